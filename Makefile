@@ -79,7 +79,7 @@ apply: $(READY) ## your cluster made what a file says: make apply FILE=state.tom
 	$(BIN)/spark-submit jobs/apply.py $(FILE) --conf $(CONF) --yes
 
 restore: $(READY) ## archived topics put back: make restore TOPICS=orders FROM=prod TO=spare CONF=conf/local.toml
-	$(BIN)/spark-submit jobs/restore.py --conf $(CONF) --from-cluster $(FROM) --to-cluster $(TO) --topics $(TOPICS)
+	$(BIN)/spark-submit jobs/restore.py --conf $(CONF) --from-cluster $(FROM) --to-cluster $(TO) --topics $(TOPICS) --yes
 
 maintain: $(READY) ## small files joined, old ones removed: make maintain CONF=conf/local.toml
 	$(BIN)/spark-submit jobs/maintain.py --conf $(CONF)

@@ -33,3 +33,11 @@ lagoon_class_archive() {
 }
 lagoon_class_archive "$@"
 unset -f lagoon_class_archive
+
+# A driver without a cluster, and the processes of local-cluster, listen on loopback only.
+case " $* " in
+  *" --master local"*) SPARK_LOCAL_IP=${SPARK_LOCAL_IP:-127.0.0.1}; export SPARK_LOCAL_IP ;;
+esac
+
+# The JVM starts before a job has read its settings: a umask in the environment holds for both.
+[ -z "$LAGOON_UMASK" ] || umask "$LAGOON_UMASK"

@@ -1,6 +1,6 @@
 """Archived records back into a cluster, exactly once, with a receipt for each partition.
 
-    spark-submit jobs/restore.py --conf conf/local.toml --from-cluster prod --to-cluster spare --topics orders,payments
+    spark-submit jobs/restore.py --conf conf/local.toml --from-cluster prod --to-cluster spare --topics orders,payments --yes
 
 Exit codes: 0 complete, 1 failed, 2 bad configuration or a clash in the target, 3 not everything is there, 4 locked. A run that
 was cut off goes on where it was when it is started again with the same arguments.

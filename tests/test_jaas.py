@@ -24,12 +24,23 @@ def test_a_modules_options_become_settings() -> None:
     [
         ("a.PlainLoginModule required username=x", "end with a semicolon"),
         ("a.PlainLoginModule required username;", "options must be"),
-        ("a.OtherModule required;", "login module OtherModule is not one of PlainLoginModule, "),
-        ('a.ScramLoginModule required passwort="hunter2";', "ScramLoginModule has no option passwort"),
+        ("a.OtherModule required;", "the login module is not one of PlainLoginModule, "),
+        (
+            'a.ScramLoginModule required username=x passwort="hunter2";',
+            "option 2 of ScramLoginModule is not one of username, password, tokenauth, doNotPrompt",
+        ),
+        ('a.PlainLoginModule required username=x password="a"hunter2=x;', "option 3 is not"),
+        (
+            'a.PlainLoginModule required username=x password="a" hunter2=x;',
+            "option 3 of PlainLoginModule is not one of",
+        ),
+        ("a.PlainLoginModule required username=x password=a;hunter2;", "option 3 is not"),
+        ("hunter2 required username=x;", "the login module is not one of"),
+        ("hunter2", "end with a semicolon"),
     ],
 )
 def test_what_cannot_be_read_is_named_without_values(line: str, fault: str) -> None:
-    """An unknown module or option is named; no value is shown."""
+    """Positions are named, and what could stand there; no text of the line, for a part of a password may stand anywhere."""
     with pytest.raises(ValueError, match=fault) as raised:
         jaas.settings_of(line)
     assert "hunter2" not in str(raised.value)

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from kafka_lagoon import kafka_settings
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import NAMES
+from kafka_lagoon.secret import Secret
 from kafka_lagoon.settings import NO_PLACE, SECTIONS, Settings, load, opens_without_session
 from tests.plain_lines import python_in
 
@@ -161,7 +163,7 @@ def _check_lines(lines: Sequence[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("kafka.sasl_password=5", None),  # what comes as text is text
+        ("kafka.client_id=5", None),  # what comes as text is text
         ("snapshot.deadline_ms=soon", "snapshot.deadline_ms: must be a whole number"),
         ("snapshot.deadline_ms=0", "snapshot.deadline_ms: must be above 0"),
         ("snapshot.lock_wait_ms=-1", "snapshot.lock_wait_ms: must be at least 0"),
@@ -195,3 +197,23 @@ def test_a_platform_that_knows_where_files_are_is_asked(monkeypatch: pytest.Monk
     assert (opens_without_session(here), opens_without_session(elsewhere)) == (True, False)
     monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
     assert not opens_without_session(here)
+
+
+@pytest.mark.parametrize("name", sorted(kafka_settings.SECRETS))
+@pytest.mark.parametrize("section", ["kafka", "clusters.east"])
+def test_no_secret_stands_on_a_command_line(name: str, section: str) -> None:
+    """Everybody on the machine sees it: a reference is wanted, and the line does not repeat the secret."""
+    assert len(kafka_settings.SECRETS) >= 8
+    with pytest.raises(ConfigError) as raised:
+        load(None, {}, [f"{section}.bootstrap_servers=a:1", f"{section}.{name}=hunter2"], tables_needed=False)
+    cure = "everybody on this machine sees a command line: give it env:NAME or file:/path"
+    assert f"--set {section}.{name}: {cure}" in raised.value.problems
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_reference_may_stand_on_a_command_line() -> None:
+    """It says where the secret is."""
+    overrides = ["kafka.bootstrap_servers=a:1", "kafka.sasl_password=env:KAFKA_PASSWORD"]
+    settings = load(None, {}, overrides, tables_needed=False)
+    assert settings.kafka
+    assert settings.kafka.sasl_password == Secret("env:KAFKA_PASSWORD")

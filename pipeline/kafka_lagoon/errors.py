@@ -7,6 +7,7 @@ PipelineError
 |  +- DecodeError         theirs: short, left over, bad length
 |  +- FrameTooLarge       a length prefix beyond the limit, or not one of Kafka's
 |  +- CorrelationMismatch an answer to another request
+|  +- Contradiction       an answer that says two things about one item
 +- RecordsError           records that cannot be decoded; the caller knows the offsets
 |  +- CorruptBatch        checksum, lengths or compressed data that contradict themselves
 |  +- UnsupportedMagic    a message format that we do not know, or one where it may not be
@@ -18,6 +19,7 @@ PipelineError
 |  +- ConnectionLost      after the first byte; keeps the first cause
 |  +- DeadlinePassed      no answer in time
 |  +- AuthenticationFailed
++- ClusterRefused         a cluster id that Kafka does not allow, or another one than before
 +- UnsupportedVersion     no version of an API that both sides speak
 +- BrokerError            an error code in an answer, with its scope
 +- PlanOutdated           the cluster is not as it was when a plan was made; nothing was sent
@@ -96,6 +98,13 @@ class CorrelationMismatch(WireError):
 
     def __str__(self) -> str:
         return f"the answer belongs to request {self.got}, not to request {self.expected}"
+
+
+class Contradiction(WireError):
+    """An answer that has one item twice, and not alike: nothing of it is believed."""
+
+    def __str__(self) -> str:
+        return "the answer has it twice, and not alike"
 
 
 class RecordsError(PipelineError):
@@ -188,6 +197,10 @@ class AddressRefused(ConnectionFailed):
 
 class AuthenticationFailed(ConnectionFailed):
     """The broker refused our credentials; never retried, never shows them."""
+
+
+class ClusterRefused(PipelineError):
+    """An answer of a cluster whose id Kafka does not allow, or that is not the cluster that answered before."""
 
 
 class UnsupportedVersion(PipelineError):

@@ -1,6 +1,7 @@
 """Translates a Java client's `sasl.jaas.config` into our settings.
 
-An unknown option is an error that names it; no value is ever part of a message.
+No text of the line is ever part of a message: where a quote is missing, a part of a password looks like an option. Faults
+name positions, and what could stand there.
 """
 
 import re
@@ -33,31 +34,32 @@ _OPTION = re.compile(r"""\s*([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s";]+))"""
 
 
 def settings_of(text: str) -> dict[str, str]:
-    """The settings in the line of one login module; ValueError names what cannot be read of it."""
+    """The settings in the line of one login module; ValueError says where it cannot be read."""
     module = _MODULE.fullmatch(text)
     if not module:
         raise ValueError('must be `MODULE required option="value" ...;`, and end with a semicolon')
     name = module["name"].rpartition(".")[2]
     known = _MODULES.get(name)
     if known is None:
-        raise ValueError(f"login module {name} is not one of {', '.join(_MODULES)}")
+        raise ValueError(f"the login module is not one of {', '.join(_MODULES)}")
     settings: dict[str, str] = {}
     extensions: list[str] = []
-    for option, value in _options(module["options"]):
+    for number, (option, value) in enumerate(_options(module["options"]), 1):
         if option in known:
             settings[known[option]] = value
         elif option.startswith(_EXTENSION) and name == "OAuthBearerLoginModule":
             extensions.append(f"{option.removeprefix(_EXTENSION)}={value}")
         elif option not in _JAVA_ONLY:
-            raise ValueError(f"{name} has no option {option}")
+            raise ValueError(f"option {number} of {name} is not one of {', '.join([*known, *sorted(_JAVA_ONLY)])}")
     return settings | ({"sasl_oauthbearer_extensions": ",".join(extensions)} if extensions else {})
 
 
 def _options(text: str) -> Iterator[tuple[str, str]]:
-    position = 0
+    position = number = 0
     while text[position:].strip():
+        number += 1
         option = _OPTION.match(text, position)
-        if not option:
-            raise ValueError('options must be name="value", separated by spaces')
+        if not option or not text[position].isspace():
+            raise ValueError(f'options must be name="value", separated by spaces; option {number} is not')
         position = option.end()
         yield option[1], re.sub(r"\\(.)", r"\1", option[2]) if option[2] is not None else option[3]

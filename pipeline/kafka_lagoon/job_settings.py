@@ -184,6 +184,19 @@ class RestoreSettings(Strict):
     lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another restore's lock before exit 4.")
 
 
+class SqlSettings(Strict):
+    """What a query of DuckDB's may take of this machine: `lagoon sql`, `lag`, `health`, `changes`, `metrics`, `report`."""
+
+    memory_mb: int | None = Field(None, gt=0, description="Most memory, in MiB; unset: 80 % of the machine's.")
+    threads: int | None = Field(None, gt=0, description="Most threads; unset: one per core.")
+    spill_mb: int | None = Field(
+        None,
+        gt=0,
+        description="Most that a query puts into the temporary folder where memory is short, in MiB; unset: 90 % of it.",
+    )
+    timeout_ms: int = Field(0, ge=0, description="Longest time to wait for the next rows of a query. 0: no end.")
+
+
 class MetricsSettings(Strict):
     """Where a run leaves its metrics for Prometheus."""
 

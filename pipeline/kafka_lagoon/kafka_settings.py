@@ -7,8 +7,8 @@ Settings that would send a password in the clear, or to a server that was not ve
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from ipaddress import ip_address
-from typing import Annotated, Any, Literal
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Annotated, Any, Literal, get_args
 
 from kafka_lagoon import jaas
 from kafka_lagoon.errors import ConfigError
@@ -17,8 +17,10 @@ from kafka_lagoon.secret import Secret
 ENV_PREFIX = "LAGOON_"  # of environment variables that are settings
 _OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # folder of jars and kernels: of the machine, not of a run
 _HIGHEST_PORT = 65_535
+_TLS_VERSIONS = frozenset({"TLSv1.2", "TLSv1.3"})
 _ADDRESS = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\s/]+)):(?P<port>\d{1,5})")
 _JAAS = "sasl_jaas_config"
+_NAT64, _COMPATIBLE = IPv6Network("64:ff9b::/96"), IPv6Network("::/96")
 
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"]
 
@@ -40,7 +42,6 @@ _TOKEN_SOURCES = (
 _JAVA_ONLY = (
     "sasl.login.",
     "ssl.protocol",
-    "ssl.enabled.protocols",
     "ssl.provider",
     "ssl.trustmanager",
     "ssl.keymanager",
@@ -64,12 +65,27 @@ def parse_address(text: str) -> tuple[str, int]:
     return match["ipv6"] or match["host"], int(match["port"])
 
 
+def reached_address(host: str) -> IPv4Address | IPv6Address | None:
+    """The address that connecting to a numeric address leads to; None for a name.
+
+    IPv4 addresses are also written within IPv6: mapped, through NAT64 (RFC 6052), 6to4, Teredo, and compatible (RFC 4291).
+    """
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(address, IPv4Address):
+        return address
+    if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):  # :: and ::1 are themselves
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    teredo = address.teredo
+    return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else address)
+
+
 def is_loopback(host: str) -> bool:
     """Whether a host name or address is this machine."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.rstrip(".").lower() == "localhost"
+    address = reached_address(host)
+    return host.rstrip(".").lower() == "localhost" if address is None else address.is_loopback
 
 
 def from_properties(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -90,6 +106,12 @@ def from_properties(properties: Mapping[str, str]) -> tuple[dict[str, str], list
 def _addresses(text: str) -> str:
     for part in text.split(","):
         parse_address(part)
+    return text
+
+
+def _tls_versions(text: str) -> str:
+    if not {name.strip() for name in text.split(",")} <= _TLS_VERSIONS:
+        raise ValueError(f"only {' and '.join(sorted(_TLS_VERSIONS))} are spoken")
     return text
 
 
@@ -136,6 +158,11 @@ class KafkaSettings:
 
     bootstrap_servers: Annotated[str, _Check(_addresses)] = _setting(
         description="Comma-separated host:port of some brokers; the others are learned from them."
+    )
+    cluster_id: str | None = _setting(
+        None,
+        description="Kafka's id of the cluster (`lagoon kafka metadata` shows it); whatever connects is refused if it is "
+        "another one.",
     )
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = _setting(
         "PLAINTEXT", description="How the connection is protected: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
@@ -189,6 +216,9 @@ class KafkaSettings:
         None, description="The client's private key itself as PEM, or `file:` of one beside the chain."
     )
     ssl_key_password: Secret | None = _setting(None, description="Password of an encrypted private key.")
+    ssl_enabled_protocols: Annotated[str, _Check(_tls_versions)] = _setting(
+        "TLSv1.2,TLSv1.3", description="Comma-separated versions of TLS that may be spoken: TLSv1.2, TLSv1.3."
+    )
     ssl_endpoint_identification_algorithm: Literal["https", ""] = _setting(
         "https", description="Empty to accept certificates that name another host."
     )
@@ -306,6 +336,10 @@ class KafkaSettings:
         """Whether connections are encrypted."""
         return self.security_protocol.endswith("SSL")
 
+    def tls_versions(self) -> tuple[str, ...]:
+        """The versions of TLS that may be spoken."""
+        return tuple(name.strip() for name in self.ssl_enabled_protocols.split(","))
+
     def uses_sasl(self) -> bool:
         """Whether we authenticate by SASL."""
         return self.security_protocol.startswith("SASL")
@@ -322,6 +356,7 @@ class KafkaSettings:
 
 
 NAMES = frozenset(setting.name for setting in fields(KafkaSettings))
+SECRETS = frozenset(setting.name for setting in fields(KafkaSettings) if Secret in get_args(setting.type))
 
 
 def checked(values: Mapping[str, Any]) -> KafkaSettings:

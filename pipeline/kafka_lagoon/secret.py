@@ -36,6 +36,10 @@ class Secret:
                 raise ConfigError([f"{self._given}: {reason}"]) from None
         return self._given
 
+    def is_text(self) -> bool:
+        """Whether the value itself was given, and travels where the secret does; an empty one tells nothing."""
+        return bool(self._given) and not self._given.startswith((_FROM_ENVIRONMENT, _FROM_FILE))
+
     def __repr__(self) -> str:
         return "***"
 

@@ -4,13 +4,14 @@ Every fault is listed at once, before any I/O, and no secret is ever part of a m
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from kafka_lagoon import java_properties, kafka_settings
@@ -22,9 +23,11 @@ from kafka_lagoon.job_settings import (
     RestoreSettings,
     RetentionSettings,
     SnapshotSettings,
+    SqlSettings,
     Strict,
 )
 from kafka_lagoon.kafka_settings import DEFAULT_CLUSTER, ENV_PREFIX, KafkaSettings, from_properties, is_setting
+from kafka_lagoon.secret import Secret
 from kafka_lagoon.text import did_you_mean
 
 NO_PLACE = "no place for the tables: give --warehouse FOLDER, or --conf FILE with warehouse, or with catalog and schema"
@@ -50,6 +53,11 @@ class Settings(BaseSettings):
     warehouse: str | None = Field(None, description="Folder or URL under which the tables live, one folder each.")
     catalog: str | None = Field(None, description="Spark catalog that holds the tables, instead of `warehouse`.")
     schema_name: str | None = Field(None, validation_alias="schema", description="Schema in `catalog`.")
+    umask: str | None = Field(
+        None,
+        description="Permissions that new files do not have, in octal digits: 027 lets the user's group read. Unset: those "
+        "that the warehouse's folder does not have where it exists, else 077, and nobody else reads them.",
+    )
     kafka: KafkaSettings | None = Field(None, description="The one cluster, called `default` in the tables.")
     clusters: Mapping[str, KafkaSettings] = Field({}, description="Several clusters by name, instead of `kafka`.")
     snapshot: SnapshotSettings = Field(
@@ -59,7 +67,15 @@ class Settings(BaseSettings):
     records: RecordsSettings = Field(RecordsSettings(), description="How the files of table records are written.")
     restore: RestoreSettings = Field(RestoreSettings(), description="How archived records are written back.")
     retention: RetentionSettings = Field(RetentionSettings(), description="What is removed because of its age.")
+    sql: SqlSettings = Field(SqlSettings(), description="What a query of DuckDB's may take of this machine.")
     metrics: MetricsSettings = Field(MetricsSettings(), description="Where a run leaves its metrics for Prometheus.")
+
+    @field_validator("umask")
+    @classmethod
+    def _is_octal(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch("0?[0-7]{3}", value):
+            raise ValueError("must be octal digits, such as 077, 027 or 022")
+        return value
 
     @model_validator(mode="after")
     def _one_of_each(self) -> "Settings":
@@ -118,6 +134,7 @@ SECTIONS: Mapping[str, type[Strict]] = {  # beside [kafka] and [clusters.NAME]
     "records": RecordsSettings,
     "restore": RestoreSettings,
     "retention": RetentionSettings,
+    "sql": SqlSettings,
     "metrics": MetricsSettings,
 }
 
@@ -208,11 +225,16 @@ def _environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[tu
 
 def _assignments(overrides: Sequence[str], problems: list[str]) -> Iterator[tuple[list[str], str]]:
     for text in overrides:
-        key, separator, value = text.partition("=")
-        if separator:
-            yield key.strip().split("."), value.strip()
-        else:
+        key, separator, value = (part.strip() for part in text.partition("="))
+        path = key.split(".")
+        if not separator:
             problems.append(f"--set {key}: write it as key=value")
+        elif path[-1] in kafka_settings.SECRETS and Secret(value).is_text():
+            problems.append(
+                f"--set {key}: everybody on this machine sees a command line: give it env:NAME or file:/path"
+            )
+        else:
+            yield path, value
 
 
 def _nested(pairs: Iterator[tuple[list[str], str]], problems: list[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_MODE = 0o644  # other users may read it; umask takes what it takes
+_MODE = 0o644  # umask takes what it takes
 
 
 @contextmanager

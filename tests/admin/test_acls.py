@@ -1,5 +1,6 @@
 """ACLs of fake brokers."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,12 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.create_acls import CREATE_ACLS
 from kafka_lagoon.protocol.messages.delete_acls import DELETE_ACLS
-from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, AclDescription, DescribeAclsResource
+from kafka_lagoon.protocol.messages.describe_acls import (
+    DESCRIBE_ACLS,
+    AclDescription,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Close, Fault
@@ -44,17 +50,6 @@ def test_no_acls_is_an_answer_and_no_authorizer_a_failure(state: FakeCluster, cl
     answer = describe_acls(cluster, AclFilter(), soon())
     assert not isinstance(answer, Failure)
     assert answer.resources == ()
-
-
-def test_brokers_without_pattern_types_are_too_old(state: FakeCluster, cluster: Cluster) -> None:
-    """DescribeAcls v0 would leave prefixed ACLs out without saying so, so it is not used."""
-    state.highest[DESCRIBE_ACLS.key] = 0
-    for broker in cluster.brokers.values():
-        broker.close()
-    refused = describe_acls(cluster, AclFilter(), soon())
-    assert isinstance(refused, Failure)
-    assert refused.name == "UNSUPPORTED_VERSION"
-    assert state.count(DESCRIBE_ACLS.key) == 0
 
 
 def acl(name: str, pattern_type: int = acls.LITERAL) -> Acl:
@@ -110,3 +105,42 @@ def test_acls_are_sent_again(state: FakeCluster, cluster: Cluster) -> None:
     state.faults = [Fault(DELETE_ACLS.key, Close())]
     assert not delete_acls(cluster, [acl("a")], soon()).failures
     assert state.acls == ()
+
+
+def _rules(name: str) -> DescribeAclsResource:
+    rule = AclDescription(principal="User:a", host="*", operation=3, permission_type=3)
+    return DescribeAclsResource(resource_type=acls.TOPIC, resource_name=name, pattern_type=acls.LITERAL, acls=(rule,))
+
+
+@pytest.mark.parametrize("highest", [0, 1])
+@pytest.mark.parametrize(
+    ("pattern_type", "name", "expected"),
+    [
+        (acls.ANY, None, {"orders", "*"}),
+        (acls.LITERAL, "orders", {"orders"}),
+        (acls.MATCH, "orders", {"orders", "*"}),
+        (acls.MATCH, None, {"orders", "*"}),
+    ],
+)
+def test_brokers_before_pattern_types(
+    state: FakeCluster,
+    connect: Callable[..., Cluster],
+    highest: int,
+    pattern_type: int,
+    name: str | None,
+    expected: set[str],
+) -> None:
+    """DescribeAcls v0 knows literal rules only: every pattern type gets the answer that newer brokers give of the same rules."""
+    state.acls = (_rules("orders"), _rules("*"))
+    state.highest[DESCRIBE_ACLS.key] = highest
+    answer = describe_acls(connect(), AclFilter(pattern_type=pattern_type, resource_name=name), soon())
+    assert isinstance(answer, DescribeAclsResponse)
+    assert {one.resource_name for one in acls_of(answer)} == expected
+
+
+def test_no_prefixes_before_pattern_types(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """There are none."""
+    state.acls, state.highest[DESCRIBE_ACLS.key] = (_rules("orders"),), 0
+    answer = describe_acls(connect(), AclFilter(pattern_type=acls.PREFIXED), soon())
+    assert isinstance(answer, DescribeAclsResponse)
+    assert answer.resources == ()

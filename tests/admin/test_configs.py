@@ -1,5 +1,6 @@
 """Configs of fake brokers."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,11 +12,14 @@ from kafka_lagoon.admin.configs import (
 )
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages import describe_configs as messages
-from kafka_lagoon.protocol.messages.describe_configs import BROKER, DESCRIBE_CONFIGS, TOPIC
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, DESCRIBE_CONFIGS, TOPIC, DescribeConfigsResponse
 from tests.admin.conftest import soon
+from tests.clock import CLOCK
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
 
 SECRET = "hunter2"  # noqa: S105  it must not come out again
 
@@ -104,3 +108,26 @@ def test_resources_that_brokers_cannot_list(cluster: Cluster) -> None:
     listed = list_config_resources(cluster, messages.GROUP, soon())
     assert isinstance(listed, Failure)
     assert (str(listed.scope), listed.name) == ("every group", "UNSUPPORTED_VERSION")
+
+
+@pytest.mark.parametrize("code", [7, 15])
+def test_one_topic_that_is_refused_for_the_moment(
+    state: FakeCluster, connect: Callable[..., Cluster], code: int
+) -> None:
+    """It is asked about again, alone; what stays refused is a failure, and hides no other."""
+    state.add_topic("other", 1)
+
+    def refuse(answer: DescribeConfigsResponse) -> DescribeConfigsResponse:
+        for result in answer.results:
+            if result.resource_name == "other":
+                result.error_code, result.configs = code, ()
+        return answer
+
+    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(refuse), times=2))
+    cluster, deadline = connect(), Deadline.after(CLOCK, 2_000)
+    described = describe_configs(cluster, TOPIC, ["orders", "other"], deadline)
+    assert ([one.resource_name for one in described.results], described.failures) == (["orders", "other"], [])
+    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(refuse), times=10_000))
+    described = describe_configs(cluster, TOPIC, ["orders", "other"], Deadline.after(CLOCK, 300))
+    assert [one.resource_name for one in described.results] == ["orders"]
+    assert [(one.scope.topic, one.code) for one in described.failures] == [("other", code)]

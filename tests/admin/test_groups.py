@@ -1,11 +1,14 @@
 """Groups of fake coordinators, listed and described."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from kafka_lagoon.admin.authorized_operations import group_operations
 from kafka_lagoon.admin.groups import delete_groups, describe_groups, list_groups
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE, DescribedConsumerGroup
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribedGroup
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
@@ -125,3 +128,13 @@ def test_delete_groups_that_are_empty(state: FakeCluster, cluster: Cluster) -> N
         "gone": "GROUP_ID_NOT_FOUND",
     }
     assert gathered.failures["busy"].message == "the group has members: stop them first"
+
+
+def test_brokers_before_authorized_operations_of_groups(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """DescribeGroups has the field from v3 on: before, nobody says what we may do, and that is no refusal."""
+    state.groups["old"] = FakeGroup(1)
+    state.highest[DESCRIBE_GROUPS.key] = 2
+    cluster = connect()
+    listed = list_groups(cluster, soon()).groups
+    operations, refused = group_operations(cluster, listed, soon())
+    assert (operations["old"], refused) == (NOT_ASKED, {})

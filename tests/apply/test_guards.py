@@ -1,11 +1,25 @@
 """What destroys something is refused until the option that names the danger is given."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from kafka_lagoon.admin.config_values import ConfigResource
+from kafka_lagoon.admin.scram import ScramCredential
 from kafka_lagoon.apply.action import Guard
-from kafka_lagoon.apply.guards import missing_guards, require_guards
+from kafka_lagoon.apply.guards import missing_guards, require_guards, unresolved
+from kafka_lagoon.apply.kinds.configs import change_configs
+from kafka_lagoon.apply.kinds.names import partition_notes
+from kafka_lagoon.apply.kinds.partitions import delete_records_before
+from kafka_lagoon.apply.kinds.topics import create_topic, delete_topic, extend_topic
+from kafka_lagoon.apply.kinds.users import alter_scram
+from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.errors import ConfigError
-from tests.apply.kinds_in_memory import Things, action
+from kafka_lagoon.protocol.messages.describe_configs import TOPIC
+from kafka_lagoon.secret import Secret
+from tests.apply.kinds_in_memory import Rows, Things, action
+from tests.apply.lives import topic, values
 
 ACTIONS = [
     action("a"),
@@ -21,3 +35,54 @@ def test_every_action_that_may_not_be_is_named() -> None:
     assert list(missing_guards(ACTIONS, Guard, kinds)) == []
     with pytest.raises(ConfigError):
         require_guards(ACTIONS, (), kinds)
+
+
+@pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state", "__share_group_state"])
+def test_topics_of_brokers_need_one_more(name: str) -> None:
+    """Commits of all groups are gone with __consumer_offsets: what is enough for any topic is not enough for it."""
+    known = values("topic", {"retention.ms": "10", "cleanup.policy": "compact"})
+    for about, has_guards in ((name, {Guard.INTERNAL_TOPICS}), ("__another", set[Guard]())):
+        metadata = replace(topic("t", [[1]]).metadata, name=about)
+        assert delete_topic(metadata).guards == {Guard.DELETIONS, *has_guards}
+        assert extend_topic(about, 50, 60).guards == has_guards
+        records = delete_records_before(TopicPartition(about, 0), 1, 5)
+        assert records is not None
+        assert records.guards == {Guard.RECORD_DELETION, *has_guards}
+        for change in ({"retention.ms": "5"}, {"cleanup.policy": "delete"}):
+            shorter = change_configs(ConfigResource(TOPIC, about), known, change)
+            assert shorter is not None
+            assert shorter.guards == {Guard.SHRINKING_RETENTION, *has_guards}
+        harmless = change_configs(ConfigResource(TOPIC, about), known, {"min.insync.replicas": "2"})
+        assert harmless is not None
+        assert harmless.guards == frozenset()
+
+
+def test_absurd_numbers_of_partitions() -> None:
+    """More than a controller takes at once has to be allowed, several thousand are noted."""
+    several = [create_topic("a", partitions=2_001), extend_topic("b", 6, 2_007), create_topic("c", partitions=2_000)]
+    assert not any(one.guards for one in several)
+    assert [note.partition(":")[0] for note in partition_notes(several)] == ["topic a", "topic b"]
+    for absurd in (create_topic("d", partitions=2**31 - 1), extend_topic("d", 10, 10_011)):
+        assert absurd.guards == {Guard.MANY_PARTITIONS}
+
+
+def test_secrets_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Known before anything is read or sent; an empty password is none."""
+    empty = tmp_path / "empty"
+    empty.write_text("\n")
+    monkeypatch.delenv("UNSET", raising=False)
+    monkeypatch.setenv("SET", "x")
+    actions = [
+        alter_scram(ScramCredential("u", 1), None, 4096, Secret(given), "x.toml:3")
+        for given in ("env:UNSET", f"file:{tmp_path}/none", f"file:{empty}", "env:SET")
+    ]
+    assert [line.partition(": password: ")[2] for line in unresolved(actions)] == [
+        "env:UNSET: this environment variable is not set where it is needed",
+        f"file:{tmp_path}/none: No such file or directory",
+        "it is empty",
+    ]
+    assert next(iter(unresolved(actions))).startswith("x.toml:3: ")
+    things, rows = Things(), Rows()
+    with pytest.raises(ConfigError, match="env:UNSET"):
+        things.carry_out(action("a"), replace(action("b"), secrets={"password": Secret("env:UNSET")}), recorder=rows)
+    assert (things.sent, rows.written) == ([], [])

@@ -14,9 +14,10 @@ from time import process_time
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
-from kafka_lagoon.fetch.plan import Archived, plan
+from kafka_lagoon.fetch.plan import plan
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.fetch.tasks import divide

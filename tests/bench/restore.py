@@ -95,7 +95,7 @@ def _compared(spark: SparkSession, servers: str, lake: Path, topic: BenchTopic) 
 
 def _restore(lake: Path, servers: str, topic: BenchTopic, target: str, peaks: list[float], *more: str) -> None:
     argv = [
-        *("--warehouse", str(lake), "--set", f"clusters.new.bootstrap_servers={servers}"),
+        *("--yes", "--warehouse", str(lake), "--set", f"clusters.new.bootstrap_servers={servers}"),
         *("--from-cluster", "bench", "--to-cluster", "new", "--topics", topic.name),
         *("--rename", f"{topic.name}={target}", *more),
     ]

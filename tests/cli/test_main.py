@@ -1,10 +1,14 @@
 """`lagoon` itself: what is said of commands and options that are not there, and which settings Spark reads."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
+from kafka_lagoon.cli import habits
+from kafka_lagoon.cli.admin import run as of_admin
+from kafka_lagoon.cli.kafka import run as of_kafka
 from kafka_lagoon.cli.main import SPARK_SETTINGS, main
 
 
@@ -34,6 +38,53 @@ def test_a_wrong_word_is_one_line(argv: list[str], line: str, capsys: pytest.Cap
     assert printed.out == ""
     assert printed.err.startswith(f"lagoon: {line}")
     assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("topics --list", "topics: no such command; type lagoon kafka topics; lagoon admin create-topic,"),
+        ("admin topics", "topics: no such command; type lagoon kafka topics; lagoon admin create-topic,"),
+        ("kafka consumer-groups --list", "consumer-groups: no such command; type lagoon kafka groups, describe-group,"),
+        (
+            "kafka kafka-console-consumer.sh",
+            "kafka-console-consumer.sh: no such command; type lagoon kafka fetch TOPIC,",
+        ),
+        ("kafka create-topic x", "create-topic: no such command; type lagoon admin create-topic"),
+        ("admin lag", "lag: no such command; type lagoon kafka lag"),
+        (
+            "kafka topics --list",
+            "unrecognized arguments: --list (--list of Kafka's tools: it lists without an option); see",
+        ),
+        (
+            "admin create-topic --topic X --partitions 3",
+            "unrecognized arguments: --topic (--topic of Kafka's tools: topics stand without an option); see",
+        ),
+        (
+            "kafka fetch t --from-beginning",
+            "unrecognized arguments: --from-beginning (--from-beginning of Kafka's tools: --from e",
+        ),
+        (
+            "admin alter-configs topic t --add-config a=b",
+            "unrecognized arguments: --add-config a=b (--add-config of Kafka's",
+        ),
+    ],
+)
+def test_habits_of_kafkas_tools(command: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line says what to type."""
+    assert main(command.split()) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert printed.err.startswith(f"lagoon: {line}")
+
+
+def test_what_is_suggested_exists() -> None:
+    """Every command and verb that is to be typed instead is there, and no tool of Kafka's name is a verb here."""
+    for text in [*habits._TOOLS.values(), *habits._OPTIONS.values()]:
+        for command, names in re.findall(r"lagoon (kafka|admin) ([a-z]+(?:-[a-z]+)*(?:, [a-z]+(?:-[a-z]+)*)*)", text):
+            verbs = {*of_kafka.VERBS, *of_kafka.ALIASES} if command == "kafka" else of_admin.VERBS
+            assert not set(names.split(", ")) - {*verbs, "with"}, text
+    assert not {"create-topic", "lag"} & habits._TOOLS.keys()
 
 
 @pytest.mark.parametrize("argv", [[], ["kafka"]])

@@ -94,3 +94,14 @@ def test_errors_come_when_the_recorder_is_asked_for(tmp_path: Path) -> None:
     opening.begin()
     with pytest.raises(ConfigError), opening.opened("id"):
         pass
+
+
+def test_without_a_warehouse_it_says_so_before_a_plan_is_confirmed(capsys: Output) -> None:
+    """Once: nothing is recorded, and nothing keeps two runs apart."""
+    with OpeningRecorder("admin", None, CLOCK) as made:
+        made.begin()
+        said = capsys.readouterr().err
+        assert "nothing is recorded in table admin_actions, and no lock keeps two runs from altering" in said
+        with made.opened("id"):
+            pass
+    assert capsys.readouterr().err == ""

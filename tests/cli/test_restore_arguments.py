@@ -7,7 +7,7 @@ from kafka_lagoon.errors import ConfigError
 from tests.clock import CLOCK
 
 PLACES = ["--warehouse", "/lake", "--set", "clusters.spare.bootstrap_servers=localhost:1"]
-BASE = [*PLACES, "--from-cluster", "prod", "--to-cluster", "spare", "--topics", "a,b.c"]
+BASE = [*PLACES, "--yes", "--from-cluster", "prod", "--to-cluster", "spare", "--topics", "a,b.c"]
 
 
 def test_what_is_asked_for() -> None:
@@ -32,7 +32,7 @@ def test_a_run_goes_on_with_what_chooses_records() -> None:
 
 def test_all_faults_at_once() -> None:
     """Each names its option."""
-    argv = [*PLACES, "--from-cluster", "prod", "--to-cluster", "spar", "--topics", "a,b"]
+    argv = [*PLACES, "--yes", "--from-cluster", "prod", "--to-cluster", "spar", "--topics", "a,b"]
     argv += ["--partitions", "a", "--partitions", "c:1", "--rename", "a=b", "--rename", "x", "--rename", "d=e"]
     argv += ["--where", "random() > 1", "--until", "soon", "--at", "never", "--topic-id", "a=1", "--topic-id", "a=2"]
     with pytest.raises(ConfigError) as raised:
@@ -50,3 +50,35 @@ def test_all_faults_at_once() -> None:
         "--at",
         "--rename",
     ]
+
+
+def test_somebody_must_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a terminal a restore that writes has to be allowed on the command line, as every alteration has."""
+    unasked = [option for option in BASE if option != "--yes"]
+    with pytest.raises(ConfigError) as raised:
+        restore_arguments(unasked, {}, CLOCK)
+    assert "no terminal to ask on: give --yes" in str(raised.value)
+    assert not restore_arguments([*unasked, "--dry-run"], {}, CLOCK).is_confirmed
+    assert restore_arguments(BASE, {}, CLOCK).is_confirmed
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert not restore_arguments(unasked, {}, CLOCK).is_confirmed
+
+
+def test_from_a_time_on_and_by_pattern() -> None:
+    """Times are conditions beside --where; a pattern is what another run must have, too, and old restores are known as they were."""
+    request = restore_arguments([*BASE, "--from", "1970-01-02", "--until", "1970-01-03"], {}, CLOCK).request
+    assert request.condition == "(timestamp_ms < 172800000) AND (timestamp_ms >= 86400000)"
+    plain = restore_arguments(BASE, {}, CLOCK).request
+    assert "pattern" not in plain.identity()
+    only = [option for option in BASE if option not in ("--topics", "a,b.c")]
+    request = restore_arguments([*only, "--pattern", "orders-.*"], {}, CLOCK).request
+    assert (request.topics, request.pattern, request.identity()["pattern"]) == ((), "orders-.*", "orders-.*")
+    for argv, fault in (
+        (only, "--topics or --pattern: say which topics"),
+        ([*BASE, "--from", "1970-01-03", "--until", "1970-01-03"], "--from: is not before --until"),
+    ):
+        with pytest.raises(ConfigError) as raised:
+            restore_arguments(argv, {}, CLOCK)
+        assert raised.value.problems == (fault,)
+    with pytest.raises(ConfigError, match="--pattern"):
+        restore_arguments([*only, "--pattern", "("], {}, CLOCK)

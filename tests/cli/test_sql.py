@@ -153,7 +153,7 @@ def test_a_file_is_written_whole_or_not_at_all(sql, tmp_path: Path) -> None:
             1,
             "there is no table or view lag_nwo (did you mean lag_now?); `lagoon sql` lists them",
         ),
-        (["DROP TABLE records"], 1, "DROP: lagoon sql runs SELECT and other statements that read"),
+        (["DROP TABLE records"], 2, "DROP: lagoon sql runs SELECT and other statements that read"),
         (["SELECT", "1"], 2, "give the statement as one argument, in quotes"),
         (["SELECT 1", "--json", "--format", "csv"], 2, "--json and --format csv exclude each other"),
         (["SELECT 1", "--format", "parquet"], 2, "--format parquet: name the file with --out FILE"),

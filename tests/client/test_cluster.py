@@ -2,13 +2,15 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import ConnectionFailed, UnsupportedVersion
+from kafka_lagoon.errors import ClusterRefused, ConfigError, ConnectionFailed, UnsupportedVersion
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -20,7 +22,7 @@ from tests.fake.peer import peer
 from tests.short_timeouts import short_timeouts
 
 API_VERSIONS_KEY = 18
-Connect = Callable[[], Cluster]
+Connect = Callable[..., Cluster]
 BUDGET_S = 5  # the deadline of a connection attempt: it has to end on its own before that
 
 
@@ -246,3 +248,89 @@ def test_a_leader_that_another_broker_names(connect: Connect) -> None:
     assert not cluster.learn_leader(orders_0, 2, 1, topic_id="of another topic of that name")
     assert cluster.learn_leader(orders_0, 2, 1, topic_id=cluster.topic_id_of("orders"))
     assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (2, 1)
+
+
+def identified(state: FakeCluster, *cluster_ids: str | None) -> None:
+    """Metadata name these ids, one after the other."""
+    for cluster_id in cluster_ids:
+        answer = Altered(lambda answer, cluster_id=cluster_id: replace(answer, cluster_id=cluster_id))
+        state.faults.append(Fault(METADATA.key, answer))
+
+
+@pytest.mark.parametrize("cluster_id", ["../victim", "", "a b", "a\x1b[2J", "a\udcff", ".", "a" * 101])
+def test_an_id_that_no_cluster_has_ends_the_run(state: FakeCluster, connect: Connect, cluster_id: str) -> None:
+    """In one line; nothing was learned of the cluster."""
+    identified(state, cluster_id)
+    with pytest.raises(ClusterRefused, match="is no cluster id") as raised:
+        connect()
+    assert str(raised.value).isprintable()
+
+
+def test_no_id_is_allowed(state: FakeCluster, connect: Connect) -> None:
+    """Brokers before 0.10.1 and Azure Event Hubs have none; one that is learned later stays."""
+    identified(state, None, "fake", None)
+    cluster, deadline = connect(), Deadline.after(CLOCK, 2_000)
+    assert cluster.cluster_id is None
+    for _ in range(2):
+        assert cluster.refresh((), deadline).cluster_id == "fake"
+
+
+def test_another_cluster_than_before_ends_the_run(state: FakeCluster, connect: Connect) -> None:
+    """A name of a bootstrap server, or a broker's address, may lead elsewhere from one moment to the next."""
+    cluster = connect()
+    identified(state, "other")
+    with pytest.raises(ClusterRefused, match="was cluster fake and is now cluster other"):
+        cluster.refresh((), Deadline.after(CLOCK, 2_000))
+
+
+@pytest.mark.parametrize(("cluster_id", "got"), [("other", "is fake"), ("fake", None)])
+def test_a_cluster_id_of_the_settings(state: FakeCluster, connect: Connect, cluster_id: str, got: str | None) -> None:
+    """Another cluster is refused in one line that names both."""
+    if got is None:
+        assert connect(cluster_id=cluster_id).cluster_id == cluster_id
+        identified(state, None)
+        got, cluster_id = "has no id", "fake"
+    with pytest.raises(ConfigError) as raised:
+        connect(cluster_id=cluster_id)
+    (line,) = raised.value.problems
+    assert line.startswith(f"cluster_id: expected {cluster_id}, and the cluster at 127.0.0.1:")
+    assert line.endswith(f" {got}: correct it, or bootstrap_servers")
+
+
+def test_a_cluster_id_of_the_settings_on_an_executor(state: FakeCluster, brokers: dict[int, FakeBroker]) -> None:
+    """Tasks begin with what a driver knows, and ask Metadata first."""
+    assert brokers
+    with (
+        Cluster(short_timeouts(state, cluster_id="other"), CLOCK, RequestStats()) as cluster,
+        pytest.raises(ConfigError, match="expected other"),
+    ):
+        cluster.refresh({"orders"}, Deadline.after(CLOCK, 2_000))
+
+
+@pytest.mark.parametrize(
+    ("api_key", "change"),
+    [
+        (API_VERSIONS_KEY, {"error_code": 15}),
+        (API_VERSIONS_KEY, {"api_keys": ()}),
+        (METADATA.key, {"error_code": 129}),
+        (METADATA.key, {"brokers": ()}),
+    ],
+)
+def test_a_bootstrap_server_that_refuses_does_not_matter(
+    state: FakeCluster, connect: Connect, api_key: int, change: dict[str, Any]
+) -> None:
+    """By an error code, or by an answer that says nothing: the next one is asked, at once."""
+    state.faults.append(Fault(api_key, Altered(lambda answer: replace(answer, **change)), node_id=1, times=1_000))
+    cluster = connect()
+    assert sorted(cluster.brokers) == [1, 2, 3]
+    assert state.count(METADATA.key, 2) == 1
+
+
+def test_what_is_left_out_of_answers_is_kept_once(state: FakeCluster, connect: Connect) -> None:
+    """However often it is asked."""
+    topic = state.add_topic("../x", 1)
+    cluster, deadline = connect(), Deadline.after(CLOCK, 2_000)
+    for _ in range(3):
+        assert [one.name for one in cluster.refresh(None, deadline).topics] == ["orders"]
+    assert topic.partitions
+    assert [(one.scope.topic, one.name) for one in cluster.refusals] == [("../x", "NAME_REFUSED")]

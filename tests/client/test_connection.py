@@ -1,8 +1,17 @@
 """The protocol of a connection without a socket: responses and their requests, and the choice of versions."""
 
+from typing import Any
+
 import pytest
 
-from kafka_lagoon.client.connection import Answer, Connection, choose_version, negotiate
+from kafka_lagoon.client.connection import (
+    HANDSHAKE_MAX_BYTES,
+    PLAIN_MAX_BYTES,
+    Answer,
+    Connection,
+    choose_version,
+    negotiate,
+)
 from kafka_lagoon.errors import CorrelationMismatch, DecodeError, FrameTooLarge, UnsupportedVersion
 from kafka_lagoon.protocol.error_codes import UNSUPPORTED_VERSION
 from kafka_lagoon.protocol.headers import ResponseHeader
@@ -12,8 +21,11 @@ from kafka_lagoon.protocol.messages.api_versions import (
     ApiVersionsResponse,
     OfferedApi,
 )
+from kafka_lagoon.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest, ListGroupsResponse
-from kafka_lagoon.wire.schema import Versions
+from kafka_lagoon.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
+from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE
+from kafka_lagoon.wire.schema import Api, Versions
 from kafka_lagoon.wire.writing import encode
 
 VERSION = 4
@@ -143,3 +155,33 @@ def test_the_version_is_the_highest_that_all_allow(
             choose_version(LIST_GROUPS, ranges, "broker 7", within)
     else:
         assert choose_version(LIST_GROUPS, ranges, "broker 7", within) == expected
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "limit"),
+    [
+        (API_VERSIONS, 4, HANDSHAKE_MAX_BYTES),
+        (SASL_HANDSHAKE, 1, HANDSHAKE_MAX_BYTES),
+        (SASL_AUTHENTICATE, 2, HANDSHAKE_MAX_BYTES),
+        (INIT_PRODUCER_ID, 5, PLAIN_MAX_BYTES),
+        (LIST_GROUPS, 5, 100 << 20),
+    ],
+)
+def test_each_api_has_a_largest_response(api: Api[Any, Any], version: int, limit: int) -> None:
+    """Small before anybody has authenticated, and for answers without lists; no memory is taken for a larger one."""
+    peers = [Connection("test", 100 << 20) for _ in range(2)]
+    for peer in peers:
+        peer.frame(api, version, api.request())
+    assert received(peers[0], limit.to_bytes(4, "big")) == []
+    assert len(peers[0].room()) <= 1 << 18
+    with pytest.raises(FrameTooLarge, match=f"frames from 0 to {limit} bytes are read"):
+        received(peers[1], (limit + 1).to_bytes(4, "big"))
+
+
+def test_a_second_response_has_its_own_limit() -> None:
+    """Also where both arrive together."""
+    peer = Connection("test", 100 << 20)
+    for api, version in ((LIST_GROUPS, VERSION), (API_VERSIONS, 4)):
+        peer.frame(api, version, api.request())
+    with pytest.raises(FrameTooLarge):
+        received(peer, response(0, "a") + (HANDSHAKE_MAX_BYTES + 1).to_bytes(4, "big"))

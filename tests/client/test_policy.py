@@ -1,5 +1,6 @@
 """Which advertised addresses we connect to: what is refused before anything is sent, and what allows it."""
 
+import socket
 from functools import partial
 from typing import Any
 
@@ -8,10 +9,11 @@ import pytest
 from kafka_lagoon.client.policy import admit, vet
 from kafka_lagoon.client.transport import Transport
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import AddressRefused
+from kafka_lagoon.errors import AddressRefused, ConnectionFailed
 from kafka_lagoon.kafka_settings import KafkaSettings, checked
 from tests.clock import CLOCK
 
+ANYWHERE = "0.0.0.0"  # noqa: S104  nothing is bound to it
 PLAIN = {
     "security_protocol": "SASL_PLAINTEXT",
     "sasl_mechanism": "PLAIN",
@@ -57,6 +59,22 @@ def test_admitted(settings: KafkaSettings, host: str) -> None:
         (configured(), "::1", "this machine"),
         (configured(), "169.254.169.254", "a link-local address"),
         (configured(), "fe80::1%eth0", "a link-local address"),
+        (configured(), "::ffff:127.0.0.1", "this machine"),
+        (configured(), "::ffff:169.254.169.254", "a link-local address"),
+        (configured(), "64:ff9b::a9fe:a9fe", "a link-local address"),  # NAT64 of the same
+        (configured(), "64:ff9b::7f00:1", "this machine"),
+        (configured(), "2002:7f00:1::", "this machine"),  # 6to4
+        (configured(), "2002:a9fe:a9fe::1", "a link-local address"),
+        (configured(), "2001:0:4136:e378:8000:63bf:80ff:fffe", "this machine"),  # Teredo of 127.0.0.1
+        (configured(), "::127.0.0.1", "this machine"),
+        (configured(), ANYWHERE, "an unspecified address"),
+        (configured(), "::", "an unspecified address"),
+        (configured(), "::ffff:0.0.0.0", "an unspecified address"),
+        (configured("localhost:1"), ANYWHERE, "an unspecified address"),
+        (configured(), "224.0.0.1", "a multicast address"),
+        (configured(), "ff02::1", "a multicast address"),
+        (configured(), "ff0e::1", "a multicast address"),
+        (configured(), "255.255.255.255", "a reserved address"),
         (configured("localhost:1"), "169.254.169.254", "a link-local address"),
         (configured(allowed_brokers="*.example.org"), "example.net", "not among allowed_brokers"),
         (configured(allowed_brokers="*.example.org:9093"), "a.example.org", "not among allowed_brokers"),
@@ -82,3 +100,23 @@ def test_names_are_looked_up_before_they_are_trusted() -> None:
     assert vet(configured(allowed_brokers="*"), "127.0.0.1") is None
     with pytest.raises(AddressRefused, match=r"localhost:9: resolve: leads to \S+, which is this machine"):
         Transport.connect("localhost", 9, Deadline.after(CLOCK, 1_000), vet=partial(vet, configured()))
+
+
+def reach(host: str, port: int) -> None:
+    """Connect as to a broker's advertised address."""
+    admit(configured(), host, port)
+    Transport.connect(host, port, Deadline.after(CLOCK, 500), vet=partial(vet, configured()))
+
+
+@pytest.mark.parametrize(
+    "host", [ANYWHERE, "0", "127.1", "2130706433", "0x7f000001", "::ffff:127.0.0.1", "::ffff:7f00:1", "::"]
+)
+def test_no_spelling_of_this_machine_is_connected_to(host: str) -> None:
+    """A broker that advertises any of them would lead us to whatever listens here."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.2)
+        port = listener.getsockname()[1]
+        with pytest.raises(ConnectionFailed):
+            reach(host, port)
+        with pytest.raises(TimeoutError):
+            listener.accept()

@@ -5,8 +5,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from kafka_lagoon.client.tls import context, server_name
+from kafka_lagoon.kafka_settings import from_properties
 from tests.certificates import CLIENT, tls_settings
 
 
@@ -19,6 +21,26 @@ def test_what_every_context_insists_on() -> None:
     unchecked = context(tls_settings(ssl_endpoint_identification_algorithm=""))
     assert unchecked.verify_mode is ssl.CERT_REQUIRED
     assert not unchecked.check_hostname
+
+
+@pytest.mark.parametrize(
+    ("enabled", "lowest", "highest"),
+    [("TLSv1.3", "TLSv1_3", "TLSv1_3"), ("TLSv1.2", "TLSv1_2", "TLSv1_2"), ("TLSv1.3, TLSv1.2", "TLSv1_2", "TLSv1_3")],
+)
+def test_enabled_protocols(enabled: str, lowest: str, highest: str) -> None:
+    """`ssl.enabled.protocols` of a Java client is obeyed."""
+    properties = {"ssl.enabled.protocols": enabled}
+    values, faults = from_properties(properties)
+    made = context(tls_settings(**values))
+    assert faults == []
+    assert (made.minimum_version, made.maximum_version) == (ssl.TLSVersion[lowest], ssl.TLSVersion[highest])
+
+
+@pytest.mark.parametrize("enabled", ["TLSv1.1,TLSv1.2", "", "SSLv3", "TLSv1.2,"])
+def test_protocols_that_are_not_spoken(enabled: str) -> None:
+    """They are a fault of the settings."""
+    with pytest.raises(ValidationError, match=r"only TLSv1\.2 and TLSv1\.3 are spoken"):
+        tls_settings(ssl_enabled_protocols=enabled)
 
 
 def test_trust_without_a_truststore() -> None:
@@ -37,6 +59,7 @@ def test_keys_leave_no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     def spy(self: ssl.SSLContext, chain: str, key: str, password: str) -> None:
         seen.append(list(tmp_path.iterdir()))
         assert "PRIVATE KEY" in Path(key).read_text()
+        assert str(Path(key).readlink()).startswith("/memfd:")  # never on a disk, not even without a name
         load(self, chain, key, password)
 
     monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", spy)

@@ -5,6 +5,7 @@ Executors have the environment of their worker: a PATH without our packages, and
 
 import os
 import re
+import secrets
 import signal
 import subprocess
 import time
@@ -17,6 +18,7 @@ from typing import Self
 from pyspark.find_spark_home import _find_spark_home
 
 from kafka_lagoon.sandbox.watchdog import Watchdog
+from tests.installed import CLONE
 from tests.integration.restore_process import Process, members, send
 
 _START_TIMEOUT_S = 90
@@ -30,6 +32,7 @@ class Standalone:
 
     def __init__(self, folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 1024) -> None:
         self.folder, self.home = folder, folder / "home"
+        self.properties = folder / "lagoon.conf"  # of master, workers and jobs, as docs/executors.md has it
         self._sizes = (workers, cores, memory_mb)
         self._stack = ExitStack()
         self._watchdog: Watchdog | None = None
@@ -38,6 +41,9 @@ class Standalone:
 
     def __enter__(self) -> Self:
         self.home.mkdir(parents=True)
+        self.properties.touch(0o600)
+        recipe = (CLONE / "conf" / "cluster.conf").read_text()
+        self.properties.write_text(f"{recipe}\nspark.authenticate.secret {secrets.token_hex(32)}\n")
         self._watchdog = Watchdog()
         try:
             self._start()
@@ -84,9 +90,10 @@ class Standalone:
 
     def _start(self) -> None:
         workers, cores, memory_mb = self._sizes
-        log = self._launch("master", "master.Master", ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"])
+        common = ["--webui-port", "0", "--properties-file", str(self.properties)]
+        log = self._launch("master", "master.Master", ["--host", "127.0.0.1", "--port", "0", *common])
         self.master = self._wait_for(lambda: re.findall(r"Starting Spark master at (spark://\S+)", log.read_text()))[0]
-        options = ["--webui-port", "0", "--cores", str(cores), "--memory", f"{memory_mb}m"]
+        options = [*common, "--cores", str(cores), "--memory", f"{memory_mb}m"]
         for number in range(workers):
             # Hosts of their own: speculation starts no second attempt on the host of the first.
             own = ["--host", f"127.0.0.{number + 1}", "--work-dir", str(self.folder / f"work-{number}")]

@@ -55,7 +55,7 @@ def topic_of(kafka: LocalKafka, name: str) -> str:
 def on(cluster: Standalone, **conf: str) -> list[str]:
     """Options of spark-submit."""
     settings = {"spark.executor.cores": "1", "spark.executor.memory": "512m", **conf}
-    recipe = ["--properties-file", str(CLONE / "conf" / "cluster.conf")]
+    recipe = ["--properties-file", str(cluster.properties)]
     return [
         "--master",
         cluster.master,

@@ -47,9 +47,17 @@ def test_each_kind_at_its_offsets() -> None:
 
 
 def test_starts_that_retention_moved() -> None:
-    """Records before the first equal one are not compared if the other log has lost its start; without it they are missing."""
-    assert ends(find(LOG, LOG[30:], right_start=7)) == [(Kind.EXPIRED_RIGHT, 30, 0, 29, None, None)]
-    assert ends(find(LOG[30:], LOG, left_start=7)) == [(Kind.EXPIRED_LEFT, 30, None, None, 0, 29)]
+    """Records before the first equal one are not compared if the other log has lost as many; those beyond that are missing."""
+    assert ends(find(LOG, LOG[30:], right_start=30)) == [(Kind.EXPIRED_RIGHT, 30, 0, 29, None, None)]
+    assert ends(find(LOG[30:], LOG, left_start=30)) == [(Kind.EXPIRED_LEFT, 30, None, None, 0, 29)]
+    assert ends(find(LOG, LOG[30:], right_start=7)) == [
+        (Kind.EXPIRED_RIGHT, 7, 0, 6, None, None),
+        (Kind.MISSING, 23, 7, 29, None, None),
+    ]
+    assert ends(find(LOG[30:], LOG, left_start=7)) == [
+        (Kind.EXPIRED_LEFT, 7, None, None, 0, 6),
+        (Kind.EXTRA, 23, None, None, 7, 29),
+    ]
     assert ends(find(LOG, LOG[30:])) == [(Kind.MISSING, 30, 0, 29, None, None)]
     assert ends(find(LOG, [500], right_start=7)) == [
         (Kind.ALTERED, 1, 0, 0, 0, 0),
@@ -79,3 +87,23 @@ def test_counts_are_those_of_multisets(left: list[int], right: list[int]) -> Non
     assert counts.get(Kind.DOUBLED_RIGHT, 0) <= doubled
     assert (not counts) == (left == right)
     assert not NOT_COMPARED & counts.keys()
+
+
+RECORDS = st.lists(st.integers(0, 30), max_size=40)
+
+
+@settings(max_examples=200)
+@given(RECORDS, RECORDS, RECORDS, st.integers(0, 12), st.integers(0, 12))
+def test_retention_explains_no_more_than_it_removed(
+    left: list[int], right: list[int], shared: list[int], left_start: int, right_start: int
+) -> None:
+    """However logs begin: as many records as offsets were deleted may be explained by that, and all others are accounted for."""
+    left, right = [*left, *shared], [*right, *shared]
+    counts = count_kinds(find(left, right, left_start=left_start, right_start=right_start))
+    unexplained = count_kinds(find(left, right))
+    assert counts.get(Kind.EXPIRED_RIGHT, 0) <= right_start
+    assert counts.get(Kind.EXPIRED_LEFT, 0) <= left_start
+    for expired, kind in ((Kind.EXPIRED_RIGHT, Kind.MISSING), (Kind.EXPIRED_LEFT, Kind.EXTRA)):
+        assert counts.get(expired, 0) + counts.get(kind, 0) == unexplained.get(kind, 0)
+    if unexplained.get(Kind.MISSING, 0) > right_start or unexplained.get(Kind.EXTRA, 0) > left_start:
+        assert counts.keys() - NOT_COMPARED

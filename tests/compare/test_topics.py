@@ -111,6 +111,17 @@ def test_retention_and_compaction(state: FakeCluster, settings: KafkaSettings) -
     ]
 
 
+def test_retention_explains_what_it_removed(state: FakeCluster, settings: KafkaSettings) -> None:
+    """A log that has lost ten records of its own, and never had the first twenty of the other, lacks records."""
+    (left,), (right,) = logs(state, "a", 1), logs(state, "b", 1)
+    append(left, [record(number) for number in range(60)])
+    append(right, [record(number) for number in (*range(900, 910), *range(20, 60))])
+    right.log_start_offset = 10
+    comparison = compare(settings, "a", "b")
+    assert kinds(comparison) == [(0, Kind.EXPIRED_RIGHT, 10), (0, Kind.MISSING, 10)]
+    assert not comparison.is_equal()
+
+
 def test_what_is_deleted_meanwhile(state: FakeCluster, settings: KafkaSettings) -> None:
     """Before the second pass: a note, because what differs is known already, if not by its right name."""
     (left,), (right,) = logs(state, "a", 1), logs(state, "b", 1)

@@ -29,7 +29,7 @@ from kafka_lagoon.delta.schema import (
 )
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.accounting import Reconciled
-from kafka_lagoon.fetch.plan import Archived
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest.archive_lock import archive_lock
 from kafka_lagoon.ingest.commit import RunOutput, commit

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from kafka_lagoon.delta.files import DataFile, Statistics
 from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.fetch.accounting import Reconciled
-from kafka_lagoon.fetch.plan import Archived
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.fetch.record_rows import RecordProblemRow, RecordRangeRow
 from kafka_lagoon.ingest.archive_lock import ArchiveLock
@@ -25,7 +25,7 @@ def run(lock: ArchiveLock, number: int, start: int, end: int, *, topic: str = "t
     files = [_file(lock, ingest_id, topic, start, end)] if end > start else []
     positions = {**lock.topics, topic: Archived(topic_id="id", partitions={0: Position(next_offset=end)})}
     reconciled = Reconciled(
-        ranges=[range_row(ingest_id, topic, start, end)],
+        ranges=[range_row(ingest_id, topic, start, end, lock.fence.version)],
         problems=[_problem(ingest_id, topic, start + n) for n in range(problems)],
         topics=positions,
         kept=frozenset({0}),
@@ -71,8 +71,8 @@ def _file(lock: ArchiveLock, ingest_id: str, topic: str, start: int, end: int) -
     )
 
 
-def range_row(ingest_id: str, topic: str, start: int, end: int) -> RecordRangeRow:
-    """The range of a run that archived one record for each offset."""
+def range_row(ingest_id: str, topic: str, start: int, end: int, sequence: int | None = None) -> RecordRangeRow:
+    """The range of a run that archived one record for each offset; without a number as earlier versions wrote it."""
     return RecordRangeRow(
         ingest_id=ingest_id,
         cluster="name",
@@ -95,6 +95,7 @@ def range_row(ingest_id: str, topic: str, start: int, end: int) -> RecordRangeRo
         leader_epoch=0,
         problem=None,
         planned_at_ms=1_763_726_400_000,
+        sequence=sequence,
     )
 
 

@@ -25,7 +25,7 @@ from kafka_lagoon.delta.schema import TABLES
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.warehouse import Warehouse, at_path
 from kafka_lagoon.fetch.accounting import Reconciled
-from kafka_lagoon.fetch.plan import Archived
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest.archive_lock import ArchiveLock, archive_lock
 from kafka_lagoon.ingest.commit import RunOutput, commit

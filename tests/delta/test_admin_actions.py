@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pytest
@@ -13,13 +15,17 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.apply.action_rows import AdminActionRow
 from kafka_lagoon.delta import admin_actions
 from kafka_lagoon.delta.admin_actions import recording, warehouse_for_actions
+from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.schema import ADMIN_ACTIONS, TABLES
-from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.delta.warehouse import Warehouse, at_path
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.query import duckdb_engine
 from tests.clock import CLOCK
+from tests.delta import foreign
 from tests.delta.action_samples import finished, started
+from tests.delta.test_log_store import a_lake
 from tests.nulls import plain_table, unexplained
+from tests.object_store import ObjectStore
 from tests.warehouses import settings
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -85,3 +91,81 @@ def test_a_table_that_lacks_columns_is_opened_with_spark(warehouse: Warehouse, m
     monkeypatch.setattr(admin_actions, "ADMIN_ACTIONS", newer)
     with warehouse_for_actions(settings(f"warehouse={warehouse.name}"), CLOCK, "admin") as opened:
         assert opened.session is not None
+
+
+@pytest.mark.parametrize(
+    "operation", [foreign.overwrite, lambda warehouse, table: foreign.restore(warehouse, table, 0)]
+)
+def test_rows_that_others_take_away(warehouse: Warehouse, operation: Callable[[Warehouse, str], None]) -> None:
+    """A run whose `started` rows are gone does not go on as if they were there."""
+    with recording(warehouse, "one", CLOCK) as recorder:
+        recorder.write(started(NOON_MS))
+        operation(warehouse, ADMIN_ACTIONS.name)
+        with pytest.raises(TableError, match=r"^table admin_actions .* rows that this run counts on are gone"):
+            recorder.write(finished(NOON_MS))
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, bucket: ObjectStore) -> Warehouse:  # noqa: ARG001  reaches the bucket
+    """A warehouse in the bucket, with one table."""
+    made = at_path(spark, a_lake())
+    location, table = made.locations[ADMIN_ACTIONS.name], ADMIN_ACTIONS
+    made.kernel.create(location, table.delta_schema(), table.partition_by, table.properties)
+    return made
+
+
+class TestOnAnObjectStore:
+    """Without file locks the transaction id of a cluster's alterations keeps two runs apart."""
+
+    def rows(self, lake: Warehouse) -> int:
+        """How many rows there are."""
+        return sum(file.rows or 0 for file in lake.kernel.live_files(lake.state(ADMIN_ACTIONS.name)))
+
+    def test_of_two_that_begin_at_once_one_goes_on(self, lake: Warehouse) -> None:
+        """Both have read that nobody is at it; the second to say that it starts says LockHeld, and has written nothing."""
+        with recording(lake, "race", CLOCK) as first, recording(lake, "race", CLOCK) as second:
+            first.write(started(NOON_MS))
+            before = self.rows(lake)
+            with pytest.raises(LockHeld, match="it began in the meantime"):
+                second.write(started(NOON_MS))
+            first.write(finished(NOON_MS))
+            assert self.rows(lake) == before + 2
+
+    def test_who_comes_later_waits_for_the_end(self, lake: Warehouse) -> None:
+        """Another cluster is free; as soon as a run has ended, the next may begin."""
+        with recording(lake, "one", CLOCK) as recorder:
+            recorder.write(started(NOON_MS))
+            with pytest.raises(LockHeld, match="10 minutes"), recording(lake, "one", CLOCK, 50):
+                pass
+            with recording(lake, "two", CLOCK) as other:
+                other.write(started(NOON_MS))
+            recorder.write(finished(NOON_MS))
+        with recording(lake, "one", CLOCK) as recorder:
+            recorder.write(started(NOON_MS))
+
+    def test_a_run_that_died(self, lake: Warehouse) -> None:
+        """It keeps others away for ten minutes, and what it would write after that is refused."""
+        dead = recording(lake, "dead", CLOCK)
+        writer = dead.__enter__()
+        writer.write(started(NOON_MS))
+        later = replace(CLOCK, now_ms=lambda: CLOCK.now_ms() + 601_000)
+        with pytest.raises(LockHeld), recording(lake, "dead", CLOCK):
+            pass
+        with recording(lake, "dead", later) as recorder:
+            recorder.write(started(NOON_MS))
+            with pytest.raises(LockHeld):
+                writer.write(finished(NOON_MS))
+
+    def test_a_commit_whose_answer_was_lost(self, lake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Repeating it is refused, and it is the run's own."""
+        real = Kernel.append
+
+        def repeated(*arguments: Any, **options: Any) -> int:
+            real(*arguments, **options)
+            return real(*arguments, **options)
+
+        with recording(lake, "lost", CLOCK) as recorder:
+            with monkeypatch.context() as patch:
+                patch.setattr(Kernel, "append", repeated)
+                recorder.write(started(NOON_MS))
+            recorder.write(finished(NOON_MS))

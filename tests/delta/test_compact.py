@@ -9,12 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kafka_lagoon.delta import compact as compact_module
 from kafka_lagoon.delta.compact import compact, keep_rows
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.schema import STATE_TABLES
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import ChecksFailed
+from kafka_lagoon.errors import ChecksFailed, SchemaChanged
 from tests.clock import CLOCK
+from tests.delta import foreign
 from tests.delta.samples import lag_row, snapshot
 from tests.delta.test_publish import publish_once, rows_of
 
@@ -87,6 +89,54 @@ def test_another_commit_in_between(warehouse: Warehouse, monkeypatch: pytest.Mon
     monkeypatch.setattr(Kernel, "replace", late)
     assert join(warehouse) == 2
     assert sorted(lags(warehouse)) == [1, 2, 2]
+
+
+FOREIGN: dict[str, Callable[[Warehouse, str], None]] = {
+    "restore": lambda warehouse, table: foreign.restore(warehouse, table, 1),
+    "overwrite": foreign.overwrite,
+    "delete": foreign.delete,
+    "update": foreign.update,
+    "optimize": foreign.optimize,
+    "vacuum": foreign.vacuum,
+}
+
+
+@pytest.mark.parametrize("operation", FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize(("where", "what"), [(compact_module, "_commit"), (Kernel, "replace")])
+def test_what_others_do_meanwhile(
+    warehouse: Warehouse,
+    monkeypatch: pytest.MonkeyPatch,
+    operation: Callable[[Warehouse, str], None],
+    where: object,
+    what: str,
+) -> None:
+    """Before the files are looked at again, or in the moment before the commit: no row comes back, none is there twice."""
+    fill(warehouse, 1, 2)
+    real, left = getattr(where, what), list[list[int | None]]()
+
+    def late(*arguments: Any, **named: Any) -> Any:
+        if not left:
+            operation(warehouse, LAG.name)
+            left.append(sorted(lags(warehouse)))
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(where, what, late)
+    join(warehouse)
+    assert [sorted(lags(warehouse))] == left
+
+
+def test_columns_that_others_have_added_meanwhile(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files with our columns do not take the place of files that may have more."""
+    fill(warehouse, 1, 2)
+    real = compact_module._commit
+
+    def late(*arguments: Any) -> bool:
+        warehouse.spark.sql(f"ALTER TABLE {warehouse.identifiers[LAG.name]} ADD COLUMNS (theirs INT)")
+        return real(*arguments)
+
+    monkeypatch.setattr(compact_module, "_commit", late)
+    with pytest.raises(SchemaChanged, match="column theirs is not ours"):
+        join(warehouse)
 
 
 def test_files_that_another_run_has_removed(warehouse: Warehouse) -> None:

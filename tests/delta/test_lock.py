@@ -1,6 +1,10 @@
 """One holder at a time, however it ends."""
 
 import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -51,6 +55,79 @@ def test_a_dead_holders_name_is_overwritten(tmp_path: Path) -> None:
     with locked(lock, CLOCK):
         assert lock.read_text().startswith(f"process {os.getpid()} on ")
         assert "xxx" not in lock.read_text()
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    """A file of somebody's that no lock may touch."""
+    path = tmp_path / "victim"
+    path.write_text("precious")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("plant", "said"),
+    [
+        (lambda lock, victim: lock.symlink_to(victim), "symbolic link"),
+        (lambda lock, victim: lock.symlink_to(victim.with_name("new")), "symbolic link"),
+        (lambda lock, victim: lock.hardlink_to(victim), "hard links"),
+        (lambda lock, _: os.mkfifo(lock), "no regular file"),
+        (lambda lock, _: lock.mkdir(), "Is a directory"),
+    ],
+)
+def test_what_was_planted_is_neither_followed_nor_written(
+    tmp_path: Path, victim: Path, plant: Callable[[Path, Path], None], said: str
+) -> None:
+    """One line says what it is; the file that it leads to keeps its content, and none is made."""
+    lock = tmp_path / "a.lock"
+    plant(lock, victim)
+    with pytest.raises(TableError, match=rf"a\.lock cannot be locked: .*{said}"), locked(lock, CLOCK):
+        pass
+    assert victim.read_text() == "precious"
+    assert not victim.with_name("new").exists()
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o600), (0o077, 0o600), (0o000, 0o660), (0o007, 0o660)])
+def test_only_who_may_run_can_hold_it(tmp_path: Path, umask: int, mode: int) -> None:
+    """Others can neither open it, which is enough to hold it, nor read who runs; a group can where the umask shares with it."""
+    before = os.umask(umask)
+    try:
+        with locked(tmp_path / "a.lock", CLOCK):
+            assert stat.S_IMODE((tmp_path / "a.lock").stat().st_mode) == mode
+    finally:
+        os.umask(before)
+
+
+def test_a_lock_file_of_an_earlier_release_becomes_private(tmp_path: Path) -> None:
+    """It was readable for all."""
+    lock = tmp_path / "a.lock"
+    lock.touch(0o644)
+    with locked(lock, CLOCK):
+        assert stat.S_IMODE(lock.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+@pytest.mark.parametrize(("mode", "opens"), [(0o660, True), (0o666, False)])
+def test_a_lock_file_of_another_user(tmp_path: Path, mode: int, opens: bool) -> None:
+    """One of the group's members may have made it; what everybody can write, anybody may have planted."""
+    lock, user, other = tmp_path / "a.lock", 65_533, 65_534
+    lock.touch()
+    lock.chmod(mode)
+    os.chown(lock, other, user)
+    code = (
+        "import os, sys, pathlib\n"
+        "from kafka_lagoon.delta.lock import locked\n"
+        "from kafka_lagoon.clock import SYSTEM_CLOCK\n"
+        "handle = os.open(sys.argv[1], os.O_RDONLY)\n"
+        "os.setgid(int(sys.argv[2])); os.setuid(int(sys.argv[2])); os.fchdir(handle)\n"
+        "try:\n"
+        "    with locked(pathlib.Path('a.lock'), SYSTEM_CLOCK): print('held')\n"
+        "except Exception as error: print(error)\n"
+    )
+    tmp_path.chmod(0o711)
+    command = [sys.executable, "-c", code, str(tmp_path), str(user)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert said.startswith("held" if opens else "a.lock cannot be locked: it belongs to another user (65534)")
 
 
 def test_a_folder_that_is_gone_is_a_table_error(tmp_path: Path) -> None:

@@ -1,16 +1,20 @@
 """Maintenance makes files fewer and takes away what nobody needs, and nothing else."""
 
+import json
 import os
 import shutil
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pytest
+from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.kernel import Fence
 from kafka_lagoon.delta.lock import locked
@@ -206,6 +210,54 @@ def committing(warehouse: Warehouse) -> Iterator[None]:
     folder = Path(warehouse.name.removeprefix("file:"))
     with locked(folder / ".lagoon-commit.lock", CLOCK):
         yield
+
+
+def test_an_ingest_beside_a_rewrite(warehouse: Warehouse) -> None:
+    """Runs commit while Spark rewrites a day: none waits for it, and neither loses what the other has committed."""
+    for run in range(1, 6):
+        ingest(warehouse, YESTERDAY, run)
+    folder = warehouse.kernel.storage.local(warehouse.locations["records"])
+    assert folder
+    with ThreadPoolExecutor(1) as threads:
+        rewriting, runs = threads.submit(maintain, warehouse, RECORDS, CLOCK), 5
+        while not rewriting.done():
+            runs += 1
+            with warehouse.exclusively("commit", CLOCK, 2_000):
+                ingest(warehouse, TODAY, runs)
+            time.sleep(0.2)
+    (done,) = rewriting.result()
+    commits = [
+        json.loads(path.read_text().partition("\n")[0])["commitInfo"]
+        for path in sorted(folder.glob("_delta_log/*.json"))
+    ]
+    ((version, read),) = [
+        (number, one["readVersion"]) for number, one in enumerate(commits) if one["operation"] == "OPTIMIZE"
+    ]
+    assert version > read + 1, "no run has committed while Spark was rewriting"
+    assert (done.before.count, done.after.count, len(commits)) == (5, 1, runs + 2)
+    rows = records(warehouse)
+    assert len(rows) == len(set(rows)) == 20 * runs
+    assert list(folder.glob(".lagoon-probe-*")) == []
+
+
+def test_a_rewrite_where_there_are_no_hard_links(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but the lock keeps commits apart there, so it is held."""
+    monkeypatch.setattr("kafka_lagoon.delta.log_store._has_links", lambda _: False)
+    for run in (1, 2):
+        ingest(warehouse, YESTERDAY, run)
+    real, held = SparkSession.sql, list[bool]()
+
+    def sql(session: SparkSession, text: str, *arguments: Any, **named: Any) -> Any:
+        if text.startswith("OPTIMIZE"):
+            with pytest.raises(LockHeld), locked(folder / ".lagoon-commit.lock", CLOCK):
+                pass
+            held.append(True)
+        return real(session, text, *arguments, **named)
+
+    folder = Path(warehouse.name.removeprefix("file:"))
+    monkeypatch.setattr(SparkSession, "sql", sql)
+    maintain(warehouse, RECORDS, CLOCK)
+    assert held == [True]
 
 
 def test_others_that_commit_are_waited_for(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from datetime import date
@@ -18,10 +18,11 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
+from kafka_lagoon.delta import publish as publish_module
 from kafka_lagoon.delta.arrow import arrow_table
 from kafka_lagoon.delta.kernel import Fence, Kernel
-from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock
-from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES
+from kafka_lagoon.delta.publish import PublishedSlot, SnapshotLock, publish, published, snapshot_lock
+from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES, Table
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists
 from kafka_lagoon.snapshot import group_rows
@@ -29,7 +30,7 @@ from kafka_lagoon.snapshot import state_rows as rows
 from kafka_lagoon.snapshot.acls import AclRow
 from kafka_lagoon.snapshot.coverage import CoverageRow
 from tests.clock import CLOCK
-from tests.delta import other_run
+from tests.delta import foreign, other_run
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS, lag_row, row, snapshot
 from tests.warehouses import settings
 
@@ -314,6 +315,34 @@ def test_without_a_lock_one_of_many_publishes(warehouse: Warehouse, monkeypatch:
         won = list(threads.map(run, range(4)))
     assert won.count(True) == 1
     assert trusted(warehouse) == {f"0192-{won.index(True):04d}-default": 3}
+
+
+@pytest.mark.parametrize(
+    "operation", [foreign.overwrite, lambda warehouse, table: foreign.restore(warehouse, table, 0)]
+)
+def test_rows_that_others_take_away_before_the_last_commit(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, operation: Callable[[Warehouse, str], None]
+) -> None:
+    """A RESTORE or an OVERWRITE between a table's commit and that of `snapshots`: the snapshot is not published."""
+    real = publish_module._refuse_lost
+
+    def late(lock: SnapshotLock, made: rows.Snapshot, table: Table, version: int | None) -> None:
+        if table.name == "consumer_lag":
+            operation(warehouse, table.name)
+        real(lock, made, table, version)
+
+    monkeypatch.setattr(publish_module, "_refuse_lost", late)
+    with (
+        snapshot_lock(warehouse, "default", CLOCK) as lock,
+        pytest.raises(
+            ChecksFailed, match=r"^table consumer_lag (had rows replaced|was restored to version 0) \(version 2"
+        ),
+    ):
+        publish(lock, other_run.attempt(1))
+    assert trusted(warehouse) == {}
+    monkeypatch.setattr(publish_module, "_refuse_lost", real)
+    publish_once(warehouse, other_run.attempt(2))
+    assert trusted(warehouse) == {"0192-0002-default": 3}
 
 
 def test_a_commit_that_was_repeated_is_no_conflict(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

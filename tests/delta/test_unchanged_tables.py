@@ -1,17 +1,20 @@
 """Rows that did not change are stored once a day, and every reader finds them for each snapshot."""
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 import polars as pl
 import pytest
 
-from kafka_lagoon.delta.publish import snapshot_lock, stored_tables
+from kafka_lagoon.delta.publish import publish, snapshot_lock, stored_tables
 from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import ChecksFailed
 from kafka_lagoon.snapshot.acls import AclRow
 from kafka_lagoon.snapshot.state_rows import Snapshot, TableState
 from kafka_lagoon.snapshot.table_states import StoredTable
 from tests.clock import CLOCK
+from tests.delta import foreign
 from tests.delta.samples import HOUR_MS, NOON_MS, row, snapshot
 from tests.delta.test_publish import publish_once, rows_of
 from tests.delta.test_views import check
@@ -90,3 +93,30 @@ def test_the_next_run_finds_what_is_stored(warehouse: Warehouse) -> None:
         assert stored_tables(lock, NOON_MS + 6 * HOUR_MS) == {}
     with snapshot_lock(warehouse, "new", CLOCK) as lock:
         assert stored_tables(lock, NOON_MS) == {}
+
+
+@pytest.mark.parametrize(
+    ("operation", "is_there"), [(foreign.overwrite, False), (foreign.optimize, True), (foreign.vacuum, True)]
+)
+def test_rows_that_others_took_away_are_stored_again(
+    warehouse: Warehouse, operation: Callable[[Warehouse, str], None], is_there: bool
+) -> None:
+    """A snapshot refers to rows that are there, whatever was done to their table between two runs."""
+    publish_once(warehouse, attempt(1))
+    operation(warehouse, "acls")
+    warehouse.opened.clear()
+    with snapshot_lock(warehouse, "default", CLOCK) as lock:
+        assert (set(stored_tables(lock, NOON_MS)) == {"acls"}) == is_there
+
+
+def test_rows_that_go_while_a_snapshot_is_taken(warehouse: Warehouse) -> None:
+    """It is not published: it would refer to rows that are gone."""
+    publish_once(warehouse, attempt(1))
+    with snapshot_lock(warehouse, "default", CLOCK) as lock:
+        warehouse.opened["acls"] = warehouse.state("acls")
+        foreign.overwrite(warehouse, "acls")
+        with pytest.raises(
+            ChecksFailed, match=r"^table acls had rows replaced \(version 2.*VERSION AS OF 1 brings them back"
+        ):
+            publish(lock, attempt(2, FIRST))
+    assert len(rows_of(warehouse, "snapshots")) == 1

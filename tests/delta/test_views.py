@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from kafka_lagoon.delta.schema import RECORD_RANGES, RECORDS, STATE_TABLES, TABL
 from kafka_lagoon.delta.views import CHANGES, HISTORY, VIEWS
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.fetch.range_history import superseded
 from kafka_lagoon.query import duckdb_engine as sql_duckdb
 from kafka_lagoon.query import spark_engine as sql_spark
 from kafka_lagoon.query.spark_engine import make_available
@@ -177,6 +179,46 @@ def test_records_now_leaves_out_what_a_truncation_took_back(filled: Warehouse) -
         "SELECT topic, ingest_id, min(records_now.offset) AS first, count(*) AS n FROM records_now GROUP BY 1, 2",
         [("a", "1", 0, 4), ("a", "2", 4, 2), ("b", "1", 0, 4), ("b", "2", 4, 2)],
     )
+
+
+def test_superseded_ranges_are_those_of_restores(spark: SparkSession, tmp_path: Path) -> None:
+    """The view and the function that restores use agree on histories with truncations, copies, deletions and runs without numbers."""
+    made = open_warehouse(spark, settings(f"warehouse={tmp_path}"), CLOCK)
+    histories = {f"t{number}": random_history(Random(number), f"t{number}") for number in range(60)}
+    ranges = [one for history in histories.values() for one in history]
+    append(made, RECORD_RANGES, pa.Table.from_pylist(ranges, RECORD_RANGES.file_schema()))
+    wanted = {
+        (topic, one.ingest_id, one.from_offset, one.to_offset, one.reason)
+        for topic, history in histories.items()
+        for one in superseded(history)
+    }
+    assert {reason for *_, reason in wanted} == {"TRUNCATED", "COPY"}
+    shown = by_both(made, "SELECT topic, ingest_id, from_offset, to_offset, reason FROM superseded_ranges")
+    assert {tuple(one.values()) for one in shown.to_pylist()} == wanted
+
+
+def random_history(random: Random, topic: str) -> list[dict[str, Any]]:
+    """Ranges of one partition, some of runs without a number or with a clock that was behind."""
+    numbers = {field.name: 0 for field in RECORD_RANGES.file_schema() if pa.types.is_integer(field.type)}
+    topic_id, position = random.choice([None, "id"]), 0
+    history = []
+    for number in range(random.randint(2, 9)):
+        run = f"{number:02d}" if number < 3 else f"{random.randint(10, 99)}-{number}"
+        step = random.choice(["read", "read", "truncate", "delete", "again"])
+        end = random.randrange(position + 1) if step == "truncate" else position + random.randrange(9)
+        problem = {"truncate": "LOG_TRUNCATED", "delete": "TOPIC_DELETED", "again": "TOPIC_RECREATED"}.get(step)
+        if step in ("delete", "again"):
+            end = position
+        if problem == "LOG_TRUNCATED" and end == position:
+            problem = None
+        history.append(
+            {**dict.fromkeys(RECORD_RANGES.file_schema().names), **numbers}
+            | {"ingest_id": run, "cluster_id": "c", "topic": topic, "topic_id": topic_id, "planned_at": NOON}
+            | {"sequence": None if number < 3 else number, "problem": problem, "codec": ""}
+            | {"from_offset": position, "to_offset": end}
+        )
+        position = random.choice([0, end]) if step in ("delete", "again") else end
+    return history
 
 
 def test_actions_without_a_second_row_are_unknown(filled: Warehouse) -> None:

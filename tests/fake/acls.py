@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kafka_lagoon.protocol.acls import ANY
+from kafka_lagoon.protocol.acls import ANY, MATCH, WILDCARD
 from kafka_lagoon.protocol.messages import describe_acls
 from tests.fake.cluster import FakeCluster
 
@@ -18,11 +18,14 @@ def _describe_acls(state: FakeCluster, _node: int, _version: int, request: Any) 
     return describe_acls.DescribeAclsResponse(error_code=0, resources=tuple(matching))
 
 
+def _names(resource: Any, request: Any) -> bool:
+    """As brokers compare names: MATCH finds rules for every name, too; prefixes are not compared here."""
+    is_for_all = request.pattern_type_filter == MATCH and resource.resource_name == WILDCARD
+    return is_for_all or request.resource_name_filter in (None, resource.resource_name)
+
+
 def _is_of(resource: Any, request: Any) -> bool:
-    return request.resource_type_filter in (ANY, resource.resource_type) and request.resource_name_filter in (
-        None,
-        resource.resource_name,
-    )
+    return request.resource_type_filter in (ANY, resource.resource_type) and _names(resource, request)
 
 
 ANSWERS = ((describe_acls.DESCRIBE_ACLS, _describe_acls),)

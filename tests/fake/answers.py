@@ -18,10 +18,10 @@ from kafka_lagoon.protocol.messages import (
 )
 from kafka_lagoon.wire.schema import Api
 from tests.fake import acls, logs, reassignments, share_groups, transactions, writes
-from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember, FakePartition
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember, FakePartition, FakeTopic
 
 LEADER_MISSING, NOT_LEADER, UNKNOWN_TOPIC, NOT_COORDINATOR, GROUP_MISSING = 5, 6, 3, 16, 69
-UNSTABLE = 88
+UNSTABLE, NO_COORDINATOR = 88, 15
 UNSUPPORTED_VERSION = 35
 _TELLS_ITS_OWN = 3  # KIP-511: with ApiVersions v3 came that a refused version is answered with the broker's own
 SPECIAL = {-1: "high_watermark", -2: "log_start_offset", -4: "log_start_offset"}
@@ -67,13 +67,15 @@ def _list_offsets(state: FakeCluster, node: int, version: int, request: Any) -> 
     for topic in request.topics:
         known = state.topics.get(topic.name)
         some = [
-            _offset(
-                node, known.partitions[one.partition_index] if known else None, one, request.isolation_level, version
-            )
+            _offset(node, _partition(known, one.partition_index), one, request.isolation_level, version)
             for one in topic.partitions
         ]
         topics.append(list_offsets.ListOffsetsResponseTopic(name=topic.name, partitions=tuple(some)))
     return list_offsets.ListOffsetsResponse(topics=tuple(topics))
+
+
+def _partition(topic: FakeTopic | None, index: int) -> FakePartition | None:
+    return topic.partitions[index] if topic and 0 <= index < len(topic.partitions) else None
 
 
 def _offset(node: int, log: FakePartition | None, requested: Any, isolation_level: int, version: int) -> Any:
@@ -118,6 +120,8 @@ def _find_coordinator(state: FakeCluster, _node: int, version: int, request: Any
 
 
 def _coordinator(state: FakeCluster, group_id: str) -> find_coordinator.Coordinator:
+    if group_id not in state.groups:
+        return find_coordinator.Coordinator(key=group_id, node_id=-1, host="", port=-1, error_code=NO_COORDINATOR)
     node = state.groups[group_id].coordinator_id
     host, port = state.addresses[node]
     return find_coordinator.Coordinator(key=group_id, node_id=node, host=host, port=port)

@@ -5,7 +5,7 @@ from typing import Any
 from kafka_lagoon.protocol.messages import describe_producers, describe_transactions, list_transactions
 from tests.fake.cluster import FakeCluster
 
-NOT_LEADER, NOT_COORDINATOR = 6, 16
+NOT_LEADER, NOT_COORDINATOR, NOT_THERE, UNKNOWN_TOPIC = 6, 16, 105, 3
 
 
 def _list(state: FakeCluster, node: int, _version: int, request: Any) -> Any:
@@ -30,11 +30,11 @@ def _describe(state: FakeCluster, node: int, _version: int, request: Any) -> Any
 
 
 def _transaction(state: FakeCluster, node: int, name: str) -> Any:
-    transaction = state.transactions[name]
-    if transaction.coordinator_id == node:
+    transaction = state.transactions.get(name)
+    if transaction and transaction.coordinator_id == node:
         return transaction.described
     return describe_transactions.DescribedTransaction(
-        error_code=NOT_COORDINATOR,
+        error_code=NOT_COORDINATOR if transaction else NOT_THERE,
         transactional_id=name,
         transaction_state="",
         transaction_timeout_ms=0,
@@ -45,6 +45,13 @@ def _transaction(state: FakeCluster, node: int, name: str) -> Any:
     )
 
 
+def _code(state: FakeCluster, node: int, topic: str, index: int) -> int:
+    partitions = state.topics[topic].partitions if topic in state.topics else []
+    if not 0 <= index < len(partitions):
+        return UNKNOWN_TOPIC
+    return 0 if partitions[index].leader_id == node else NOT_LEADER
+
+
 def _producers(state: FakeCluster, node: int, _version: int, request: Any) -> Any:
     topics = (
         describe_producers.DescribeProducersTopicResponse(
@@ -52,7 +59,7 @@ def _producers(state: FakeCluster, node: int, _version: int, request: Any) -> An
             partitions=tuple(
                 describe_producers.DescribeProducersPartitionResponse(
                     partition_index=index,
-                    error_code=0 if state.topics[topic.name].partitions[index].leader_id == node else NOT_LEADER,
+                    error_code=_code(state, node, topic.name, index),
                     active_producers=state.producers.get((topic.name, index), ()),
                 )
                 for index in topic.partition_indexes

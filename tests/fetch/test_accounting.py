@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from kafka_lagoon.client.cluster import TopicPartition
-from kafka_lagoon.fetch.accounting import FILE_LEFT_OUT, STOPPED, reconcile
+from kafka_lagoon.fetch.accounting import FILE_LEFT_OUT, STOPPED, RunIdentity, reconcile
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange
-from kafka_lagoon.fetch.plan import Archived, Plan
+from kafka_lagoon.fetch.plan import Plan
 from kafka_lagoon.fetch.ranges import (
     LOG_TRUNCATED,
     LOST,
@@ -17,6 +18,7 @@ from kafka_lagoon.fetch.ranges import (
 )
 from kafka_lagoon.fetch.split import Outcome, Split
 from kafka_lagoon.fetch.tasks import TaskOutcome
+from kafka_lagoon.fetch.topic_identity import NOT_CONFIRMED
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
 from kafka_lagoon.records.decoding import Counts, Problem
 
@@ -37,9 +39,19 @@ def planned(start: int = 0, end: int = 30, *, partition: int = 0, log_start: int
     )
 
 
-def plan_of(*ranges: PlannedRange, events: tuple[Event, ...] = (), **ids: str) -> Plan:
+def plan_of(
+    *ranges: PlannedRange, events: tuple[Event, ...] = (), archived: dict[str, Archived] | None = None, **ids: str
+) -> Plan:
     topic_ids = {one.topic: "new" for one in ranges} | ids
-    return Plan(topic_ids=topic_ids, ranges=ranges, events=events, failures=(), sizes={}, planned_at_ms=5)
+    return Plan(
+        archived=archived or {},
+        topic_ids=topic_ids,
+        ranges=ranges,
+        events=events,
+        failures=(),
+        sizes={},
+        planned_at_ms=5,
+    )
 
 
 def read(start: int, end: int, reached: int | None = None, *, partition: int = 0, **more: object) -> Outcome:
@@ -54,10 +66,9 @@ def task(*outcomes: Outcome, files: int = 1) -> TaskOutcome:
     )
 
 
-def reconciled(
-    plan: Plan, *tasks: TaskOutcome, archived: dict[str, Archived] | None = None, checked: CheckedEpochs | None = None
-):
-    return reconcile("id", "name", "cluster", plan, archived or {}, tasks, checked)
+def reconciled(plan: Plan, *tasks: TaskOutcome, checked: CheckedEpochs | None = None):
+    run = RunIdentity(ingest_id="id", sequence=7, cluster="name", cluster_id="cluster")
+    return reconcile(run, plan, tasks, checked)
 
 
 def event(problem: str | None, start: int = 10, to: int = 10, partition: int = 0) -> Event:
@@ -195,9 +206,12 @@ def test_a_problem_that_two_splits_met_is_one_row():
 def test_events_come_before_the_range_they_explain():
     """A truncation goes back, the range goes on from there: each row begins where the one before ended."""
     result = reconciled(
-        plan_of(planned(6, 20), events=(event(LOG_TRUNCATED, 10, 6),)),
+        plan_of(
+            planned(6, 20),
+            events=(event(LOG_TRUNCATED, 10, 6),),
+            archived={"t": Archived(topic_id="new", partitions={0: Position(next_offset=10)})},
+        ),
         task(read(6, 20)),
-        archived={"t": Archived(topic_id="new", partitions={0: Position(next_offset=10)})},
     )
     assert [(one.from_offset, one.to_offset, one.problem) for one in result.ranges] == [
         (10, 6, LOG_TRUNCATED),
@@ -206,30 +220,43 @@ def test_events_come_before_the_range_they_explain():
 
 
 def test_a_re_created_topic_begins_a_sequence_of_its_own():
-    """The old sequence is closed under the old id, the new one has the new id and its own offsets."""
+    """The old sequence is closed under the old id and keeps its positions, the new one has the new id and its own offsets."""
+    before = {0: Position(next_offset=10), 1: Position(next_offset=10)}
     result = reconciled(
-        plan_of(planned(0, 5), events=(event(TOPIC_RECREATED), event(TOPIC_RECREATED, partition=1))),
+        plan_of(
+            planned(0, 5),
+            events=(event(TOPIC_RECREATED), event(TOPIC_RECREATED, partition=1)),
+            archived={"t": Archived(topic_id="old", partitions=before).re_created("new")},
+        ),
         task(read(0, 5)),
-        archived={"t": Archived(topic_id="old", partitions={0: Position(next_offset=10), 1: Position(next_offset=10)})},
     )
     assert [one.topic_id for one in result.ranges] == ["old", "old", "new"]
-    assert result.topics["t"] == Archived(topic_id="new", partitions={0: Position(next_offset=5, leader_epoch=1)})
+    assert [one.sequence for one in result.ranges] == [7, 7, 7]
+    assert result.topics["t"] == Archived(
+        topic_id="new", partitions={0: Position(next_offset=5, leader_epoch=1)}, former={"old": before}
+    )
 
 
 def test_a_deleted_topic_is_closed_once():
-    """Its id is kept, so that a topic of that name is known to be another; its positions are not."""
-    result = reconciled(
-        plan_of(events=(event(TOPIC_DELETED),), t="old"),
-        archived={"t": Archived(topic_id="old", partitions={0: Position(next_offset=10)})},
-    )
-    assert result.topics == {"t": Archived(topic_id="old", partitions={})}
+    """Its id and positions are kept, so that a topic that returns is known to be another, or the same."""
+    deleted = Archived(topic_id="old", partitions={0: Position(next_offset=10)}).deleted()
+    result = reconciled(plan_of(events=(event(TOPIC_DELETED),), archived={"t": deleted}, t="old"))
+    assert result.topics == {"t": deleted}
 
 
 def test_topics_that_the_run_did_not_touch_stay():
     """Another pattern today does not forget where yesterday's topics were left."""
     other = Archived(topic_id="x", partitions={3: Position(next_offset=9, leader_epoch=2)})
-    result = reconciled(plan_of(planned(0, 5)), task(read(0, 5)), archived={"other": other})
+    result = reconciled(plan_of(planned(0, 5), archived={"other": other}), task(read(0, 5)))
     assert result.topics["other"] == other
+
+
+def test_records_of_a_foreign_topic_are_left_out():
+    """What leaders of another topic of the name answered is not archived, whatever its epochs look like."""
+    checked = CheckedEpochs(foreign=frozenset({TopicPartition("t", 0)}))
+    result = reconciled(plan_of(planned(10, 30)), task(read(10, 30)), checked=checked)
+    assert (result.kept, result.unread) == (frozenset(), 20)
+    assert [(one.from_offset, one.to_offset, one.problem) for one in result.ranges] == [(10, 10, NOT_CONFIRMED)]
 
 
 def test_where_a_sequence_begins_is_kept():

@@ -1,6 +1,7 @@
 """First unread records from fake leaders: which requests are sent, and what is said where there is no record."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -210,3 +211,18 @@ def test_a_record_without_values_is_a_record(state: FakeCluster, connect: Callab
     log.log, log.high_watermark = [], 0
     log.append(batch(0, [None]))
     assert ask(connect(), position(0, 0))[0].outcome is Outcome.RECORD
+
+
+def test_an_answer_that_does_not_say_where_the_log_ends(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """Without records it is no proof that there is nothing to read."""
+
+    def change(answer: Any) -> Any:
+        for topic in answer.responses:
+            for partition in topic.partitions:
+                partition.high_watermark = partition.last_stable_offset = partition.log_start_offset = -1
+                partition.records = b""
+        return answer
+
+    state.faults.append(Fault(FETCH.key, Altered(change), times=1_000))
+    (first,) = ask(connect(), position(0, 3))
+    assert (first.outcome, first.problem) == (Outcome.UNREADABLE, NO_RECORD_RETURNED)

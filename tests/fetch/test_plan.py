@@ -8,10 +8,11 @@ from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.fetch.accounting import reconcile
+from kafka_lagoon.fetch.accounting import RunIdentity, reconcile
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, AtOffset, AtTime, OffsetSpec, OffsetSpecs
-from kafka_lagoon.fetch.plan import Archived, Plan, plan
+from kafka_lagoon.fetch.plan import Plan, plan
 from kafka_lagoon.fetch.ranges import (
     END_BEFORE_POSITION,
     LOG_TRUNCATED,
@@ -21,8 +22,9 @@ from kafka_lagoon.fetch.ranges import (
 )
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
+from kafka_lagoon.fetch.topic_identity import NOT_CONFIRMED
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
-from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse, MetadataTopic
 from kafka_lagoon.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
@@ -30,6 +32,7 @@ from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault, Raw
 
 Connect = Callable[..., Cluster]
+RUN = RunIdentity(ingest_id="id", sequence=1, cluster="name", cluster_id="cluster")
 
 
 def spec(
@@ -143,6 +146,15 @@ def test_a_topic_that_we_may_not_see_costs_itself_only(state: FakeCluster, conne
     assert spans(result) == [("t", 0, 0, 100)]
 
 
+def test_a_name_that_no_topic_has_costs_itself_only(state: FakeCluster, connect: Connect):
+    """It could become a path: it is a failure, and the topics that match are planned."""
+    state.topics["t"].partitions[0].high_watermark = 100
+    state.add_topic("../t", 1, end=5)
+    result = planned(connect, spec(pattern=".*t"))
+    assert [(one.scope, one.name) for one in result.failures] == [(Scope.of_topic("../t"), "NAME_REFUSED")]
+    assert spans(result) == [("t", 0, 0, 100)]
+
+
 def test_offsets_outside_of_the_log_are_refused(state: FakeCluster, connect: Connect):
     """All of them at once, and partitions that are not there."""
     state.topics["t"].partitions[0].high_watermark = 10
@@ -204,6 +216,130 @@ def test_a_deleted_topic_ends_its_sequence_once(state: FakeCluster, connect: Con
     assert events(planned(connect, spec(pattern="t|other"), closed)) == []
 
 
+def stale(state: FakeCluster, change: Callable[[MetadataTopic], None], *brokers: int | None) -> None:
+    """From now on these brokers describe topic t as they knew it."""
+
+    def altered(answer: MetadataResponse) -> MetadataResponse:
+        for topic in answer.topics:
+            if topic.name == "t":
+                change(topic)
+        return answer
+
+    state.faults += [Fault(METADATA.key, Altered(altered), node_id=node_id, times=1000) for node_id in brokers]
+
+
+def deny(topic: MetadataTopic) -> None:
+    """No such topic."""
+    topic.error_code, topic.partitions, topic.topic_id = 3, (), bytes(16)  # type: ignore[misc]
+
+
+def of_another_id(topic: MetadataTopic) -> None:
+    """An earlier, or later, topic of the name."""
+    topic.topic_id = (99).to_bytes(16, "big")  # type: ignore[misc]
+
+
+def of_no_id(topic: MetadataTopic) -> None:
+    """As brokers before Kafka 2.8 answer."""
+    topic.topic_id = bytes(16)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("change", [deny, of_another_id])
+@pytest.mark.parametrize("pattern", [None, "t"])
+def test_one_broker_does_not_end_a_topic(
+    state: FakeCluster, connect: Connect, change: Callable[[MetadataTopic], None], pattern: str | None
+):
+    """The others have it as it was archived, so it is read on; nothing is deleted, and nothing begins again."""
+    archived = archived_to(state, 80)
+    state.topics["t"].partitions[0].high_watermark = 100
+    stale(state, change, 1)
+    result = planned(connect, spec("t", pattern=pattern), archived)
+    assert (spans(result), events(result), result.failures) == ([("t", 0, 80, 100)], [], [])
+    assert result.archived == archived
+
+
+@pytest.mark.parametrize(("first", "second"), [(deny, of_another_id), (of_another_id, deny)])
+def test_a_topic_that_nobody_confirms_waits(
+    state: FakeCluster,
+    connect: Connect,
+    first: Callable[[MetadataTopic], None],
+    second: Callable[[MetadataTopic], None],
+):
+    """Brokers that contradict the archive and each other: positions stay, and the ranges say why nothing is read."""
+    archived = archived_to(state, 80)
+    stale(state, first, 1)
+    stale(state, second, 2, 3)
+    result = planned(connect, spec("t"), archived)
+    assert (spans(result), events(result)) == ([], [("t", 0, 80, 80, NOT_CONFIRMED)])
+    assert [(one.scope, one.name) for one in result.failures] == [(Scope.of_topic("t"), NOT_CONFIRMED)]
+    assert reconcile(RUN, result, []).topics == archived
+
+
+def test_a_new_topic_that_one_broker_does_not_know(state: FakeCluster, connect: Connect):
+    """It is no fault of the user's, and is read."""
+    state.topics["t"].partitions[0].high_watermark = 100
+    stale(state, deny, 1)
+    assert spans(planned(connect, spec("t"))) == [("t", 0, 0, 100)]
+
+
+def test_an_id_that_returns_goes_on_where_it_was(state: FakeCluster, connect: Connect):
+    """Whatever was believed in between: a deletion, or another topic of the name."""
+    state.topics["t"].partitions[0].high_watermark = 100
+    archived = archived_to(state, 80)["t"]
+    for between in (archived.deleted(), archived.re_created("other")):
+        result = planned(connect, spec("t"), {"t": between})
+        assert spans(result) == [("t", 0, 80, 100)]
+        assert reconcile(RUN, result, []).topics["t"].partitions.keys() == {0}
+    other = Archived(topic_id="other", partitions={0: Position(next_offset=7)}, former=archived.deleted().former)
+    result = planned(connect, spec("t"), {"t": other})
+    assert (spans(result), events(result)) == ([("t", 0, 80, 100)], [("t", 0, 7, 7, TOPIC_RECREATED)])
+    assert result.archived["t"].former == {"other": {0: Position(next_offset=7)}}
+
+
+def test_brokers_that_are_upgraded_give_the_topic_an_id(state: FakeCluster, connect: Connect):
+    """Its ranges go on under the id, at the same offsets; while some brokers give none, under the known one."""
+    state.topics["t"].partitions[0].high_watermark = 100
+    topic_id = uuid_text(state.topics["t"].topic_id)
+    positions = {0: Position(next_offset=80, leader_epoch=0)}
+    result = planned(connect, spec("t"), {"t": Archived(topic_id=None, partitions=positions)})
+    assert (spans(result), events(result)) == ([("t", 0, 80, 100)], [("t", 0, 80, 80, None)])
+    assert {one.topic_id for one in (*result.ranges, *result.events)} == {topic_id}
+    assert reconcile(RUN, result, []).topics["t"].partitions[0].next_offset == 80
+    stale(state, of_no_id, None)
+    result = planned(connect, spec("t"), archived_to(state, 80))
+    assert (spans(result), events(result), result.ranges[0].topic_id) == ([("t", 0, 80, 100)], [], topic_id)
+
+
+def test_partitions_do_not_go(state: FakeCluster, connect: Connect):
+    """One that no broker lists keeps its position and is a failure; one that the first broker does not list yet is read."""
+    state.topics["t"].partitions[0].high_watermark = 100
+    archived = archived_to(state, 80, 60)
+    result = planned(connect, spec("t"), archived)
+    assert events(result) == [("t", 1, 60, 60, "UNKNOWN_TOPIC_OR_PARTITION")]
+    assert (spans(result), [one.scope for one in result.failures]) == (
+        [("t", 0, 80, 100)],
+        [Scope.of_partition("t", 1)],
+    )
+    assert reconcile(RUN, result, []).topics["t"].partitions[1].next_offset == 60
+
+
+def test_a_truncation_of_another_topic_is_not_believed(state: FakeCluster, connect: Connect):
+    """Leaders are asked for epochs by name: one whose topic has another id speaks of another log."""
+    log = state.topics["t"].partitions[0]
+    log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 4, {3: 60, 4: 100}
+    archived = archived_to(state, 80, epoch=3)
+    cluster = connect()
+    is_re_created = iter([False, True])
+
+    def later(topic: MetadataTopic) -> None:
+        if next(is_re_created):
+            of_another_id(topic)
+
+    stale(state, later, 1)
+    result = plan(cluster, spec("t"), archived, Deadline.after(CLOCK, 10_000))
+    assert (spans(result), events(result)) == ([], [("t", 0, 80, 80, NOT_CONFIRMED)])
+    assert reconcile(RUN, result, []).topics == archived
+
+
 def test_a_truncated_log_goes_back(state: FakeCluster, connect: Connect):
     """The leader says where the epoch of our last record ended; reading continues there."""
     log = state.topics["t"].partitions[0]
@@ -255,7 +391,7 @@ def test_two_truncations_in_a_row(state: FakeCluster, connect: Connect):
     read = kept(state, EpochRange(1, 0, 100), EpochRange(3, 100, 180), EpochRange(5, 180, 200))
     first = planned(connect, spec("t"), read)
     assert (events(first), first.ranges) == ([("t", 0, 200, 150, LOG_TRUNCATED)], [])
-    after = reconcile("id", "name", "cluster", first, read, []).topics
+    after = reconcile(RUN, first, []).topics
     assert after["t"].partitions[0].next_offset == 150
     log.high_watermark, log.leader_epoch, log.epoch_ends = 300, 7, {1: 110, 7: 300}  # a third replica, without epoch 3
     second = planned(connect, spec("t"), after)

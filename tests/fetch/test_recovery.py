@@ -254,6 +254,25 @@ def test_a_deleted_topic(state: FakeCluster, connect: Connect, version: int) -> 
     assert read(cluster, planned)[1].failure == "TOPIC_DELETED"
 
 
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_broker_that_says_alone_that_the_topic_ended(state: FakeCluster, connect: Connect, code: int) -> None:
+    """Deleted or re-created, by one broker's word: the split stops for the leader's error, and nothing is said to have ended."""
+    fill(state)
+    refused = altered(lambda partition: setattr(partition, "error_code", 100))
+
+    def stale(answer: Any) -> Any:
+        for topic in answer.topics:
+            topic.error_code, topic.topic_id = code, bytes(15) + b"\x99"
+        return answer
+
+    cluster, planned = connect(), split(state)
+    state.faults += [
+        Fault(FETCH.key, refused, times=1000),
+        Fault(METADATA.key, Altered(stale), node_id=1, times=1000),
+    ]
+    assert read(cluster, planned)[1].failure == "UNKNOWN_TOPIC_ID"
+
+
 def test_a_broker_that_does_not_know_yet(state: FakeCluster, connect: Connect) -> None:
     """An unknown id that metadata confirms is news that has not spread."""
     fill(state)

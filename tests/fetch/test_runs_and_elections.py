@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.fetch import truncation_checks
-from kafka_lagoon.fetch.accounting import reconcile
+from kafka_lagoon.fetch.accounting import RunIdentity, reconcile
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import EpochRange, joined
-from kafka_lagoon.fetch.plan import Archived, Plan
+from kafka_lagoon.fetch.plan import Plan
 from kafka_lagoon.fetch.ranges import LogBounds, Position, next_range
 from kafka_lagoon.fetch.split import Outcome
 from kafka_lagoon.fetch.tasks import TaskOutcome, divide
@@ -90,7 +91,7 @@ class Archive:
         self.act(between[-1])
         checked = check_epochs(None, epochs_read(plan.ranges, outcomes.values()), None)  # type: ignore[arg-type]
         results = [TaskOutcome(outcomes=[outcomes[n]], files={PARTITION: 1}) for n in range(len(tasks))]
-        reconciled = reconcile("id", "name", "cluster", plan, self.topics, results, checked)
+        reconciled = reconcile(RUN, plan, results, checked)
         for number in sorted(reconciled.kept, key=lambda n: tasks[n].splits[0].from_offset):
             self.epochs += read[number]
         self.topics = reconciled.topics
@@ -112,9 +113,18 @@ class Archive:
         events, planned = next_range("t", "id", 0, position, log, checked.divergences.get(PARTITION))
         ranges = [planned] if planned else []
         sizes = {PARTITION: planned.offsets if planned else 0}
-        return Plan(topic_ids={"t": "id"}, ranges=ranges, events=events, failures=(), sizes=sizes, planned_at_ms=0)
+        return Plan(
+            archived=self.topics,
+            topic_ids={"t": "id"},
+            ranges=ranges,
+            events=events,
+            failures=(),
+            sizes=sizes,
+            planned_at_ms=0,
+        )
 
 
+RUN = RunIdentity(ingest_id="id", sequence=1, cluster="name", cluster_id="cluster")
 QUIET = {"before": [], "splits": 1, "order": range(4), "between": [[]] * 5, "answers": True}
 TRUNCATED_TO_NOTHING_TWICE = [
     QUIET | {"before": [("elect", 2), ("append", 1)]},

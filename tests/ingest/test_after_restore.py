@@ -48,3 +48,15 @@ class TestRestore:
         assert contents(turned_back)[0] == [*range(5), *range(9, 12)]
         with archive_lock(turned_back, CLUSTER, CLOCK):
             pass
+
+
+def test_later_runs_are_those_with_higher_numbers(warehouse: Warehouse):
+    """Not those with greater ids: the clock of the first run was ahead."""
+    writer = Writer(lambda: archive_lock(warehouse, CLUSTER, CLOCK), commit)
+    ingest(writer, 7, 5)
+    version = warehouse.state("records").version
+    ingest(writer, 2, 9)
+    warehouse.spark.sql(f"RESTORE {warehouse.identifiers['records']} TO VERSION AS OF {version}")
+    with archive_lock(warehouse, CLUSTER, CLOCK, after_restore="repeat") as lock:
+        commit(lock, run(lock, 3, 5, 9))
+    assert contents(warehouse)[:2] == (list(range(9)), [(0, 5), (5, 9)])

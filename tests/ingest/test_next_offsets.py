@@ -6,8 +6,8 @@ from dataclasses import asdict
 import pytest
 
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import EpochRange
-from kafka_lagoon.fetch.plan import Archived
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, from_json, to_json
 
@@ -31,7 +31,13 @@ TOPICS = {
 
 
 @pytest.mark.parametrize(
-    "offsets", [NextOffsets(), NextOffsets(topics=TOPICS), NextOffsets(topics=TOPICS, last_run=RUN)]
+    "offsets",
+    [
+        NextOffsets(),
+        NextOffsets(topics=TOPICS),
+        NextOffsets(topics=TOPICS, last_run=RUN),
+        NextOffsets(last_run=RUN, examined={"record_ranges": 3}),
+    ],
 )
 def test_round_trip(offsets: NextOffsets):
     """Positions with their epochs, closed topics, the last run and its pending files."""
@@ -46,7 +52,7 @@ def test_without_a_stored_value_there_are_no_offsets():
 def test_a_newer_format_is_refused():
     """An older release must not go on from positions that it may misread."""
     with pytest.raises(TableError, match="newer Kafka Lagoon"):
-        from_json('{"format": 3}')
+        from_json('{"format": 4}')
 
 
 def test_the_first_format_is_still_read():
@@ -59,3 +65,18 @@ def test_the_first_format_is_still_read():
         1: Position(next_offset=5),
     }
     assert offsets.last_run == RUN
+
+
+@pytest.mark.parametrize("name", ["../other/a.parquet", "_lagoon/../../a.parquet", "/etc/a.parquet"])
+def test_a_pending_file_outside_of_its_folder_is_refused(name: str):
+    """It would be read as rows and removed; who can write the log must not reach more than the warehouse by that."""
+    text = to_json(NextOffsets(last_run=RUN)).replace(FILE.name, name)
+    with pytest.raises(TableError, match="pending file outside of its folder"):
+        from_json(text)
+
+
+def test_next_offsets_of_a_release_that_examined_nothing():
+    """They have no versions of other tables, so the next run begins with those that it reads."""
+    stored = json.loads(to_json(NextOffsets(last_run=RUN, examined={"record_ranges": 3})))
+    del stored["examined"]
+    assert from_json(json.dumps(stored)) == NextOffsets(last_run=RUN)

@@ -6,9 +6,12 @@ import pytest
 
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.ingest.staged_commit import commit_staged, staged_lock
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.ingest.next_offsets import LastRun
+from kafka_lagoon.ingest.staged_commit import _StagingFolder, commit_staged, staged_lock
 from tests.clock import CLOCK
-from tests.delta.record_samples import CLUSTER
+from tests.delta import foreign
+from tests.delta.record_samples import CLUSTER, run
 from tests.ingest.writers import Died, Writer, contents, dies, ingest, remove
 
 pytestmark = pytest.mark.spark
@@ -25,3 +28,54 @@ def test_staged_files_that_are_gone_are_read_again(warehouse: Warehouse, tmp_pat
         assert lock.topics == {}
     ingest(writer, 2, 9)
     assert contents(warehouse)[:2] == (list(range(9)), [(0, 9)])
+
+
+def spark_writer(
+    warehouse: Warehouse, tmp_path: Path, cluster_id: str = CLUSTER, after_restore: str | None = None
+) -> Writer:
+    """Writes by Spark, as the settings may ask for."""
+    staging = str(tmp_path / "staging")
+    return Writer(lambda: staged_lock(warehouse, staging, cluster_id, CLOCK, 0, after_restore), commit_staged)
+
+
+def test_a_restore_of_records(warehouse: Warehouse, tmp_path: Path):
+    """While a run reads and after it: refused with the statement that undoes it, or kept."""
+    writer = spark_writer(warehouse, tmp_path)
+    ingest(writer, 1, 5)
+    ingest(writer, 2, 9)
+    with writer.lock() as lock:
+        made = run(lock, 3, 9, 12)
+        foreign.restore(warehouse, "records", 1)
+        with pytest.raises(
+            TableError, match=r"^table records was restored to version 1 \(version 3.*nothing is committed"
+        ):
+            writer.commit(lock, made)
+    with pytest.raises(TableError, match="RESTORE TABLE records TO VERSION AS OF 2 brings them back"), writer.lock():
+        pass
+    warehouse.spark.sql(f"RESTORE {warehouse.identifiers['records']} TO VERSION AS OF 2")
+    ingest(writer, 4, 12)
+    assert contents(warehouse)[:2] == (list(range(12)), [(0, 5), (5, 9), (9, 12)])
+    foreign.overwrite(warehouse, "records")
+    ingest(spark_writer(warehouse, tmp_path, after_restore="keep"), 5, 14)
+    assert contents(warehouse)[0] == [12, 13]
+
+
+@pytest.mark.parametrize("cluster_id", ["../victim", "..", ".", "a/../../victim"])
+def test_a_cluster_id_that_is_a_path(warehouse: Warehouse, tmp_path: Path, cluster_id: str):
+    """Nothing outside of the cluster's own staging folder is read, written or removed."""
+    others = [tmp_path / "victim" / "precious", tmp_path / "staging" / "other" / "000000000001.x"]
+    for path in others:
+        path.parent.mkdir(parents=True)
+        path.write_text("precious")
+    with spark_writer(warehouse, tmp_path, cluster_id).lock() as lock:
+        folder = Path(lock.root.removeprefix("file:"))
+        assert folder.resolve().parent == (tmp_path / "staging").resolve()
+        day = folder / "ingest_date=2026-11-21"
+        kept = folder / "what nobody of us has staged"
+        for path in (day / "a.parquet", kept):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("x")
+        last = LastRun(ingest_id="i", sequence=1, ingest_date="2026-11-21", base_version=0, ranges=None, problems=None)
+        _StagingFolder(storage=warehouse.kernel.storage, root=lock.root).clear(last)
+    assert (day.exists(), kept.exists()) == (False, True)
+    assert [path.read_text() for path in others] == ["precious", "precious"]

@@ -23,6 +23,7 @@ from kafka_lagoon.sandbox.node import Listener
 from tests.clock import CLOCK
 from tests.integration.secured import LIMITED, PASSWORD
 from tests.integration.tools_in_one import ToolsInOne, tools_in_one
+from tests.set_options import set_options
 
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 _PROPERTIES = {
@@ -66,9 +67,7 @@ class Administered:
 
     def arguments(self, user: str | None = None, password: str = PASSWORD) -> list[str]:
         """The same for a command line: `--set kafka.NAME=VALUE` each."""
-        return [
-            part for name, value in self.settings(user, password).items() for part in ("--set", f"kafka.{name}={value}")
-        ]
+        return set_options(self.settings(user, password))
 
     @contextmanager
     def cluster(self, user: str | None = None) -> Iterator[Cluster]:

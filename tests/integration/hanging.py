@@ -3,8 +3,13 @@
 Brokers refuse them unless `transaction.partition.verification.enable` is false, and take them by Produce before v12 only.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from kafka_lagoon.client.broker import Broker
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
 from kafka_lagoon.protocol.messages.init_producer_id import (
     INIT_PRODUCER_ID,
@@ -29,7 +34,10 @@ _IS_TRANSACTIONAL = 0x10
 def hang(
     cluster: Cluster, partition: TopicPartition, transactional_id: str | None, at_ms: int, deadline: Deadline
 ) -> int:
-    """Let a transaction hang in a partition, with one record of that time; returns the producer's id."""
+    """Let a transaction hang in a partition, with one record of that time; returns the producer's id.
+
+    A leader refuses the batch until the config has reached it, and writes nothing then, so it is sent again.
+    """
     cluster.refresh([partition.topic], deadline)
     begun = _begin(cluster, transactional_id, deadline)
     producer = Producer(begun.producer_id, begun.producer_epoch, 0)
@@ -43,9 +51,25 @@ def hang(
     )
     leader_id = cluster.leader_of(partition)
     assert leader_id is not None
-    response = cluster.brokers[leader_id].ask(PRODUCE, request, deadline, _UNVERIFIED)
-    assert not response.responses[0].partition_responses[0].error_code
+    while code := _written(cluster.brokers[leader_id], request, deadline):
+        assert deadline.pause(0.1), error_code(code).name
     return begun.producer_id
+
+
+@contextmanager
+def unverified(tool: Callable[..., str]) -> Iterator[None]:
+    """Brokers take transactional batches without a transaction, each as soon as it has learnt the config."""
+    brokers = ("kafka.admin.ConfigCommand", "--alter", "--entity-type", "brokers", "--entity-default")
+    tool(*brokers, "--add-config", f"{VERIFICATION}=false")
+    try:
+        yield
+    finally:
+        tool(*brokers, "--delete-config", VERIFICATION)
+
+
+def _written(broker: Broker, request: ProduceRequest, deadline: Deadline) -> int:
+    """The error code of the one batch of a request."""
+    return broker.ask(PRODUCE, request, deadline, _UNVERIFIED).responses[0].partition_responses[0].error_code
 
 
 def _begin(cluster: Cluster, transactional_id: str | None, deadline: Deadline) -> InitProducerIdResponse:

@@ -33,6 +33,7 @@ from kafka_lagoon.wire.schema import Api
 from tests.clock import CLOCK
 from tests.integration.secured import PASSWORD, Secured, add_rules, allow
 from tests.jobs import commands
+from tests.set_options import set_options
 
 LEAST = "least"
 _NAMES = ("topic", "partition", "group_id", "resource_name", "name", "transactional_id", "broker_id", "finding", "api")
@@ -99,7 +100,7 @@ class Place:
 
     def options(self) -> list[str]:
         """Options that make a command run as the user."""
-        return [word for name, value in self.settings.items() for word in ("--set", f"kafka.{name}={value}")]
+        return set_options(self.settings)
 
     def as_user(self, command: Sequence[str]) -> Shown:
         """What the user is shown."""

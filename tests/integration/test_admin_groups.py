@@ -2,7 +2,6 @@
 
 import csv
 import re
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from kafka_lagoon.client.cluster import TopicPartition
 from tests.clock import CLOCK
 from tests.integration.admin_verbs import admin
 from tests.integration.administered import Administered, soon
-from tests.integration.hanging import VERIFICATION, hang
+from tests.integration.hanging import hang, unverified
 from tests.integration.kafka_tools import CONSUMER_GROUPS
 from tests.integration.secured import LIMITED, add_rules, allow
 from tests.integration.state import commit, create_topics, live_member, sharing
@@ -26,7 +25,6 @@ pytestmark = pytest.mark.timeout(300)
 SHARE_GROUPS = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 STREAMS_GROUPS = "org.apache.kafka.tools.streams.StreamsGroupCommand"
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
-CONFIGS = "kafka.admin.ConfigCommand"
 TOPIC, OTHER, SHARED, STREAMED, WRITTEN = "reset-a", "reset.b-1", "reset-shared", "reset-streamed", "hung-1"
 RECORDS, HOUR_MS = 10, 3_600_000
 
@@ -193,15 +191,6 @@ def test_streams_groups_are_reset(administered: Administered, capsys: pytest.Cap
     assert "reset-streams" not in administered.tool(STREAMS_GROUPS, "--list").split()
 
 
-@pytest.fixture
-def unverified(administered: Administered) -> Iterator[None]:
-    """Brokers take transactional batches without a transaction."""
-    brokers = ("--alter", "--entity-type", "brokers", "--entity-default")
-    administered.tool(CONFIGS, *brokers, "--add-config", f"{VERIFICATION}=false")
-    yield
-    administered.tool(CONFIGS, *brokers, "--delete-config", VERIFICATION)
-
-
 def hanging(administered: Administered) -> set[tuple[str, str]]:
     """Partition and producer of each hanging transaction, as kafka-transactions finds them."""
     printed = administered.tool(TRANSACTIONS, "find-hanging", "--topic", WRITTEN)
@@ -209,11 +198,10 @@ def hanging(administered: Administered) -> set[tuple[str, str]]:
     return {(row[1], row[2]) for row in rows}
 
 
-@pytest.mark.usefixtures("unverified")
 def test_hanging_transactions_are_aborted(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
     """Those that kafka-transactions finds, and no others: not a recent one, nor one that its coordinator has."""
     hour_ago_ms = CLOCK.now_ms() - HOUR_MS
-    with administered.cluster() as cluster:
+    with unverified(administered.tool), administered.cluster() as cluster:
         ids = [
             hang(cluster, TopicPartition(WRITTEN, 0), transactional_id, at_ms, soon())
             for transactional_id, at_ms in (("hung", hour_ago_ms), (None, hour_ago_ms), (None, CLOCK.now_ms()))

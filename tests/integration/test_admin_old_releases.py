@@ -67,3 +67,23 @@ def test_what_zookeeper_does_not_have(kafka_282: LocalKafka, capsys: pytest.Capt
         code, lines = run(kafka_282, capsys, *arguments)
         assert code == 1, lines
         assert re.search(r"UNSUPPORTED_VERSION|UNKNOWN_FEATURE", lines), lines
+
+
+@pytest.mark.parametrize(
+    ("release", "command", "said"),
+    [
+        ("kafka_282", "alter-configs group g --config consumer.session.timeout.ms=50000", "needs Kafka 4.0 or newer"),
+        ("kafka_392", "alter-configs group g --config consumer.session.timeout.ms=50000", "needs Kafka 4.0 or newer"),
+        ("kafka_282", "alter-configs client-metrics m --config interval.ms=100", "needs Kafka 3.7 or newer"),
+        ("kafka_282", "create-token", "only who has logged in gets a token"),
+        ("kafka_392", "create-token", "only who has logged in gets a token"),
+        ("kafka_392", "remove-voter 1 --allow-deletions --dry-run", "controller.quorum.voters"),
+        ("kafka_392", "add-voter 9 --listener C://h:1", "controller.quorum.voters"),
+    ],
+)
+def test_what_a_release_cannot_is_said(
+    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], release: str, command: str, said: str
+) -> None:
+    """The cause, and not the name of an error alone; exit 1, as nothing was done."""
+    code, lines = run(request.getfixturevalue(release), capsys, *command.split())
+    assert (code, said in lines) == (1, True), lines

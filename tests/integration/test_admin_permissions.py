@@ -20,7 +20,7 @@ from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, Describe
 from tests.clock import CLOCK
 from tests.integration.admin_verbs import admin
 from tests.integration.administered import Administered, soon
-from tests.integration.hanging import VERIFICATION, hang
+from tests.integration.hanging import hang, unverified
 from tests.integration.secured import LIMITED
 from tests.integration.state import commit, create_topics, produce
 
@@ -63,11 +63,8 @@ def resources(administered: Administered) -> Iterator[None]:
     commit(servers, GROUP, {(TOPIC, 0): 5})
     producer = Producer({"bootstrap.servers": servers, "transactional.id": ID})
     producer.init_transactions(60)
-    brokers = ("--alter", "--entity-type", "brokers", "--entity-default")
-    administered.tool(CONFIGS, *brokers, "--add-config", f"{VERIFICATION}=false")
-    with administered.cluster() as cluster:
+    with unverified(administered.tool), administered.cluster() as cluster:
         hang(cluster, TopicPartition(TOPIC, 0), None, CLOCK.now_ms() - 3_600_000, soon())
-    administered.tool(CONFIGS, *brokers, "--delete-config", VERIFICATION)
     yield
     administered.tool(
         CONFIGS,

@@ -26,9 +26,9 @@ COMMANDS = [
 
 
 def carried_out(command: list[str]) -> int:
-    """The exit code; a controller that lost its vote has to follow first, so it may get it back later."""
+    """The exit code. A controller that lost its vote has to follow first, and what was made is not known to all brokers at once."""
     words = [*command, "--yes"] if command[0] == "admin" else command
-    for _ in range(60 if "add-voter" in command else 1):
+    for _ in range(60 if "add-voter" in command or command[0] == "kafka" else 1):
         exit_code = main(words)
         if not exit_code:
             break

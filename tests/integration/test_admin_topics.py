@@ -8,7 +8,7 @@ import pytest
 from tests.integration.administered import Administered
 from tests.integration.altering import Hand, wait_until
 from tests.integration.kafka_tools import GET_OFFSETS, TOPICS
-from tests.integration.state import produce
+from tests.integration.state import commit, produce
 
 CONFIGS = "kafka.admin.ConfigCommand"
 
@@ -163,3 +163,32 @@ def test_secrets_of_brokers(administered: Administered, hand: Hand, tmp_path: Pa
         assert secret not in ran.printed + ran.beside
     hand.done("alter-configs", "broker", "1", "--unset", listener)
     wait_until(lambda: configs(administered, "brokers", "--entity-name", "1") == {})
+
+
+def test_what_needs_a_guard_of_its_own(administered: Administered, hand: Hand) -> None:
+    """The state of brokers, and more partitions than a cluster can have, are not altered by what any topic needs."""
+    hand.done("create-topic", "guarded", "--partitions", "1")
+    produce(administered.bootstrap_servers, "guarded", 3)
+    commit(administered.bootstrap_servers, "has-commits", {("guarded", 0): 1})
+    before = administered.tool(GET_OFFSETS, "--topic", "__consumer_offsets")
+    for command, guard in (
+        ("delete-topic __consumer_offsets --allow-deletions", "--allow-internal"),
+        ("delete-records __consumer_offsets --before latest --allow-record-deletion", "--allow-internal"),
+        ("create-partitions __consumer_offsets --partitions 99", "--allow-internal"),
+        (
+            "alter-configs topic __consumer_offsets --config cleanup.policy=delete --allow-shrinking-retention",
+            "--allow-internal",
+        ),
+        ("create-topic absurd --partitions 2147483647", "--allow-many-partitions"),
+    ):
+        refused = hand.run(*command.split())
+        assert (refused.code, guard in refused.beside) == (2, True), command
+    assert administered.tool(GET_OFFSETS, "--topic", "__consumer_offsets") == before
+    assert "absurd" not in administered.tool(TOPICS, "--list").split()
+
+
+def test_several_thousand_partitions_are_noted(administered: Administered, hand: Hand) -> None:
+    """A line beside the plan says what they cost."""
+    noted = hand.run("create-topic", "several", "--partitions", "3000", "--dry-run")
+    assert "3,000 new partitions" in noted.beside
+    assert "several" not in administered.tool(TOPICS, "--list").split()

@@ -1,6 +1,7 @@
 """`lagoon apply` makes a real cluster what a file says, does what was shown or nothing, and records it."""
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -144,3 +145,20 @@ def test_failures_are_reported_per_resource(administered: Administered, state: P
     assert f"topic {name}-b: failed: " in error
     assert "AUTHORIZATION_FAILED" in error
     assert topics(administered, name) == ["a", "old"]
+
+
+@pytest.mark.parametrize("command", ["plan", "apply --dry-run", "apply --yes"])
+def test_a_password_that_is_not_there(
+    administered: Administered, state: Path, name: str, command: str, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An unset variable is a fault of the file, with its line, before a topic of the same file is created."""
+    monkeypatch.delenv("LAGOON_UNSET", raising=False)
+    user = f'[scram_users.{name}.SCRAM-SHA-256]\npassword = "env:LAGOON_UNSET"\n'
+    state.write_text(state.read_text() + user)
+    verb, *options = command.split()
+    assert main([verb, str(state), *administered.arguments(), *options]) == 2
+    said = capsys.readouterr().err
+    assert re.search(
+        r"state\.toml:\d+: set .* password: env:LAGOON_UNSET: this environment variable is not set", said
+    ), said
+    assert f"{name}-a" not in administered.admin.list_topics(timeout=30).topics

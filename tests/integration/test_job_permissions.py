@@ -85,7 +85,7 @@ def test_permissions_of_a_restore_are_enough_and_least(place: Place, tmp_path: P
 
 def _restored(place: Place, warehouse: Path) -> subprocess.CompletedProcess[str]:
     options = ["--from-cluster", "default", "--to-cluster", "default", "--topics", ORDERS, "--into-existing", "--new"]
-    return commands.here("restore", "--warehouse", str(warehouse), *options, *place.options())
+    return commands.here("restore", "--yes", "--warehouse", str(warehouse), *options, *place.options())
 
 
 def _ingested(place: Place, warehouse: Path, *topics: str) -> subprocess.CompletedProcess[str]:

@@ -20,6 +20,7 @@ from tests.clock import CLOCK
 from tests.integration.secured import GUEST, Secured, add_rules
 from tests.integration.state import commit, create_topics
 from tests.integration.test_against_kafka_tools import snapshot_of
+from tests.set_options import set_options
 
 ORDERS, READER = "ruled-orders", "ruled-reader"
 ALLOW, DENY = AclPermissionType.ALLOW, AclPermissionType.DENY
@@ -74,7 +75,7 @@ def test_what_missing_permissions_hide_is_said(secured: Secured, capsys: pytest.
     create_topics(servers, [NewTopic(ORDERS, 1, 1)])
     commit(servers, READER, {(ORDERS, 0): 5})
     guest = secured.settings("plain-tls") | {"sasl_username": GUEST}
-    login = [word for name, value in guest.items() for word in ("--set", f"kafka.{name}={value}")]
+    login = set_options(guest)
     refused = "CLUSTER_AUTHORIZATION_FAILED"
     for argv, code, line in (
         (("acls",), 3, f"ACLs: DescribeAcls: {refused}"),

@@ -19,12 +19,11 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import checked
 from tests.clock import CLOCK
 from tests.integration.administered import Administered, soon
-from tests.integration.hanging import VERIFICATION, hang
+from tests.integration.hanging import hang, unverified
 from tests.integration.kafka_tools import CONSUMER_GROUPS, TOPICS
 from tests.integration.secured import LIMITED
 from tests.integration.state import commit, create_topics, delete_topics, live_member, produce
 
-CONFIGS = "kafka.admin.ConfigCommand"
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 NAMES = ("once-a", "once-b", "once-kept")
 
@@ -150,13 +149,8 @@ def test_replicas_move(administered: Administered, desired: Desired) -> None:
 
 def test_a_hanging_transaction(administered: Administered, desired: Desired) -> None:
     """Found by the offset at which it begins, as Kafka's own tool shows it."""
-    brokers = ("--entity-type", "brokers", "--entity-default", "--alter")
-    administered.tool(CONFIGS, *brokers, "--add-config", f"{VERIFICATION}=false")
-    try:
-        with administered.cluster() as cluster:
-            hang(cluster, TopicPartition("once-a", 1), None, CLOCK.now_ms(), soon())
-    finally:
-        administered.tool(CONFIGS, *brokers, "--delete-config", VERIFICATION)
+    with unverified(administered.tool), administered.cluster() as cluster:
+        hang(cluster, TopicPartition("once-a", 1), None, CLOCK.now_ms(), soon())
     shown = administered.tool(TRANSACTIONS, "describe-producers", "--topic", "once-a", "--partition", "1")
     start_offset = max(int(line.split()[-1]) for line in shown.splitlines() if line[:1].isdecimal() and "None" not in line.split()[-1])  # fmt: skip
     wrong = action("abort_transaction", partition='"once-a-1"', start_offset=start_offset + 1)

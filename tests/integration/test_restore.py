@@ -1,14 +1,17 @@
 """Archived records are put back into another cluster, whose consumers then read what those of the first one read."""
 
+import re
+import shutil
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_lagoon.restore.progress import Progress, ProgressStore
 from kafka_lagoon.sandbox.kafka import LocalKafka
@@ -79,7 +82,7 @@ def produce(kafka: LocalKafka, topic: str, partitions: int, count: int) -> None:
 def arguments(lake: Path, source: LocalKafka, target: LocalKafka, *more: str) -> list[str]:
     """Of a restore from one cluster into the other."""
     return [
-        *("restore", "--warehouse", str(lake), "--from-cluster", "old", "--to-cluster", "new"),
+        *("restore", "--yes", "--warehouse", str(lake), "--from-cluster", "old", "--to-cluster", "new"),
         *("--set", f"clusters.old.bootstrap_servers={source.bootstrap_servers}"),
         *("--set", f"clusters.new.bootstrap_servers={target.bootstrap_servers}"),
         *more,
@@ -207,7 +210,7 @@ def test_a_dry_run_names_what_clashes(kafka: LocalKafka, kafka_392: LocalKafka, 
 
 
 def test_some_records_of_some_partitions(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path) -> None:
-    """What meets a condition, in the order of the source; the same command then finds the target full."""
+    """What meets a condition, in the order of the source."""
     some = ["--topics", "drill", "--rename", "drill=some", "--partitions", "drill:0,2", "--with-configs"]
     some += ["--where", "key IS NOT NULL AND offset % 2 = 0 AND len(headers) = 0"]
     done = here(*arguments(lake, kafka, kafka_392, *some))
@@ -222,8 +225,6 @@ def test_some_records_of_some_partitions(kafka: LocalKafka, kafka_392: LocalKafk
         for partition in (0, 2)
     }
     assert read_all(kafka_392, "some")[0] == {partition: some for partition, some in kept.items() if some}
-    again = here(*arguments(lake, kafka, kafka_392, *some))
-    assert (again.returncode, "topic some has records" in again.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -252,3 +253,108 @@ def test_a_run_that_dies_at_a_commit_goes_on(
     assert "0 records written to 3 partitions, 6,000 with those of earlier runs" in done.stdout
     assert read_all(kafka_392, new)[0] == read_all(kafka, "drill")[0]
     check_map(lake, kafka, kafka_392, "drill", new)
+
+
+def test_a_finished_restore_is_not_repeated(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path) -> None:
+    """The same command says that it has finished, whatever it allows; another one names the restore whose records are in the way.
+
+    Where the records are gone they are written again.
+    """
+    of_topic = ["--topics", "drill", "--rename", "drill=again", "--with-configs"]
+    command = arguments(lake, kafka, kafka_392, *of_topic)
+    first = here(*command)
+    assert first.returncode == 0, first.stderr
+    for more in ([], ["--into-existing"], ["--dry-run"]):
+        done = here(*command, *more)
+        assert done.returncode == 0, done.stderr
+        assert re.search(r"restore \S+ finished on 20\S+, receipts good, 0 records written", done.stdout)
+    checked = here(*command, "--with-offsets")
+    assert checked.returncode == 0, checked.stderr
+    assert "0 records written to 3 partitions, 6,000 with those of earlier runs, 3 of 3 partitions" in checked.stdout
+    assert read_all(kafka_392, "again")[0] == read_all(kafka, "drill")[0]
+    other = here(*arguments(lake, kafka, kafka_392, *of_topic, "--where", "true"))
+    assert other.returncode == 2
+    ids = {row["restore_id"] for row in rows(lake, "restore_receipts") if row["target_topic"] == "again"}
+    assert any(f"restore {one} wrote to it" in other.stderr for one in ids)
+    delete_topic(kafka_392, "again")
+    done = here(*command)
+    assert done.returncode == 0, done.stderr
+    assert "6,000 records written to 3 partitions" in done.stdout
+    assert read_all(kafka_392, "again")[0] == read_all(kafka, "drill")[0]
+
+
+def delete_topic(kafka: LocalKafka, topic: str) -> None:
+    """Delete a topic, and wait until no broker knows it."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    for deleted in admin.delete_topics([topic], operation_timeout=30).values():
+        deleted.result(30)
+    deadline = time.monotonic() + 30
+    while topic in admin.list_topics(timeout=10).topics:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_by_pattern_from_a_time_on(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path) -> None:
+    """The topics that match, and of them the records with such times; the same command then knows that it has finished."""
+    chosen = ["--pattern", "dr.*", "--rename", "drill=from-a-time", "--with-configs", "--topics", "drill"]
+    records = read_all(kafka, "drill")[0]
+    times = sorted(record[3][1] for some in records.values() for record in some)
+    start_ms = times[len(times) // 2]
+    begin = datetime.fromtimestamp(start_ms / 1000, tz=UTC).isoformat(timespec="milliseconds")
+    command = arguments(lake, kafka, kafka_392, *chosen, "--from", begin)
+    done = here(*command)
+    assert done.returncode == 0, done.stderr
+    expected = {partition: [one for one in some if one[3][1] >= start_ms] for partition, some in records.items()}
+    assert read_all(kafka_392, "from-a-time")[0] == {partition: some for partition, some in expected.items() if some}
+    again = here(*command)
+    assert (again.returncode, "receipts good, 0 records written" in again.stdout) == (0, True)
+    unmatched = here(*arguments(lake, kafka, kafka_392, "--pattern", "ill"))
+    assert (unmatched.returncode, "--pattern: no topic" in unmatched.stderr) == (2, True)
+
+
+def test_two_warehouses_at_once(
+    kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second restore into topics that were empty when it began names the records of the first: exit 3, and in the receipts."""
+    second_lake = shutil.copytree(lake, tmp_path / "lake")
+    of_topic = ["--topics", "drill", "--rename", "drill=twice", "--with-configs"]
+    create_topics(kafka_392.bootstrap_servers, [NewTopic("twice", 3, 1, config=ANY_TIME)])
+    real, first = ProgressStore.begin, list[int]()
+
+    def meanwhile(store: ProgressStore, plan: Any) -> Progress:
+        progress = real(store, plan)
+        with monkeypatch.context() as patch:
+            patch.setattr(ProgressStore, "begin", real)
+            first.append(here(*arguments(lake, kafka, kafka_392, *of_topic)).returncode)
+        return progress
+
+    monkeypatch.setattr(ProgressStore, "begin", meanwhile)
+    done = here(*arguments(second_lake, kafka, kafka_392, *of_topic))
+    assert (first, done.returncode) == ([0], 3), done.stdout + done.stderr
+    assert done.stdout.count("2,000 are there that somebody else wrote meanwhile, at offsets 0-1999") == 3
+    receipts = [row for row in rows(second_lake, "restore_receipts") if row["target_topic"] == "twice"]
+    assert [(row["problem"], row["other_records"], row["other_offsets"]) for row in receipts] == [
+        ("OTHER_RECORDS", 2_000, "0-1999")
+    ] * 3
+    source, target = read_all(kafka, "drill")[0], read_all(kafka_392, "twice")[0]
+    assert target == {partition: [*records, *records] for partition, records in source.items()}
+
+
+def test_who_says_no_writes_nothing(
+    kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restore that is not confirmed creates no topic, and is not begun: it is asked for again."""
+    command = [
+        word
+        for word in arguments(lake, kafka, kafka_392, "--topics", "drill", "--rename", "drill=asked")
+        if word != "--yes"
+    ]
+    unasked = here(*command)
+    assert (unasked.returncode, "no terminal to ask on: give --yes" in unasked.stderr) == (2, True)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda: "no")
+    for _ in range(2):
+        declined = here(*command)
+        assert (declined.returncode, "nothing was written" in declined.stderr) == (1, True)
+        assert "drill to asked: at most 6,000 records in 3 partitions" in declined.stdout
+    assert "asked" not in AdminClient({"bootstrap.servers": kafka_392.bootstrap_servers}).list_topics(timeout=30).topics

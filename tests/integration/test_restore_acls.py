@@ -86,7 +86,7 @@ def test_acls_come_along(administered: Administered, tmp_path: Path) -> None:
     add_acls(administered, THERE)
     wait_for_acls(administered, PRINCIPAL, {("ALLOW", "DESCRIBE_CONFIGS", "TOPIC", "PREFIXED", "with-", "*")})
     options = ["--from-cluster", "default", "--to-cluster", "default", "--topics", OLD, "--rename", f"{OLD}={NEW}"]
-    done = here("restore", *options, "--with-acls", "--with-offsets", *to_cluster)
+    done = here("restore", "--yes", *options, "--with-acls", "--with-offsets", *to_cluster)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "is about every topic" in done.stdout + done.stderr
     wait_for_acls(administered, PRINCIPAL, RESTORED)

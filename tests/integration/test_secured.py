@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka.admin import AclOperation, AclPermissionType, AdminClient, NewTopic, ResourceType
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from kafka_lagoon.admin.acls import Acl, AclFilter, acls_of, describe_acls
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LOG_START, list_offsets
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
@@ -26,6 +27,8 @@ from kafka_lagoon.errors import AuthenticationFailed, PipelineError
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.split import ReadOptions, Split
 from kafka_lagoon.kafka_settings import checked
+from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.messages.describe_acls import DescribeAclsResponse
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
@@ -41,6 +44,7 @@ from kafka_lagoon.snapshot.state_rows import (
 )
 from kafka_lagoon.snapshot.tables import STATE_TABLES
 from kafka_lagoon.wire.primitives import uuid_text
+from kafka_lagoon.wire.schema import Versions
 from tests.clock import CLOCK
 from tests.documents import page
 from tests.integration.secured import (
@@ -504,3 +508,24 @@ def test_a_doctor_names_permissions_that_are_missing(broker: Secured) -> None:
 
 
 SNAPSHOT = Needs(command="snapshot", permissions=REQUIRED_PERMISSIONS["snapshot"].permissions, goes_without=True)
+
+
+def test_acls_as_brokers_before_pattern_types_answer(secured_282: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DescribeAcls v0, which this release knows too, has the literal rules, whatever pattern type is asked for."""
+    add_rules(secured_282.kafka, allow(ResourceType.TOPIC, "as-of-v0", AclOperation.READ))
+    with connect({"bootstrap_servers": secured_282.kafka.bootstrap_servers}) as cluster:
+
+        def described(pattern_type: int, name: str | None = None) -> set[Acl]:
+            answer = describe_acls(cluster, AclFilter(pattern_type=pattern_type, resource_name=name), soon())
+            assert isinstance(answer, DescribeAclsResponse)
+            return set(acls_of(answer))
+
+        deadline = soon()
+        while not (named := described(acls.LITERAL, "as-of-v0")):  # brokers learn of rules a moment later
+            assert deadline.pause(0.1)
+        literal, matching = described(acls.LITERAL), described(acls.MATCH, "as-of-v0")
+        monkeypatch.setattr("kafka_lagoon.admin.acls._WITH_PATTERNS", Versions(99, 99))
+        assert described(acls.LITERAL) == described(acls.ANY) == literal
+        assert described(acls.LITERAL, "as-of-v0") == described(acls.ANY, "as-of-v0") == named
+        assert described(acls.MATCH, "as-of-v0") == {acl for acl in matching if acl.pattern_type == acls.LITERAL}
+        assert described(acls.PREFIXED) == set()

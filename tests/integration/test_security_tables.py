@@ -21,6 +21,7 @@ from kafka_lagoon.snapshot.quotas import QuotaRow
 from kafka_lagoon.snapshot.scram_users import ScramUserRow
 from kafka_lagoon.snapshot.state_rows import Snapshot
 from tests.clock import CLOCK
+from tests.integration.producers import until
 from tests.integration.secured import PASSWORD, USER, Secured
 from tests.nulls import unexplained_of
 
@@ -35,6 +36,7 @@ QUOTAS = {
     (("ips", None),): (None, None, DEFAULT),
 }
 LIMITS = {"users": {"producer_byte_rate": 1024.0, "request_percentage": 50.0}, "ips": {"connection_creation_rate": 7.0}}
+_LIMITED = {entity: LIMITS["ips" if entity[0][0] == "ips" else "users"] for entity in QUOTAS}
 _ENTRY = re.compile(r"^  ([\w.-]+)=(.*?) sensitive=(true|false) synonyms=\{(.*)\}$", re.MULTILINE)
 _SCRAM = re.compile(r"(SCRAM-SHA-\d+)=iterations=(\d+)")
 
@@ -81,12 +83,13 @@ def snapshot_by(settings: dict[str, str]) -> Snapshot:
 def snapshot(secured: Secured, token: list[str]) -> Snapshot:
     """What a super user sees, with quotas of every kind of entity."""
     assert token
-    for entity in QUOTAS:
-        limits = LIMITS["ips" if entity[0][0] == "ips" else "users"]
+    for entity, limits in _LIMITED.items():
         named = [word for kind, name in entity for word in _entity(kind, name)]
         settings = ",".join(f"{key}={value}" for key, value in limits.items())
         configs_tool(secured, "--alter", *named, "--add-config", settings)
-    return snapshot_by({"bootstrap_servers": secured.kafka.bootstrap_servers})
+    servers, limits = {"bootstrap_servers": secured.kafka.bootstrap_servers}, sum(map(len, _LIMITED.values()))
+    until(lambda: len(snapshot_by(servers).of(QuotaRow)) >= limits, "brokers have not learnt the quotas")
+    return snapshot_by(servers)
 
 
 def _entity(kind: str, name: str | None) -> list[str]:
@@ -103,11 +106,7 @@ def test_nothing_failed_and_no_null_is_without_a_reason(snapshot: Snapshot) -> N
 
 def test_quotas_and_scram_users_equal_kafka_configs(secured: Secured, snapshot: Snapshot) -> None:
     """Every entity with each of its limits, and every user with each mechanism."""
-    wanted = {
-        (*entity, name, value)
-        for asked, entity in QUOTAS.items()
-        for name, value in LIMITS["ips" if asked[0][0] == "ips" else "users"].items()
-    }
+    wanted = {(*entity, name, value) for asked, entity in QUOTAS.items() for name, value in _LIMITED[asked].items()}
     rows = {(row.user, row.client_id, row.ip, row.name, row.value) for row in snapshot.of(QuotaRow)}
     assert rows == wanted
     users = configs_tool(secured, "--describe", "--entity-type", "users")

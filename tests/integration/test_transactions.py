@@ -23,7 +23,7 @@ from kafka_lagoon.snapshot.reassignments import ReassignmentRow
 from kafka_lagoon.snapshot.state_rows import Snapshot
 from kafka_lagoon.snapshot.transactions import TransactionRow
 from tests.clock import CLOCK
-from tests.integration.hanging import VERIFICATION, hang
+from tests.integration.hanging import hang, unverified
 from tests.integration.releases import OLDER
 from tests.integration.state import create_topics, delete_topics
 from tests.integration.test_against_kafka_tools import snapshot_of
@@ -33,7 +33,6 @@ from tests.nulls import unexplained_of
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 REASSIGNMENTS = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-CONFIGS = "kafka.admin.ConfigCommand"
 TOPIC, MOVING = "transactions", "moving"
 OPEN, HANGING, OVER = 0, 1, 2  # partitions
 HOUR_MS = 3_600_000
@@ -59,15 +58,16 @@ def seen(kafka_392: LocalKafka) -> Iterator[Seen]:
     """Brokers with transactions that are open, over, and such that nobody will ever end."""
     servers = kafka_392.bootstrap_servers
     create_topics(servers, [NewTopic(TOPIC, 3, 1)])
-    alter = ("--bootstrap-server", servers, "--alter", "--entity-type", "brokers", "--entity-default")
     hour_ago_ms = CLOCK.now_ms() - HOUR_MS
     with tools_in_one(OLDER) as tools:
-        tools.run(CONFIGS, *alter, "--add-config", f"{VERIFICATION}=false")
-        with open_transaction(kafka_392, "seen-open", hour_ago_ms):
+
+        def tool(main_class: str, *arguments: str) -> str:
+            return tools.run(main_class, "--bootstrap-server", servers, *arguments)
+
+        with unverified(tool), open_transaction(kafka_392, "seen-open", hour_ago_ms):
             end_transaction(kafka_392, "seen-over")
             write_outside_of_transactions(kafka_392, hour_ago_ms)
             yield Seen(tools, servers, snapshot_of(kafka_392))
-        tools.run(CONFIGS, *alter, "--delete-config", VERIFICATION)
     delete_topics(servers, [TOPIC])
 
 

@@ -34,7 +34,7 @@ def test_a_lake_in_a_bucket(kafka: LocalKafka, bucket: ObjectStore, tmp_path: Pa
         here("ingest", *of_lake, "--topics", "in-a-bucket", *log),
         here("sql", "SELECT count(*) AS offsets FROM partition_offsets", "--warehouse", location, "--engine", "spark"),
         here("ingest", *of_lake, "--topics", "in-a-bucket", *log),
-        here("restore", *of_lake, *to_restore, *log),
+        here("restore", "--yes", *of_lake, *to_restore, *log),
         here("compare", "records@default:in-a-bucket", "default:in-a-bucket", *of_lake),
     ]
     for output in outputs:

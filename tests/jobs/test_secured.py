@@ -73,13 +73,14 @@ def assert_whole(runs: Sequence[Run]) -> None:
 
 
 def test_jobs_by_spark_submit_with_passwords(filled: Secured, tmp_path: Path) -> None:
-    """SCRAM over TLS, the password in the file itself and on the command line, then by reference: it is nowhere else."""
+    """SCRAM over TLS, the password in the file itself, then by reference, on the command line too: it is nowhere else."""
     literal = filled.settings("scram-tls")
     conf = conf_file(tmp_path, "literal", literal)
-    referred = conf_file(tmp_path, "reference", literal | {"sasl_password": "env:BROKER_PASSWORD"})
+    wrong = conf_file(tmp_path, "reference", literal | {"sasl_password": "env:NOWHERE"})
+    by_reference = ("--set", "kafka.sasl_password=env:BROKER_PASSWORD")
     runs = [
-        submit("snapshot", conf, "--set", f"kafka.sasl_password={PASSWORD}"),
-        submit("ingest", referred, "--topics", TOPIC, BROKER_PASSWORD=PASSWORD),
+        submit("snapshot", conf),
+        submit("ingest", wrong, "--topics", TOPIC, *by_reference, BROKER_PASSWORD=PASSWORD),
     ]
     assert_whole(runs)
     left = tmp_path / "left"
@@ -119,13 +120,13 @@ def test_jobs_with_certificates(filled: Secured, tmp_path: Path, capfd: pytest.C
 
 
 def test_a_run_that_is_refused(filled: Secured, tmp_path: Path) -> None:
-    """A wrong password in the file, and one on the command line: exit 1, one line, nothing written, and neither shown."""
+    """A wrong password in the file, and one in the environment: exit 1, one line, nothing written, and neither shown."""
     wrong = "Wq7-not-the-password"
     settings = filled.settings("plain-tls")
     right = conf_file(tmp_path, "right", settings)
     runs = [
         submit("snapshot", conf_file(tmp_path, "wrong", settings | {"sasl_password": wrong})),
-        lagoon("ingest", "--conf", str(right), "--topics", TOPIC, "--set", f"kafka.sasl_password={wrong}"),
+        lagoon("ingest", "--conf", str(right), "--topics", TOPIC, LAGOON_KAFKA__SASL_PASSWORD=wrong),
     ]
     for done in runs:
         said = done.stdout + done.stderr

@@ -1,6 +1,7 @@
 """Topics that are to be written to, as brokers describe them."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -9,10 +10,11 @@ from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.targets import TargetTopic, describe_targets
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Close, Fault
+from tests.fake.faults import Altered, Fault
 from tests.produce.conftest import soon
 
 Connect = Callable[[], Cluster]
+TOPIC_AUTHORIZATION_FAILED = 29
 
 
 def test_topics_are_described(state: FakeCluster, connect: Connect) -> None:
@@ -30,7 +32,13 @@ def test_topics_are_described(state: FakeCluster, connect: Connect) -> None:
 
 def test_configs_that_cannot_be_described(state: FakeCluster, connect: Connect) -> None:
     """The largest batch is not known then; nothing else is missing."""
-    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Close(), times=100))
+
+    def refuse(answer: Any) -> Any:
+        for result in answer.results:
+            result.error_code, result.configs = TOPIC_AUTHORIZATION_FAILED, ()
+        return answer
+
+    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(refuse), times=100))
     targets = describe_targets(connect(), {"orders"}, soon())
     assert (targets["orders"].partitions, targets["orders"].max_batch_bytes) == (6, None)
 

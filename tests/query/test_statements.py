@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_lagoon.delta.views import NAMES
-from kafka_lagoon.errors import TableError
+from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.query.statements import failed, mentioned, refuse_writing
 
 
@@ -29,7 +29,7 @@ def test_only_what_a_statement_names_is_opened(statement: str, names: set[str]) 
         " (select 1)",
         "-- why\nWITH a AS (SELECT 1) TABLE a",
         "/* x */ FROM records",
-        "copy (select 1) to 'f'",
+        "EXPLAIN SELECT 1",
     ],
 )
 def test_statements_that_read_run(statement: str) -> None:
@@ -38,11 +38,20 @@ def test_statements_that_read_run(statement: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["", ";", "DELETE FROM records", "/* select */ drop view lag_now", "SELEC 1", "SET x = 1"]
+    "statement",
+    [
+        "",
+        ";",
+        "DELETE FROM records",
+        "/* select */ drop view lag_now",
+        "SELEC 1",
+        "SET x = 1",
+        "copy (select 1) to 'f'",
+    ],
 )
 def test_other_statements_do_not(statement: str) -> None:
-    """`lagoon sql` changes nothing, whichever engine would."""
-    with pytest.raises(TableError, match="runs SELECT and other statements that read"):
+    """`lagoon sql` changes nothing, whichever engine would: exit 2."""
+    with pytest.raises(ConfigError, match="runs SELECT and other statements that read"):
         refuse_writing(statement)
 
 

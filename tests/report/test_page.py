@@ -198,3 +198,13 @@ def test_what_does_not_fit_is_left_out_and_said(scope: Scope, monkeypatch: pytes
     kept = data_of(table)["rows"]
     assert 500 < kept < 5_000
     assert f"The page has the first {kept:,} of 5,000 rows: more would not fit." in table.text
+
+
+def test_every_text_of_the_page_is_harmless() -> None:
+    """Whatever a template shows of notes, leads and reasons: control characters and marks of direction are spelled out."""
+    shown = (
+        page._template()
+        .environment.from_string("{{ note }}|{{ note | upper }}")
+        .render(note="<\x1b[2J\u202eb\u2028\x85")
+    )
+    assert shown == "&lt;\\u001b[2J\\u202eb\\u2028\\u0085|&lt;\\u001b[2J\\u202eB\\u2028\\u0085"

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.restore import archive_reader
-from kafka_lagoon.restore.archive_reader import ArchivedPartition, Overwritten, SourceFile, read_archived
+from kafka_lagoon.restore.archive_reader import ArchivedPartition, SourceFile, read_archived
 from tests.restore.lake import records, wanted, write_files
 
 LIMIT = 1 << 24
@@ -70,7 +71,7 @@ def test_a_truncated_log_goes_on_with_what_replaced_it(tmp_path: Path) -> None:
         *write_files(tmp_path, [records(range(8))], ingest_id="0192-0001"),
         *write_files(tmp_path, [records(range(5, 7), value=[b"new"] * 2)], ingest_id="0192-0002"),
     ]
-    rows = read(files, wanted(0, 8, overwritten=(Overwritten(ingest_id="0192-0002", offset=5),)))
+    rows = read(files, wanted(0, 8, superseded=(SupersededRange(ingest_id="0192-0001", from_offset=5, to_offset=8),)))
     assert [(row["offset"], row["value"] == b"new") for row in rows][4:] == [(4, False), (5, True), (6, True)]
     with pytest.raises(TableError, match=r"offset 5 of partition 0 of topic t .* more than once"):
         read(files, wanted(0, 8))

@@ -9,8 +9,9 @@ from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.fetch.record_rows import RecordProblemRow, RecordRangeRow
-from kafka_lagoon.restore.archive_reader import Overwritten, SourceFile
+from kafka_lagoon.restore.archive_reader import SourceFile
 from kafka_lagoon.restore.archived import find_archived, source_files
 from tests.delta.record_samples import range_row
 from tests.restore.lake import wanted
@@ -65,7 +66,7 @@ def test_the_last_topic_of_a_name(warehouse: Warehouse) -> None:
     assert (results.topic_id, list(results.other_ids), results.codecs) == ("new", ["old"], {"none", "zstd", "gzip"})
     whole = results.partitions[0]
     assert (whole.from_offset, whole.to_offset, whole.escaped) == (0, 30, ((17, 17),))
-    assert whole.overwritten == (Overwritten(ingest_id="0192-0003", offset=15),)
+    assert whole.superseded == (SupersededRange(ingest_id="0192-0002", from_offset=15, to_offset=20),)
     assert results.missing["lost"] == 3
     (earlier,) = find_archived(warehouse, "cluster-id", ["t"], {"t": "old"})
     assert earlier.partitions[0].to_offset == 9

@@ -1,5 +1,6 @@
 """The plan and the positions of a restore are stored so that another run goes on with them, and only one run can commit."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,19 +11,26 @@ from kafka_lagoon.delta.kernel import Fenced, Kernel
 from kafka_lagoon.delta.schema import RESTORE_MAP
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import LockHeld, TableError
+from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.records.digests import SequenceDigest, record_hashes
-from kafka_lagoon.restore.archive_reader import Overwritten
 from kafka_lagoon.restore.offset_map import OffsetRange
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan, from_json, to_json
 from kafka_lagoon.restore.progress import Position, ProgressStore
 from kafka_lagoon.restore.tasks import WorkResult
 from kafka_lagoon.restore.writing import map_rows
 from tests.clock import CLOCK
+from tests.delta import foreign
 from tests.restore.lake import records, wanted
 
 KEY = PartitionKey("a.b-c", 3)
 PLANNED = PlannedPartition(
-    source=wanted(5, 90, overwritten=(Overwritten(ingest_id="i", offset=7),), escaped=((8, 9),), condition="true"),
+    source=wanted(
+        5,
+        90,
+        superseded=(SupersededRange(ingest_id="i", from_offset=7, to_offset=9),),
+        escaped=((8, 9),),
+        condition="true",
+    ),
     target=KEY,
     target_topic_id="id",
     base_offset=11,
@@ -131,4 +139,74 @@ def test_a_plan_that_is_gone_is_named(warehouse: Warehouse) -> None:
     folder = f"{warehouse.locations[RESTORE_MAP.name]}/_lagoon"
     warehouse.kernel.storage.delete(folder)
     with pytest.raises(TableError, match=r"0192-0001\.json"):
+        store(warehouse).last()
+
+
+OPERATIONS: dict[str, Callable[[Warehouse], None]] = {
+    "restore": lambda warehouse: foreign.restore(warehouse, RESTORE_MAP.name, 1),
+    "overwrite": lambda warehouse: foreign.overwrite(warehouse, RESTORE_MAP.name),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+@pytest.mark.parametrize("moment", ["before", "in the moment before", "after it died"])
+def test_rows_of_the_map_that_others_took_away(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, operation: Callable[[Warehouse], None], moment: str
+) -> None:
+    """Without them offsets of groups would be translated wrongly: no run goes on before they are back."""
+    progress = store(warehouse).begin(PLAN)
+    result = WorkResult(target=KEY, position=Position(next_offset=8, target_offset=14), ranges=[OffsetRange(5, 11, 3)])
+    progress = store(warehouse).commit(progress, map_rows(PLAN, [result], 1))
+    assert store(warehouse).last() is not None
+    real = Kernel.append
+    if moment == "in the moment before":
+
+        def late(*arguments: Any, **options: Any) -> int:
+            operation(warehouse)
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(Kernel, "append", late)
+    else:
+        operation(warehouse)
+    if moment != "after it died":
+        with pytest.raises(TableError, match=r"^table restore_map .*rows that this run counts on are gone"):
+            store(warehouse).commit(progress, [])
+    monkeypatch.undo()
+    with pytest.raises(TableError, match="RESTORE TABLE restore_map TO VERSION AS OF 2 brings them back"):
+        store(warehouse).last()
+
+
+@pytest.mark.spark
+def test_what_others_do_to_the_map_without_harm(warehouse: Warehouse) -> None:
+    """OPTIMIZE and VACUUM, and a RESTORE to what is there."""
+    progress = store(warehouse).begin(PLAN)
+    result = WorkResult(target=KEY, position=Position(next_offset=8, target_offset=14), ranges=[OffsetRange(5, 11, 3)])
+    progress = store(warehouse).commit(progress, map_rows(PLAN, [result], 1))
+    foreign.vacuum(warehouse, RESTORE_MAP.name)
+    foreign.restore(warehouse, RESTORE_MAP.name, 2)
+    foreign.optimize(warehouse, RESTORE_MAP.name)
+    store(warehouse).commit(progress, [])
+    assert store(warehouse).last() is not None
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_after_commits_have_left_the_log(warehouse: Warehouse, is_whole: bool) -> None:
+    """A restore that went on after days has the rows, or not; why they are gone is not known any more."""
+    progress = store(warehouse).begin(PLAN)
+    digest = SequenceDigest().then(record_hashes(records(range(5, 8))))
+    position = Position(next_offset=8, target_offset=14, digest=digest)
+    result = WorkResult(target=KEY, position=position, ranges=[OffsetRange(5, 11, 3)])
+    store(warehouse).commit(replace(progress, positions={KEY: position}), map_rows(PLAN, [result], 1))
+    if not is_whole:
+        foreign.overwrite(warehouse, RESTORE_MAP.name)
+    foreign.vacuum(warehouse, RESTORE_MAP.name)
+    warehouse.kernel.checkpoint(warehouse.locations[RESTORE_MAP.name])
+    for path in foreign.commit_files(warehouse, RESTORE_MAP.name)[:-1]:
+        path.unlink()
+    if is_whole:
+        assert store(warehouse).last() is not None
+        return
+    with pytest.raises(TableError, match="table restore_map has 0 of the 3 records"):
         store(warehouse).last()

@@ -3,7 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
@@ -11,8 +14,9 @@ from kafka_lagoon.compare.reading import HashedReader
 from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
 from kafka_lagoon.protocol.error_codes import NOT_LEADER_OR_FOLLOWER
 from kafka_lagoon.records.digests import SequenceDigest
+from kafka_lagoon.restore import receipts
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap
-from kafka_lagoon.restore.receipts import Restored, read_back, receipt
+from kafka_lagoon.restore.receipts import OtherRecords, Restored, read_back, receipt
 from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeCluster
@@ -88,13 +92,64 @@ def test_what_differs(cluster: Cluster, state: FakeCluster, offsets: list[int], 
     assert receipt_row.digest != receipt_row.digest_read_back
 
 
-def test_records_of_others_are_left_out(cluster: Cluster, state: FakeCluster) -> None:
-    """Those before, between and after the ranges of the restore belong to somebody else."""
+def test_records_of_others_are_reported(cluster: Cluster, state: FakeCluster) -> None:
+    """Those between what the restore wrote, and before it since it began: they are no part of the digest, and have their ranges."""
     ours = [*range(3, 8), *range(9, 15)]
     ranges = (OffsetRange(0, 3, 5), OffsetRange(7, 9, 6))
-    restored = written(cluster, state, ours)
-    restored = replace(restored, offset_map=PartitionMap(ranges=ranges, source_end=13, target_start=3))
+    offset_map = PartitionMap(ranges=ranges, source_end=13, target_start=3)
+    restored = replace(written(cluster, state, ours), offset_map=offset_map)
+    row = receipt_of(cluster, restored)
+    assert (row.problem, row.other_records, row.other_offsets) == ("OTHER_RECORDS", 1, "8")
+    assert row.digest == row.digest_read_back
+    row = receipt_of(cluster, replace(restored, offset_map=replace(offset_map, target_start=1)))
+    assert (row.problem, row.other_records, row.other_offsets) == ("OTHER_RECORDS", 3, "1-2, 8")
+    first_alone = replace(written(cluster, state, range(3, 8)), offset_map=replace(offset_map, ranges=ranges[:1]))
+    row = receipt_of(cluster, first_alone)
+    assert (row.problem, row.other_records, row.other_offsets) == (
+        None,
+        0,
+        None,
+    )  # those before and after are no concern
+
+
+def test_what_others_wrote_may_be_deleted(cluster: Cluster, state: FakeCluster) -> None:
+    """Records of others before the first one of the restore may be gone; then nobody can mistake them for it."""
+    offset_map = PartitionMap(ranges=(OffsetRange(0, 8, 12),), source_end=12, target_start=0)
+    restored = replace(written(cluster, state, range(8, 20)), offset_map=offset_map)
+    log(state).log_start_offset = 8
+    row = receipt_of(cluster, restored)
+    assert (row.problem, row.records_read_back, row.other_records) == (None, 12, 0)
+
+
+def test_an_open_transaction_of_others(cluster: Cluster, state: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it holds back can neither be read nor be called missing: its records may still come between."""
+    monkeypatch.setattr(receipts, "_MARKERS_MS", 300)
+    restored = written(cluster, state)
+    log(state).last_stable_offset = 12
+    row = receipt_of(cluster, restored)
+    assert (row.problem, row.records_read_back, row.other_records) == ("OPEN_TRANSACTION", None, None)
+    log(state).last_stable_offset = 20
     assert receipt_of(cluster, restored).problem is None
+
+
+@given(st.lists(st.booleans(), max_size=60), st.lists(st.integers(1, 60), max_size=8))
+def test_every_offset_of_others_is_named(is_other: list[bool], cuts: list[int]) -> None:
+    """Whatever the order of chunks: the ranges are those offsets, and the count theirs."""
+    offsets = np.flatnonzero(np.array(is_other, np.bool_)).astype(np.int64)
+    others = OtherRecords()
+    for part in np.split(offsets, sorted({int(np.searchsorted(offsets, cut)) for cut in cuts})):
+        others.add(part)
+    assert others.records == len(offsets)
+    named = [offset for first, last in others.ranges for offset in range(first, last + 1)]
+    assert named == offsets.tolist()[: len(named)]
+    assert others.further or len(named) == len(offsets)
+
+
+def test_many_ranges_are_counted() -> None:
+    """A receipt names twenty ranges, and says how many more there are."""
+    others = OtherRecords()
+    others.add(np.arange(0, 100, 2))
+    assert (others.records, str(others).count(","), str(others)[-20:]) == (50, 19, "8 and 30 more ranges")
 
 
 def test_a_log_that_ends_before(cluster: Cluster, state: FakeCluster) -> None:

@@ -18,7 +18,12 @@ TIMES = Times(NOW_MS - 30 * DAY_MS, NOW_MS)
 
 
 def judged(
-    configs: dict[str, str] | None = None, *, ends: tuple[int, ...] = (0, 0), times: Times | None = TIMES, **more: Any
+    configs: dict[str, str] | None = None,
+    *,
+    ends: tuple[int, ...] = (0, 0),
+    times: Times | None = TIMES,
+    earlier: str | None = None,
+    **more: Any,
 ) -> Verdict:
     """Of a topic with two archived partitions, and a target like this."""
     request = RestoreRequest(from_cluster="old", to_cluster="new", topics=("t",), **more)
@@ -37,7 +42,8 @@ def judged(
         for number, end in enumerate(ends)
     }
     target = TargetTopic(name="t", topic_id="x", partitions=len(ends), logs=logs, configs=configs or {})
-    return verdict(request, [(source, target)], NOW_MS, {"t": times} if times else {})
+    of_target = {"t": earlier} if earlier else {}
+    return verdict(request, [(source, target)], NOW_MS, {"t": times} if times else {}, of_target)
 
 
 def test_nothing_stands_in_the_way() -> None:
@@ -58,6 +64,15 @@ def test_clashes() -> None:
         "topic t has records in 1 of 1 partitions",
     ]
     assert judged(ends=(0, 4), into_existing=True).faults == []
+
+
+def test_records_of_a_restore_are_known() -> None:
+    """Nobody is advised to add to what a restore wrote, as if that were how to go on with it."""
+    (fault,) = judged(ends=(0, 4), earlier="0192").faults
+    assert "restore 0192 wrote to it" in fault
+    assert "--into-existing would write again what is there" in fault
+    (fault,) = judged(ends=(0, 4)).faults
+    assert "would be there twice" in fault
 
 
 @pytest.mark.parametrize(

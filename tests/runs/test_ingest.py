@@ -22,7 +22,7 @@ from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
 from tests.runs.heard import Heard
 
-PLAN = Plan(topic_ids={"t": None}, ranges=(), events=(), failures=(), sizes={}, planned_at_ms=0)
+PLAN = Plan(archived={}, topic_ids={"t": None}, ranges=(), events=(), failures=(), sizes={}, planned_at_ms=0)
 RANGE = range_row("0192-0001", "t", 0, 9)
 
 

@@ -33,6 +33,7 @@ from kafka_lagoon.snapshot.state_rows import (
 )
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
+from tests.fake.answers import consumer_protocol
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
 from tests.fake.faults import Altered, Fault
@@ -187,14 +188,18 @@ def test_a_share_group_keeps_its_row() -> None:
 
 
 def test_an_unreadable_member_keeps_its_row() -> None:
-    """Bytes of a foreign client cost the member its assignment and nothing else."""
+    """Bytes of a foreign client cost the member its subscription and nothing else."""
     state = healthy()
     state.groups["reader"].members[0].raw_metadata = b"\x00"
     snapshot = captured(state)
     group = snapshot.of(ConsumerGroupRow)[0]
     assert (group.members, group.problem) == (1, "MEMBER_PROTOCOL_UNREADABLE")
-    problem = "MEMBER_PROTOCOL_UNREADABLE"  # who owns the partitions is not known
-    assert lag_of(snapshot, "reader") == {("orders", 0): (10, problem), ("orders", 1): (0, problem)}
+    problem = "MEMBER_PROTOCOL_UNREADABLE"  # what else it subscribes to is not known
+    assert lag_of(snapshot, "reader") == {
+        ("orders", 0): (10, problem),
+        ("orders", 1): (0, problem),
+        ("orders", 2): (None, "NO_COMMIT"),  # assigned
+    }
 
 
 def test_a_group_that_may_not_be_seen_hides_nothing_else() -> None:
@@ -359,3 +364,82 @@ def test_progress_names_every_step_once_and_in_order() -> None:
     seen: list[str] = []
     captured(healthy(), lambda _, step: seen.append(step))
     assert tuple(seen) == STEPS
+
+
+def test_names_that_no_cluster_has() -> None:
+    """A topic and a broker with such a name are failures; everything else is collected."""
+    state = healthy()
+    state.add_topic("../x", 1)
+
+    def rename(answer: Any) -> Any:
+        answer.brokers[2].host = "a b"
+        return answer
+
+    state.faults.append(Fault(METADATA.key, Altered(rename), times=1_000))
+    taken = captured(state)
+    assert [row.topic for row in taken.of(TopicRow)] == ["orders", "other"]
+    assert [row.broker_id for row in taken.of(BrokerRow)] == [1, 2, 3]  # the third is known of its description
+    assert taken.published.status == "partial"
+    refused = {(row.scope, row.error_name) for row in taken.of(CollectionFailureRow) if row.api == "Metadata"}
+    assert refused == {("topic ../x", "NAME_REFUSED"), ("broker 3", "ADDRESS_REFUSED")}
+
+
+@pytest.mark.parametrize(
+    ("api", "change", "failed"),
+    [
+        (LIST_OFFSETS, {"offset": -1}, "OFFSET_NOT_RETURNED"),
+        (LIST_OFFSETS, {"error_code": 35}, "UNSUPPORTED_VERSION"),
+        (OFFSET_FETCH, {"error_code": 35}, "UNSUPPORTED_VERSION"),
+    ],
+)
+def test_what_says_nothing_is_not_complete(api: Any, change: dict[str, int], failed: str) -> None:
+    """Every partition of a leader without an end, or every commit of a coordinator without an offset, is a failure."""
+
+    def alter(answer: Any) -> Any:
+        for topic in [
+            *getattr(answer, "topics", ()),
+            *(one for group in getattr(answer, "groups", ()) for one in group.topics),
+        ]:
+            for partition in topic.partitions:
+                for name, value in change.items():
+                    setattr(partition, name, value)
+        return answer
+
+    state = healthy()
+    state.faults.append(Fault(api.key, Altered(alter), node_id=2, times=1_000))
+    taken = captured(state)
+    assert taken.published.status == "partial"
+    assert (api.name, failed) in {(row.api, row.error_name) for row in taken.of(CollectionFailureRow)}
+
+
+def test_a_broker_that_lists_no_groups_is_a_failure() -> None:
+    """It may have some, whatever the others list."""
+    state = healthy()
+    state.missing = {1: {LIST_GROUPS.key}}
+    taken = captured(state)
+    assert taken.published.status == "partial"
+    failed = [(row.api, row.broker_id, row.error_name) for row in taken.of(CollectionFailureRow)]
+    assert failed == [("ListGroups", 1, "UNSUPPORTED_VERSION")]
+
+
+def test_brokers_without_a_last_stable_offset() -> None:
+    """All supported releases have it: the row says that it is missing, and the snapshot is partial."""
+    state = healthy()
+    state.highest[LIST_OFFSETS.key] = 1
+    taken = captured(state)
+    assert {(row.last_stable_offset, row.problem) for row in taken.of(PartitionOffsetsRow)} == {
+        (None, "UNSUPPORTED_VERSION")
+    }
+    assert taken.published.status == "partial"
+
+
+def test_an_assignment_beside_a_subscription_that_cannot_be_read() -> None:
+    """Some clients write a body of v0 under a later version: who owns what is known all the same, as Kafka's tools show it."""
+    state = healthy()
+    (member,) = state.groups["reader"].members
+    member.raw_metadata = b"\0\1" + consumer_protocol(("orders",))[2:]
+    taken = captured(state)
+    (row,) = taken.of(GroupMemberRow)
+    assert (row.subscribed_topics, row.problem) == (None, "MEMBER_PROTOCOL_UNREADABLE")
+    assert row.assignment == (TopicPartitions(topic="orders", topic_id=None, partitions=(0, 1, 2)),)
+    assert {one.member_id for one in taken.of(ConsumerLagRow)} == {"m1"}

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from kafka_lagoon import admin, fetch, snapshot
-from kafka_lagoon.admin.offsets import ALL_KINDS
+from kafka_lagoon.admin.offsets import ALL_KINDS, NOT_RETURNED
 from kafka_lagoon.cli import kafka
-from kafka_lagoon.snapshot.offsets import NOT_RETURNED
 from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 from tests.fake.broker import FakeBroker
 from tests.fake.oddities import ODDITIES, YEAR_10000_MS, every_shape, odd_offsets, refused_offsets

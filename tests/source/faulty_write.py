@@ -82,9 +82,10 @@ def main(servers: str, topic: str, transactions: str, master: str) -> None:
     spark.sparkContext.setLogLevel("OFF")
     spark.dataSource.register(StruckSource)
     rows = spark.range(0, ROWS, numPartitions=2)
-    columns = rows.select(
-        functions.col("id").cast("string").alias("value"), functions.spark_partition_id().alias("partition")
-    )
+    partition = functions.spark_partition_id()
+    if FAULT == "data":  # nothing strikes the task, but its first row has no place
+        partition = functions.when(functions.col("id") == 0, 99).otherwise(partition)
+    columns = rows.select(functions.col("id").cast("string").alias("value"), partition.alias("partition"))
     writer = columns.write.format("struck").mode("append").option("kafka.bootstrap.servers", servers)
     writer = writer.option("topic", topic).option("transactions", transactions)
     writer.option("kafka.batch.size", "1000").option("kafka.transaction.timeout.ms", "60000").save()

@@ -135,3 +135,37 @@ def test_what_is_refused_before_a_record_is_written(lagoon: SparkSession, kafka:
         save(good.withColumn("topic", functions.lit("sink-unheard-of")), kafka)
     assert read(lagoon, kafka, "sink-refused") == []
     assert "sink-unheard-of" not in admin(kafka).list_topics(timeout=10).topics
+
+
+FAULTS = {
+    "partition": ("partition", "99", "task 0: row 0: partition 99 is not one of the 1 of topic {topic}"),
+    "negative": ("partition", "-2", "task 0: row 0: there is no partition -2"),
+    "too large": ("value", "repeat('x', 2000000)", "RECORD_TOO_LARGE"),
+    "no topic": ("topic", "cast(null as string)", "task 0: row 0: there is no topic"),
+    "unknown topic": ("topic", "'sink-unheard-of'", "UNKNOWN_TOPIC_OR_PARTITION"),
+    "odd topic": ("topic", "'no/such name'", "INVALID_TOPIC_EXCEPTION"),
+    "header": (
+        "headers",
+        "array(struct(cast(null as string) as key, cast('v' as binary) as value))",
+        "a header without a name",
+    ),
+    "old": ("timestamp_ms", "1L", "INVALID_TIMESTAMP"),
+    "no key": ("key", "cast(null as string)", "INVALID_RECORD"),
+}
+
+
+@pytest.mark.parametrize("transactions", ["none", "run"])
+def test_faults_of_data_have_their_reasons(lagoon: SparkSession, kafka: LocalKafka, transactions: str) -> None:
+    """Whether we or the brokers refuse a row: what is wrong with it is in the exception."""
+    good = lagoon.createDataFrame([("k", "v")] * 3, "key string, value string").coalesce(1)
+    limits = {"message.timestamp.before.max.ms": "3600000", "cleanup.policy": "compact"}
+    topic = f"sink-faults-{transactions}"
+    create(kafka, topic, partitions=1, **limits)
+    for fault, (column, value, words) in FAULTS.items():
+        frame = good.withColumn(column, functions.expr(value))
+        options = {} if column == "topic" else {"topic": topic}
+        with pytest.raises(PySparkException) as refused:
+            save(frame, kafka, transactions=transactions, **options)
+        assert words.format(topic=topic) in str(refused.value), fault
+        assert "was run before" not in str(refused.value)
+    assert read(lagoon, kafka, topic) == []

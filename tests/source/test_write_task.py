@@ -21,7 +21,9 @@ PROJECT = Path(__file__).resolve().parents[2]
 REPEATING = "local[2,4]"
 
 
-def job(kafka: LocalKafka, topic: str, transactions: str, fault: str, master: str) -> subprocess.CompletedProcess[str]:
+def job(
+    kafka: LocalKafka, topic: str, transactions: str, fault: str, master: str, options: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Run the job to its end."""
     words = [
         sys.executable,
@@ -39,7 +41,7 @@ def job(kafka: LocalKafka, topic: str, transactions: str, fault: str, master: st
         "PYSPARK_PYTHON": sys.executable,
     }
     environment["PYSPARK_SUBMIT_ARGS"] = (
-        '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" pyspark-shell'
+        f'{options}--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" pyspark-shell'
     )
     return subprocess.run(words, env=environment, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=500)
 
@@ -63,14 +65,14 @@ def test_transactions_of_tasks(kafka: LocalKafka, fault: str) -> None:
 def test_transactions_of_tasks_that_run_twice(kafka: LocalKafka, tmp_path: Path) -> None:
     """A task that hangs is overtaken by speculation, on another host: what it wrote is aborted."""
     with Standalone(tmp_path / "cluster") as cluster:
-        check_once(kafka, "stall", cluster.master)
+        check_once(kafka, "stall", cluster.master, f"--properties-file {cluster.properties} ")
 
 
-def check_once(kafka: LocalKafka, fault: str, master: str) -> None:
+def check_once(kafka: LocalKafka, fault: str, master: str, options: str = "") -> None:
     """Run the job: each row is there once for readers of committed records, and what the first attempt wrote is aborted."""
     topic = f"faulty-task-{fault}"
     create(kafka, topic, partitions=2)
-    done = job(kafka, topic, "task", fault, master)
+    done = job(kafka, topic, "task", fault, master, options)
     assert done.returncode == 0, done.stderr
     assert committed(kafka, topic) == list(range(ROWS))
     assert (
@@ -90,3 +92,16 @@ def test_without_them_a_task_is_not_repeated(kafka: LocalKafka, transactions: st
     assert "task 0 was run before and may have written already, so it is not run again" in done.stderr
     values = committed(kafka, topic)
     assert values == [] if transactions == "run" else len(values) == len(set(values)) < ROWS
+
+
+@pytest.mark.parametrize("transactions", ["none", pytest.param("run", marks=pytest.mark.proof)])
+def test_the_first_reason_is_reported(kafka: LocalKafka, transactions: str) -> None:
+    """Where Spark would repeat the task, the job fails with the fault of the data, and not with the refusal of another attempt."""
+    topic = f"faulty-data-{transactions}"
+    create(kafka, topic, partitions=2)
+    done = job(kafka, topic, transactions, "data", REPEATING)
+    assert done.returncode != 0
+    assert f"task 0: row 0: partition 99 is not one of the 2 of topic {topic}" in done.stderr
+    assert "was run before" not in done.stderr
+    values = committed(kafka, topic)
+    assert values == ([] if transactions == "run" else list(range(ROWS // 2, ROWS)))

@@ -5,11 +5,11 @@ it can match, so that nothing goes that nobody has seen.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
 from kafka_lagoon.client.routes import ByController
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather
 from kafka_lagoon.clock import Deadline
@@ -25,7 +25,7 @@ from kafka_lagoon.protocol.messages.delete_acls import (
 from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest, DescribeAclsResponse
 from kafka_lagoon.wire.schema import LATEST, Versions
 
-_WITH_PATTERNS = Versions(1, LATEST)  # KIP-290
+_WITH_PATTERNS, _LITERAL_ONLY = Versions(1, LATEST), Versions(0, 0)  # KIP-290
 _CHUNK = 1_000  # ACLs in one request
 
 
@@ -55,7 +55,33 @@ class AclFilter:
 
 
 def describe_acls(cluster: Cluster, acl_filter: AclFilter, deadline: Deadline) -> DescribeAclsResponse | Failure:
-    """ACLs that match the filter, from any broker."""
+    """ACLs that match the filter, from any broker; before Kafka 2.0 all are literal."""
+    answer = _describe(cluster, acl_filter, deadline, _WITH_PATTERNS)
+    return _describe_literal(cluster, acl_filter, deadline) if _is_too_old(answer) else answer
+
+
+def _is_too_old(answer: DescribeAclsResponse | Failure) -> bool:
+    return isinstance(answer, Failure) and answer.name == UNSUPPORTED
+
+
+def _describe_literal(cluster: Cluster, acl_filter: AclFilter, deadline: Deadline) -> DescribeAclsResponse | Failure:
+    """The answer of brokers that know no pattern types: no prefixes; rules for every name apply to each name, too."""
+    pattern_type, name = acl_filter.pattern_type, acl_filter.resource_name
+    literal = replace(acl_filter, pattern_type=acls.LITERAL)
+    answer = _describe(cluster, literal, deadline, _LITERAL_ONLY)
+    if isinstance(answer, Failure) or pattern_type in (acls.ANY, acls.LITERAL):
+        return answer
+    if pattern_type != acls.MATCH:
+        return replace(answer, resources=())
+    if name in (None, acls.WILDCARD):
+        return answer
+    of_all = _describe(cluster, replace(literal, resource_name=acls.WILDCARD), deadline, _LITERAL_ONLY)
+    return of_all if isinstance(of_all, Failure) else replace(answer, resources=(*answer.resources, *of_all.resources))
+
+
+def _describe(
+    cluster: Cluster, acl_filter: AclFilter, deadline: Deadline, within: Versions
+) -> DescribeAclsResponse | Failure:
     request = DescribeAclsRequest(
         resource_type_filter=acl_filter.resource_type,
         resource_name_filter=acl_filter.resource_name,
@@ -65,7 +91,7 @@ def describe_acls(cluster: Cluster, acl_filter: AclFilter, deadline: Deadline) -
         operation=acl_filter.operation,
         permission_type=acl_filter.permission,
     )
-    return ask_cluster(cluster, DESCRIBE_ACLS, request, Scope.list("ACLs"), deadline, _WITH_PATTERNS)
+    return ask_cluster(cluster, DESCRIBE_ACLS, request, Scope.list("ACLs"), deadline, within)
 
 
 def acls_of(response: DescribeAclsResponse) -> list[Acl]:

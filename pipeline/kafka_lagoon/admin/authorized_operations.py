@@ -11,7 +11,7 @@ from kafka_lagoon.admin.acls import AclFilter, describe_acls
 from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.admin.groups import CLASSIC, CONSUMER, GroupListing, described_as
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
@@ -26,6 +26,7 @@ from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS, Desc
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from kafka_lagoon.wire.schema import LATEST, Versions
 
+_OF_GROUPS = Versions(3, LATEST)
 _OF_TOPICS = Versions(8, LATEST)
 _OF_CLUSTER = Versions(8, 10)  # after that in DescribeCluster (KIP-700)
 _CHUNK = 100
@@ -82,7 +83,10 @@ def topic_operations(cluster: Cluster, named: Sequence[str], deadline: Deadline)
 def group_operations(
     cluster: Cluster, groups: Mapping[str, GroupListing], deadline: Deadline
 ) -> tuple[Mapping[str, int], Mapping[str, Failure]]:
-    """What we may do with groups of type classic and consumer, and the failures of those that were not described."""
+    """What we may do with groups of type classic and consumer, and the failures of those that were not described.
+
+    Coordinators before Kafka 2.3 do not say it: NOT_ASKED.
+    """
     types = {group_id: described_as(listing) for group_id, listing in groups.items()}
     sharded: list[ShardedRequest[str, Any]] = [
         ShardedRequest(
@@ -91,6 +95,7 @@ def group_operations(
             build=lambda items: DescribeGroupsRequest(groups=tuple(items), include_authorized_operations=True),
             read=_operations,
             chunk=_CHUNK,
+            within=_OF_GROUPS,
         ),
         ShardedRequest(
             api=CONSUMER_GROUP_DESCRIBE,
@@ -103,9 +108,12 @@ def group_operations(
         ),
     ]
     gathered = gather(cluster, ByCoordinator(cluster), sharded, deadline)
+    failures = {group_id: failure for some in gathered for group_id, failure in some.failures.items()}
+    too_old = {group_id for group_id, failure in failures.items() if failure.name == UNSUPPORTED}
     return (
-        {group_id: bits for some in gathered for group_id, bits in some.answers.items()},
-        {group_id: failure for some in gathered for group_id, failure in some.failures.items()},
+        {group_id: bits for some in gathered for group_id, bits in some.answers.items()}
+        | dict.fromkeys(too_old, NOT_ASKED),
+        {group_id: failure for group_id, failure in failures.items() if group_id not in too_old},
     )
 
 

@@ -1,17 +1,20 @@
 """Describes a cluster: its brokers, its active controller, and what we may do with it (DescribeCluster, DescribeQuorum)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka_lagoon.admin.quorum import describe_quorum, quorum_failures, quorum_partitions
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
+from kafka_lagoon.client.identity import host_fault
+from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER,
     WITH_FENCED,
+    DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
@@ -77,6 +80,23 @@ def describe_cluster(cluster: Cluster, deadline: Deadline) -> DescribeClusterRes
     for versions, fenced in ((WITH_FENCED, True), (None, False)):
         request = DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=fenced)
         answer = ask_cluster(cluster, DESCRIBE_CLUSTER, request, Scope.cluster(), deadline, versions)
-        if not isinstance(answer, Failure) or answer.name != UNSUPPORTED:
+        if not isinstance(answer, Failure):
+            return _checked(cluster, answer)
+        if answer.name != UNSUPPORTED:
             break
     return answer
+
+
+def _checked(cluster: Cluster, described: DescribeClusterResponse) -> DescribeClusterResponse | Failure:
+    """The description without brokers whose address is refused, if it is of the cluster that Metadata named."""
+    if cluster.cluster_id and described.cluster_id and described.cluster_id != cluster.cluster_id:
+        what = f"another cluster id than Metadata, which has {cluster.cluster_id}"
+        return own_failure(DESCRIBE_CLUSTER, Scope.cluster(), CONTRADICTION, what)
+    brokers: dict[int, DescribeClusterBroker] = {}
+    for broker in described.brokers:
+        fault = host_fault(broker.host) if broker.host else None  # fenced brokers have none
+        if fault is None and brokers.setdefault(broker.broker_id, broker) != broker:
+            fault = "the answer has it twice, and not alike"
+        if fault:
+            cluster.refusals[own_failure(DESCRIBE_CLUSTER, Scope.broker(broker.broker_id), CONTRADICTION, fault)] = None
+    return replace(described, brokers=tuple(brokers.values()))

@@ -7,11 +7,13 @@ again without that, for the offset that is committed now.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kafka_lagoon.admin.repeated_items import names_any_twice
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
-from kafka_lagoon.client.routing import Gathered, Intake, ShardedRequest, Source, gather
+from kafka_lagoon.client.routing import Gathered, Intake, Refusal, ShardedRequest, Source, gather
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import Contradiction
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT
 from kafka_lagoon.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
@@ -96,9 +98,9 @@ def _requests(*, require_stable: bool) -> Iterator[ShardedRequest[str, OffsetFet
     def plain(items: Sequence[str]) -> OffsetFetchRequest:
         return OffsetFetchRequest(group_id=items[0], topics=None)
 
-    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=many, chunk=_CHUNK, within=_MANY_GROUPS)
-    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=single, chunk=1, within=_ONE_GROUP)
-    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=plain, chunk=1, within=_UNSTABLE_ONLY)
+    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=many, chunk=_CHUNK, within=_MANY_GROUPS, required=True)
+    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=single, chunk=1, within=_ONE_GROUP, required=True)
+    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=plain, chunk=1, within=_UNSTABLE_ONLY, required=True)
 
 
 class GroupColumns(Intake[str, OffsetFetchResponseGroup]):
@@ -112,25 +114,27 @@ class GroupColumns(Intake[str, OffsetFetchResponseGroup]):
         self._found: dict[str, tuple[int, int]] = {}  # of the first responses: which one has a group, and where
         self._looked_through = 0
 
-    def take(self, response: OffsetFetchResponse, items: Sequence[str], source: Source) -> Mapping[str, int | None]:
+    def take(self, response: OffsetFetchResponse, items: Sequence[str], source: Source) -> Mapping[str, Refusal]:
         """Keep a response as a whole if it answers for these groups and for no others, without an error."""
         groups = by_column(response.groups if self.are_named else _single(response, items), OffsetFetchResponseGroup)
         group_ids = groups.column("group_id")
-        if len(group_ids) == len(items) and set(group_ids) == set(items) and not any(groups.column("error_code")):
+        is_whole = len(group_ids) == len(items) and set(group_ids) == set(items)
+        if is_whole and not any(groups.column("error_code")) and not _contradict_themselves(groups):
             self.responses.append((groups, source))
             return {}
-        left: dict[str, int | None] = dict.fromkeys(items)
-        kept: list[OffsetFetchResponseGroup] = []
-        refused: dict[str, int | None] = {}
+        refused: dict[str, Refusal] = dict.fromkeys(items)
+        kept: dict[str, OffsetFetchResponseGroup] = {}
         for group in groups:
-            if group.group_id in left:
-                del left[group.group_id]
-                if group.error_code:
-                    refused[group.group_id] = group.error_code
-                else:
-                    kept.append(group)
-        self.responses.append((by_column(kept, OffsetFetchResponseGroup), source))
-        return {**refused, **left}
+            group_id = group.group_id
+            if group_id not in refused:
+                continue
+            if kept.setdefault(group_id, group) != group or _contradict_themselves(by_column((group,), type(group))):
+                refused[group_id] = Contradiction()
+            elif refused[group_id] is None and group.error_code:
+                refused[group_id] = group.error_code
+        good = [group for group_id, group in kept.items() if refused[group_id] is None]
+        self.responses.append((by_column(good, OffsetFetchResponseGroup), source))
+        return {group_id: why for group_id, why in refused.items() if why is not None or group_id not in kept}
 
     def place(self, group_id: str) -> tuple[int, int]:
         """The response that has a group, and where in it; KeyError if none has."""
@@ -188,6 +192,12 @@ def groups_of(
     return [(by_column((group,), OffsetFetchResponseGroup), sources[group_id]) for group_id, group in answers.items()]
 
 
+def _contradict_themselves(groups: Structs[OffsetFetchResponseGroup]) -> bool:
+    """Whether a group has a topic or a partition twice."""
+    topics = groups.lists("topics")
+    return names_any_twice(topics.items, topics.counts)
+
+
 def _single(response: OffsetFetchResponse, items: Sequence[str]) -> Sequence[OffsetFetchResponseGroup]:
     """The response to a request for one group."""
     group = OffsetFetchResponseGroup(group_id=items[0], topics=response.topics, error_code=response.error_code)
@@ -206,4 +216,5 @@ def _partition_failures(group: OffsetFetchResponseGroup, source: Source) -> Iter
         for partition in topic.partitions:
             if partition.error_code and partition.error_code != UNSTABLE_OFFSET_COMMIT:
                 scope = Scope.group_partition(group.group_id, topic.name, partition.partition_index)
-                yield failure_of(OFFSET_FETCH, scope, partition.error_code, node_id=source.node_id)
+                failure = failure_of(OFFSET_FETCH, scope, partition.error_code, node_id=source.node_id)
+                yield replace(failure, is_required=True)

@@ -5,12 +5,14 @@ A value that Kafka calls sensitive is removed here, whatever the broker sent.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
-from kafka_lagoon.client.routes import ByBroker
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
+from kafka_lagoon.client.routes import ByAny, ByBroker
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import Contradiction
 from kafka_lagoon.protocol.messages.describe_configs import (
     BROKER,
     BROKER_LOGGER,
@@ -37,7 +39,7 @@ RESOURCE_TYPES: Mapping[str, int] = {
 }
 TYPE_NAMES: Mapping[int, str] = {number: name for name, number in RESOURCE_TYPES.items()}
 PER_BROKER = frozenset({BROKER, BROKER_LOGGER})  # only the broker itself answers for them
-_CHUNK = 200  # resources in one request: a topic has some 30 configs
+_CHUNK, _CHUNK_OF_ONE_KEY = 200, 1_000  # resources in one request: a topic has some 30 configs
 _WITH_SYNONYMS, _WITHOUT_SYNONYMS = Versions(1, LATEST), Versions(0, 0)  # KIP-226
 # KIP-1142; before, ListConfigResources listed client metrics only.
 _ANY_TYPE, _CLIENT_METRICS_ONLY = Versions(1, LATEST), Versions(0, 0)
@@ -79,49 +81,70 @@ def resources_with_configs(cluster: Cluster, deadline: Deadline) -> Mapping[int,
     return {wanted: sorted(name for resource_type, name in listed if resource_type == wanted) for wanted in types}
 
 
-def describe_configs(cluster: Cluster, resource_type: int, names: Sequence[str], deadline: Deadline) -> Configs:
-    """Configs of these topics, groups or client metrics, from any broker."""
-    results: list[DescribeConfigsResult] = []
-    failures: list[Failure] = []
-    for start in range(0, len(names), _CHUNK):
-        answer = _describe_chunk(cluster, resource_type, names[start : start + _CHUNK], deadline)
-        if isinstance(answer, Failure):
-            failures.append(answer)
-        else:
-            results += answer.results
-    failures += [
-        failure_of(
-            DESCRIBE_CONFIGS,
-            _scope(resource_type, [result.resource_name]),
-            result.error_code,
-            explanation=result.error_message,
-        )
-        for result in results
-        if result.error_code
-    ]
-    described = [_without_secrets(result) for result in results if not result.error_code]
-    return Configs(results=described, failures=failures)
+def describe_configs(
+    cluster: Cluster,
+    resource_type: int,
+    names: Sequence[str],
+    deadline: Deadline,
+    keys: Sequence[str] | None = None,
+) -> Configs:
+    """Configs of these topics, groups or client metrics, from any broker: all with their synonyms, or these `keys` only."""
+    if keys is not None:
+        gathered = _describe(cluster, resource_type, names, deadline, None, keys)
+        return Configs(results=_in_order(names, gathered.answers), failures=list(gathered.failures.values()))
+    gathered = _describe(cluster, resource_type, names, deadline, _WITH_SYNONYMS)
+    too_old = [name for name, failure in gathered.failures.items() if _is_too_old(failure)]
+    older = _describe(cluster, resource_type, too_old, deadline, _WITHOUT_SYNONYMS)
+    failures = {**gathered.failures, **older.failures}
+    answers = {**gathered.answers, **older.answers}
+    return Configs(
+        results=_in_order(names, answers),
+        failures=[failure for name, failure in failures.items() if name not in answers],
+    )
 
 
-def _describe_chunk(
-    cluster: Cluster, resource_type: int, names: Sequence[str], deadline: Deadline
-) -> DescribeConfigsResponse | Failure:
-    """One request, with synonyms where brokers have them."""
-    scope = _scope(resource_type, names)
-    request = _request(resource_type, names, synonyms=True)
-    answer = ask_cluster(cluster, DESCRIBE_CONFIGS, request, scope, deadline, _WITH_SYNONYMS)
-    if isinstance(answer, Failure) and answer.name == UNSUPPORTED:
-        older = _request(resource_type, names, synonyms=False)
-        answer = ask_cluster(cluster, DESCRIBE_CONFIGS, older, scope, deadline, _WITHOUT_SYNONYMS)
-    return answer
+def _is_too_old(failure: Failure) -> bool:
+    return failure.name == UNSUPPORTED
 
 
-def _scope(resource_type: int, names: Sequence[str]) -> Scope:
-    if len(names) > 1:
-        return Scope.config(f"settings of {len(names)} {TYPE_NAMES[resource_type]}s", len(names))
+def _in_order(names: Sequence[str], answers: Mapping[str, DescribeConfigsResult]) -> list[DescribeConfigsResult]:
+    return [_without_secrets(answers[name]) for name in dict.fromkeys(names) if name in answers]
+
+
+def _describe(
+    cluster: Cluster,
+    resource_type: int,
+    names: Sequence[str],
+    deadline: Deadline,
+    within: Versions | None,
+    keys: Sequence[str] | None = None,
+) -> Gathered[str, DescribeConfigsResult]:
+    """The answer about each resource: one that is refused for the moment is asked about again, alone."""
+
+    def read(
+        response: DescribeConfigsResponse, _: Sequence[str]
+    ) -> Iterator[tuple[str, int | Contradiction, DescribeConfigsResult]]:
+        for result in response.results:
+            if result.resource_type == resource_type:
+                are_distinct = len({config.name for config in result.configs}) == len(result.configs)
+                yield result.resource_name, result.error_code if are_distinct else Contradiction(), result
+
+    sharded = ShardedRequest(
+        api=DESCRIBE_CONFIGS,
+        items=names,
+        build=lambda some: _request(resource_type, some, synonyms=within is _WITH_SYNONYMS, keys=keys),
+        read=read,
+        explain=lambda response, _: ((one.resource_name, one.error_message) for one in response.results),
+        chunk=_CHUNK if keys is None else _CHUNK_OF_ONE_KEY,
+        within=within,
+    )
+    return gather(cluster, ByAny(cluster, partial(_scope, resource_type)), [sharded], deadline)[0]
+
+
+def _scope(resource_type: int, name: str) -> Scope:
     if resource_type == TOPIC:
-        return Scope.of_topic(names[0])
-    return Scope.group(names[0]) if resource_type == GROUP else Scope.config(f"{TYPE_NAMES[resource_type]} {names[0]}")
+        return Scope.of_topic(name)
+    return Scope.group(name) if resource_type == GROUP else Scope.config(f"{TYPE_NAMES[resource_type]} {name}")
 
 
 def describe_broker_configs(
@@ -129,7 +152,7 @@ def describe_broker_configs(
 ) -> Configs:
     """Configs or log levels of these brokers, each from the broker itself."""
     gathered = _describe_brokers(cluster, resource_type, broker_ids, deadline, synonyms=True)
-    too_old = [broker_id for broker_id, failure in gathered.failures.items() if failure.name == UNSUPPORTED]
+    too_old = [broker_id for broker_id, failure in gathered.failures.items() if _is_too_old(failure)]
     older = _describe_brokers(cluster, resource_type, too_old, deadline, synonyms=False)
     answers = {**gathered.answers, **older.answers}
     failures = {**gathered.failures, **older.failures}
@@ -160,9 +183,12 @@ def _read_broker(
         yield items[0], result.error_code, result
 
 
-def _request(resource_type: int, names: Sequence[str], *, synonyms: bool) -> DescribeConfigsRequest:
+def _request(
+    resource_type: int, names: Sequence[str], *, synonyms: bool, keys: Sequence[str] | None = None
+) -> DescribeConfigsRequest:
+    chosen = None if keys is None else tuple(keys)
     resources = (
-        DescribeConfigsResource(resource_type=resource_type, resource_name=name, configuration_keys=None)
+        DescribeConfigsResource(resource_type=resource_type, resource_name=name, configuration_keys=chosen)
         for name in names
     )
     return DescribeConfigsRequest(resources=tuple(resources), include_synonyms=synonyms)

@@ -15,7 +15,11 @@ from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByController
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather, merged
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.protocol.error_codes import DELEGATION_TOKEN_NOT_FOUND
+from kafka_lagoon.protocol.error_codes import (
+    DELEGATION_TOKEN_AUTH_DISABLED,
+    DELEGATION_TOKEN_NOT_FOUND,
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+)
 from kafka_lagoon.protocol.messages.create_delegation_token import (
     CREATE_DELEGATION_TOKEN,
     CreateDelegationTokenRequest,
@@ -34,6 +38,12 @@ from kafka_lagoon.wire.schema import LATEST, Versions
 
 BROKERS_LIMIT = -1  # as a lifetime or a period: as long as the broker allows
 NOW = -1  # as the period after which a token expires: it is deleted
+_CAUSES = {
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: (
+        "only who has logged in gets a token: over SASL, or TLS with a certificate, and not by a token"
+    ),
+    DELEGATION_TOKEN_AUTH_DISABLED: "the brokers have no delegation.token.secret.key",
+}
 _WITH_OWNER = Versions(3, LATEST)  # KIP-373
 
 
@@ -87,7 +97,13 @@ def create_delegation_tokens(
         )
         for one in wanted
     ]
-    return merged(gather(cluster, ByController(cluster, _owner_scope), several, deadline))
+    created = merged(gather(cluster, ByController(cluster, _owner_scope), several, deadline))
+    return replace(created, failures={one: _explained(failure) for one, failure in created.failures.items()})
+
+
+def _explained(failure: Failure) -> Failure:
+    """The failure with its cause, which brokers leave out."""
+    return replace(failure, message=failure.message or _CAUSES.get(failure.code or 0))
 
 
 def renew_delegation_tokens(cluster: Cluster, periods_ms: Mapping[str, int], deadline: Deadline) -> Gathered[str, int]:
@@ -150,7 +166,7 @@ def _owner_scope(wanted: NewToken) -> Scope:
 
 def _creation(items: Sequence[NewToken]) -> CreateDelegationTokenRequest:
     (wanted,) = items
-    owner_type, owner_name = wanted.owner or (None, None)
+    owner_type, owner_name = wanted.owner or ("", "")  # who asks; an older version takes nothing but these defaults
     return CreateDelegationTokenRequest(
         owner_principal_type=owner_type,
         owner_principal_name=owner_name,

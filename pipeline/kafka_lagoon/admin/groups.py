@@ -13,6 +13,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import Contradiction
 from kafka_lagoon.protocol.error_codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
 from kafka_lagoon.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
@@ -97,6 +98,7 @@ def _list_once(cluster: Cluster, deadline: Deadline) -> Gathered[int, ListGroups
         build=lambda _: ListGroupsRequest(),
         read=lambda response, items: [(items[0], response.error_code, response)],
         chunk=1,
+        required=True,
     )
     return gather(cluster, ByBroker(cluster), [sharded], deadline)[0]
 
@@ -163,7 +165,14 @@ def _describe(
         if group_type in items:
             items[group_type].append(group_id)
     sharded = [
-        ShardedRequest(api=api, items=items[group_type], build=build, read=_read_groups, chunk=_CHUNK)
+        ShardedRequest(
+            api=api,
+            items=items[group_type],
+            build=build,
+            read=_read_groups,
+            chunk=_CHUNK,
+            required=group_type == CLASSIC,
+        )
         for group_type, (api, build) in _APIS.items()
     ]
     gathered = gather(cluster, ByCoordinator(cluster), sharded, deadline)
@@ -195,9 +204,10 @@ def _migrated(listing: GroupListing, group_type: str) -> GroupListing:
     return GroupListing(replace(listing.group, group_type=group_type), listing.node_id)
 
 
-def _read_groups(response: Any, _: Sequence[str]) -> Iterator[tuple[str, int, Any]]:
+def _read_groups(response: Any, _: Sequence[str]) -> Iterator[tuple[str, int | Contradiction, Any]]:
     for group in response.groups:
-        yield group.group_id, group.error_code, group
+        are_distinct = len({member.member_id for member in group.members}) == len(group.members)
+        yield group.group_id, group.error_code if are_distinct else Contradiction(), group
 
 
 _APIS: Mapping[str, tuple[Api[Any, Any], Callable[[Sequence[str]], object]]] = {

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kafka_lagoon.admin.repeated_items import names_any_twice
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByBroker, ByLeader
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import Contradiction
 from kafka_lagoon.protocol.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     KAFKA_STORAGE_ERROR,
@@ -31,7 +33,9 @@ from kafka_lagoon.protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
+    DescribeLogDirsTopic,
 )
+from kafka_lagoon.wire.columns import by_column
 
 Sizes = Gathered[TopicPartition, int]
 
@@ -66,7 +70,9 @@ def describe_log_dirs(cluster: Cluster, broker_ids: Sequence[int], deadline: Dea
         api=DESCRIBE_LOG_DIRS,
         items=broker_ids,
         build=lambda _: DescribeLogDirsRequest(topics=None),
-        read=lambda response, items: [(items[0], _refusal(response), response)],
+        read=lambda response, items: [
+            (items[0], _refusal(response) or (Contradiction() if _contradicts_itself(response) else 0), response)
+        ],
         chunk=1,
     )
     gathered: Gathered[int, DescribeLogDirsResponse] = gather(cluster, ByBroker(cluster), [sharded], deadline)[0]
@@ -114,6 +120,13 @@ def _read_sizes(
 
 def _refusal(response: DescribeLogDirsResponse) -> int:
     return response.error_code or (0 if response.results else CLUSTER_AUTHORIZATION_FAILED)
+
+
+def _contradicts_itself(response: DescribeLogDirsResponse) -> bool:
+    """Whether a directory, or a replica of one, is there twice."""
+    several = [by_column(log_dir.topics, DescribeLogDirsTopic) for log_dir in response.results]
+    is_repeated = len({log_dir.log_dir for log_dir in response.results}) < len(response.results)
+    return is_repeated or any(names_any_twice(topics, [len(topics)], "is_future_key") for topics in several)
 
 
 class _ByReplica:

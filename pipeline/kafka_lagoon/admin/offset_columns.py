@@ -7,7 +7,8 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_lagoon.client.cluster import TopicPartition
-from kafka_lagoon.client.routing import Intake, Source
+from kafka_lagoon.client.routing import Intake, Refusal, Source
+from kafka_lagoon.errors import Contradiction
 from kafka_lagoon.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsResponse,
@@ -122,7 +123,7 @@ class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
 
     def take(
         self, response: ListOffsetsResponse, items: Sequence[TopicPartition], source: Source
-    ) -> Mapping[TopicPartition, int | None]:
+    ) -> Mapping[TopicPartition, Refusal]:
         """Keep a response as a whole if it answers for these partitions and for no others, without an error."""
         wanted, topics = self.order.chunk(items), by_column(response.topics, ListOffsetsResponseTopic)
         answers = topics.lists("partitions").items
@@ -143,21 +144,33 @@ class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
 
     def _take_each(
         self, response: ListOffsetsResponse, items: Sequence[TopicPartition]
-    ) -> Mapping[TopicPartition, int | None]:
-        """Sort the answers; what was not asked for is passed over, and the first of two counts."""
-        left: dict[TopicPartition, int | None] = dict.fromkeys(items)
-        refused: dict[TopicPartition, int | None] = {}
+    ) -> Mapping[TopicPartition, Refusal]:
+        """Sort the answers; what was not asked for is passed over, and of two that differ neither is believed."""
+        refused: dict[TopicPartition, Refusal] = dict.fromkeys(items)
+        answers: dict[TopicPartition, ListOffsetsResponsePartition] = {}
         for topic in response.topics:
             for answer in topic.partitions:
                 item = TopicPartition(topic.name, answer.partition_index)
-                if item not in left:
+                if item not in refused:
                     continue
-                del left[item]
-                if answer.error_code:
+                if answers.setdefault(item, answer) != answer:
+                    refused[item] = Contradiction()
+                elif refused[item] is None and answer.error_code:
                     refused[item] = answer.error_code
-                else:
-                    self._keep([self.order.place(item)], by_column((answer,), ListOffsetsResponsePartition))
-        return {**refused, **left}
+        for item, answer in answers.items():
+            if refused[item] is None:
+                del refused[item]
+                self._keep([self.order.place(item)], by_column((answer,), ListOffsetsResponsePartition))
+        return refused
+
+    def take_back_absent(self) -> list[TopicPartition]:
+        """The partitions whose answer says that there is no such offset; from now on they have no answer."""
+        if not self.offsets or min(self.offsets) >= 0:
+            return []
+        absent = [place for place, source in enumerate(self.source_places) if self.offsets[place] < 0 <= source]
+        for place in absent:
+            self.offsets[place], self.source_places[place] = _NONE, _NONE
+        return [self.order.partitions[place] for place in absent]
 
 
 class _Answers(Mapping[TopicPartition, ListOffsetsResponsePartition]):

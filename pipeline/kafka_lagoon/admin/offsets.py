@@ -6,9 +6,11 @@ on as it came; -1 is Kafka's "there is none".
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from kafka_lagoon.admin.offset_columns import OffsetColumns, PartitionOrder
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Scope, own_failure
 from kafka_lagoon.client.routes import ByLeader
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
@@ -42,6 +44,9 @@ from kafka_lagoon.wire.schema import Versions
 
 _SERVER_TIMEOUT_MS = 30_000  # KIP-1075: how long the broker may wait for remote storage
 
+NOT_RETURNED = "OFFSET_NOT_RETURNED"  # -1 for an offset that every log has
+_NO_SUCH_OFFSET = "the leader says that there is none, and every log has one"
+
 Offsets = Gathered[TopicPartition, ListOffsetsResponsePartition]
 EpochEnds = Gathered[TopicPartition, EpochEndOffset]
 
@@ -62,6 +67,7 @@ LARGEST_TIMESTAMP = Kind(MAX_TIMESTAMP, READ_UNCOMMITTED, 7)  # KIP-734
 LOCAL_START = Kind(EARLIEST_LOCAL, READ_UNCOMMITTED, 8)  # KIP-405
 TIERED_END = Kind(LATEST_TIERED, READ_UNCOMMITTED, 9)  # KIP-1005
 KINDS_OF_LAG = (HIGH_WATERMARK, LAST_STABLE, LOG_START)
+OF_EVERY_LOG = frozenset(KINDS_OF_LAG)
 ALL_KINDS = (HIGH_WATERMARK, LAST_STABLE, LOG_START, LARGEST_TIMESTAMP, LOCAL_START, TIERED_END)
 
 
@@ -71,7 +77,21 @@ def list_offsets(
     """Each kind of offset of every partition, from the leaders; the answers are kept by column."""
     order = PartitionOrder(partitions)
     sharded_requests = [_request_for(order, kind) for kind in kinds]
-    return dict(zip(kinds, gather(cluster, ByLeader(cluster), sharded_requests, deadline), strict=True))
+    gathered = dict(zip(kinds, gather(cluster, ByLeader(cluster), sharded_requests, deadline), strict=True))
+    for kind, sharded in zip(kinds, sharded_requests, strict=True):
+        if kind in OF_EVERY_LOG:
+            gathered[kind] = _without_absent(gathered[kind], cast("OffsetColumns", sharded.intake))
+    return gathered
+
+
+def _without_absent(offsets: Offsets, columns: OffsetColumns) -> Offsets:
+    """A leader that answers that a log has no begin or no end is a failure."""
+    sources = offsets.sources
+    failures = {
+        partition: own_failure(LIST_OFFSETS, Scope.of_partition(*partition), NOT_RETURNED, _NO_SUCH_OFFSET)
+        for partition in columns.take_back_absent()
+    }
+    return Gathered(offsets.answers, sources, {**offsets.failures, **failures}) if failures else offsets
 
 
 def offsets_at(
@@ -113,6 +133,7 @@ def _request_for(order: PartitionOrder, kind: Kind) -> ShardedRequest[TopicParti
         build=build,
         intake=OffsetColumns(order),
         within=Versions(kind.since, NEWEST),
+        required=kind in OF_EVERY_LOG,
     )
 
 
@@ -174,6 +195,8 @@ def _epochs_request(
         response: OffsetForLeaderEpochResponse, _: Sequence[TopicPartition]
     ) -> Iterator[tuple[TopicPartition, int, EpochEndOffset]]:
         for topic in response.topics:
+            if topic.topic not in topic_ids:
+                continue
             topic_code = 0 if cluster.may_be_topic(topic.topic, topic_ids[topic.topic]) else UNKNOWN_TOPIC_ID
             for partition in topic.partitions:
                 code = topic_code or partition.error_code

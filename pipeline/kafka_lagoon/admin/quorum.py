@@ -68,7 +68,8 @@ def quorum_failures(response: DescribeQuorumResponse) -> Iterator[Failure]:
 def quorum_partitions(response: DescribeQuorumResponse) -> Iterator[QuorumPartition]:
     """The partitions of the answer: one, the metadata log."""
     for topic in response.topics:
-        yield from topic.partitions
+        if topic.topic_name == METADATA_TOPIC:
+            yield from (partition for partition in topic.partitions if partition.partition_index == 0)
 
 
 def add_voters(cluster: Cluster, voters: Mapping[int, Voter], deadline: Deadline) -> Mapping[int, Failure]:

@@ -13,6 +13,7 @@ from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import Contradiction
 from kafka_lagoon.protocol.messages.alter_share_group_offsets import (
     ALTER_SHARE_GROUP_OFFSETS,
     AlterShareGroupOffsetsRequest,
@@ -68,9 +69,11 @@ def share_group_offsets(cluster: Cluster, group_ids: Sequence[str], deadline: De
 
 def _read(
     response: DescribeShareGroupOffsetsResponse, _: Sequence[str]
-) -> Iterator[tuple[str, int, DescribeShareGroupOffsetsResponseGroup]]:
+) -> Iterator[tuple[str, int | Contradiction, DescribeShareGroupOffsetsResponseGroup]]:
     for group in response.groups:
-        yield group.group_id, group.error_code, group
+        places = [(topic.topic_name, one.partition_index) for topic in group.topics for one in topic.partitions]
+        is_plain = len(set(places)) == len(places) and all(partition >= 0 for _, partition in places)
+        yield group.group_id, group.error_code if is_plain else Contradiction(), group
 
 
 def _partition_failures(answers: Mapping[str, DescribeShareGroupOffsetsResponseGroup]) -> Iterator[Failure]:

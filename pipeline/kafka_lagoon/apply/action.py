@@ -27,6 +27,8 @@ class Guard(StrEnum):
     UNCLEAN_ELECTIONS = "allow-unclean-elections"
     SHRINKING_RETENTION = "allow-shrinking-retention"
     RECORD_DELETION = "allow-record-deletion"
+    INTERNAL_TOPICS = "allow-internal"
+    MANY_PARTITIONS = "allow-many-partitions"
 
 
 class Resource(NamedTuple):

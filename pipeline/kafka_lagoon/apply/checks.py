@@ -10,6 +10,8 @@ from kafka_lagoon.apply.diff import differs, written_configs
 from kafka_lagoon.apply.live import Live, LiveTopic
 from kafka_lagoon.text import did_you_mean
 
+_WHOLE = re.compile(r"\d{1,18}", re.ASCII)
+_MIN_ISR = "min.insync.replicas"
 _REFERENCE = re.compile(r"(?:env|file):.+", re.DOTALL)
 
 
@@ -66,10 +68,12 @@ def brokers_text(live: Live) -> str:
 def _min_isr_faults(desired: DesiredState, live: Live, name: str, topic: DesiredTopic) -> Iterator[str]:
     known = live.topics.get(name)
     factor = topic.replication_factor or (known.replication_factor if known else None)
-    written = topic.configs.get("min.insync.replicas", "")
-    if factor is not None and written.isdecimal() and int(written) > factor:
+    written = topic.configs.get(_MIN_ISR, "")
+    if known and factor == known.replication_factor and live.own_configs("topic", name).get(_MIN_ISR) == written:
+        return  # it is so already
+    if factor is not None and _WHOLE.fullmatch(written) and int(written) > factor:
         reason = f"{written} is more than the replication factor, {factor}: nobody could write with acks=all"
-        yield desired.fault(config_path(desired, ("topics", name, "configs"), "min.insync.replicas"), reason)
+        yield desired.fault(config_path(desired, ("topics", name, "configs"), _MIN_ISR), reason)
 
 
 def _config_faults(desired: DesiredState, live: Live) -> Iterator[str]:

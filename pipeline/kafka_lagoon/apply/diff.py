@@ -10,7 +10,8 @@ from kafka_lagoon.admin.scram import FEWEST_ITERATIONS, ScramCredential
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.config_texts import is_same
 from kafka_lagoon.apply.desired.document import Path
-from kafka_lagoon.apply.desired.state import CONFIG_SECTIONS, DEFAULT, Acl, Credential, DesiredState, ScramUser
+from kafka_lagoon.apply.desired.sections import can_be_written
+from kafka_lagoon.apply.desired.state import CONFIG_SECTIONS, DEFAULT, Credential, DesiredState, ScramUser
 from kafka_lagoon.apply.kinds.acls import acl_of, create_acl, delete_acl
 from kafka_lagoon.apply.kinds.cluster import update_feature
 from kafka_lagoon.apply.kinds.configs import change_configs
@@ -109,13 +110,8 @@ def _acl_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
         if rule not in live.acls:
             yield create_acl(acl_of(rule._asdict()), desired.document.place(path))
     for rule in live.acls - set(desired.acls):
-        if desired.is_owned("acl", rule.principal) and is_known(rule):
+        if desired.is_owned("acl", rule.principal) and can_be_written(rule):
             yield delete_acl(acl_of(rule._asdict()), desired.document.place(("owns", "principals")))
-
-
-def is_known(rule: Acl) -> bool:
-    """Whether we know every word of it: a later Kafka may have more operations."""
-    return not any(word.startswith("UNKNOWN") for word in (rule.resource_type, rule.pattern_type, rule.operation))
 
 
 def _quota_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
@@ -148,7 +144,8 @@ def _scram_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
                 desired.document.place(("scram_users", *user)),
             )
     for user, iterations in live.scram_users.items():
-        if user not in desired.scram_users and desired.is_owned("scram_user", f"User:{user.name}"):
+        is_unwritten = user not in desired.scram_users and user.mechanism in MECHANISMS
+        if is_unwritten and desired.is_owned("scram_user", f"User:{user.name}"):
             place = desired.document.place(("owns", "principals"))
             yield delete_scram(_credential(user), {"iterations": iterations}, place)
 

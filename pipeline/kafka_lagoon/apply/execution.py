@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from kafka_lagoon.apply.action import Action, ActionKind, Answered, Guard, Plan, Resource, State, same_state
-from kafka_lagoon.apply.guards import require_guards
+from kafka_lagoon.apply.guards import require_guards, unresolved
 from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome, decided, is_unsure, not_answered, not_read, not_sent
 from kafka_lagoon.apply.recording import Recorder, Run
@@ -61,8 +61,10 @@ def make_plan(cluster_name: str, cluster_id: str, actions: Sequence[Action], kin
 def check(cluster: Cluster, plan: Plan, deadline: Deadline, kinds: Kinds = KINDS) -> Refused:
     """What cannot be done, of the actions of a plan: their state cannot be read, or brokers say so. Changes nothing.
 
-    PlanOutdated if the state of any is not what it was when the plan was made.
+    ConfigError for secrets that are not there; PlanOutdated if the state of any is not what it was when the plan was made.
     """
+    if problems := list(unresolved(plan.actions, kinds)):
+        raise ConfigError(problems)
     refused: dict[tuple[str, Resource], Failure] = {}
     changes: list[str] = []
     for kind, actions in _by_kind(plan.actions, kinds):

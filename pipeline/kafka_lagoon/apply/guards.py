@@ -1,10 +1,13 @@
-"""Refuses actions that destroy something unless the option that names the danger was given."""
+"""Refuses actions that destroy something unless the option that names the danger was given, and those without their secrets."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kafka_lagoon.apply.action import Action, ActionKind, Guard
 from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.secret import Secret
+
+_SCRAM = "alter_scram"  # a config may be empty, a password may not
 
 
 def require_guards(
@@ -23,3 +26,20 @@ def missing_guards(
         if missing := sorted(action.guards.difference(allowed)):
             options = ", ".join(f"--{guard}" for guard in missing)
             yield f"{kinds[action.kind].about(action.resource)} needs {options}"
+
+
+def unresolved(actions: Sequence[Action], kinds: Mapping[str, ActionKind] = KINDS) -> Iterator[str]:
+    """One line for each secret whose reference leads nowhere, or to nothing: brokers would be asked without it."""
+    for action in actions:
+        place = f"{action.source}: " if action.source else ""
+        for name, secret in action.secrets.items():
+            if fault := _secret_fault(action, secret):
+                yield f"{place}{kinds[action.kind].about(action.resource)}: {name}: {fault}"
+
+
+def _secret_fault(action: Action, secret: Secret) -> str | None:
+    try:
+        is_empty = not secret.reveal()
+    except ConfigError as error:
+        return "; ".join(error.problems)
+    return "it is empty" if is_empty and action.kind == _SCRAM else None

@@ -10,9 +10,11 @@ from itertools import groupby
 from typing import Any
 
 from kafka_lagoon.admin.config_values import SENSITIVE
+from kafka_lagoon.admin.scram import FEWEST_ITERATIONS, MOST_ITERATIONS
+from kafka_lagoon.apply.desired.sections import can_be_written, limit_fault, quota_keys, types_to_announce
 from kafka_lagoon.apply.desired.state import CONFIG_SECTIONS, DEFAULT, Acl
-from kafka_lagoon.apply.diff import is_known
 from kafka_lagoon.apply.kinds.quotas import number, parse_quota_name
+from kafka_lagoon.apply.kinds.users import MECHANISMS
 from kafka_lagoon.apply.live import CONFIG_TYPES, Live, LiveTopic, Wanted, read_live
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
@@ -46,7 +48,7 @@ def import_state(cluster: Cluster, deadline: Deadline, *, with_assignments: bool
     missing = [failure for failure in live.failures if failure.name in _NOT_OFFERED]
     return Imported(
         state=state_of(live, with_assignments=with_assignments),
-        notes=[*(f"left out, {one.name}: {one.scope}" for one in missing), *_left_out(live)],
+        notes=[*(f"left out, {one.name}: {one.scope}" for one in missing), *left_out(live)],
         failures=[failure for failure in live.failures if failure not in missing],
     )
 
@@ -61,6 +63,7 @@ def state_of(live: Live, *, with_assignments: bool) -> dict[str, Any]:
             if not topic.is_internal
         },
         **{section: _configs(live, resource_type) for resource_type, section in CONFIG_SECTIONS.items()},
+        "principal_types": types_to_announce(filter(can_be_written, live.acls or ())),
         "acls": _acls(live),
         "quotas": _quotas(live),
         "scram_users": _scram_users(live),
@@ -95,7 +98,7 @@ def _acls(live: Live) -> list[dict[str, Any]]:
         return rule._replace(operation="")
 
     rules = sorted(
-        (rule for rule in live.acls or () if is_known(rule)), key=lambda rule: (beside_operation(rule), rule)
+        (rule for rule in live.acls or () if can_be_written(rule)), key=lambda rule: (beside_operation(rule), rule)
     )
     return [
         {
@@ -114,20 +117,32 @@ def _acls(live: Live) -> list[dict[str, Any]]:
 def _quotas(live: Live) -> list[dict[str, Any]]:
     entries = []
     for name, limits in sorted((live.quotas or {}).items()):
-        parts = parse_quota_name(name)
-        entity = {_PARTS[kind]: DEFAULT if part is None else part for kind, part in parts}
-        entries.append({**entity, **{key: number(limits[key]) for key in sorted(limits)}})
+        kept = _limits(name, limits)
+        if kept:
+            entity = {_PARTS[kind]: DEFAULT if part is None else part for kind, part in parse_quota_name(name)}
+            entries.append({**entity, **{key: number(kept[key]) for key in sorted(kept)}})
     return entries
+
+
+def _limits(name: str, limits: Mapping[str, float]) -> Mapping[str, float]:
+    """The limits of an entity that a file can say; none of one whose name it cannot say."""
+    parts = dict(parse_quota_name(name))
+    if any(part in ("", DEFAULT) for part in parts.values()):
+        return {}
+    return {key: limit for key, limit in limits.items() if key in quota_keys(parts) and not limit_fault(key, limit)}
 
 
 def _scram_users(live: Live) -> dict[str, dict[str, dict[str, int]]]:
     users: dict[str, dict[str, dict[str, int]]] = {}
     for user, iterations in sorted((live.scram_users or {}).items()):
-        users.setdefault(user.name, {})[user.mechanism] = {"iterations": iterations}
+        if user.mechanism in MECHANISMS:
+            is_limited = FEWEST_ITERATIONS <= iterations <= MOST_ITERATIONS
+            users.setdefault(user.name, {})[user.mechanism] = {"iterations": iterations} if is_limited else {}
     return users
 
 
-def _left_out(live: Live) -> list[str]:
+def left_out(live: Live) -> list[str]:
+    """What `state_of` has not, in words."""
     notes = [
         f"left out, its value is sensitive: {key} of {resource_type} {name}"
         for resource_type, by_name in live.configs.items()
@@ -137,5 +152,22 @@ def _left_out(live: Live) -> list[str]:
     ]
     uneven = [name for name, topic in live.topics.items() if topic.replication_factor is None and not topic.is_internal]
     notes += [f"partitions of topic {name} have different numbers of replicas: left as they are" for name in uneven]
-    unknown = sum(not is_known(rule) for rule in live.acls or ())
-    return notes + ([f"left out, of a later Kafka: {unknown} ACLs"] if unknown else [])
+    unknown = sum(not can_be_written(rule) for rule in live.acls or ())
+    notes += [f"left out, no file can say them: {unknown} ACLs"] if unknown else []
+    return notes + _left_out_limits(live) + _left_out_users(live)
+
+
+def _left_out_limits(live: Live) -> list[str]:
+    notes = []
+    for name, limits in (live.quotas or {}).items():
+        kept = _limits(name, limits)
+        notes += [f"left out, no file can say it: {key} of quota {name}" for key in limits if key not in kept]
+    return notes
+
+
+def _left_out_users(live: Live) -> list[str]:
+    return [
+        f"left out, no file can say it: the iterations or the mechanism of {user}"
+        for user, iterations in (live.scram_users or {}).items()
+        if user.mechanism not in MECHANISMS or not FEWEST_ITERATIONS <= iterations <= MOST_ITERATIONS
+    ]

@@ -238,7 +238,8 @@ def _configs(
 
 def config_resource(resource_type: str, name: str) -> ConfigResource:
     """A resource as brokers are asked about it."""
-    return ConfigResource(CONFIG_TYPES[resource_type], "" if name == DEFAULT else name)
+    is_default = resource_type == "broker" and name == DEFAULT  # a group may be called so
+    return ConfigResource(CONFIG_TYPES[resource_type], "" if is_default else name)
 
 
 def _names(

@@ -99,13 +99,13 @@ def reset_actions(
     )
 
 
-def members_failure(listings: GroupListings, group_id: str) -> Failure | None:
-    """Why the offsets of a group cannot be set: it has members. None if it has none, or is not there."""
+def members_failure(listings: GroupListings, group_id: str, api: str = _API) -> Failure | None:
+    """Why a group or its offsets cannot be altered by `api`: it has members. None if it has none, or is not there."""
     listing = listings.groups.get(group_id)
     if listing is None or listing.group.group_state in _WITHOUT_MEMBERS:
         return None
     message = f"the group is {listing.group.group_state}: stop its members first"
-    return own_failure(_API, Scope.group(group_id), HAS_MEMBERS, message)
+    return own_failure(api, Scope.group(group_id), HAS_MEMBERS, message)
 
 
 def _targets(

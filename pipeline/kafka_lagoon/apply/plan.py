@@ -8,6 +8,8 @@ from kafka_lagoon.apply.checks import faults_of, wrong_cluster
 from kafka_lagoon.apply.desired.document import in_order_of_lines
 from kafka_lagoon.apply.desired.state import CONFIG_SECTIONS, OWNED, DesiredState
 from kafka_lagoon.apply.diff import diff
+from kafka_lagoon.apply.guards import unresolved
+from kafka_lagoon.apply.kinds.names import partition_notes
 from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.apply.live import Live, Wanted, read_live
 from kafka_lagoon.apply.move_plan import left_on, move_actions, needs_moves
@@ -42,14 +44,14 @@ def plan_state(cluster: Cluster, desired: DesiredState, deadline: Deadline) -> P
     moves, faults_of_moves = move_actions(desired, live)
     once = plan_one_offs(cluster, desired, live, deadline)
     actions = in_order([*diff(desired, live), *moves, *once.actions])
-    faults += [*faults_of_moves, *once.faults, *_twice(actions)]
+    faults += [*faults_of_moves, *once.faults, *_twice(actions), *unresolved(actions)]
     if faults:
         raise ConfigError(in_order_of_lines(faults))
     return PlanResult(
         cluster_id=desired.cluster_id,
         actions=actions,
-        notes=[*once.notes, *left_on(desired, live), *_notes(desired, live)],
-        failures=[*live.failures, *once.failures],
+        notes=[*once.notes, *left_on(desired, live), *_notes(desired, live), *partition_notes(actions)],
+        failures=[*live.failures, *once.failures, *cluster.refusals],
     )
 
 

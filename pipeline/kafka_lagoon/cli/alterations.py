@@ -21,7 +21,7 @@ from kafka_lagoon.cli.admin.verb import Planned
 from kafka_lagoon.cli.kafka.arguments import ChosenCluster
 from kafka_lagoon.cli.kafka.output import failure_lines
 from kafka_lagoon.cli.recorder import OpeningRecorder
-from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, is_confirmed, say, warn
+from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, is_confirmed, say, say_exactly, warn
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
@@ -102,7 +102,7 @@ def _show_plan(plan: Plan, planned: Planned, options: Namespace) -> None:
         warn(note)
     if options.json:
         for action in plan.actions if options.dry_run else ():
-            say(json.dumps(_action_fields(plan, action)))
+            say_exactly(json.dumps(_action_fields(plan, action)))
         return
     if plan.actions or not planned.failures:
         for line in _plan_lines(plan):
@@ -127,7 +127,7 @@ def _show_refused(refused: Refused) -> int:
 def _show_execution(execution: Execution, failures: Sequence[Failure], options: Namespace) -> int:
     for result in execution.results:
         if options.json:
-            say(json.dumps(_result_fields(execution, result)))
+            say_exactly(json.dumps(_result_fields(execution, result)))
         else:
             _show_result(result)
     if execution.unrecorded:

@@ -2,12 +2,16 @@
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from kafka_lagoon.cli.habits import instead_of_option
 from kafka_lagoon.cli.terminal import UsageError
 from kafka_lagoon.times import Moment, parse_moment
+
+MOST_INT16, MOST_INT32, MOST_INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
+_DIGITS = re.compile(r"[0-9]{1,19}")
 
 
 class Parser(argparse.ArgumentParser):
@@ -16,10 +20,17 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, command: str, description: str) -> None:
         super().__init__(prog=f"lagoon {command}", description=description, allow_abbrev=False)
         self.register("type", int, _whole_number)  # argparse would name the type itself in its complaint
+        self._given: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Called by argparse for every way of parsing; what was given is kept for the complaint about it."""
+        self._given = list(args or ())
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse for the first fault."""
-        raise UsageError([f"{message.removeprefix('argument ')}; see {self.prog} --help"])
+        habit = instead_of_option(self._given, self._option_string_actions)
+        raise UsageError([f"{message.removeprefix('argument ')}{habit}; see {self.prog} --help"])
 
 
 def _whole_number(text: str) -> int:
@@ -84,12 +95,13 @@ def moment_argument(text: str) -> Moment:
         raise argparse.ArgumentTypeError(f"{error}, nor epoch milliseconds") from None
 
 
-def number_from(lowest: int) -> Callable[[str], int]:
-    """Whole numbers from `lowest` on."""
+def number_from(lowest: int, highest: int = MOST_INT64) -> Callable[[str], int]:
+    """Whole numbers from `lowest` on, as large as Kafka has them."""
 
     def parse(text: str) -> int:
-        if not text.isdecimal() or int(text) < lowest:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {lowest} on")
+        if not _DIGITS.fullmatch(text) or not lowest <= int(text) <= highest:
+            limit = "on" if len(text) < len(str(highest)) else f"to {highest}"
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {lowest} {limit}")
         return int(text)
 
     return parse

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from kafka_lagoon.cli.arguments import Parser, add_settings_options, number_from, overrides
+from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.kafka.output import failure_lines
 from kafka_lagoon.cli.people import screen, table
 from kafka_lagoon.cli.pipes import write
@@ -21,7 +22,7 @@ from kafka_lagoon.compare.topics import compare_topics
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime, OffsetSpecs, parse_offset_specs
 from kafka_lagoon.records.digests import ALL_FIELDS
-from kafka_lagoon.settings import Settings, load
+from kafka_lagoon.settings import Settings
 
 _IGNORED = {"timestamp": "timestamp_ms", "key": "key", "value": "value", "headers": "headers", "order": None}
 _ARCHIVE = "records@"
@@ -131,7 +132,7 @@ def _checked(
         problems.append("--ignore: nothing is left to compare")
     sides: list[Source] = []
     try:
-        settings = load(options.conf, environ, overrides(options), options.kafka_properties, tables_needed=False)
+        settings = loaded(options.conf, environ, overrides(options), options.kafka_properties, tables_needed=False)
     except ConfigError as error:
         problems += error.problems
     else:

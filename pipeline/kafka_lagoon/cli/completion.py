@@ -12,7 +12,7 @@ from typing import NoReturn
 from kafka_lagoon.cli import completion_scripts
 from kafka_lagoon.cli.arguments import Parser
 from kafka_lagoon.cli.completion_scripts import Option, Place
-from kafka_lagoon.cli.terminal import COMPLETE, say
+from kafka_lagoon.cli.terminal import COMPLETE, say_exactly
 
 SHELLS = {"bash": completion_scripts.bash, "zsh": completion_scripts.zsh, "fish": completion_scripts.fish}
 _FILES = frozenset({"FILE", "FOLDER", "PLACE"})
@@ -41,7 +41,7 @@ def run(argv: Sequence[str], commands: Mapping[str, tuple[str, Run]]) -> int:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     parser.add_argument("shell", choices=SHELLS)
-    say(SHELLS[parser.parse_args(argv).shell](list(places(commands))))
+    say_exactly(SHELLS[parser.parse_args(argv).shell](list(places(commands))))
     return COMPLETE
 
 

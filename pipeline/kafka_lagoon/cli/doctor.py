@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kafka_lagoon.cli.arguments import Parser, names, overrides
 from kafka_lagoon.cli.kafka.arguments import add_cluster_options
-from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, say
+from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, say, say_exactly
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.doctor import checks, results
 from kafka_lagoon.doctor.results import Check, Result
@@ -38,7 +38,7 @@ def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
     counts: Counter[str] = Counter()
     for result in chain(checks.machine(), _of_settings(args, environ, clock)):
         counts[result.status] += 1
-        say(json.dumps(asdict(result), ensure_ascii=False) if args.json else _line(result))
+        say_exactly(json.dumps(asdict(result)) if args.json else _line(result))
     if not args.json:
         say(", ".join(f"{counts[status]} {status.replace('_', ' ')}" for status in results.STATUSES))
     return FAILED if counts[results.FAILED] else INCOMPLETE if counts[results.WARNING] else COMPLETE
@@ -92,13 +92,13 @@ def _of_settings(args: argparse.Namespace, environ: Mapping[str, str], clock: Cl
 
 
 def _loaded(
-    check: Check, args: argparse.Namespace, environ: Mapping[str, str], loaded: "list[Settings]"
+    check: Check, args: argparse.Namespace, environ: Mapping[str, str], into: "list[Settings]"
 ) -> Iterator[Result]:
-    from kafka_lagoon.settings import load  # noqa: PLC0415  pydantic may be missing
+    from kafka_lagoon.cli import file_modes  # noqa: PLC0415  pydantic may be missing
 
     section = f"clusters.{args.cluster}" if args.cluster else "kafka"
     assigned = [f"{section}.bootstrap_servers={args.bootstrap_servers}"] if args.bootstrap_servers else []
-    settings = load(
+    settings = file_modes.loaded(
         args.conf,
         environ,
         [*overrides(args), *assigned],
@@ -106,7 +106,7 @@ def _loaded(
         cluster_needed=False,
         tables_needed=False,
     )
-    loaded.append(settings)
+    into.append(settings)
     yield check.ok(f"no faults; clusters: {', '.join(settings.named_clusters()) or 'none'}")
 
 

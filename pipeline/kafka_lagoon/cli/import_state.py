@@ -10,7 +10,7 @@ from kafka_lagoon.apply.imports import Imported, import_state
 from kafka_lagoon.cli.asking import AskingParser, connected
 from kafka_lagoon.cli.kafka.arguments import chosen_cluster
 from kafka_lagoon.cli.kafka.output import failure_lines
-from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn
+from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say_exactly, warn
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.protocol.acls import NOT_ASKED
@@ -32,7 +32,7 @@ def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
         described = describe_cluster(cluster, deadline)
     operations = NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
     hidden = list_note(operations, METADATA.name, "topics")
-    say(_text(imported, hidden, options.format, clock).rstrip("\n"))
+    say_exactly(_text(imported, hidden, options.format, clock).rstrip("\n"))
     for line in [*failure_lines(imported.failures), *([hidden] if hidden else [])]:
         warn(line)
     return INCOMPLETE if imported.failures else COMPLETE

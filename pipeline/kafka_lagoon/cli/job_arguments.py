@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kafka_lagoon.cli.arguments import job_parser, overrides
+from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.terminal import log_to
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime, OffsetSpecs, parse_offset_specs
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.job_settings import IngestSettings
-from kafka_lagoon.settings import Settings, load
+from kafka_lagoon.settings import Settings
 from kafka_lagoon.snapshot.tables import skipped_tables
 from kafka_lagoon.times import FORMS, parse_time_ms
 
@@ -51,7 +52,7 @@ def snapshot_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: C
     accepted = ["snapshot.accept_incomplete=true", "snapshot.fail_when_incomplete=false"]
     assigned = [*overrides(args), *(accepted if args.accept_incomplete else ())]
     try:
-        settings = load(args.conf, environ, assigned, args.kafka_properties)
+        settings = loaded(args.conf, environ, assigned, args.kafka_properties)
     except ConfigError as error:
         raise ConfigError([*problems, *error.problems]) from None
     distance_ms = abs(clock.now_ms() - slot_ms)
@@ -96,7 +97,7 @@ def ingest_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clo
     assigned = [f"ingest.{name}={value}" for name, value in short.items() if value is not None]
     for name in ("accept_loss", "accept_incomplete"):
         assigned += [f"ingest.{name}=true"] if getattr(args, name) else []
-    settings = load(args.conf, environ, [*overrides(args), *assigned], args.kafka_properties)
+    settings = loaded(args.conf, environ, [*overrides(args), *assigned], args.kafka_properties)
     wanted = _wanted(settings.ingest, args.until, clock)
     return IngestArguments(settings=settings, wanted=wanted, after_restore=args.after_restore)
 

@@ -11,8 +11,10 @@ from importlib import import_module
 from pathlib import Path
 
 from kafka_lagoon.cli.extras import with_extra
+from kafka_lagoon.cli.habits import not_here
 from kafka_lagoon.cli.pipes import piped
-from kafka_lagoon.cli.terminal import not_a_command, reported, say_version
+from kafka_lagoon.cli.terminal import reported, say_version
+from kafka_lagoon.owned_files import PRIVATE
 
 SPARK_SETTINGS = Path(__file__).resolve().parent.parent / "conf"
 
@@ -23,9 +25,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if command == "--version":
         return say_version()
     if command not in COMMANDS:
-        return not_a_command("lagoon", command, COMMANDS, usage())
+        return not_here("lagoon", command, COMMANDS, usage())
     _find_spark_settings()
     chosen = COMMANDS[command]
+    if chosen.group != _INSTALLATION:  # which others run
+        os.umask(PRIVATE)  # until the settings are read, see cli/file_modes.py
     return with_extra(chosen.extra, lambda: chosen.run(rest[:-1]))
 
 

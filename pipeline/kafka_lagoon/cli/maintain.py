@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_lagoon.cli.arguments import job_parser, names, overrides
+from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.outcome import MAINTAIN, STATUS, Outcome, one_by_one, reported_job
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, log_to, say, worst
@@ -17,7 +18,7 @@ from kafka_lagoon.delta.old_rows import OldRows
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.maintain import maintain_table
-from kafka_lagoon.settings import Settings, load
+from kafka_lagoon.settings import Settings
 
 
 def main(argv: Sequence[str]) -> int:
@@ -57,7 +58,7 @@ def maintain_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> Maint
     if args.tables:
         options = replace(options, tables=in_order(names(args.tables)))
     check_options(options)
-    settings = load(args.conf, environ, overrides(args), args.kafka_properties, cluster_needed=False)
+    settings = loaded(args.conf, environ, overrides(args), args.kafka_properties, cluster_needed=False)
     return MaintainArguments(settings=settings, options=replace(options, retention=settings.retention))
 
 

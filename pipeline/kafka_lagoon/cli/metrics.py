@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kafka_lagoon.cli.arguments import overrides, parser_of
 from kafka_lagoon.cli.engines import ENGINES, opened
+from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.pipes import write
 from kafka_lagoon.cli.terminal import COMPLETE
 from kafka_lagoon.errors import ConfigError
@@ -15,7 +16,6 @@ from kafka_lagoon.metrics.exposition import exposition
 from kafka_lagoon.metrics.snapshots import snapshot_samples
 from kafka_lagoon.metrics.tables import RELATIONS, newest_facts
 from kafka_lagoon.metrics.textfile import replace_file
-from kafka_lagoon.settings import load
 
 
 def run(argv: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -24,7 +24,7 @@ def run(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     parser.add_argument("--out", type=Path, metavar="FILE", help="replace this file, atomically; default: print them")
     parser.add_argument("--engine", choices=ENGINES, help="default: duckdb for a folder of this machine, else spark")
     options = parser.parse_args(argv)
-    settings = load(options.conf, environ, overrides(options), options.kafka_properties, cluster_needed=False)
+    settings = loaded(options.conf, environ, overrides(options), options.kafka_properties, cluster_needed=False)
     limit = settings.metrics.max_groups
     with opened(settings, RELATIONS, options.engine) as ask:
         samples = [sample for facts in newest_facts(ask) for sample in snapshot_samples(facts, limit)]

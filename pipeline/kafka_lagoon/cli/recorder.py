@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from kafka_lagoon.delta.warehouse import Warehouse
     from kafka_lagoon.settings import Settings
 
-_NOT_RECORDED = "the settings name no warehouse: nothing is recorded in table admin_actions"
+_NOT_RECORDED = (
+    "the settings name no warehouse: nothing is recorded in table admin_actions, and no lock "
+    "keeps two runs from altering a cluster at once"
+)
 
 LOCK_WAIT_MS = 5_000  # a verb takes less; what it changes meanwhile is found before anything is sent
 
@@ -28,6 +31,7 @@ class OpeningRecorder:
         self._stack = ExitStack()
         self._thread: Thread | None = None
         self._warehouse: Future[Warehouse] = Future()
+        self._has_warned = False
 
     def __enter__(self) -> Self:
         return self
@@ -39,7 +43,9 @@ class OpeningRecorder:
         self._stack.close()
 
     def begin(self) -> None:
-        """Open the warehouse in the background, where that takes a second and no session of Spark."""
+        """Open the warehouse in the background, where that takes a second and no session of Spark; warn if there is none."""
+        if not self._settings:
+            self._warn()
         if self._thread or not self._settings:
             return
         from kafka_lagoon.settings import opens_without_session  # noqa: PLC0415  pydantic-settings
@@ -47,6 +53,12 @@ class OpeningRecorder:
         if opens_without_session(self._settings):
             self._thread = Thread(target=self._open, args=(self._settings,), daemon=True)
             self._thread.start()
+
+    def _warn(self) -> None:
+        """Say once that there is no record, before somebody confirms a plan where that is asked for."""
+        if not self._has_warned:
+            warn(_NOT_RECORDED)
+        self._has_warned = True
 
     def _open(self, settings: "Settings") -> None:
         try:
@@ -64,7 +76,7 @@ class OpeningRecorder:
         LockHeld if another run has it; ConfigError or TableError if the warehouse cannot be written.
         """
         if self._settings is None:
-            warn(_NOT_RECORDED)
+            self._warn()
             yield NoRecorder()
             return
         if self._thread is None:

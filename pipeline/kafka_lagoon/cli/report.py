@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kafka_lagoon.cli.arguments import job_parser, moment_argument, names, number_from, overrides
 from kafka_lagoon.cli.engines import ENGINES, SPARK, opened
+from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.out_files import out_file
 from kafka_lagoon.cli.outcome import REPORT, Outcome, one_by_one, reported_job
 from kafka_lagoon.cli.run_metrics import metrics_written
@@ -14,7 +15,7 @@ from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, log_to, warn
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
 from kafka_lagoon.report.page import RELATIONS
 from kafka_lagoon.runs.report import Report, ReportOptions, make_report
-from kafka_lagoon.settings import Settings, load, local_folder, opens_without_session
+from kafka_lagoon.settings import Settings, local_folder, opens_without_session
 from kafka_lagoon.text import printable
 from kafka_lagoon.times import FORMS, Moment
 from kafka_lagoon.units import byte_count
@@ -64,7 +65,7 @@ def report_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clo
         hours=args.hours or (args.days or 1) * _HOURS_OF_DAY,
         title=args.title,
     )
-    settings = load(args.conf, environ, overrides(args), args.kafka_properties, cluster_needed=False)
+    settings = loaded(args.conf, environ, overrides(args), args.kafka_properties, cluster_needed=False)
     return ReportArguments(settings=settings, options=options, out=args.out, engine=args.engine)
 
 

@@ -7,9 +7,10 @@ from kafka_lagoon.apply.rendering import render
 from kafka_lagoon.cli.outcome import PARTIAL, RESTORE, Outcome, OutcomeProgress, one_by_one, reported_job
 from kafka_lagoon.cli.restore_arguments import RestoreArguments, restore_arguments
 from kafka_lagoon.cli.run_metrics import metrics_written
-from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
+from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, is_confirmed, say, warn, worst_of_clusters
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
 from kafka_lagoon.delta.schema import WRITE_TABLES
+from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.restore import STEPS, RestoreResult, restore
 
@@ -29,12 +30,34 @@ def restore_all(arguments: RestoreArguments, clock: Clock) -> int:
 
 
 def _restore(context: RunContext, arguments: RestoreArguments, outcome: Outcome) -> int:
+    def confirm(planned: RestoreResult) -> bool:
+        steps.stop()
+        return arguments.is_confirmed or _is_confirmed(planned)
+
     with OutcomeProgress(outcome, STEPS) as steps:
-        result = restore(context, arguments.request, outcome.request_stats, steps)
+        result = restore(context, arguments.request, outcome.request_stats, steps, confirm)
+    _describe(outcome, result)
+    if result.is_declined:
+        warn("nothing was written")
+        return FAILED
     for line in lines(result):
         say(line)
-    _describe(outcome, result)
     return COMPLETE if result.is_complete else INCOMPLETE
+
+
+def _is_confirmed(planned: RestoreResult) -> bool:
+    """Whether somebody at the terminal wants it, who is shown what is created and what is written where."""
+    for line in (*render(planned.actions), *(f"note: {note}" for note in planned.notes), *_written_to(planned)):
+        say(line)
+    return is_confirmed(f"Restore this into cluster {planned.cluster} ({planned.cluster_id})?")
+
+
+def _written_to(planned: RestoreResult) -> Iterator[str]:
+    """The topics that are written to, and at most how many records."""
+    for topic in planned.topics:
+        records = sum(topic.records[number] for number in topic.partitions)
+        name = planned.targets[topic.topic]
+        yield f"{topic.topic} to {name}: at most {records:,} records in {len(topic.partitions):,} partitions"
 
 
 def _describe(outcome: Outcome, result: RestoreResult) -> None:
@@ -58,14 +81,28 @@ def lines(result: RestoreResult) -> Iterator[str]:
         if row.problem:
             yield (
                 f"{row.target_topic}-{row.target_partition}: {row.problem}: {row.records:,} records were written, "
-                f"{'unknown' if row.records_read_back is None else f'{row.records_read_back:,}'} were read back"
+                f"{'unknown' if row.records_read_back is None else f'{row.records_read_back:,}'} were read back{_others(row)}"
             )
     yield _last_line(result)
+
+
+def _others(row: RestoreReceiptRow) -> str:
+    if not row.other_records:
+        return ""
+    return f", and {row.other_records:,} are there that somebody else wrote meanwhile, at offsets {row.other_offsets}"
 
 
 def _last_line(result: RestoreResult) -> str:
     where = f"{result.cluster} ({result.cluster_id})"
     partitions = sum(len(topic.partitions) for topic in result.topics)
+    if result.plan and result.finished_at and not result.went_on:
+        good = sum(1 for row in result.receipts if not row.problem)
+        receipts = (
+            "receipts good" if good == len(result.receipts) else f"{good:,} of {len(result.receipts):,} receipts good"
+        )
+        return (
+            f"{where}: restore {result.plan.restore_id} finished on {result.finished_at}, {receipts}, 0 records written"
+        )
     if result.is_dry_run:
         begun = f"; restore {result.plan.restore_id} has begun and would go on" if result.plan else ""
         counted = f"{result.to_write:,} records" if result.to_write is not None else "records"

@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_lagoon.cli.arguments import job_parser, names, number_from, overrides
+from kafka_lagoon.cli.admin.arguments import confirmation_problems
+from kafka_lagoon.cli.arguments import MOST_INT16, job_parser, names, number_from, overrides, pattern
+from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.terminal import log_to
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.restore.request import RestoreRequest
-from kafka_lagoon.settings import Settings, load
+from kafka_lagoon.settings import Settings
 from kafka_lagoon.text import did_you_mean
 from kafka_lagoon.times import FORMS, parse_time_ms
 
@@ -19,6 +21,7 @@ class RestoreArguments:
 
     settings: Settings
     request: RestoreRequest
+    is_confirmed: bool
 
 
 def restore_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> RestoreArguments:
@@ -33,7 +36,13 @@ def restore_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Cl
         help="whose records: the name in the tables, or Kafka's id of it",
     )
     parser.add_argument("--to-cluster", required=True, metavar="NAME", help="cluster of the settings that gets them")
-    parser.add_argument("--topics", required=True, type=names, metavar="A,B", help="names of archived topics")
+    parser.add_argument("--topics", type=names, default=[], metavar="A,B", help="names of archived topics")
+    parser.add_argument(
+        "--pattern",
+        type=pattern,
+        metavar="REGEX",
+        help="archived topics whose whole names match, too; none of the brokers' own",
+    )
     parser.add_argument(
         "--partitions", action="append", default=[], metavar="TOPIC:0,1", help="of a topic these partitions only"
     )
@@ -48,7 +57,8 @@ def restore_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Cl
     parser.add_argument(
         "--where", metavar="SQL", help="records that meet a condition over the columns of table records"
     )
-    parser.add_argument("--until", metavar="TIME", help=f"records with times before this one ({FORMS})")
+    parser.add_argument("--from", dest="start", metavar="TIME", help=f"records with times from this one on ({FORMS})")
+    parser.add_argument("--until", metavar="TIME", help="records with times before this one")
     parser.add_argument(
         "--at",
         metavar="TIME",
@@ -63,7 +73,7 @@ def restore_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Cl
     )
     parser.add_argument(
         "--replication-factor",
-        type=number_from(1),
+        type=number_from(1, MOST_INT16),
         metavar="N",
         help="of topics that are created; default: as they had",
     )
@@ -78,13 +88,19 @@ def restore_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Cl
         action="store_true",
         help="go on where records lose their times, or retention will delete them",
     )
-    parser.add_argument("--new", action="store_true", help="start another restore, though the last one is not finished")
+    parser.add_argument(
+        "--new",
+        action="store_true",
+        help="start another restore, whether the last one with these arguments has finished",
+    )
+    parser.add_argument("-y", "--yes", action="store_true", help="write without asking")
     parser.add_argument("--dry-run", action="store_true", help="say what would happen and what would clash, and end")
+    parser.set_defaults(json=False)
     args = parser.parse_args(argv)
     log_to(args.log_file)
-    problems: list[str] = []
+    problems = confirmation_problems(args)
     try:
-        settings = load(args.conf, environ, overrides(args), args.kafka_properties)
+        settings = loaded(args.conf, environ, overrides(args), args.kafka_properties)
     except ConfigError as error:
         problems += error.problems
         settings = None
@@ -100,7 +116,8 @@ def restore_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Cl
         partitions=_partitions(args.partitions, args.topics, problems),
         renames=_pairs("--rename", args.rename, args.topics, problems),
         topic_ids=_pairs("--topic-id", args.topic_id, args.topics, problems),
-        condition=_condition(args.where, args.until, clock, problems),
+        pattern=args.pattern.pattern if args.pattern else None,
+        condition=_condition(args.where, args.start, args.until, clock, problems),
         at_ms=_time(args.at, "--at", clock, problems),
         with_configs=args.with_configs,
         with_acls=args.with_acls,
@@ -113,9 +130,11 @@ def restore_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Cl
         is_dry_run=args.dry_run,
     )
     problems += _same_names(request)
+    if not (args.topics or args.pattern):
+        problems.append("--topics or --pattern: say which topics")
     if problems or settings is None:
         raise ConfigError(problems)
-    return RestoreArguments(settings=settings, request=request)
+    return RestoreArguments(settings=settings, request=request, is_confirmed=args.yes)
 
 
 def _partitions(texts: Sequence[str], topics: Sequence[str], problems: list[str]) -> Mapping[str, tuple[int, ...]]:
@@ -153,10 +172,15 @@ def _same_names(request: RestoreRequest) -> list[str]:
     ]
 
 
-def _condition(where: str | None, until: str | None, clock: Clock, problems: list[str]) -> str | None:
-    """Both conditions as one; the columns of records that they name are checked here."""
-    until_ms = _time(until, "--until", clock, problems)
+def _condition(
+    where: str | None, start: str | None, until: str | None, clock: Clock, problems: list[str]
+) -> str | None:
+    """All conditions as one; the columns of records that they name are checked here."""
+    start_ms, until_ms = _time(start, "--from", clock, problems), _time(until, "--until", clock, problems)
     parts = [f"timestamp_ms < {until_ms}"] if until_ms is not None else []
+    parts += [f"timestamp_ms >= {start_ms}"] if start_ms is not None else []
+    if start_ms is not None and until_ms is not None and start_ms >= until_ms:
+        problems.append("--from: is not before --until")
     if where:
         from kafka_lagoon.query.duckdb_engine import quoted_offset  # noqa: PLC0415  only a condition needs DuckDB
         from kafka_lagoon.restore.conditions import faults_of  # noqa: PLC0415

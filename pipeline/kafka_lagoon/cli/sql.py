@@ -11,7 +11,7 @@ from kafka_lagoon.cli.out_files import out_file
 from kafka_lagoon.cli.pipes import write, write_in_pager
 from kafka_lagoon.cli.sql_arguments import PARQUET, TABLE, SqlArguments
 from kafka_lagoon.cli.sql_formats import csv_blocks, json_blocks, table_blocks, write_parquet
-from kafka_lagoon.cli.terminal import COMPLETE, say
+from kafka_lagoon.cli.terminal import COMPLETE, say_exactly
 from kafka_lagoon.delta.schema import TABLES
 from kafka_lagoon.delta.views import NAMES, VIEWS, column_comments
 from kafka_lagoon.errors import ConfigError
@@ -23,9 +23,9 @@ from kafka_lagoon.text import aligned, did_you_mean, printable
 def run(arguments: SqlArguments) -> int:
     """Print or write the result of the statement, or what tables, views and columns there are."""
     if arguments.described:
-        say("\n".join(_columns(arguments.described)))
+        say_exactly("\n".join(_columns(arguments.described)))
     elif arguments.statement is None:
-        say("\n".join(_relations()))
+        say_exactly("\n".join(_relations()))
     else:
         with ExitStack() as stack:
             _show(_rows(stack, arguments, arguments.statement), arguments)

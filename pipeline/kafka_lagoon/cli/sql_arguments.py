@@ -8,8 +8,9 @@ from pathlib import Path
 
 from kafka_lagoon.cli.arguments import overrides, parser_of
 from kafka_lagoon.cli.engines import ENGINES
+from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.settings import Settings, load
+from kafka_lagoon.settings import Settings
 
 TABLE, CSV, JSON, PARQUET = FORMATS = ("table", "csv", "json", "parquet")
 _BY_SUFFIX = {".csv": CSV, ".json": JSON, ".jsonl": JSON, ".parquet": PARQUET}
@@ -26,7 +27,7 @@ formats:
   json     an object a line: 64-bit numbers exact, times ISO 8601 in UTC, binary as text or {"base64": ...}
   parquet  a file, which --out names
 
-Times without a zone are UTC. A statement only reads; with DuckDB, COPY (SELECT ...) TO 'file' writes a file, too.
+Times without a zone are UTC. A statement is one query: nothing is written but --out FILE.
 """
 
 
@@ -54,7 +55,7 @@ def sql_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> SqlArgumen
     statement = words if words and not described else None
     problems = list(_faults(args, described is not None))
     try:
-        settings = load(
+        settings = loaded(
             args.conf,
             environ,
             overrides(args),

@@ -113,9 +113,14 @@ def show_live(name: str, text: str | None) -> None:
 
 
 def say(line: str) -> None:
-    """A line for whoever started the run."""
+    """A line for whoever started the run; what could steer a terminal is spelled out, as names are those of strangers."""
+    say_exactly(printable(line))
+
+
+def say_exactly(text: str) -> None:
+    """Lines with colours of ours, JSON, or the content of a file: whoever calls this has escaped what is not ours."""
     with _LIVE_LINE.hidden():
-        print(line, flush=True)  # noqa: T201  this is where the product speaks
+        print(text, flush=True)  # noqa: T201  this is where the product speaks
 
 
 def say_version() -> int:
@@ -133,7 +138,7 @@ def warn(line: str) -> None:
 def is_confirmed(request: str) -> bool:
     """Whether somebody at the terminal answers yes to a request."""
     with _LIVE_LINE.hidden():
-        print(f"{request} Only yes is taken for yes: ", end="", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"{printable(request)} Only yes is taken for yes: ", end="", file=sys.stderr, flush=True)  # noqa: T201
     try:
         return input().strip() == "yes"
     except (EOFError, KeyboardInterrupt):
@@ -161,7 +166,7 @@ def complain(error: PipelineError, name: str | None = None) -> int:
 def not_a_command(program: str, name: str, known: Iterable[str], usage: str) -> int:
     """The usage for those who ask for it, or name nothing; one line for a name that is unknown. The exit code."""
     if name in ("-h", "--help"):
-        say(usage)
+        say_exactly(usage)
         return COMPLETE
     if name:
         warn(f"{name}: no such command{did_you_mean(name, known)}; see {program} --help")

@@ -5,12 +5,15 @@ and its epochs begin again at 0, so epochs are compared within one topic id only
 anything: no topic is auto-created, and FindCoordinator is sent only for groups that exist.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, TypeVar
 
 from kafka_lagoon.client.broker import Broker, Call, Reply
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.identity import cluster_id_fault
+from kafka_lagoon.client.metadata_checks import checked_metadata
 from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.session import Access
@@ -20,6 +23,8 @@ from kafka_lagoon.errors import (
     AddressRefused,
     AuthenticationFailed,
     BrokerError,
+    ClusterRefused,
+    ConfigError,
     ConnectionFailed,
     ConnectionLost,
     PipelineError,
@@ -43,7 +48,7 @@ from kafka_lagoon.wire.schema import LATEST, Api, Versions
 
 R = TypeVar("R")
 _ROUNDS = 3
-_CREATES_NOTHING = Versions(4, LATEST)  # before Kafka 0.11 a request for a topic may create it
+CREATES_NOTHING = Versions(4, LATEST)  # before Kafka 0.11 a request for a topic may create it
 _UNKNOWN = (NO_LEADER, -1)
 _ONE_KEY, _MANY_KEYS = Versions(0, 3), Versions(4, LATEST)  # KIP-699: FindCoordinator takes several groups from v4 on
 
@@ -94,6 +99,9 @@ class Cluster:
         self.brokers: dict[int, Broker] = {}
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
         self.cluster_id: str | None = None
+        self.refusals: dict[
+            Failure, None
+        ] = {}  # what was left out of descriptions of the cluster and its topics, each once
         self.unreachable: set[int] = set()  # brokers that a request spent its whole deadline on; they get one attempt
         self._coordinators: dict[tuple[int, str], int] = {}  # broker ids by FindCoordinator's type of key, and key
         self._topics: dict[str, _TopicLeaders] = {}
@@ -127,12 +135,16 @@ class Cluster:
             broker.close()
 
     def refresh(self, topics: Collection[str] | None, deadline: Deadline) -> MetadataResponse:
-        """Ask any broker for the brokers and for some topics (None: all); learn leaders and addresses."""
-        requested = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in sorted(topics))
-        request = MetadataRequest(topics=requested, allow_auto_topic_creation=False)
-        response = self.ask_any(METADATA, request, deadline, within=_CREATES_NOTHING)
-        if response.error_code:
-            raise BrokerError(response.error_code, error_code(response.error_code).name, METADATA.name, "cluster")
+        """Ask any broker for the brokers and for some topics (None: all); learn leaders and addresses.
+
+        Topics that are named are all in the response, each once. What the answer has beside them, or has wrong, is left out
+        and kept in `refusals`. ClusterRefused or ConfigError if it is of another cluster than it should be.
+        """
+        request = metadata_request(topics)
+        answer = self.ask_any(METADATA, request, deadline, within=CREATES_NOTHING, fault_of=_metadata_fault)
+        self._confirm(answer.cluster_id)
+        response, refused = checked_metadata(replace(answer, cluster_id=self.cluster_id), topics)
+        self.refusals |= dict.fromkeys(refused)
         self._learn(response)
         return response
 
@@ -195,8 +207,9 @@ class Cluster:
         refused: dict[str, int] = {}
         try:
             coordinators = self.ask_any(FIND_COORDINATOR, request, deadline, within=_MANY_KEYS).coordinators
-            self.learn_coordinators({one.key: one.node_id for one in coordinators if not one.error_code}, key_type)
-            refused = {one.key: one.error_code for one in coordinators if one.error_code}
+            known = [one for one in coordinators if one.key in request.coordinator_keys]
+            self.learn_coordinators({one.key: one.node_id for one in known if not one.error_code}, key_type)
+            refused = {one.key: one.error_code for one in known if one.error_code}
         except UnsupportedVersion:
             for key in keys:
                 single = FindCoordinatorRequest(key_type=key_type, key=key)
@@ -207,11 +220,19 @@ class Cluster:
                     self.learn_coordinators({key: answer.node_id}, key_type)
         return refused
 
-    def ask_any(self, api: Api[Any, R], request: object, deadline: Deadline, within: Versions | None = None) -> R:
+    def ask_any(
+        self,
+        api: Api[Any, R],
+        request: object,
+        deadline: Deadline,
+        within: Versions | None = None,
+        fault_of: "Callable[[R, Broker], PipelineError | None]" = lambda _, __: None,
+    ) -> R:
         """The answer of the first broker that gives one.
 
-        The next broker is asked when one cannot be reached, and when one is too old for the API: another may not be while a
-        cluster is being upgraded. UnsupportedVersion when every broker that can be reached is too old.
+        The next broker is asked when one cannot be reached, refuses the handshake or gives an answer with a fault, and when one
+        is too old for the API: another may not be while a cluster is being upgraded. UnsupportedVersion when every broker
+        that can be reached is too old.
         """
         deadline = deadline.within(self.settings.default_api_timeout_ms)
         pauses = backoff(self.settings.retry_backoff_ms, self.settings.retry_backoff_max_ms)
@@ -222,12 +243,12 @@ class Cluster:
                 if too_old and not self._may_be_newer(broker):
                     continue
                 try:
-                    return broker.ask(api, request, deadline, within)
+                    return _faultless(broker.ask(api, request, deadline, within), broker, fault_of)
                 except AuthenticationFailed:
                     raise  # the others would refuse us too, and may count how often
                 except UnsupportedVersion as failure:
                     too_old = too_old or failure
-                except (ConnectionFailed, WireError) as failure:
+                except (ConnectionFailed, WireError, BrokerError) as failure:
                     failures[f"{broker.host}:{broker.port}"] = failure
                 if deadline.passed():
                     break
@@ -253,22 +274,37 @@ class Cluster:
         """Whether to ask it after another was too old: not if that may cost a timeout, or if it has been asked by its id."""
         return not broker.failing and (broker.node_id is not None or not self.brokers)
 
+    def _confirm(self, cluster_id: str | None) -> None:
+        """Learn which cluster this is, once: an id that Kafka allows, the one of the settings, and the same in all answers."""
+        servers, expected = self.settings.bootstrap_servers, self.settings.cluster_id
+        if cluster_id is not None and (fault := cluster_id_fault(cluster_id)):
+            raise ClusterRefused(f"{servers}: {fault}")
+        if expected is not None and cluster_id != expected:
+            got = "has no id" if cluster_id is None else f"is {cluster_id}"
+            raise ConfigError(
+                [
+                    f"cluster_id: expected {expected}, and the cluster at {servers} {got}: correct it, or bootstrap_servers"
+                ]
+            )
+        if None not in (cluster_id, self.cluster_id) and cluster_id != self.cluster_id:
+            raise ClusterRefused(f"{servers}: was cluster {self.cluster_id} and is now cluster {cluster_id}")
+        self.cluster_id = cluster_id or self.cluster_id
+
     def _learn(self, response: MetadataResponse) -> None:
         known = self.brokers
         self.brokers = {one.node_id: self._known(known.pop(one.node_id, None), one) for one in response.brokers}
         for gone in known.values():
             gone.close()
-        self.cluster_id = response.cluster_id
         self.controller_id = response.controller_id if response.controller_id >= 0 else None
         for topic in response.topics:
-            self._learn_topic(topic)
+            self.learn_topic(topic)
 
-    def _learn_topic(self, topic: MetadataTopic) -> None:
-        """As Kafka's client does it (Metadata.updateLatestMetadata): another id is another topic, whatever its epochs.
+    def learn_topic(self, topic: MetadataTopic) -> None:
+        """Take over a broker's description of a topic, as Kafka's client does it (Metadata.updateLatestMetadata).
 
-        Which of two ids is newer cannot be known, so a broker whose metadata is old may bring the old topic back until the
-        next response. Where brokers give no ids (before Kafka 2.8), a response that the topic does not exist means the
-        same.
+        Another id is another topic, whatever its epochs. Which of two ids is newer cannot be known, so a broker whose metadata
+        is old may bring the old topic back until the next response. Where brokers give no ids (before Kafka 2.8), a response
+        that the topic does not exist means the same.
         """
         name, topic_id = topic.name, uuid_text(topic.topic_id)
         known = self._topics.get(name) if name is not None else None
@@ -308,10 +344,39 @@ class Cluster:
         return ConnectionFailed(", ".join(failures), phase, f"none answers ({reasons})")
 
 
+def _metadata_fault(response: MetadataResponse, broker: Broker) -> PipelineError | None:
+    """Why nothing is learned from a response: an error, or no brokers, which a broker that is starting may not know yet.
+
+    Kafka's own client passes over responses without brokers, too: they say of every topic that it does not exist.
+    """
+    if code := response.error_code:
+        return BrokerError(code, error_code(code).name, METADATA.name, "cluster")
+    if not response.brokers:
+        return ConnectionFailed(
+            f"{broker.host}:{broker.port}", "exchange", "Metadata names no brokers: is it starting?"
+        )
+    return None
+
+
+def _faultless(answer: R, broker: Broker, fault_of: Callable[[R, Broker], PipelineError | None]) -> R:
+    """The answer; raises its fault if it has one."""
+    if fault := fault_of(answer, broker):
+        raise fault
+    return answer
+
+
+def metadata_request(topics: Collection[str] | None) -> MetadataRequest:
+    """The request about the brokers and some topics (None: all); in a version of CREATES_NOTHING it creates no topic."""
+    requested = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in sorted(topics))
+    return MetadataRequest(topics=requested, allow_auto_topic_creation=False)
+
+
 def _is_transient(failure: PipelineError) -> bool:
     """Whether another attempt may help: not where another protocol answers, or a certificate is wrong."""
     if isinstance(failure, AddressRefused):
         return False
+    if isinstance(failure, BrokerError):
+        return error_code(failure.code).retriable
     if isinstance(failure, ConnectionLost):
         return failure.phase in ("tls", "exchange")
     return isinstance(failure, ConnectionFailed) and failure.phase in ("connect", "exchange")

@@ -7,6 +7,7 @@ connection must not be used again, or a late response could be matched to a late
 from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from kafka_lagoon import __version__
@@ -14,13 +15,33 @@ from kafka_lagoon.errors import CorrelationMismatch, DecodeError, UnsupportedVer
 from kafka_lagoon.protocol.error_codes import UNSUPPORTED_VERSION
 from kafka_lagoon.protocol.headers import decode_response, decode_response_header, encode_request
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
+from kafka_lagoon.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
+from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafka_lagoon.protocol.releases import release_needed
 from kafka_lagoon.wire.frames import FrameBuffer
 from kafka_lagoon.wire.primitives import Frame
-from kafka_lagoon.wire.schema import Api, Versions, keeps_views
+from kafka_lagoon.wire.schema import Api, Array, Blob, Nested, Versions, fields_of, keeps_views
 
 _PREFIX = 4  # bytes of a frame's length
 SOFTWARE_NAME = "kafka-lagoon"  # brokers refuse anything but letters, digits, dots and dashes (KIP-511)
+
+
+# As brokers limit what clients send before they have authenticated (sasl.server.max.receive.size), and a few hundred times what
+# any release answers: who listens there has proven nothing yet.
+HANDSHAKE_MAX_BYTES = 512 << 10
+# What has no list in it: numbers and some texts, of which each has at most 32 KiB before flexible versions.
+PLAIN_MAX_BYTES = 1 << 20
+UNLIMITED = 1 << 62  # but for the setting receive_message_max_bytes
+_OF_HANDSHAKES = frozenset({API_VERSIONS.key, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key})
+
+
+@cache
+def largest_response(api: Api[Any, Any]) -> int:
+    """The largest response of an API that is read, in bytes."""
+    if api.key in _OF_HANDSHAKES:
+        return HANDSHAKE_MAX_BYTES
+    has_lists_or_records = any(isinstance(field.kind, Array | Nested | Blob) for field in fields_of(api.response))
+    return UNLIMITED if has_lists_or_records else PLAIN_MAX_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +67,7 @@ class Connection:
 
     def __init__(self, client_id: str, limit: int) -> None:
         self._client_id = client_id
+        self._limit = limit
         self._frames = FrameBuffer(limit)
         self._waiting: deque[InFlight] = deque()
         self._next_id = 0
@@ -57,6 +79,7 @@ class Connection:
 
     def room(self) -> memoryview:
         """The memory that the next bytes must be put into; WireError when a response claims to be too long."""
+        self._limit_next()
         return self._frames.room()
 
     def frame(self, api: Api[Any, Any], version: int, request: object) -> bytearray:
@@ -75,8 +98,13 @@ class Connection:
     def filled(self, count: int) -> Iterator[Answer]:
         """The responses that `count` more bytes in the last room complete; WireError when one is not for its request."""
         self._frames.filled(count)
+        self._limit_next()
         while (frame := self._frames.take()) is not None:
             yield self._answer(frame)
+
+    def _limit_next(self) -> None:
+        """Bound the next frame by what the oldest request can be answered with."""
+        self._frames.limit = min(self._limit, largest_response(self._waiting[0].api)) if self._waiting else self._limit
 
     def _answer(self, frame: Frame) -> Answer:
         if not self._waiting:
@@ -88,6 +116,7 @@ class Connection:
         if correlation_id != request.correlation_id:
             raise CorrelationMismatch(request.correlation_id, correlation_id)
         self._waiting.popleft()
+        self._limit_next()
         if request.api is API_VERSIONS and frame[body : body + 2] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
             return Answer(request, _refused_version(frame), _PREFIX + len(frame))
         return Answer(request, decode_response(request.api, request.version, frame), _PREFIX + len(frame))

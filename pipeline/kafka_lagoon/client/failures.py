@@ -142,7 +142,8 @@ class Scope:
 class Failure:
     """Something that could not be learned or done, and why; `code` is None where no broker gave one.
 
-    `may_be_done`: at least one request may have been carried out although no answer said so.
+    `may_be_done`: at least one request may have been carried out although no answer said so. `is_required`: that brokers do
+    not offer the API is no excuse, for all supported releases have it.
     """
 
     api: str
@@ -154,6 +155,7 @@ class Failure:
     elapsed_ms: int
     message: str | None
     may_be_done: bool = False
+    is_required: bool = False
 
 
 def failure_of(

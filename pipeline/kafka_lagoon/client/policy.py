@@ -1,14 +1,24 @@
 """Decides whether to connect to an address that a broker advertises.
 
-Metadata decide where credentials go, so we never connect to an address that cannot be meant (loopback, link-local), or that
-is not verified while the mechanism would show it our password. Bootstrap servers are trusted: the settings name them.
+Metadata decide where credentials go, so we never connect to an address that cannot be meant (loopback, link-local, multicast),
+or that is not verified while the mechanism would show it our password. What counts is the address that a connection leads to,
+however it is written. Bootstrap servers are trusted: the settings name them.
 """
 
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address
 
 from kafka_lagoon.errors import AddressRefused
-from kafka_lagoon.kafka_settings import KafkaSettings, is_loopback
+from kafka_lagoon.kafka_settings import KafkaSettings, is_loopback, reached_address
+
+# A connection to the unspecified address reaches this machine.
+_NEVER_MEANT: Mapping[str, Callable[[IPv4Address | IPv6Address], bool]] = {
+    "a link-local address": lambda address: address.is_link_local,
+    "an unspecified address": lambda address: address.is_unspecified,
+    "a multicast address": lambda address: address.is_multicast,
+    "a reserved address": lambda address: address.is_reserved,
+}
 
 
 def admit(settings: KafkaSettings, host: str, port: int) -> None:
@@ -43,19 +53,12 @@ def _not_allowed(allowed: str, host: str, port: int) -> str | None:
 def _not_meant(settings: KafkaSettings, host: str) -> str | None:
     if is_loopback(host) and not settings.is_local():
         return "this machine: change the broker's advertised.listeners, or set allowed_brokers"
-    if _is_link_local(host):
-        return "a link-local address: name it in allowed_brokers if it is meant"
-    return None
+    address = reached_address(host)
+    kind = next((kind for kind, is_one in _NEVER_MEANT.items() if address and is_one(address)), None)
+    return f"{kind}: name it in allowed_brokers if it is meant" if kind else None
 
 
 def _not_proven(settings: KafkaSettings, host: str) -> str | None:
     if not settings.shows_secrets() or host in {name for name, _ in settings.addresses()}:
         return None
     return f"not verified, and {settings.sasl_mechanism} would show it our credentials: name it in allowed_brokers"
-
-
-def _is_link_local(host: str) -> bool:
-    try:
-        return ip_address(host.partition("%")[0]).is_link_local
-    except ValueError:
-        return False

@@ -4,6 +4,7 @@ They take no more memory the longer a cluster lives; a streaming query keeps one
 """
 
 from collections import defaultdict
+from collections.abc import Container
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
@@ -68,6 +69,11 @@ class RequestStats:
             stats.throttle_ms += throttle_ms
             stats.first_sent_at = min(stats.first_sent_at, sent_at)
             stats.last_answered_at = max(stats.last_answered_at, answered_at)
+
+    def has_answer_of(self, other_than: Container[str]) -> bool:
+        """Whether any request was answered, of APIs other than these."""
+        with self._lock:
+            return any(stats.answers for (api, _), stats in self.by_api.items() if api not in other_than)
 
     def add(self, other: "RequestStats") -> None:
         """Add the counts of another process, whose monotonic clock may be another one: only its durations count."""

@@ -78,6 +78,35 @@ class ByCoordinator:
         self._cluster.find_coordinators(items, deadline, self._key_type)
 
 
+class ByAny:
+    """To one broker, where any would answer alike; to another one once it does not.
+
+    `scope` says what a failure of an item is about.
+    """
+
+    unroutable_code, unroutable_rounds = BROKER_NOT_AVAILABLE, 3
+
+    def __init__(self, cluster: Cluster, scope: Callable[[Any], Scope]) -> None:
+        self._cluster = cluster
+        self.scope_of = scope
+        self._node_id = self._chosen()
+
+    def node_of(self, item: Hashable) -> int | None:  # noqa: ARG002  the same for all
+        """The broker that was chosen."""
+        return self._node_id
+
+    def refresh(self, items: Sequence[Hashable], deadline: Deadline) -> None:  # noqa: ARG002
+        """Ask for the brokers, and choose again."""
+        self._cluster.refresh((), deadline)
+        self._node_id = self._chosen()
+
+    def _chosen(self) -> int | None:
+        """A broker that did not fail last time, if there is one."""
+        brokers, unreachable = self._cluster.brokers, self._cluster.unreachable
+        order = sorted(brokers, key=lambda node_id: (node_id in unreachable, brokers[node_id].failing))
+        return order[0] if order else None
+
+
 class ByController:
     """To the controller, which changes the cluster; under KRaft any broker forwards to it (KIP-590).
 

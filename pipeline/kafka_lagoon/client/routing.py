@@ -8,7 +8,7 @@ request about a hundred thousand of them costs what its `Intake` makes of their 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Generic, TypeVar
 
@@ -22,6 +22,7 @@ from kafka_lagoon.errors import (
     AuthenticationFailed,
     BrokerError,
     ConnectionFailed,
+    Contradiction,
     DeadlinePassed,
     PipelineError,
     UnsupportedVersion,
@@ -55,6 +56,11 @@ class Source:
     read_at_ms: int
 
 
+Refusal = (
+    int | Contradiction | None
+)  # a broker's error code; an answer that contradicts itself; None if it leaves an item out
+
+
 class Intake(ABC, Generic[I, A]):
     """Keeps the answers to one sharded request, a response at a time."""
 
@@ -62,8 +68,8 @@ class Intake(ABC, Generic[I, A]):
     sources: Mapping[I, Source]
 
     @abstractmethod
-    def take(self, response: Any, items: Sequence[I], source: Source) -> Mapping[I, int | None]:
-        """Keep the answers about some items; returns those without one, and their error codes: None if they are left out."""
+    def take(self, response: Any, items: Sequence[I], source: Source) -> Mapping[I, "Refusal"]:
+        """Keep the answers about some items; returns those without one, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,18 +78,20 @@ class ShardedRequest(Generic[I, A]):
 
     `read` yields (item, error code, answer or None); items that it does not yield count as not answered. Where there is an
     `intake`, it takes whole responses instead. `explain` yields (item, what the broker says beside the error code). A request
-    with `once` is not sent again about an item after it may have been carried out, nor any after a `final` error code.
+    with `once` is not sent again about an item after it may have been carried out, nor any after a `final` error code. What
+    is `required` every broker of the supported releases can answer, so that one that does not offer it has failed.
     """
 
     api: Api[Any, Any]
     items: Sequence[I]
     build: Callable[[Sequence[I]], object]
-    read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int, A | None]]] | None = None
+    read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int | Contradiction, A | None]]] | None = None
     intake: Intake[I, A] | None = None
     explain: Callable[[Any, Sequence[I]], Iterable[tuple[I, str | None]]] | None = None
     chunk: int = CHUNK
     within: Versions | None = None
     once: bool = False
+    required: bool = False
     final: frozenset[int] = frozenset()  # beside those that never get better by themselves
 
 
@@ -99,16 +107,20 @@ class Gathered(Generic[I, A]):
 class _OneByOne(Intake[I, A]):
     """Keeps the answer to each item in a dictionary."""
 
-    def __init__(self, read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int, A | None]]]) -> None:
+    def __init__(self, read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int | Contradiction, A | None]]]) -> None:
         self._read = read
         self.answers: dict[I, Any] = {}
         self.sources: dict[I, Source] = {}
 
-    def take(self, response: Any, items: Sequence[I], source: Source) -> Mapping[I, int | None]:
-        """Sort one response into answers and refusals; the first answer about an item counts."""
-        open_, refused = set(items), dict[I, int | None]()
+    def take(self, response: Any, items: Sequence[I], source: Source) -> Mapping[I, Refusal]:
+        """Sort one response into answers and refusals; what nobody asked for is passed over."""
+        open_, refused = set(items), dict[I, Refusal]()
+        wanted = frozenset(open_)
         for item, code, answer in self._read(response, items):
             if item not in open_:
+                if item in wanted and (code or self.answers.get(item) != answer) and refused.get(item) != code:
+                    self.answers.pop(item, None)
+                    refused[item] = Contradiction()
                 continue
             open_.discard(item)
             if code:
@@ -320,6 +332,8 @@ def _fail(
         may_be_done=item in gathering.unsure,
         explanation=gathering.explanations.get(item),
     )
+    if gathering.request.required:
+        gathering.failures[item] = replace(gathering.failures[item], is_required=True)
 
 
 def merged(several: Iterable[Gathered[I, A]]) -> Gathered[I, A]:

@@ -29,6 +29,7 @@ from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
 from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.wire.budget import BUDGET
 from kafka_lagoon.wire.schema import Api, Versions
 
 R = TypeVar("R")
@@ -36,6 +37,7 @@ R = TypeVar("R")
 # Brokers before 3.3 leave requests that they have read from a TLS connection, but not handled, for 300 ms (KAFKA-13559). This
 # version of Fetch came with 3.5; releases between lose nothing but the pipelining.
 _PIPELINED_TLS_FETCH = 14
+_OF_CONNECTIONS = frozenset({API_VERSIONS.name})
 _RENEWED_AT = (0.85, 0.95)  # of the session's lifetime, at random as in Kafka's clients, so that not all renew at once
 _RENEWED_AFTER_S = (
     1.0  # brokers refuse to re-authenticate more often; later does no harm, the next request waits for it
@@ -134,6 +136,7 @@ class Session:
     def move(self, outgoing: bytearray, deadline: Deadline, phase: str = "exchange") -> Iterator[Answer]:
         """Move bytes both ways once; the responses that are complete with them."""
         deadline = deadline.within(self._settings.request_timeout_ms)
+        BUDGET.obey(deadline.remaining)
         try:
             with self._connection.room() as room:
                 count = self._transport.exchange(outgoing, room, deadline, phase)
@@ -194,6 +197,10 @@ class Session:
             raise BrokerError(
                 response.error_code, error_code(response.error_code).name, API_VERSIONS.name, self.address
             )
+        if (
+            not response.api_keys
+        ):  # then nothing could be asked, and what is not asked would look like what is not there
+            raise ConnectionFailed(self.address, "handshake", "offers no APIs at all")
         self._offered = {api.api_key: Versions(api.min_version, api.max_version) for api in response.api_keys}
         return response
 
@@ -228,8 +235,8 @@ class Session:
             return ""
         if not self._offered:
             return "" if self._settings.uses_tls() else ", as some listeners do that want TLS; see security_protocol"
-        if self._settings.uses_sasl():
-            return ""
+        if self._settings.uses_sasl() or self._request_stats.has_answer_of(_OF_CONNECTIONS):
+            return ""  # an answer of any broker shows that nothing is wanted before requests
         return ", after the first request, as listeners do that want SASL; see security_protocol"
 
 

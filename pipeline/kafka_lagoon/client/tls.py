@@ -4,8 +4,8 @@ A certificate is always verified, up to an authority that was chosen. Only the c
 by the setting that Kafka has for it.
 """
 
+import os
 import ssl
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,6 +13,8 @@ from kafka_lagoon.client import keystores
 from kafka_lagoon.client.keystores import KeyPair
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import KafkaSettings
+
+_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 
 def context(settings: KafkaSettings) -> ssl.SSLContext:
@@ -22,7 +24,8 @@ def context(settings: KafkaSettings) -> ssl.SSLContext:
     ConfigError names the setting whose file or text cannot be used.
     """
     made = _trusting(settings)
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    enabled = [_VERSIONS[name] for name in settings.tls_versions()]
+    made.minimum_version, made.maximum_version = min(enabled), max(enabled)
     made.check_hostname = bool(settings.ssl_endpoint_identification_algorithm)
     if revoked := keystores.revoked(settings):
         _refuse_revoked(made, revoked)
@@ -82,8 +85,8 @@ def _key_fault(pair: KeyPair, error: ssl.SSLError | ValueError) -> str:
 
 @contextmanager
 def _file(text: str) -> Iterator[str]:
-    """The path of a file without a name, which others cannot open and which needs no removal: OpenSSL takes only paths."""
-    with tempfile.TemporaryFile() as file:
+    """The path of a file in memory: OpenSSL takes only paths, and a key that was decrypted must not reach a disk."""
+    with open(os.memfd_create("pem"), "wb") as file:  # noqa: PTH123  it has a descriptor and no path
         file.write(text.encode())
-        file.seek(0)
+        file.flush()
         yield f"/dev/fd/{file.fileno()}"

@@ -26,8 +26,8 @@ class Kind(StrEnum):
     DOUBLED_RIGHT = "doubled_right"  # the right has it more often
     ALTERED = "altered"  # same place, and same key if there are several
     REORDERED = "reordered"  # both have it, at another place
-    EXPIRED_LEFT = "expired_left"  # before what the left still has
-    EXPIRED_RIGHT = "expired_right"  # before what the right still has
+    EXPIRED_LEFT = "expired_left"  # before what the left still has, and no more than it has lost there
+    EXPIRED_RIGHT = "expired_right"  # before what the right still has, and no more than it has lost there
     COMPACTED_LEFT = "compacted_left"  # the left has a later record of its key
     COMPACTED_RIGHT = "compacted_right"  # the right has a later record of its key
 
@@ -158,26 +158,29 @@ class Unequal:
                     self._pair(*pair, Kind.ALTERED)
 
     def _decide_rest(self, evidence: Evidence) -> None:
-        for index in list(self._left.rest()):
-            gap = self._compared.gaps[self._left.gap_of[index]]
-            key = int(self._left.records.keys[index])
-            if self._is_before_all(gap) and evidence.right_start > 0:
-                kind = Kind.EXPIRED_RIGHT
-            else:
-                is_compacted = evidence.right_keys.get(key, -1) >= (gap.right_at or 0)
-                kind = Kind.COMPACTED_RIGHT if is_compacted else Kind.MISSING
-            self._left.set(index, kind)
-        for index in list(self._right.rest()):
-            gap = self._compared.gaps[self._right.gap_of[index]]
-            key = int(self._right.records.keys[index])
-            if self._is_before_all(gap) and evidence.left_start > 0:
-                kind = Kind.EXPIRED_LEFT
-            else:
-                is_compacted = evidence.left_keys.get(key, -1) >= (gap.left_at or 0)
-                kind = Kind.COMPACTED_LEFT if is_compacted else Kind.EXTRA
-            self._right.set(index, kind)
+        """What one side alone has. Retention explains the first records of a log, as many as the other has lost offsets."""
+        of_left = (Kind.EXPIRED_RIGHT, Kind.COMPACTED_RIGHT, Kind.MISSING)
+        of_right = (Kind.EXPIRED_LEFT, Kind.COMPACTED_LEFT, Kind.EXTRA)
+        self._decide(self._left, of_left, evidence.right_start, evidence.right_keys)
+        self._decide(self._right, of_right, evidence.left_start, evidence.left_keys)
+
+    def _decide(
+        self, side: _Unequal, kinds: tuple[Kind, Kind, Kind], removed: int, last_offsets: Mapping[int, int]
+    ) -> None:
+        """Decide what the rest of a side is; `removed` and `last_offsets`, by key, are those of the other side."""
+        expired, compacted, only_here = kinds
+        for index in list(side.rest()):
+            gap = self._compared.gaps[side.gap_of[index]]
+            if removed > 0 and self._is_before_all(gap):
+                side.set(index, expired)
+                removed -= 1
+                continue
+            position = (gap.right_at if side is self._left else gap.left_at) or 0
+            is_compacted = last_offsets.get(int(side.records.keys[index]), -1) >= position
+            side.set(index, compacted if is_compacted else only_here)
 
     def _is_before_all(self, gap: Gap) -> bool:
+        """Whether no equal record comes before."""
         return gap.left_at is None and self._compared.equal > 0
 
     def _ranges(self, side: _Unequal, *, is_left: bool) -> Iterator[tuple[int, Difference]]:

@@ -1,38 +1,90 @@
 """Writes the rows of table admin_actions, each write a commit of its own: what a run that dies has written stays.
 
-Where the warehouse is a local folder this needs no session of Spark, so that `lagoon admin` starts at once.
+Where the warehouse is a local folder this needs no session of Spark, so that `lagoon admin` starts at once. Elsewhere no lock
+keeps two runs over one cluster apart, so the commits of a run carry a transaction id: of two runs that have read the same one
+only the first can say that it starts, and until it ends, or is silent for ten minutes, its odd number tells others to wait.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
+from kafka_lagoon import log
 from kafka_lagoon.apply.action_rows import AdminActionRow
-from kafka_lagoon.clock import Clock
+from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.delta.files import DataFile
+from kafka_lagoon.delta.foreign_commits import commits_between
+from kafka_lagoon.delta.kernel import Fence, Fenced, State
 from kafka_lagoon.delta.schema import ADMIN_ACTIONS, WRITE_DATE
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.sessionless import without_session
-from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, open_warehouse
-from kafka_lagoon.errors import ChecksFailed
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, open_warehouse, refuse_replaced
+from kafka_lagoon.errors import ChecksFailed, LockHeld, PipelineError
 from kafka_lagoon.settings import Settings
+
+_SILENCE_MS = 600_000  # after which a run that has not ended is taken for dead
+_POLL_SECONDS = 0.5
 
 
 class AdminActions:
-    """Table admin_actions of a warehouse; a recorder for apply/execution.py."""
+    """Table admin_actions of a warehouse; a recorder for apply/execution.py.
 
-    def __init__(self, warehouse: Warehouse, clock: Clock) -> None:
-        self._warehouse, self._clock = warehouse, clock
+    With `fence`, which is that of its first commit, no other run over the cluster can have committed since it was made.
+    """
+
+    def __init__(self, warehouse: Warehouse, clock: Clock, fence: Fence | None = None) -> None:
+        self._warehouse, self._clock, self._fence = warehouse, clock, fence
+        self._base: State | None = None  # with a fence: the version of the run's last commit
+        self._last: int | None = None
 
     def write(self, rows: Sequence[AdminActionRow]) -> None:
-        """Append rows in one commit, and read the commit back; TableError or LockHeld if that fails."""
+        """Append rows in one commit, and read the commit back.
+
+        TableError or LockHeld if that fails, or if somebody has removed rows that this run has written before.
+        """
         name, kernel = ADMIN_ACTIONS.name, self._warehouse.kernel
-        location = self._warehouse.locations[name]
         day = datetime.fromtimestamp(rows[0].at_ms / 1000, UTC).date()
         file = self._warehouse.write_rows(ADMIN_ACTIONS, rows, day)
-        with self._warehouse.exclusively("commit", self._clock, COMMIT_LOCK_WAIT_MS):
-            version = kernel.append(self._warehouse.base(name), [file], (WRITE_DATE, day))
-        if file.url not in kernel.added(location, version):
+        version = self._commit([file], day)
+        if file.url not in kernel.added(self._warehouse.locations[name], version):
             raise ChecksFailed(f"version {version} of table {name} does not have the rows that were written to it")
+
+    def end(self) -> None:
+        """Say that the run has ended, if it has begun; others need not wait any longer. A failure is an event."""
+        if self._fence and self._last is not None:
+            try:
+                self._commit([], datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).date())
+            except PipelineError as error:
+                log.error("alteration_not_ended", reason=str(error))
+
+    def _commit(self, files: Sequence[DataFile], day: date) -> int:
+        """Commit files, or the end of the run; what was committed since the run's last commit is looked at."""
+        name, kernel = ADMIN_ACTIONS.name, self._warehouse.kernel
+        before = self._base or self._warehouse.base(name)
+        fence = self._fence if files or self._fence is None else Fence(self._fence.app_id, self._fence.version - 1)
+        with self._warehouse.exclusively("commit", self._clock, COMMIT_LOCK_WAIT_MS):
+            try:
+                version = kernel.append(before, files, (WRITE_DATE, day), fence=fence)
+            except Fenced as error:
+                version = self._version_with(files, before)  # where the answer to our commit was lost
+                if not version:
+                    for file in files:
+                        kernel.storage.delete(file.url)
+                    raise LockHeld(f"alterations of the cluster ({name})", "it began in the meantime") from error
+        if self._last is not None:
+            refuse_replaced(self._warehouse, ADMIN_ACTIONS, self._last)
+        self._last = version
+        if self._fence:
+            self._base = kernel.load(before.location, version)
+            self._fence = Fence(self._fence.app_id, self._fence.version + 2)
+        return version
+
+    def _version_with(self, files: Sequence[DataFile], before: State) -> int:
+        """The version after `before` that has added files, 0 if none has."""
+        kernel, urls = self._warehouse.kernel, [file.url for file in files]
+        newest = self._warehouse.state(ADMIN_ACTIONS.name).version
+        versions = range(newest, before.version, -1)
+        return next((one for one in versions if urls and kernel.added(before.location, one) == urls), 0)
 
 
 @contextmanager
@@ -41,8 +93,43 @@ def recording(warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int 
 
     LockHeld if another run has the lock for longer than `wait_ms` milliseconds.
     """
-    with warehouse.exclusively(f"alter-{cluster_id}", clock, wait_ms):
-        yield AdminActions(warehouse, clock)
+    if warehouse.kernel.storage.local(warehouse.locations[ADMIN_ACTIONS.name]) is not None:
+        with warehouse.exclusively(f"alter-{cluster_id}", clock, wait_ms):
+            yield AdminActions(warehouse, clock)
+        return
+    recorder = AdminActions(warehouse, clock, _fence(warehouse, cluster_id, clock, wait_ms))
+    try:
+        yield recorder
+    finally:
+        recorder.end()
+
+
+def _fence(warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int) -> Fence:
+    """The transaction id of a run's first commit: odd, above the last one. LockHeld if another run has not ended."""
+    app_id, deadline = f"lagoon/alter/{cluster_id}", Deadline.after(clock, wait_ms)
+    while True:
+        state = warehouse.state(ADMIN_ACTIONS.name)
+        last = warehouse.kernel.last_transaction(state, app_id) or 0
+        if last % 2 == 0 or _is_silent(warehouse, state, app_id, clock):
+            warehouse.opened[ADMIN_ACTIONS.name] = state
+            return Fence(app_id, last + 1 + last % 2)
+        if not deadline.pause(_POLL_SECONDS):
+            raise LockHeld(
+                f"alterations of cluster {cluster_id}", f"it began less than {_SILENCE_MS // 60_000} minutes ago"
+            )
+
+
+def _is_silent(warehouse: Warehouse, state: State, app_id: str, clock: Clock) -> bool:
+    """Whether the last commit under a transaction id is old, or gone from the log, which keeps commits for days."""
+    since_ms = clock.now_ms() - _SILENCE_MS
+    storage = warehouse.kernel.storage
+    for version in range(state.version, 0, -1):
+        (commit,) = commits_between(storage, state.location, version - 1, version)
+        if commit.at_ms < since_ms:  # the log is gone from here on, or older
+            return True
+        if app_id in commit.transactions:
+            return False
+    return True
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DataFile, LiveFile, Statistics, merged, statistics_of
 from kafka_lagoon.delta.kernel import Conflict, State
 from kafka_lagoon.delta.schema import Table
-from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, columns_to_add
 from kafka_lagoon.errors import ChecksFailed, TableError
 from kafka_lagoon.uuid7 import new_id
 
@@ -190,10 +190,13 @@ def _commit(warehouse: Warehouse, table: Table, joined: Sequence[_Joined], clock
     before = [file for part in joined for file in part.before]
     made = [(part.day, part.after) for part in joined if part.after]
     after = {day: [file for _, file in of_day] for day, of_day in groupby(made, key=itemgetter(0))}
-    rows_go = any(part.after is None or part.removed for part in joined)
+    rows_go, is_committed = any(part.after is None or part.removed for part in joined), False
     with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
         for _ in range(_ATTEMPTS):
             state = warehouse.state(table.name)
+            columns_to_add(
+                table, state
+            )  # others may have given it columns, or readers that files of ours are not made for
             if not _has_all(warehouse, state, before):
                 break
             try:
@@ -201,8 +204,11 @@ def _commit(warehouse: Warehouse, table: Table, joined: Sequence[_Joined], clock
             except Conflict:
                 continue  # where no lock is possible: look again at what is there
             _check(warehouse, table, version, [file.url for _, file in made])
-            warehouse.kernel.checkpoint(state.location)  # else every reader would parse the long commit
-            return True
+            is_committed = True
+            break
+    if is_committed:
+        warehouse.kernel.checkpoint(warehouse.locations[table.name])  # else every reader would parse the long commit
+        return True
     for _, file in made:
         warehouse.kernel.storage.delete(file.url)
     return False

@@ -52,11 +52,14 @@ def on_executors(
 ) -> list[R]:
     """What `work` returns for each task, in their order; TableError if Spark could not run one of them.
 
-    `work` may be called again with the same task, at any time and anywhere.
+    `work` may be called again with the same task, at any time and anywhere. ConfigError if that would show a secret.
     """
+    from kafka_lagoon.delta.spark_channels import refuse_open_channels  # noqa: PLC0415
+
     if not tasks:
         return []
     context = warehouse.spark.sparkContext
+    refuse_open_channels(context, settings)
     try:
         with _counted(context, meter) as add:
             results: list[R] = context.parallelize(tasks, len(tasks)).map(partial(_run, work, settings, add)).collect()

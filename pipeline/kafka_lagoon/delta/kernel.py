@@ -27,12 +27,12 @@ from kafka_lagoon.delta.files import (
     live_file,
     remove_action,
 )
+from kafka_lagoon.delta.foreign_commits import ENGINE_INFO
 from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, defined
 from kafka_lagoon.delta.spark_connect import refuse_remote_session
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
 from kafka_lagoon.errors import PipelineError, TableError
 
-ENGINE_INFO = "kafka-lagoon"
 _NO_JARS = (
     "Delta's jars, or some of them, are not on Spark's class path: give spark-submit "
     "--packages io.delta:delta-spark_4.2_2.13:4.4.0,io.delta:delta-kernel-defaults:4.4.0"

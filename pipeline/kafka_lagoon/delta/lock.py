@@ -3,11 +3,16 @@
 Delta on a local or NFS folder does not keep two processes apart (both can win the same version), so whoever writes there
 holds a flock. On HDFS and object stores there is no such lock: their log stores exclude, and the
 transaction id of `publish` is the fence everywhere.
+
+Whoever may open a lock file can hold it, so it is its owner's alone, or also its group's where the umask lets groups write
+(a warehouse that users share). Links and files that are no lock of ours are refused: what they lead to is never written.
 """
 
+import errno
 import fcntl
 import os
 import platform
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,6 +22,7 @@ from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import LockHeld, TableError
 
 _POLL_SECONDS = 0.1
+_OWNER, _GROUP = 0o600, 0o060
 
 
 @contextmanager
@@ -26,10 +32,7 @@ def locked(path: Path, clock: Clock, wait_ms: int = 0) -> Iterator[None]:
     The kernel frees it when the process ends, however it ends. The file stays: to remove it would race.
     """
     deadline = Deadline.after(clock, wait_ms)
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise TableError(f"{path} cannot be locked: {error.strerror}") from error
+    handle = _opened(path)
     try:
         while not _taken(handle):
             if not deadline.pause(_POLL_SECONDS):
@@ -39,6 +42,40 @@ def locked(path: Path, clock: Clock, wait_ms: int = 0) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _opened(path: Path) -> int:
+    """The lock file, created if it is missing; TableError if it cannot be opened, or is not a file that may be one."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        handle = os.open(path, flags, _OWNER | _GROUP)
+    except OSError as error:
+        what = "it is a symbolic link, remove it" if error.errno == errno.ELOOP else error.strerror
+        raise TableError(f"{path} cannot be locked: {what}") from error
+    if fault := _fault(os.fstat(handle)):
+        os.close(handle)
+        raise TableError(f"{path} cannot be locked: {fault}, remove it")
+    _make_private(handle)
+    return handle
+
+
+def _fault(status: os.stat_result) -> str | None:
+    """Why a file cannot be a lock of ours."""
+    if not stat.S_ISREG(status.st_mode):
+        return "it is no regular file"
+    if status.st_nlink > 1:
+        return "it has other names (hard links)"
+    if status.st_uid not in {os.geteuid(), 0} and os.geteuid() != 0 and status.st_mode & stat.S_IWOTH:
+        return f"it belongs to another user ({status.st_uid}) and everybody can write it"
+    return None
+
+
+def _make_private(handle: int) -> None:
+    """Take from others what releases before this one and umasks gave them; nothing if the file is not ours."""
+    status = os.fstat(handle)
+    mode = _OWNER | _GROUP if status.st_mode & stat.S_IWGRP else _OWNER
+    if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) != mode:
+        os.fchmod(handle, mode)
 
 
 def _taken(handle: int) -> bool:

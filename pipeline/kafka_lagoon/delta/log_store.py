@@ -7,15 +7,17 @@ It becomes a class beside Delta's, where Spark's writer and Delta Kernel find it
 """
 
 import uuid
+from pathlib import Path
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.java_classes import OBJECT_LOG_STORE, defined
+from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, OBJECT_LOG_STORE, defined
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
 from kafka_lagoon.errors import ConfigError
 
 _OBJECT_STORES = ("s3", "s3a", "s3n", "gs")
+_LOCAL = "file"
 
 
 def choose_log_store(spark: SparkSession, storage: Storage, location: str, setting: str) -> None:
@@ -31,7 +33,7 @@ def choose_log_store(spark: SparkSession, storage: Storage, location: str, setti
         )
     if scheme in _OBJECT_STORES and named in {"", OBJECT_LOG_STORE}:
         use_ours(storage, scheme, setting)
-        _give_to_spark(spark, scheme)
+        _give_to_spark(spark, scheme, OBJECT_LOG_STORE)
     elif named:
         storage.conf.set(_kernel_key(scheme), named)
 
@@ -70,6 +72,34 @@ def check_exclusion(storage: Storage, root: str) -> None:
     raise ConfigError([f"warehouse: {root} {problem}; {_instead(scheme)}"])
 
 
+def spark_excludes(spark: SparkSession, storage: Storage, location: str) -> bool:
+    """Whether a commit of Spark's in a local folder fails where another one has made that version, so that it needs no lock.
+
+    So it is by our log store, where the file system has hard links and the session's settings name no other store.
+    """
+    folder = storage.local(location)
+    if folder is None or _named(spark, _LOCAL) not in {"", LOCAL_LOG_STORE} or not _has_links(folder):
+        return False
+    if not defined(storage.jvm, LOCAL_LOG_STORE):
+        return False
+    _give_to_spark(spark, _LOCAL, LOCAL_LOG_STORE)
+    return True
+
+
+def _has_links(folder: Path) -> bool:
+    probe = folder / f".lagoon-probe-{uuid.uuid4().hex}"
+    link = probe.with_name(f"{probe.name}-link")
+    try:
+        probe.touch(exist_ok=False)
+        link.hardlink_to(probe)
+    except OSError:
+        return False
+    finally:
+        for path in (probe, link):
+            path.unlink(missing_ok=True)
+    return True
+
+
 def _kernel_key(scheme: str) -> str:
     return f"io.delta.kernel.logStore.{scheme}.impl"
 
@@ -86,10 +116,10 @@ def _named(spark: SparkSession, scheme: str) -> str:
     return next((value for value in values if value), "")
 
 
-def _give_to_spark(spark: SparkSession, scheme: str) -> None:
+def _give_to_spark(spark: SparkSession, scheme: str, store: str) -> None:
     """Name our class in the settings that Delta looks into, and let it forget tables that it has opened without it."""
     key, context = f"spark.delta.logStore.{scheme}.impl", spark.sparkContext
     conf, jvm = context._jsc.sc().conf(), cast("Any", context._jvm)  # noqa: SLF001
-    if conf.get(key, "") != OBJECT_LOG_STORE:
-        conf.set(key, OBJECT_LOG_STORE)
+    if conf.get(key, "") != store:
+        conf.set(key, store)
         jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()

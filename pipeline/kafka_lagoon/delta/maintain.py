@@ -6,7 +6,7 @@ of table `records` by Delta's own OPTIMIZE.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from itertools import groupby
@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.compact import compact
 from kafka_lagoon.delta.files import DataFile, LiveFile
+from kafka_lagoon.delta.log_store import spark_excludes
 from kafka_lagoon.delta.old_rows import OldRows, RemovedRows
 from kafka_lagoon.delta.schema import RECORD_TABLES, RECORDS, STATE_TABLES, TABLES, WRITE_TABLES, Table
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Stored, reason
@@ -201,14 +202,15 @@ def _rewrite(
 
 
 def _optimize(warehouse: Warehouse, table: Table, days: Sequence[_Day], clock: Clock) -> tuple[Files, Files]:
-    """Compact days by Spark; the files that were, and those that took their place.
+    """Compact days by Spark, in one commit; the files that were, and those that took their place.
 
-    One lock and one commit: others wait for one large day, or for some small ones, at most.
+    Others commit meanwhile where Spark's commit excludes them by itself; elsewhere they wait until the statement is done.
     """
     name, order = warehouse.identifiers[table.name], _ORDER.get(table.name, "")
     dates = ", ".join(f"DATE'{day.day}'" for day in days)
     statement = f"OPTIMIZE {name} WHERE {table.partition_by} IN ({dates}) {order}"
-    with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
+    excludes = spark_excludes(warehouse.spark, warehouse.kernel.storage, warehouse.locations[table.name])
+    with nullcontext() if excludes else warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
         metrics = warehouse.spark.sql(statement).collect()[0]["metrics"]
     return _files(metrics["filesRemoved"]), _files(metrics["filesAdded"])
 

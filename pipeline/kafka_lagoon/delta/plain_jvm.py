@@ -19,6 +19,7 @@ from kafka_lagoon.jars.class_archives import KERNEL, archive_options, making_opt
 from kafka_lagoon.jars.ivy import spark_jars_folder
 from kafka_lagoon.jars.java import class_path, java_path
 from kafka_lagoon.jars.locked_jars import DELTA, jar_paths
+from kafka_lagoon.owned_files import HADOOP_UMASK, umask_text
 
 # What the Kernel needs of PySpark's jars: opening all of them takes 0.3 s longer.
 _OF_SPARK = (
@@ -51,7 +52,9 @@ def plain_kernel() -> Iterator[Kernel]:
         return
     gateway, process = _started(archive_options(KERNEL))
     with _ended(gateway, process):
-        yield in_jvm(gateway.jvm, gateway.jvm.org.apache.hadoop.conf.Configuration())
+        conf = gateway.jvm.org.apache.hadoop.conf.Configuration()
+        conf.set(HADOOP_UMASK, umask_text())
+        yield in_jvm(gateway.jvm, conf)
 
 
 @contextmanager

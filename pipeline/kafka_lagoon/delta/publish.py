@@ -19,14 +19,16 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, snapshot_date, table_of
 from kafka_lagoon.delta.columns import TIMESTAMP
 from kafka_lagoon.delta.files import DataFile
+from kafka_lagoon.delta.foreign_commits import Commit, commits_between, contradiction
 from kafka_lagoon.delta.kernel import Fence, Fenced, State
 from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES, Table
-from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse, refuse_replaced
 from kafka_lagoon.delta.withdraw import withdraw
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists, TableError
 from kafka_lagoon.snapshot.state_rows import Snapshot
 from kafka_lagoon.snapshot.table_states import StoredTable
 
+_CLOCKS_DIFFER_MS = 3_600_000
 _FACTS, _SNAPSHOTS = STATE_TABLES[:-1], STATE_TABLES[-1]
 
 
@@ -104,7 +106,8 @@ def stored_tables(lock: SnapshotLock, day_of_ms: int) -> Mapping[str, StoredTabl
         data = lock.warehouse.kernel.storage.read(url)
         arrow = _filtered(table_of(data, ["cluster", "captured_at", "tables"]), {"cluster": lock.cluster})
         if arrow.num_rows:
-            return _stored_tables(max(arrow.to_pylist(), key=lambda row: row["captured_at"]))
+            stored = _stored_tables(max(arrow.to_pylist(), key=lambda row: row["captured_at"]))
+            return {table: one for table, one in stored.items() if not _has_lost_rows(lock.warehouse, table, one)}
     return {}
 
 
@@ -120,8 +123,26 @@ def _stored_tables(row: Mapping[str, Any]) -> Mapping[str, StoredTable]:
     }
 
 
-def publish(lock: SnapshotLock, snapshot: Snapshot) -> Published:
-    """Write all tables, `snapshots` last, each read back after its commit.
+def _has_lost_rows(warehouse: Warehouse, table: str, stored: StoredTable) -> bool:
+    """Whether somebody has rolled a table back or replaced its rows since the snapshot before, so that they are written again.
+
+    The snapshot before has looked so, too. Commits tell their time by the writer's clock, so those of an hour more are read.
+    """
+    location = warehouse.locations.get(table)
+    if location is None:
+        return False
+    commits, version = list[Commit](), warehouse.base(table).version
+    while version > 0:
+        (commit,) = commits_between(warehouse.kernel.storage, location, version - 1, version)
+        if commit.at_ms < stored.captured_at_ms - _CLOCKS_DIFFER_MS:
+            break
+        commits.insert(0, commit)
+        version -= 1
+    return contradiction(commits) is not None
+
+
+def publish(lock: SnapshotLock, snapshot: Snapshot, wait_ms: int = COMMIT_LOCK_WAIT_MS) -> Published:
+    """Write all tables, `snapshots` last, each read back after its commit; others that commit are waited for `wait_ms`.
 
     SnapshotExists if the slot was published before the lock was taken, LockHeld if the cluster was since, and then what this
     attempt has written is taken back; ChecksFailed if a table does not hold what was written to it. In all three cases
@@ -130,10 +151,10 @@ def publish(lock: SnapshotLock, snapshot: Snapshot) -> Published:
     started = lock.clock.monotonic()
     _refuse_published(lock, snapshot)
     try:
-        counts = _write_all(lock, snapshot)
+        counts = _write_all(lock, snapshot, wait_ms)
     except Fenced as error:
         if _is_published(lock, snapshot):  # the answer to the commit was lost, and repeating it was refused
-            counts = [len(snapshot.rows[table.row]) if _is_written(snapshot, table) else 0 for table in STATE_TABLES]
+            counts = _counts(snapshot)
         else:
             _take_back(lock, snapshot)
             raise LockHeld(f"the snapshots of cluster {lock.cluster}", "it published in the meantime") from error
@@ -141,11 +162,25 @@ def publish(lock: SnapshotLock, snapshot: Snapshot) -> Published:
     return Published(snapshot_id=snapshot.header.snapshot_id, rows=rows, seconds=lock.clock.monotonic() - started)
 
 
-def _write_all(lock: SnapshotLock, snapshot: Snapshot) -> list[int]:
-    with lock.warehouse.exclusively("commit", lock.clock, COMMIT_LOCK_WAIT_MS):
+def _write_all(lock: SnapshotLock, snapshot: Snapshot, wait_ms: int) -> list[int]:
+    with lock.warehouse.exclusively("commit", lock.clock, wait_ms):
         with ThreadPoolExecutor(PARALLEL) as threads:
-            counts = list(threads.map(lambda table: _write(lock, snapshot, table), _FACTS))
-        return [*counts, _write(lock, snapshot, _SNAPSHOTS, lock.fence)]
+            versions = list(threads.map(lambda table: _write(lock, snapshot, table), _FACTS))
+            list(threads.map(lambda table, version: _refuse_lost(lock, snapshot, table, version), _FACTS, versions))
+        _write(lock, snapshot, _SNAPSHOTS, lock.fence)
+        return _counts(snapshot)
+
+
+def _counts(snapshot: Snapshot) -> list[int]:
+    return [len(snapshot.rows[table.row]) if _is_written(snapshot, table) else 0 for table in STATE_TABLES]
+
+
+def _refuse_lost(lock: SnapshotLock, snapshot: Snapshot, table: Table, version: int | None) -> None:
+    """ChecksFailed if others took rows away that the snapshot has written in `version`, or that it refers to."""
+    if version is None and table.name in snapshot.stored_elsewhere:
+        version = lock.warehouse.base(table.name).version
+    if version is not None:
+        refuse_replaced(lock.warehouse, table, version)
 
 
 def _is_published(lock: SnapshotLock, snapshot: Snapshot) -> bool:
@@ -180,10 +215,10 @@ def _refuse_published(lock: SnapshotLock, snapshot: Snapshot) -> None:
         raise SnapshotExists(f"slot {slot} of cluster {lock.cluster} is published as {before.snapshot_id}")
 
 
-def _write(lock: SnapshotLock, snapshot: Snapshot, table: Table, fence: Fence | None = None) -> int:
-    """Append a snapshot's rows to one table as one file, and read them back; returns their number."""
+def _write(lock: SnapshotLock, snapshot: Snapshot, table: Table, fence: Fence | None = None) -> int | None:
+    """Append a snapshot's rows to one table as one file, and read them back; returns the version, None without rows."""
     if not _is_written(snapshot, table):
-        return 0
+        return None
     rows, url = snapshot.rows[table.row], _url(lock.warehouse, snapshot, table)
     data, statistics = parquet_of(arrow_blocks(table, snapshot.header, rows))
     day = snapshot_date(snapshot.header)
@@ -192,7 +227,7 @@ def _write(lock: SnapshotLock, snapshot: Snapshot, table: Table, fence: Fence | 
     base = lock.history if fence else lock.warehouse.base(table.name)
     version = lock.warehouse.kernel.append(base, [file], (SNAPSHOT_DATE, day), fence=fence)
     _check(lock.warehouse, table, version, url, snapshot.header.snapshot_id, len(rows))
-    return len(rows)
+    return version
 
 
 def _check(warehouse: Warehouse, table: Table, version: int, url: str, snapshot_id: str, expected: int) -> None:

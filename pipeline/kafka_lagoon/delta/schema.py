@@ -4,8 +4,9 @@
 """
 
 import inspect
+import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,6 +107,47 @@ class Table:
             f"CREATE TABLE IF NOT EXISTS {identifier} (\n{columns}\n)\nUSING delta\n"
             f"PARTITIONED BY ({self.partition_by})\nCOMMENT {quoted(self.comment)}\nTBLPROPERTIES ({properties})"
         )
+
+
+def spelled_type(field: Mapping[str, Any]) -> str:
+    """The type of one of a log's columns, without comments."""
+    return json.dumps(_without_metadata(field["type"])).strip('"')
+
+
+def spelled(field: Mapping[str, Any]) -> str:
+    """The same, and whether nulls are allowed."""
+    return spelled_type(field) + ("" if field["nullable"] else " not null")
+
+
+def differences(
+    table: Table,
+    fields: Iterable[Mapping[str, Any]],
+    partition_by: Sequence[str],
+    spell: Callable[[Mapping[str, Any]], str] = spelled_type,
+) -> list[str]:
+    """What a log says of columns and partitions that is not as we declared it; nullable columns of ours may be missing.
+
+    The log is text of whoever can write it: readers let no name or type of it become SQL that is not ours.
+    """
+    theirs = {str(field["name"]): spell(field) for field in fields}
+    ours = {field["name"]: spell(field) for field in table.delta_schema()["fields"]}
+    faults = [f"column {name} is not ours" for name in theirs if name not in ours]
+    faults += [
+        f"{name} is {theirs[name]}, not {ours[name]}" for name in ours if theirs.get(name, ours[name]) != ours[name]
+    ]
+    faults += [
+        f"{column.name} is missing" for column in table.columns if not (column.nullable or column.name in theirs)
+    ]
+    if tuple(partition_by) != (table.partition_by,):
+        faults.append(f"it is partitioned by {', '.join(partition_by) or 'nothing'}, not by {table.partition_by}")
+    return faults
+
+
+def _without_metadata(kind: Any) -> Any:
+    """A Delta type without comments, wherever in it they stand."""
+    if isinstance(kind, dict):
+        return {key: _without_metadata(value) for key, value in kind.items() if key != "metadata"}
+    return [_without_metadata(field) for field in kind] if isinstance(kind, list) else kind
 
 
 def _day(name: str, of: str) -> Column:

@@ -556,7 +556,7 @@ COMMENT 'Records as they were in Kafka, one row each, exactly once.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.deletedFileRetentionDuration' = 'interval 7 days', 'delta.dataSkippingStatsColumns' = 'cluster,cluster_id,topic,topic_id,partition,offset,timestamp,timestamp_ms,timestamp_type,leader_epoch,producer_id,producer_epoch,ingest_id');
 
 CREATE TABLE IF NOT EXISTS record_ranges (
-  ingest_id STRING NOT NULL COMMENT 'The run (UUIDv7); ids sort by time.',
+  ingest_id STRING NOT NULL COMMENT 'The run (UUIDv7); column sequence orders runs.',
   cluster STRING COMMENT 'Name of the cluster in the configuration; null if archived by a version that did not store it, or if problem is COUNTS_LOST.',
   cluster_id STRING NOT NULL COMMENT 'Kafka\'s own id of the cluster.',
   topic STRING NOT NULL COMMENT 'Name of the topic.',
@@ -575,14 +575,15 @@ CREATE TABLE IF NOT EXISTS record_ranges (
   codec STRING COMMENT 'Codecs of the batches, sorted and comma-separated; null if there were none.',
   files INT NOT NULL COMMENT 'Data files that hold the records.',
   leader_epoch INT COMMENT 'Leader epoch in which the last offset of the range was written; null if no batch has one.',
-  problem STRING COMMENT 'LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED, or why the range ended early; null if nothing is wrong.',
+  problem STRING COMMENT 'LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED, NOT_CONFIRMED (brokers disagree), or why the range ended early; null if nothing is wrong.',
   planned_at TIMESTAMP NOT NULL COMMENT 'When the run asked where the logs end.',
+  sequence BIGINT COMMENT 'Number of the run in its cluster\'s archive: it orders runs, whatever their clocks said; null if archived by a version that did not store it.',
   ingest_date DATE NOT NULL COMMENT 'UTC day of the run; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (ingest_date)
 COMMENT 'How the offsets were counted, one row per run and partition; the ranges of a partition have no gaps and no overlaps.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.deletedFileRetentionDuration' = 'interval 7 days', 'delta.dataSkippingStatsColumns' = 'ingest_id,cluster,cluster_id,topic,topic_id,partition,from_offset,to_offset,records,control,aborted,compacted,lost,corrupt,bytes_fetched,bytes_decoded,codec,files,leader_epoch,problem,planned_at');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.deletedFileRetentionDuration' = 'interval 7 days', 'delta.dataSkippingStatsColumns' = 'ingest_id,cluster,cluster_id,topic,topic_id,partition,from_offset,to_offset,records,control,aborted,compacted,lost,corrupt,bytes_fetched,bytes_decoded,codec,files,leader_epoch,problem,planned_at,sequence');
 
 CREATE TABLE IF NOT EXISTS record_problems (
   ingest_id STRING NOT NULL COMMENT 'The run (UUIDv7).',
@@ -674,9 +675,11 @@ CREATE TABLE IF NOT EXISTS restore_receipts (
   digest_read_back STRING COMMENT 'The same hash of what was read back; null if it could not be read.',
   problem STRING COMMENT 'Why the target is not known to be equal; null if it is.',
   checked_at TIMESTAMP NOT NULL COMMENT 'When the target was read back.',
+  other_records BIGINT COMMENT 'Records that somebody else wrote while the restore did, before its last record; null if they could not be counted.',
+  other_offsets STRING COMMENT 'Their offsets as ranges, at most twenty; null if there are none.',
   write_date DATE NOT NULL COMMENT 'UTC day of the row; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (write_date)
 COMMENT 'What a finished restore wrote to each partition, and what was read back from it.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'restore_id,source_cluster_id,source_topic,source_topic_id,source_partition,target_cluster_id,target_topic,target_partition,target_from_offset,target_to_offset,records,records_read_back,digest,digest_read_back,problem,checked_at');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'restore_id,source_cluster_id,source_topic,source_topic_id,source_partition,target_cluster_id,target_topic,target_partition,target_from_offset,target_to_offset,records,records_read_back,digest,digest_read_back,problem,checked_at,other_records,other_offsets');

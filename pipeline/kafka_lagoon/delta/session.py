@@ -3,20 +3,26 @@
 What spark-submit, `conf/spark-defaults.conf` or a cluster has set stands; only gaps are filled, the master is never touched.
 """
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.delta_jars import with_delta
+from kafka_lagoon.delta.spark_channels import channels
 from kafka_lagoon.delta.spark_connect import refuse_remote
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.errors import JarsUnavailable, TableError
 from kafka_lagoon.jars.java import java_path, java_release
+from kafka_lagoon.owned_files import HADOOP_UMASK, umask_text
 
 OLDEST_JAVA = 17
+_LOCAL_FOLDERS, _HADOOP_UMASK = "spark.local.dir", f"spark.hadoop.{HADOOP_UMASK}"
 _UNNAMED = "pyspark-shell"  # what pyspark calls an application that nobody has named
 
 # The tables are small: Delta's 50 snapshot partitions and Spark's 200 for shuffles would triple the time of a query.
@@ -47,7 +53,7 @@ def session(app_name: str) -> SparkSession:
     if str(conf.get("spark.master", "local")).startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers would take the first python3 on PATH
     builder = SparkSession.builder
-    for key, value in (gaps(conf, app_name) | _jars(conf)).items():
+    for key, value in (gaps(conf, app_name) | _jars(conf) | _folders(conf)).items():
         builder = builder.config(key, value)
     try:
         return builder.getOrCreate()
@@ -75,7 +81,22 @@ def _jars(conf: SparkConf) -> dict[str, str]:
     return {} if jars is None or jars == given else {"spark.jars": jars}
 
 
+def _folders(conf: SparkConf) -> dict[str, str]:
+    """Where a session on this machine spills to, a folder of its own that nobody else can read, and how its files are made."""
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001
+        return {}
+    if not str(conf.get("spark.master", None) or "local").startswith("local"):
+        return {}
+    made = {}
+    if not conf.contains(_LOCAL_FOLDERS) and "SPARK_LOCAL_DIRS" not in os.environ:
+        made[_LOCAL_FOLDERS] = tempfile.mkdtemp(prefix="lagoon-spark-")
+        atexit.register(shutil.rmtree, made[_LOCAL_FOLDERS], ignore_errors=True)
+    if not conf.contains(_HADOOP_UMASK):
+        made[_HADOOP_UMASK] = umask_text()
+    return made
+
+
 def gaps(conf: SparkConf, app_name: str) -> dict[str, str]:
     """What a session needs and `conf` does not say."""
     named = {"spark.app.name": app_name} if conf.get("spark.app.name", _UNNAMED) == _UNNAMED else {}
-    return named | {key: value for key, value in _GAPS.items() if not conf.contains(key)}
+    return named | {key: value for key, value in (_GAPS | channels(conf)).items() if not conf.contains(key)}

@@ -81,6 +81,7 @@ VIEWS = (  # each after those that it reads
             "snapshots_now",
             "lag_now",
             "lag_by_group",
+            "superseded_ranges",
             "records_now",
             "ingests",
             "table_states",

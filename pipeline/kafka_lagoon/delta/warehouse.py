@@ -3,7 +3,6 @@
 It is opened before a cluster is captured, so that nothing is requested that cannot be written.
 """
 
-import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,6 @@ from dataclasses import dataclass, field
 from datetime import date
 from threading import Lock
 from typing import Any
-from urllib.parse import quote
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -21,19 +19,30 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta import kernel
 from kafka_lagoon.delta.arrow import plain_table
 from kafka_lagoon.delta.columns import Column
+from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import DataFile
+from kafka_lagoon.delta.foreign_commits import Kind, commits_since, contradiction
 from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store
-from kafka_lagoon.delta.schema import LOG_RETENTION, STATISTICS_COLUMNS, TABLES, TOMBSTONE_RETENTION, Table
+from kafka_lagoon.delta.schema import (
+    LOG_RETENTION,
+    STATISTICS_COLUMNS,
+    TABLES,
+    TOMBSTONE_RETENTION,
+    Table,
+    differences,
+    spelled,
+)
 from kafka_lagoon.delta.session import session as start_session
 from kafka_lagoon.delta.storage import reason
-from kafka_lagoon.errors import ConfigError, NeedsSession, SchemaChanged, TableError
+from kafka_lagoon.errors import ChecksFailed, ConfigError, NeedsSession, SchemaChanged, TableError
 from kafka_lagoon.settings import NO_PLACE, UNWRITTEN, Settings
 
 # Appends wait for the log's file system as much as for a core: on two cores 0.65 s with 4 threads, 0.95 s with one.
 PARALLEL = 4
 COMMIT_LOCK_WAIT_MS = 60_000
+LONGEST_COMMIT_WAIT_MS = 3_600_000  # of a run that has no deadline: what it has read is worth the wait
 _HADOOP_MODULES = {"s3a": "hadoop-aws", "abfss": "hadoop-azure", "abfs": "hadoop-azure", "gs": "hadoop-gcp"}
 
 
@@ -92,7 +101,7 @@ class Warehouse:
         if folder is None:
             yield
             return
-        path = folder.parent / f".lagoon-{quote(what, safe='')[:200]}.lock"
+        path = folder.parent / f".lagoon-{file_name(what)}.lock"
         with self.committing if what == "commit" else nullcontext(), locked(path, clock, wait_ms):
             yield
 
@@ -179,21 +188,13 @@ def _prepare_all(warehouse: Warehouse, tables: Sequence[Table], clock: Clock) ->
 
 def columns_to_add(table: Table, state: State) -> tuple[Column, ...]:
     """Nullable columns of ours that an existing table lacks; SchemaChanged if it differs in any other way."""
-    theirs = {field["name"]: _spelled(field) for field in state.schema["fields"]}
-    ours = {field["name"]: _spelled(field) for field in table.delta_schema()["fields"]}
-    missing = tuple(column for column in table.columns if column.name not in theirs)
-    faults = [f"column {name} is not ours" for name in theirs if name not in ours]
-    faults += [
-        f"{name} is {theirs[name]}, not {ours[name]}" for name in ours if theirs.get(name, ours[name]) != ours[name]
-    ]
-    faults += [f"{column.name} is missing" for column in missing if not column.nullable]
-    if state.partition_by != (table.partition_by,):
-        faults.append(f"it is partitioned by {', '.join(state.partition_by) or 'nothing'}, not by {table.partition_by}")
+    faults = differences(table, state.schema["fields"], state.partition_by, spelled)
     if state.reader_version != 1:
         faults.append(f"it needs readers of version {state.reader_version}, not 1")
     if faults:
         raise SchemaChanged(f"table {table.name} at {state.location} is not as we made it: {'; '.join(faults)}")
-    return missing
+    theirs = {field["name"] for field in state.schema["fields"]}
+    return tuple(column for column in table.columns if column.name not in theirs)
 
 
 def _warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
@@ -293,15 +294,20 @@ def declare_properties(warehouse: Warehouse, table: Table, state: State) -> bool
     return bool(missing)
 
 
-def _spelled(field: Mapping[str, Any]) -> str:
-    return json.dumps(_without_metadata(field["type"])).strip('"') + ("" if field["nullable"] else " not null")
+def refuse_replaced(warehouse: Warehouse, table: Table, after: int, app_id: str | None = None) -> bool:
+    """ChecksFailed if a commit of somebody else's, after a version, took away rows that we count on.
 
-
-def _without_metadata(kind: Any) -> Any:
-    """A Delta type without comments, wherever in it they stand."""
-    if isinstance(kind, dict):
-        return {key: _without_metadata(value) for key, value in kind.items() if key != "metadata"}
-    return [_without_metadata(field) for field in kind] if isinstance(kind, list) else kind
+    Whether the log has all commits since then, so that one is known.
+    """
+    conflict = contradiction(commits_since(warehouse.kernel.storage, warehouse.locations[table.name], after), app_id)
+    if conflict and conflict.commit.kind is Kind.GONE:
+        return False
+    if conflict:
+        raise ChecksFailed(
+            f"table {table.name} {conflict.commit}, and rows that this run counts on are gone: "
+            f"RESTORE TABLE {table.name} TO VERSION AS OF {conflict.commit.version - 1} brings them back"
+        )
+    return True
 
 
 def _quoted(name: str) -> str:

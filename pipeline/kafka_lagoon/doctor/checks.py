@@ -130,9 +130,16 @@ def _places(examination: Examination) -> Iterator[Result]:
     else:
         for name, make in (("warehouse", warehouse.folder), ("locks", warehouse.locks)):
             yield from run_alone(Check(name, str(place)), partial(make, place))
+        yield from run_alone(Check("archive", str(place)), partial(_archive, place))
         disks.insert(0, ("warehouse", place))
     for what, path in disks:
         yield from run_alone(Check("disk", str(path)), partial(warehouse.free_space, what, path))
+
+
+def _archive(place: Path) -> Iterator[Result]:
+    from kafka_lagoon.doctor.archive import copies  # noqa: PLC0415
+
+    return copies(place)
 
 
 def _local_warehouse(examination: Examination) -> Path | Result:

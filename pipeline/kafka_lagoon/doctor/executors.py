@@ -13,7 +13,7 @@ from kafka_lagoon import __version__
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.doctor.connections import Server, access, connect_each
 from kafka_lagoon.doctor.results import FAILED, OK, Check, Result, run_alone
-from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.errors import ConfigError, PipelineError
 from kafka_lagoon.kafka_settings import KafkaSettings
 
 if TYPE_CHECKING:  # Spark and Arrow may be missing
@@ -86,9 +86,15 @@ def _with_folder(spark: Any, path: str, probe: Probe) -> Probe:
 
 
 def _of_executors(context: Any, probe: Probe) -> Iterator[Result]:
+    from kafka_lagoon.delta.spark_channels import refuse_open_channels  # noqa: PLC0415
     from kafka_lagoon.delta.storage import JAVA_ERRORS, reason  # noqa: PLC0415
 
     check, tasks = Check("executors", str(context.master)), context.defaultParallelism
+    try:
+        refuse_open_channels(context, probe)
+    except ConfigError as error:
+        yield check.failed("; ".join(error.problems), "see docs/executors.md")
+        return
     try:
         reports = context.parallelize(range(tasks), tasks).map(partial(probed, probe)).collect()
     except JAVA_ERRORS as error:

@@ -5,17 +5,16 @@ that offset is left out, with its files, so that ranges join and the next run re
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange
-from kafka_lagoon.fetch.plan import Archived, Plan
+from kafka_lagoon.fetch.plan import Plan
 from kafka_lagoon.fetch.ranges import (
     LOG_TRUNCATED,
     LOSSES,
     LOST,
-    TOPIC_DELETED,
-    TOPIC_RECREATED,
     Event,
     PlannedRange,
     Position,
@@ -24,6 +23,7 @@ from kafka_lagoon.fetch.ranges import (
 from kafka_lagoon.fetch.record_rows import RecordProblemRow, RecordRangeRow
 from kafka_lagoon.fetch.split import Outcome
 from kafka_lagoon.fetch.tasks import TaskOutcome
+from kafka_lagoon.fetch.topic_identity import NOT_CONFIRMED
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
 from kafka_lagoon.records.decoding import Counts, Problem
 
@@ -34,6 +34,16 @@ FILE_LEFT_OUT = "FILE_LEFT_OUT"  # what was read is in one file with records tha
 def is_loss(row: RecordRangeRow) -> bool:
     """Whether a range has something that no later run can read."""
     return row.problem in LOSSES or row.corrupt > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunIdentity:
+    """A run and its number among those of its cluster's archive: what orders runs, whatever their clocks say."""
+
+    ingest_id: str
+    sequence: int
+    cluster: str
+    cluster_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +71,8 @@ class _PartitionRead:
 
 
 def reconcile(
-    ingest_id: str,
-    cluster: str,
-    cluster_id: str,
+    run: RunIdentity,
     plan: Plan,
-    archived: Mapping[str, Archived],
     tasks: Sequence[TaskOutcome],
     checked: CheckedEpochs | None = None,
 ) -> Reconciled:
@@ -74,14 +81,12 @@ def reconcile(
     `checked` is what leaders said, after the reading, of the epochs that were read.
     """
     checked = checked or CheckedEpochs()
-    left_out = {
-        number for number, task in enumerate(tasks) if any(_diverged(one, checked.divergences) for one in task.outcomes)
-    }
+    left_out = {number for number, task in enumerate(tasks) if any(_is_left_out(one, checked) for one in task.outcomes)}
     read: dict[TopicPartition, list[tuple[int, Outcome]]] = {}
     for number, task in enumerate(tasks):
         for outcome in task.outcomes:
             read.setdefault(TopicPartition(outcome.split.topic, outcome.split.partition), []).append((number, outcome))
-    rows = _Rows(ingest_id, cluster, cluster_id, plan.planned_at_ms)
+    rows = _Rows(run, plan.planned_at_ms)
     ranges = [rows.of_event(event) for event in plan.events]
     problems: list[RecordProblemRow] = []
     kept: set[int] = set()
@@ -89,7 +94,7 @@ def reconcile(
     positions: dict[TopicPartition, Position] = {}
     for planned in plan.ranges:
         partition = TopicPartition(planned.topic, planned.partition)
-        done = _joined_outcomes(planned, read.get(partition, []), left_out, checked.divergences.get(partition))
+        done = _joined_outcomes(planned, read.get(partition, []), left_out, _reason_to_leave_out(partition, checked))
         files = sum(tasks[number].files.get(partition, 0) for number in done.tasks)
         ranges.append(rows.of_range(planned, done, files))
         problems += rows.of_problems(planned, done)
@@ -99,27 +104,35 @@ def reconcile(
     return Reconciled(
         ranges=ranges,
         problems=problems,
-        topics=_next_topics(plan, archived, positions),
+        topics=_next_topics(plan, positions),
         kept=frozenset(kept),
         unread=unread,
     )
 
 
-def _diverged(outcome: Outcome, divergences: Mapping[TopicPartition, Divergence]) -> bool:
-    """Whether a split read offsets that its leader's log does not have any more, or that hold other records there."""
-    divergence = divergences.get(TopicPartition(outcome.split.topic, outcome.split.partition))
-    return divergence is not None and outcome.next_offset > max(divergence.offset, outcome.split.from_offset)
+def _is_left_out(outcome: Outcome, checked: CheckedEpochs) -> bool:
+    """True if a split read records that its leader's log does not have, or has replaced, or that are another topic's."""
+    partition = TopicPartition(outcome.split.topic, outcome.split.partition)
+    divergence = checked.divergences.get(partition)
+    is_gone = divergence is not None and outcome.next_offset > max(divergence.offset, outcome.split.from_offset)
+    return is_gone or partition in checked.foreign
+
+
+def _reason_to_leave_out(partition: TopicPartition, checked: CheckedEpochs) -> str:
+    if partition in checked.foreign:
+        return NOT_CONFIRMED
+    return LOG_TRUNCATED if partition in checked.divergences else FILE_LEFT_OUT
 
 
 def _joined_outcomes(
-    planned: PlannedRange, read: Sequence[tuple[int, Outcome]], left_out: set[int], divergence: Divergence | None
+    planned: PlannedRange, read: Sequence[tuple[int, Outcome]], left_out: set[int], reason: str
 ) -> _PartitionRead:
     done = _PartitionRead(planned.first_readable, Counts(lost=planned.first_readable - planned.from_offset))
     for number, outcome in sorted(read, key=lambda numbered: numbered[1].split.from_offset):
         if outcome.split.from_offset != done.reached:
             break
         if number in left_out:
-            done.failure = LOG_TRUNCATED if divergence else FILE_LEFT_OUT
+            done.failure = reason
             break
         done.tasks.append(number)
         done.counts.add(outcome.counts)
@@ -144,34 +157,31 @@ def _position(planned: PlannedRange, done: _PartitionRead, *, is_confirmed: bool
     )
 
 
-def _next_topics(
-    plan: Plan, archived: Mapping[str, Archived], positions: Mapping[TopicPartition, Position]
-) -> dict[str, Archived]:
-    """The next offsets of every topic: as they were, except for what this run has moved, started or ended."""
-    topics = {name: dict(known.partitions) for name, known in archived.items()}
-    ids = {name: known.topic_id for name, known in archived.items()}
+def _next_topics(plan: Plan, positions: Mapping[TopicPartition, Position]) -> dict[str, Archived]:
+    """The next offsets of every topic: as the plan found them, except for what this run has moved or started."""
+    topics = {name: dict(known.partitions) for name, known in plan.archived.items()}
     for event in plan.events:
         partitions = topics.setdefault(event.topic, {})
-        if event.problem in (TOPIC_DELETED, TOPIC_RECREATED):
-            partitions.pop(event.partition, None)
-        elif event.problem == LOG_TRUNCATED:
+        if event.problem == LOG_TRUNCATED:
             divergence = Divergence(event.to_offset, event.leader_epoch)
             partitions[event.partition] = partitions[event.partition].back_at(divergence)
         elif event.problem is None:
-            partitions[event.partition] = Position(next_offset=event.to_offset)
+            partitions.setdefault(event.partition, Position(next_offset=event.to_offset))
     for partition, position in positions.items():
         topics.setdefault(partition.topic, {})[partition.partition] = position
-    ids |= {name: topic_id for name, topic_id in plan.topic_ids.items() if name in topics}
-    return {name: Archived(topic_id=ids[name], partitions=partitions) for name, partitions in topics.items()}
+    return {
+        name: replace(plan.archived[name], partitions=partitions)
+        if name in plan.archived
+        else Archived(topic_id=plan.topic_ids[name], partitions=partitions)
+        for name, partitions in topics.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """Makes rows of one run."""
 
-    ingest_id: str
-    cluster: str
-    cluster_id: str
+    run: RunIdentity
     planned_at_ms: int
 
     def of_event(self, event: Event) -> RecordRangeRow:
@@ -185,9 +195,9 @@ class _Rows:
     def of_problems(self, planned: PlannedRange, done: _PartitionRead) -> Iterator[RecordProblemRow]:
         for problem in done.problems.values():
             yield RecordProblemRow(
-                ingest_id=self.ingest_id,
-                cluster=self.cluster,
-                cluster_id=self.cluster_id,
+                ingest_id=self.run.ingest_id,
+                cluster=self.run.cluster,
+                cluster_id=self.run.cluster_id,
                 topic=planned.topic,
                 topic_id=planned.topic_id,
                 partition=planned.partition,
@@ -208,9 +218,9 @@ class _Rows:
         problem: str | None,
     ) -> RecordRangeRow:
         return RecordRangeRow(
-            ingest_id=self.ingest_id,
-            cluster=self.cluster,
-            cluster_id=self.cluster_id,
+            ingest_id=self.run.ingest_id,
+            cluster=self.run.cluster,
+            cluster_id=self.run.cluster_id,
             topic=where.topic,
             topic_id=where.topic_id,
             partition=where.partition,
@@ -229,4 +239,5 @@ class _Rows:
             leader_epoch=None if leader_epoch < 0 else leader_epoch,
             problem=problem,
             planned_at_ms=self.planned_at_ms,
+            sequence=self.run.sequence,
         )

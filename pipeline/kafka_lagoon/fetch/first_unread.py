@@ -286,6 +286,9 @@ def _read_on(
     results: _Results, search: _Search, answer: _Answer, nothing: NoRecord, read_at_ms: int
 ) -> Iterator[_Search]:
     """There was no record: go on after the gap, or with more bytes, or end where the log ends."""
+    if answer.end < 0:  # an answer that does not say where the log ends cannot say that nothing is left to read
+        results.records[search.position] = FirstUnread(outcome=Outcome.UNREADABLE, problem=NO_RECORD_RETURNED)
+        return
     has_progress, is_last_step = nothing.next_offset > search.offset, search.step == len(_SIZES) - 1
     search.latest_ms = nothing.latest_ms
     search.offset, search.last_epoch = nothing.next_offset, -1 if has_progress else search.last_epoch

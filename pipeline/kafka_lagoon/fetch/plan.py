@@ -4,13 +4,14 @@ Everything that is to be read is planned or is a failure with its reason. A topi
 sequence of ranges with an event before another one begins.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds, range_bytes
 from kafka_lagoon.fetch.offset_resolution import resolve
 from kafka_lagoon.fetch.ranges import (
@@ -25,7 +26,15 @@ from kafka_lagoon.fetch.ranges import (
     next_range,
 )
 from kafka_lagoon.fetch.read_spec import ReadSpec
-from kafka_lagoon.fetch.truncation_checks import check_positions
+from kafka_lagoon.fetch.topic_identity import (
+    NOT_CONFIRMED,
+    BelievedTopics,
+    believed_topics,
+    is_same_id,
+    missing_partitions,
+    same_for_leaders,
+)
+from kafka_lagoon.fetch.truncation_checks import CheckedEpochs, check_positions
 from kafka_lagoon.protocol.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse, MetadataTopic
 from kafka_lagoon.text import did_you_mean
@@ -33,17 +42,10 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Archived:
-    """A topic of which something is archived: its id then, and the next position of each partition."""
-
-    topic_id: str | None
-    partitions: Mapping[int, Position]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a run will do; `topic_ids` are those of the topics that exist, `sizes` bytes by partition."""
+    """The plan of one run: `archived` is where it starts from, `topic_ids` those of its topics, `sizes` bytes by partition."""
 
+    archived: Mapping[str, Archived]
     topic_ids: Mapping[str, str | None]
     ranges: Sequence[PlannedRange]
     events: Sequence[Event]
@@ -58,20 +60,18 @@ class Plan:
 
 @dataclass(slots=True)
 class _Draft:
-    """A plan in the making."""
+    """A plan in the making; what is archived of a topic is that of the id that it has now."""
 
-    archived: Mapping[str, Archived]
+    archived: dict[str, Archived]
     ids: dict[str, str | None] = field(default_factory=dict)
     partitions: list[TopicPartition] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
     def position(self, partition: TopicPartition) -> Position | None:
-        """Where a partition continues, if the topic is still the one that was archived."""
+        """Where a partition continues, if it is archived."""
         known = self.archived.get(partition.topic)
-        if known is None or known.topic_id != self.ids[partition.topic]:
-            return None
-        return known.partitions.get(partition.partition)
+        return known.partitions.get(partition.partition) if known else None
 
     def fail(self, failures: Mapping[TopicPartition, Failure]) -> None:
         """Note why partitions cannot be planned, in their ranges too if they have any."""
@@ -93,10 +93,11 @@ def plan(cluster: Cluster, spec: ReadSpec, archived: Mapping[str, Archived], dea
     starts = _starts(cluster, spec, draft, logs, deadline)
     ranges = limited(list(_ranges(cluster, draft, starts, logs, deadline)), spec.max_offsets)
     return Plan(
+        archived=draft.archived,
         topic_ids=draft.ids,
         ranges=ranges,
         events=draft.events,
-        failures=draft.failures,
+        failures=[*draft.failures, *cluster.refusals],
         sizes=range_bytes(cluster, ranges, logs, deadline),
         planned_at_ms=planned_at_ms,
     )
@@ -109,10 +110,14 @@ def _select(cluster: Cluster, spec: ReadSpec, archived: Mapping[str, Archived], 
         topics |= {topic.name: topic for topic in answer.topics if topic.name is not None}
     internal = [name for name, topic in topics.items() if topic.is_internal]
     selected = spec.select(topics, internal)
-    _refuse_unknown(selected, topics, archived)
-    draft = _Draft(archived)
+    believed = believed_topics(cluster, {name: topics[name] for name in selected}, archived, deadline)
+    _refuse_unknown(believed, topics, archived)
+    draft = _Draft(dict(archived))
     for name in selected:
-        _take_topic(draft, name, topics[name])
+        if name in believed.unconfirmed:
+            _leave_topic(draft, name, believed.unconfirmed[name])
+        else:
+            _take_topic(draft, name, believed.topics[name])
     return draft
 
 
@@ -135,18 +140,26 @@ def _metadata(
 
 
 def _refuse_unknown(
-    selected: Sequence[str], topics: Mapping[str, MetadataTopic], archived: Mapping[str, Archived]
+    believed: BelievedTopics, topics: Mapping[str, MetadataTopic], archived: Mapping[str, Archived]
 ) -> None:
     real = [name for name, topic in topics.items() if not topic.error_code]
     problems = []
-    for name in selected:
-        code = topics[name].error_code
-        if code == UNKNOWN_TOPIC_OR_PARTITION and name not in archived:
+    for name, topic in believed.topics.items():
+        code = topic.error_code
+        if code == UNKNOWN_TOPIC_OR_PARTITION and name not in archived and name not in believed.unconfirmed:
             problems.append(f"there is no topic {name}{did_you_mean(name, real)}")
         elif code == INVALID_TOPIC_EXCEPTION:
             problems.append(f"topic {name}: {error_code(code).name}")
     if problems:
         raise ConfigError(problems)
+
+
+def _leave_topic(draft: _Draft, name: str, said: str) -> None:
+    """Brokers do not agree on a topic: nothing of it is read, its positions stay, and the next run asks again."""
+    known = draft.archived.get(name)
+    draft.ids[name] = known.topic_id if known else None
+    draft.failures.append(own_failure(METADATA, Scope.of_topic(name), NOT_CONFIRMED, said))
+    _end_sequences(draft, name, NOT_CONFIRMED)
 
 
 def _take_topic(draft: _Draft, name: str, topic: MetadataTopic) -> None:
@@ -156,12 +169,38 @@ def _take_topic(draft: _Draft, name: str, topic: MetadataTopic) -> None:
         draft.failures.append(failure_of(METADATA, Scope.of_topic(name), topic.error_code))
         is_deleted = topic.error_code == UNKNOWN_TOPIC_OR_PARTITION
         _end_sequences(draft, name, TOPIC_DELETED if is_deleted else error_code(topic.error_code).name)
+        if known and is_deleted:
+            draft.archived[name] = known.deleted()
         return
     draft.ids[name] = uuid_text(topic.topic_id)
-    if known and known.topic_id != draft.ids[name]:
-        _end_sequences(draft, name, TOPIC_RECREATED)
+    if known:
+        _continue_topic(draft, name, known, topic)
     numbers = sorted(partition.partition_index for partition in topic.partitions)
     draft.partitions += [TopicPartition(name, number) for number in numbers]
+
+
+def _continue_topic(draft: _Draft, name: str, known: Archived, topic: MetadataTopic) -> None:
+    """Go on with an archived topic: under its id, under the id that its brokers give it now, or as another topic."""
+    topic_id = draft.ids[name]
+    if not known.partitions or not is_same_id(topic_id, known.topic_id):
+        _end_sequences(draft, name, TOPIC_RECREATED)
+        draft.archived[name] = known.re_created(topic_id)
+    elif known.topic_id is None and topic_id is not None:
+        _begin_under_id(draft, name, known, topic_id)
+    else:
+        draft.ids[name] = known.topic_id  # a broker before Kafka 2.8 gives none
+    missing = missing_partitions(topic, draft.archived[name])
+    reason = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
+    for number in missing:
+        partition = TopicPartition(name, number)
+        draft.fail({partition: own_failure(METADATA, Scope.of_partition(name, number), reason, "no broker lists it")})
+
+
+def _begin_under_id(draft: _Draft, name: str, known: Archived, topic_id: str) -> None:
+    """Brokers that were upgraded give the topic an id: its ranges go on under it, at the same offsets."""
+    draft.archived[name] = replace(known, topic_id=topic_id)
+    for number, position in known.partitions.items():
+        draft.events.append(_pause(TopicPartition(name, number), topic_id, position, None))
 
 
 def _end_sequences(draft: _Draft, name: str, problem: str) -> None:
@@ -257,7 +296,11 @@ def _ranges(
     deadline: Deadline,
 ) -> Iterator[PlannedRange]:
     checked = check_positions(cluster, starts, deadline)
+    doubted = _doubted(cluster, draft, checked, deadline)
+    draft.fail(doubted)
     for partition, start in starts.items():
+        if partition in doubted:
+            continue
         is_confirmed = partition in checked.confirmed
         position = start if start.confirmed == is_confirmed else replace(start, confirmed=is_confirmed)
         topic_id, log = draft.ids[partition.topic], logs[partition]
@@ -270,3 +313,21 @@ def _ranges(
             draft.events.append(_pause(partition, topic_id, position, None))
         elif not events and log.high_watermark < position.next_offset:
             draft.events.append(_pause(partition, topic_id, position, END_BEFORE_POSITION))
+
+
+def _doubted(
+    cluster: Cluster, draft: _Draft, checked: CheckedEpochs, deadline: Deadline
+) -> dict[TopicPartition, Failure]:
+    """Truncations that may be another topic's: leaders are asked by name, and one may lead a topic that was re-created."""
+    diverged: Collection[TopicPartition] = checked.divergences.keys()
+    same = same_for_leaders(cluster, diverged, draft.ids, deadline) if diverged else set()
+    return {
+        partition: own_failure(
+            METADATA,
+            Scope.of_partition(*partition),
+            NOT_CONFIRMED,
+            "its log was truncated, if its leader has the topic that is archived",
+        )
+        for partition in diverged
+        if partition not in same
+    }

@@ -58,7 +58,7 @@ class RecordRow:
 class RecordRangeRow:
     """How the offsets were counted, one row per run and partition; the ranges of a partition have no gaps and no overlaps."""
 
-    ingest_id: str = column("The run (UUIDv7); ids sort by time.")
+    ingest_id: str = column("The run (UUIDv7); column sequence orders runs.")
     cluster: str | None = column(f"{_CLUSTER[:-1]}, or if problem is COUNTS_LOST.")
     cluster_id: str = column("Kafka's own id of the cluster.")
     topic: str = column("Name of the topic.")
@@ -84,9 +84,15 @@ class RecordRangeRow:
         "Leader epoch in which the last offset of the range was written; null if no batch has one.", null_if=ALWAYS
     )
     problem: str | None = column(
-        "LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED, or why the range ended early; null if nothing is wrong."
+        "LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED, NOT_CONFIRMED (brokers disagree), or why the range ended early; "
+        "null if nothing is wrong."
     )
     planned_at_ms: Timestamp = column("When the run asked where the logs end.")
+    sequence: Int64 | None = column(
+        "Number of the run in its cluster's archive: it orders runs, whatever their clocks said; null if archived by a "
+        "version that did not store it.",
+        null_if=ALWAYS,
+    )
 
 
 @row

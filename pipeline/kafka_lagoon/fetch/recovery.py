@@ -22,6 +22,7 @@ from kafka_lagoon.fetch.ranges import LOG_TRUNCATED, TOPIC_DELETED, TOPIC_RECREA
 from kafka_lagoon.fetch.requests import FetchPosition
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.fetch.stalls import BROKER_STALLED, RUN_DEADLINE_PASSED, Limits
+from kafka_lagoon.fetch.topic_identity import ask_every_broker, said_by_all
 from kafka_lagoon.protocol.error_codes import (
     FENCED_LEADER_EPOCH,
     INCONSISTENT_TOPIC_ID,
@@ -40,7 +41,7 @@ NO_PROGRESS, THROTTLED, BATCH_TOO_LARGE, CORRUPT_LOG = "NO_PROGRESS", "THROTTLED
 
 _MOVED = frozenset({NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH})
 _NO_TOPIC = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID})
-_CONFIRMATIONS = 3  # one broker may have older metadata than others: so many equal answers are believed
+_CONFIRMATIONS = 3  # equal answers in a row, before every broker is asked, or an empty answer is believed
 _ATTEMPTS = 3  # at what Kafka calls final, or what is no answer at all, but may have been an accident
 
 
@@ -183,11 +184,19 @@ class Recovery:
     def _find_topic(self, name: str) -> Decision:
         """The broker does not know the topic, or not by this id: deleted, re-created, or not known to this broker yet."""
         topic = self._metadata()
-        problem = self._disappearance(topic) if topic else None
-        self._disappearances = self._disappearances + 1 if problem else 0
-        if problem and self._disappearances >= _CONFIRMATIONS:
-            return Stop(problem, None)
+        is_gone = topic is not None and self._disappearance(topic) is not None
+        self._disappearances = self._disappearances + 1 if is_gone else 0
+        if self._disappearances == _CONFIRMATIONS:
+            self._disappearances = 0
+            if problem := self._confirmed_disappearance():
+                return Stop(problem, None)
         return self._again(name, None, refresh=False)
+
+    def _confirmed_disappearance(self) -> str | None:
+        """TOPIC_DELETED or TOPIC_RECREATED if every broker says so: one alone may have old metadata."""
+        answers = ask_every_broker(self._cluster, {self._split.topic}, self._deadline)
+        topic = said_by_all(self._split.topic, answers)
+        return self._disappearance(topic) if topic else None
 
     def _disappearance(self, topic: MetadataTopic) -> str | None:
         if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:

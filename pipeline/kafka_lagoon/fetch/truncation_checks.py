@@ -5,7 +5,7 @@ once. A leader that does not answer neither confirms nor contradicts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.admin.offsets import several_epoch_ends
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
@@ -14,16 +14,22 @@ from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.fetch.leader_epochs import Divergence, EpochEnd, EpochRange, confirms, divergence, joined
 from kafka_lagoon.fetch.ranges import PlannedRange, Position
 from kafka_lagoon.fetch.split import Outcome
+from kafka_lagoon.fetch.topic_identity import is_same_id, same_for_leaders
+from kafka_lagoon.protocol.messages.fetch import BY_ID, FETCH
 from kafka_lagoon.protocol.messages.offset_for_leader_epoch import EpochEndOffset
 from kafka_lagoon.wire.primitives import uuid_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedEpochs:
-    """Where the leaders' logs diverge from what was read, and for which partitions they have all of it."""
+    """Where the leaders' logs diverge from what was read, for which partitions they have all of it, and which are others'.
+
+    `foreign` partitions were read by name from leaders whose topic has another id, or that did not say which one it has.
+    """
 
     divergences: Mapping[TopicPartition, Divergence] = field(default_factory=dict)
     confirmed: frozenset[TopicPartition] = frozenset()
+    foreign: frozenset[TopicPartition] = frozenset()
 
 
 def check_epochs(
@@ -87,7 +93,8 @@ def check_outcomes(
 ) -> CheckedEpochs:
     """Whether logs have what all splits of the ranges read; topics that were re-created meanwhile are left out.
 
-    A leader may change between two splits, and after an unclean election its log may hold other records.
+    A leader may change between two splits, and after an unclean election its log may hold other records. Leaders are asked by
+    name, and one that does not fetch by topic id has also answered the reads by name: its own metadata has to have that id.
     """
     read = epochs_read(ranges, outcomes)
     try:
@@ -98,9 +105,22 @@ def check_outcomes(
     same = {
         partition: epochs
         for partition, epochs in read.items()
-        if now.get(partition.topic, "") == topic_ids[partition.topic]
+        if partition.topic in now and is_same_id(now[partition.topic], topic_ids[partition.topic])
     }
-    return check_epochs(cluster, same, deadline)
+    by_name = {partition for partition in same if _fetches_by_name(cluster, partition)}
+    foreign = frozenset(by_name - same_for_leaders(cluster, by_name, topic_ids, deadline))
+    checked = check_epochs(cluster, {partition: same[partition] for partition in same.keys() - foreign}, deadline)
+    return replace(checked, foreign=foreign)
+
+
+def _fetches_by_name(cluster: Cluster, partition: TopicPartition) -> bool:
+    """True if the leader is too old to fetch by topic id, as far as its connection shows."""
+    leader_id = cluster.leader_of(partition)
+    versions = None if leader_id is None else cluster.brokers[leader_id].versions
+    if versions is None:
+        return False
+    newest = max((one.max_version for one in versions.api_keys if one.api_key == FETCH.key), default=-1)
+    return newest < BY_ID.lowest
 
 
 def epochs_read(

@@ -1,103 +1,154 @@
-"""Decides where archiving goes on after somebody has restored table `records` to an older version.
+"""Decides where archiving goes on after somebody has restored table `records` to an older version, or replaced its rows.
 
 RESTORE rolls back the records of a table and neither its transaction ids nor its next offsets (delta-io/delta#1813). A run
-that went on from those would leave a gap that no table shows, so it is refused until the user has said how to go on.
+that went on from those would leave a gap that no table shows, so it is refused until the user has said how to go on. It is the
+same for a RESTORE that came in while a run was reading: what a run builds on is the version that it read under its lock.
 """
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date
 
 from delta.tables import DeltaTable
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.foreign_commits import ENGINE_INFO, Commit, Contradiction, Kind
 from kafka_lagoon.delta.kernel import State
-from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES
+from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.fetch.plan import Archived
+from kafka_lagoon.ingest.examined_commits import KEEP, commits_of, conflict_in, refusal
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, domain, from_json
-from kafka_lagoon.ingest.pending_commits import KEEP
 
 REPEAT = "repeat"
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Restore:
-    """A RESTORE after the last run: the version that it made, and the version that it brought back."""
-
-    version: int
-    restored_version: int | None
-
-
-def topics_after_restore(
+def offsets_to_repeat(
     warehouse: Warehouse,
     cluster_id: str,
     state: State,
-    offsets: NextOffsets,
-    clock: Clock,
+    stored: NextOffsets,
+    commits: Sequence[Commit],
     after_restore: str | None,
-) -> Mapping[str, Archived]:
-    """The offsets that a cluster's topics start from: those stored last, if table `records` was not restored since.
+) -> NextOffsets | None:
+    """The next offsets to go back to, if table `records` lost what the stored ones count on and that is to be read again.
 
-    If it was, `repeat` goes back to those of the restored version and deletes the ranges and problems of later runs; `keep`
-    goes on without the records that are gone; without either it is a TableError.
+    `commits` are those after the version that the last run built on. None if they took nothing away, or if the user wants to
+    `keep` the table as it is; TableError without either.
     """
-    restore = _restore(warehouse, state, offsets.last_run) if offsets.last_run else None
-    if restore is None or after_restore == KEEP:
-        return offsets.topics
-    if after_restore != REPEAT:
-        raise TableError(
-            f"table records was restored (version {restore.version}) after its last ingest, whose next offsets Delta does not "
-            "roll back: give --after-restore repeat to read again what is missing, or keep to go on without it"
-        )
-    before = _offsets_before(warehouse, state, cluster_id, restore)
-    _delete_later_runs(warehouse, cluster_id, before.last_run, clock)
-    return before.topics
+    conflict = _conflict_with(warehouse, cluster_id, stored.last_run, commits)
+    if conflict is None or after_restore == KEEP:
+        return None
+    if after_restore != REPEAT or conflict.rolled_back_to is None:
+        raise TableError(refusal(RECORDS, conflict, has_offsets=True))
+    return _offsets_before(warehouse, cluster_id, state, conflict)
 
 
-def _restore(warehouse: Warehouse, state: State, run: LastRun) -> _Restore | None:
-    """The last RESTORE among the commits after a run's; most times there are no such commits."""
-    for version in range(state.version, run.base_version + 1, -1):
-        info = _commit_info(warehouse, state, version)
-        if info.get("operation") == "RESTORE":
-            restored = info.get("operationParameters", {}).get("version")
-            return _Restore(version=version, restored_version=None if restored is None else int(restored))
-    return None
+def _conflict_with(
+    warehouse: Warehouse, cluster_id: str, run: LastRun | None, commits: Sequence[Commit]
+) -> Contradiction | None:
+    """What took away what the next offsets of a run count on."""
+    conflict = conflict_in(commits, cluster_id) if run else None
+    is_unknown = conflict is not None and conflict.commit.kind is Kind.GONE
+    return None if run and is_unknown and _has_records_of(warehouse, run) else conflict
 
 
-def _commit_info(warehouse: Warehouse, state: State, version: int) -> Mapping[str, Any]:
-    """The commit info of a version; empty if its log file is gone."""
+def _has_records_of(warehouse: Warehouse, run: LastRun) -> bool:
+    """Whether table `records` has those of a run, as far as its ranges tell.
+
+    It tells of commits whose log files are gone, after the week that the log keeps them: whatever rolled back rows that were
+    there before the run has rolled back the run's own, too.
+    """
+
+    def of_run(table: Table, what: str) -> int:
+        rows = warehouse.spark.table(warehouse.identifiers[table.name])
+        is_of_day = F.col(table.partition_by) == F.lit(date.fromisoformat(run.ingest_date))
+        counted = rows.filter(is_of_day & (F.col("ingest_id") == run.ingest_id)).agg(F.expr(what)).collect()
+        return int(counted[0][0] or 0)
+
     try:
-        log = warehouse.kernel.storage.read(f"{state.location}/_delta_log/{version:020d}.json")
-    except TableError:
-        return {}
-    actions = (json.loads(line) for line in log.splitlines() if b'"commitInfo"' in line)
-    return next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+        return of_run(RECORDS, "count(*)") >= of_run(RECORD_RANGES, "sum(records)")
+    except PySparkException as error:
+        raise TableError(f"records of ingest {run.ingest_id} cannot be counted: {reason(error)}") from error
 
 
-def _offsets_before(warehouse: Warehouse, state: State, cluster_id: str, restore: _Restore) -> NextOffsets:
-    """Next offsets as the restored version has them."""
-    if restore.restored_version is None:
-        raise TableError(
-            f"table records was restored (version {restore.version}) to a time, not to a version: restore it to a version, "
-            "so that its next offsets can be found, or give --after-restore keep"
-        )
-    before = warehouse.kernel.load(state.location, restore.restored_version)
-    return from_json(warehouse.kernel.domain(before, domain(cluster_id)) if before else None)
+def _offsets_before(warehouse: Warehouse, cluster_id: str, state: State, conflict: Contradiction) -> NextOffsets:
+    """Next offsets as the version has them whose rows were brought back, or an earlier one if that had lost rows, too."""
+    contradiction: Contradiction | None = conflict
+    before = NextOffsets()
+    while contradiction:
+        if contradiction.rolled_back_to is None:
+            raise TableError(refusal(RECORDS, contradiction, has_offsets=True))
+        earlier = warehouse.kernel.load(state.location, contradiction.rolled_back_to)
+        before = from_json(warehouse.kernel.domain(earlier, domain(cluster_id)) if earlier else None)
+        run = before.last_run
+        commits = commits_of(warehouse, RECORDS, run.base_version, earlier.version) if earlier and run else []
+        contradiction = _conflict_with(warehouse, cluster_id, run, commits)
+    return before
+
+
+def go_back(warehouse: Warehouse, cluster_id: str, stored: NextOffsets, before: NextOffsets, clock: Clock) -> None:
+    """Remove what runs after `before` have left: their ranges and problems, and records that were committed over a RESTORE."""
+    with _named(warehouse.spark):
+        _delete_later_runs(warehouse, cluster_id, before.last_run, clock)
+        if stored.last_run and stored.last_run != before.last_run:
+            _delete_records(warehouse, cluster_id, stored.last_run, clock)
+
+
+@contextmanager
+def _named(spark: SparkSession) -> Iterator[None]:
+    """Commits of Spark that are known as ours, by what every commit of a session can carry."""
+    before = spark.conf.get(_USER_METADATA, None)
+    spark.conf.set(_USER_METADATA, ENGINE_INFO)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_USER_METADATA)
+        else:
+            spark.conf.set(_USER_METADATA, before)
+
+
+def _delete_records(warehouse: Warehouse, cluster_id: str, run: LastRun, clock: Clock) -> None:
+    """Delete the records of the last run, the only one that can have committed after the RESTORE: the next one is refused."""
+    day = date.fromisoformat(run.ingest_date)
+    wanted: Mapping[str, str | date] = {RECORDS.partition_by: day, "ingest_id": run.ingest_id}
+    if not warehouse.kernel.files(warehouse.state(RECORDS.name), wanted):
+        return
+    of_run = (F.col(RECORDS.partition_by) == F.lit(day)) & (F.col("ingest_id") == run.ingest_id)
+    with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
+        try:
+            records = DeltaTable.forPath(warehouse.spark, warehouse.locations[RECORDS.name])
+            records.delete(of_run & (F.col("cluster_id") == cluster_id))
+        except PySparkException as error:
+            raise TableError(f"records of ingest {run.ingest_id} cannot be deleted: {reason(error)}") from error
 
 
 def _delete_later_runs(warehouse: Warehouse, cluster_id: str, run: LastRun | None, clock: Clock) -> None:
-    """Delete the ranges and problems of runs after `run`, whose records are gone; ids of runs sort by time."""
-    later = (F.col("cluster_id") == cluster_id) & (F.col("ingest_id") > (run.ingest_id if run else ""))
+    """Delete the problems and ranges of runs after `run`, whose records are gone.
+
+    Ranges go last: they have the numbers of runs, by which a run that takes over from a dead one finds the problems.
+    """
+    is_of_cluster = F.col("cluster_id") == cluster_id
     with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
-        for table in (RECORD_RANGES, RECORD_PROBLEMS):
-            location = warehouse.locations[table.name]
-            try:
-                DeltaTable.forPath(warehouse.spark, location).delete(later)
-            except PySparkException as error:
-                raise TableError(f"{location}: {reason(error)}") from error
+        try:
+            later = is_of_cluster & F.col("ingest_id").isin(_later_runs(warehouse, cluster_id, run))
+            for table in (RECORD_PROBLEMS, RECORD_RANGES):
+                DeltaTable.forPath(warehouse.spark, warehouse.locations[table.name]).delete(later)
+        except PySparkException as error:
+            raise TableError(f"the ranges of runs that are gone cannot be deleted: {reason(error)}") from error
+
+
+def _later_runs(warehouse: Warehouse, cluster_id: str, run: LastRun | None) -> list[str]:
+    """Ids of the runs after `run` by their numbers; of runs without a number, which came before all others, by their ids."""
+    ranges = warehouse.spark.sql(f"SELECT * FROM {warehouse.identifiers[RECORD_RANGES.name]}")  # noqa: S608  our own names
+    is_later = F.lit(True)
+    if run:
+        is_later = F.coalesce(F.col("sequence") > run.sequence, F.col("ingest_id") > run.ingest_id)
+    later = ranges.filter((F.col("cluster_id") == cluster_id) & is_later).select("ingest_id").distinct()
+    return [row[0] for row in later.collect()]

@@ -1,19 +1,22 @@
 """Takes the lock on a cluster's archive, makes the commits that the last run left pending, and reads where to start."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.kernel import Fence
-from kafka_lagoon.delta.schema import RECORDS
+from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.fetch.plan import Archived
-from kafka_lagoon.ingest.after_restore import topics_after_restore
-from kafka_lagoon.ingest.next_offsets import domain, from_json
-from kafka_lagoon.ingest.pending_commits import app_id, commit_pending, refuse_replaced_tables
+from kafka_lagoon.fetch.archived import Archived
+from kafka_lagoon.ingest.after_restore import go_back, offsets_to_repeat
+from kafka_lagoon.ingest.examined_commits import commits_of, examine, notes_of
+from kafka_lagoon.ingest.next_offsets import app_id, domain, from_json
+from kafka_lagoon.ingest.pending_commits import commit_pending, refuse_replaced_tables
 from kafka_lagoon.ingest.pending_files import PendingFiles, Report
+
+_ACCOUNTS = (RECORD_RANGES, RECORD_PROBLEMS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +24,8 @@ class ArchiveLock:
     """The lock on one cluster's archive; `topics` has the offsets to start from.
 
     `reports` has what earlier runs had to report and did not live to, by URL of the file that keeps it. The holder reports
-    that and its own losses, and then calls `remove_reports` before the lock is released.
+    that and its own losses, and then calls `remove_reports` before the lock is released. `versions` has the versions of tables
+    up to which it was looked at what others have committed, and `notes` what is to be said of that.
     """
 
     warehouse: Warehouse
@@ -32,6 +36,8 @@ class ArchiveLock:
     root: str  # URL of the folder below which data files are written
     pending: PendingFiles
     reports: Mapping[str, Report]
+    versions: Mapping[str, int]
+    notes: Sequence[str] = ()
 
     def folder(self, day: date) -> str:
         """URL of the folder of a day's data files."""
@@ -51,26 +57,31 @@ def archive_lock(
 ) -> Iterator[ArchiveLock]:
     """Holds the lock on a cluster's archive, after the pending commits of the last run.
 
-    LockHeld if another run holds it for longer than `wait_ms` milliseconds; TableError if table `records` was restored to
-    an older version and `after_restore` (see `topics_after_restore`) does not say how to go on.
+    LockHeld if another run holds it for longer than `wait_ms` milliseconds; TableError if a table was restored to an older
+    version, or lost rows otherwise, and `after_restore` (see `offsets_to_repeat`) does not say how to go on.
     """
     with warehouse.exclusively(f"records-{cluster_id}", clock, wait_ms):
         state = warehouse.state(RECORDS.name)
         stored = from_json(warehouse.kernel.domain(state, domain(cluster_id)))
         refuse_replaced_tables(warehouse, cluster_id, stored.last_run, after_restore)
-        topics, sequence = stored.topics, 1
-        if stored.last_run:
+        last_run = stored.last_run
+        commits = commits_of(warehouse, RECORDS, last_run.base_version, state.version) if last_run else []
+        repeated = offsets_to_repeat(warehouse, cluster_id, state, stored, commits, after_restore)
+        examined = examine(warehouse, cluster_id, _ACCOUNTS, stored, repeated, after_restore)
+        if last_run:
             commit_pending(warehouse, cluster_id, stored, clock)
-            topics = topics_after_restore(warehouse, cluster_id, state, stored, clock, after_restore)
-            sequence = stored.last_run.sequence + 1
+        if repeated:
+            go_back(warehouse, cluster_id, stored, repeated, clock)
         pending = PendingFiles(storage=warehouse.kernel.storage, root=state.location, cluster_id=cluster_id)
         yield ArchiveLock(
             warehouse=warehouse,
             cluster_id=cluster_id,
             clock=clock,
-            topics=topics,
-            fence=Fence(app_id(cluster_id), sequence),
+            topics=(repeated or stored).topics,
+            fence=Fence(app_id(cluster_id), last_run.sequence + 1 if last_run else 1),
             root=state.location,
             pending=pending,
-            reports=pending.reports(stored.last_run),
+            reports=pending.reports(last_run),
+            versions={RECORDS.name: state.version, **examined.versions},
+            notes=[*notes_of(RECORDS, commits), *examined.notes],
         )

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from datetime import date
 
 from kafka_lagoon.delta.files import DataFile
-from kafka_lagoon.delta.kernel import Fenced
+from kafka_lagoon.delta.kernel import Fenced, State
 from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
-from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, columns_to_add
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
 from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.ingest.archive_lock import ArchiveLock
+from kafka_lagoon.ingest.examined_commits import refuse_after, refuse_before
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, domain, from_json, to_json
 from kafka_lagoon.ingest.pending_commits import commit_pending
 
@@ -34,31 +35,34 @@ class RunOutput:
     files: Sequence[DataFile]
 
 
-def commit(lock: ArchiveLock, output: RunOutput) -> None:
+def commit(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LOCK_WAIT_MS) -> None:
     """Commit a run's records with the next offsets; then its ranges, then its problems.
 
+    Others that commit are waited for `wait_ms` milliseconds.
+
     LockHeld if another run has committed since the lock was taken; then, and after a TableError, readers see nothing of
-    this one.
+    this one, unless the error says that it is committed.
     """
     warehouse, sequence = lock.warehouse, lock.fence.version
     ranges = lock.pending.write(sequence, output.ingest_id, RECORD_RANGES, output.reconciled.ranges)
     problems = lock.pending.write(sequence, output.ingest_id, RECORD_PROBLEMS, output.reconciled.problems)
     lock.pending.write_losses(sequence, output.ingest_id, output.reconciled.ranges)
-    with warehouse.exclusively("commit", lock.clock, COMMIT_LOCK_WAIT_MS):
+    with warehouse.exclusively("commit", lock.clock, wait_ms):
         state = warehouse.state(RECORDS.name)
+        _refuse_changed(lock, output, state)
         last_run = LastRun(
             ingest_id=output.ingest_id,
             sequence=sequence,
             ingest_date=output.ingest_date.isoformat(),
-            base_version=state.version,
+            base_version=lock.versions[RECORDS.name] if sequence > 1 else state.version,
             ranges=ranges,
             problems=problems,
         )
-        next_offsets = NextOffsets(topics=output.reconciled.topics, last_run=last_run)
+        next_offsets = NextOffsets(topics=output.reconciled.topics, last_run=last_run, examined=_ranges_of(lock))
         stored = to_json(next_offsets)
         _refuse_removed_files(lock, output.files)
         try:
-            warehouse.kernel.append(
+            version = warehouse.kernel.append(
                 state,
                 output.files,
                 (RECORDS.partition_by, output.ingest_date),
@@ -66,12 +70,42 @@ def commit(lock: ArchiveLock, output: RunOutput) -> None:
                 domains={domain(lock.cluster_id): stored},
             )
         except Fenced as error:
-            is_ours = _stored(warehouse, lock.cluster_id) == stored  # the answer to it was lost
+            newest = warehouse.state(RECORDS.name)
+            is_ours = warehouse.kernel.domain(newest, domain(lock.cluster_id)) == stored  # the answer to it was lost
             if not is_ours:
                 _remove(lock, output)
                 raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime") from error
+            version = newest.version
     _check(warehouse, lock.cluster_id, stored, sequence)
-    commit_pending(warehouse, lock.cluster_id, next_offsets, lock.clock)
+    if sequence > 1:
+        refuse_after(warehouse, lock.cluster_id, RECORDS, state.version, version)
+    commit_pending(warehouse, lock.cluster_id, next_offsets, lock.clock, wait_ms)
+
+
+def _refuse_changed(lock: ArchiveLock, output: RunOutput, state: State) -> None:
+    """TableError if others have changed tables since the lock was taken, so that the run does not follow what is there."""
+    try:
+        columns_to_add(RECORDS, state)
+        _refuse_replaced(lock, state)
+        if lock.fence.version > 1:
+            refuse_before(lock.warehouse, lock.cluster_id, lock.versions, {RECORDS.name: state.version})
+    except TableError:
+        _remove(lock, output)
+        raise
+
+
+def _refuse_replaced(lock: ArchiveLock, state: State) -> None:
+    """TableError if the table does not have the last run any more: its folder was removed, and the table created again."""
+    last = lock.warehouse.kernel.last_transaction(state, lock.fence.app_id) or 0
+    if state.version < lock.versions[RECORDS.name] or last < lock.fence.version - 1:
+        raise TableError(
+            "table records was removed and created again while this run was under way: nothing is committed"
+        )
+
+
+def _ranges_of(lock: ArchiveLock) -> dict[str, int]:
+    """The versions of the tables that say what was archived."""
+    return {name: version for name, version in lock.versions.items() if name != RECORDS.name}
 
 
 def _remove(lock: ArchiveLock, output: RunOutput) -> None:

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import EpochRange
-from kafka_lagoon.fetch.plan import Archived
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.garbage import gc_paused
 
 # In format 1 an epoch has its first offset only, next offsets are never confirmed, and rows to be added lie beside the data
-# files of their tables.
-_FORMAT, _KNOWN_FORMATS = 2, (1, 2)
+# files of their tables. Formats 1 and 2 have no offsets of ids that topics had before.
+_FORMAT, _KNOWN_FORMATS = 3, (1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +33,18 @@ class PendingFile:
     rows: int
     modified_at_ms: int
 
+    def __post_init__(self) -> None:
+        """TableError for a name that leads out of its folder: such a file would be read, and removed."""
+        if self.name.startswith("/") or ".." in self.name.split("/"):
+            raise TableError(f"table records names a pending file outside of its folder: {self.name}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastRun:
-    """The last run that committed records: its number, the version it built on, and the commits that follow it."""
+    """The last run that committed records: its number, the version it built on, and the commits that follow it.
+
+    `base_version` is the version that was read when the run took its lock: what others have committed since then was not known.
+    """
 
     ingest_id: str
     sequence: int
@@ -49,15 +57,24 @@ class LastRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextOffsets:
-    """The archive of one cluster: the next offset of each partition, by topic, and the run that committed them."""
+    """The archive of one cluster: the next offset of each partition, by topic, and the run that committed them.
+
+    `examined` has the versions of record_ranges and record_problems up to which that run knew what others have committed.
+    """
 
     topics: Mapping[str, Archived] = field(default_factory=dict)
     last_run: LastRun | None = None
+    examined: Mapping[str, int] = field(default_factory=dict)
 
 
 def domain(cluster_id: str) -> str:
     """The name of a cluster's domain metadata in the log of table `records`."""
     return f"lagoon.next_offsets.{cluster_id}"
+
+
+def app_id(cluster_id: str) -> str:
+    """The application id of a cluster's runs in the tables' transaction ids."""
+    return f"lagoon/records/{cluster_id}"
 
 
 def to_json(offsets: NextOffsets) -> str:
@@ -67,13 +84,13 @@ def to_json(offsets: NextOffsets) -> str:
         topics = {
             name: {
                 "id": topic.topic_id,
-                "partitions": {
-                    str(number): _spelled(position) for number, position in sorted(topic.partitions.items())
-                },
+                "partitions": _spelled(topic.partitions),
+                **({"former": former} if (former := _former(topic)) else {}),
             }
             for name, topic in sorted(offsets.topics.items())
         }
-    return json.dumps({"format": _FORMAT, "run": run, "topics": topics}, separators=(",", ":"))
+    stored = {"format": _FORMAT, "run": run, "topics": topics, "examined": dict(offsets.examined)}
+    return json.dumps(stored, separators=(",", ":"))
 
 
 def from_json(text: str | None) -> NextOffsets:
@@ -92,11 +109,12 @@ def _offsets(stored: dict[str, Any]) -> NextOffsets:
     topics = {
         name: Archived(
             topic_id=topic["id"],
-            partitions={int(number): _position(position) for number, position in topic["partitions"].items()},
+            partitions=_positions(topic["partitions"]),
+            former={topic_id: _positions(partitions) for topic_id, partitions in topic.get("former", {}).items()},
         )
         for name, topic in stored["topics"].items()
     }
-    return NextOffsets(topics=topics, last_run=_last_run(stored["run"]))
+    return NextOffsets(topics=topics, last_run=_last_run(stored["run"]), examined=stored.get("examined", {}))
 
 
 def _last_run(stored: dict[str, Any] | None) -> LastRun | None:
@@ -106,9 +124,19 @@ def _last_run(stored: dict[str, Any] | None) -> LastRun | None:
     return LastRun(**{**stored, **files, "records": tuple(PendingFile(**file) for file in stored["records"])})
 
 
-def _spelled(position: Position) -> Sequence[Any]:
-    epochs = [list(epoch) for epoch in position.epochs]
-    return [position.next_offset, position.leader_epoch, epochs, int(position.confirmed)]
+def _former(topic: Archived) -> Mapping[str, Any]:
+    return {topic_id: _spelled(partitions) for topic_id, partitions in sorted(topic.former.items())}
+
+
+def _spelled(partitions: Mapping[int, Position]) -> Mapping[str, Sequence[Any]]:
+    return {
+        str(number): [one.next_offset, one.leader_epoch, [list(epoch) for epoch in one.epochs], int(one.confirmed)]
+        for number, one in sorted(partitions.items())
+    }
+
+
+def _positions(stored: Mapping[str, Sequence[Any]]) -> dict[int, Position]:
+    return {int(number): _position(position) for number, position in stored.items()}
 
 
 def _position(stored: Sequence[Any]) -> Position:

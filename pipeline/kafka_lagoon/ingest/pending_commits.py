@@ -18,17 +18,11 @@ from kafka_lagoon.delta.kernel import Fence, Fenced
 from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.fetch.plan import Archived
-from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, domain, from_json
+from kafka_lagoon.fetch.archived import Archived
+from kafka_lagoon.ingest.examined_commits import KEEP, refuse_after
+from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, app_id, domain, from_json
 from kafka_lagoon.ingest.pending_files import FOLDER, PendingFiles, Report, read_pending
 from kafka_lagoon.ingest.rebuilt_ranges import rebuild_ranges
-
-KEEP = "keep"
-
-
-def app_id(cluster_id: str) -> str:
-    """The application id of a cluster's runs in the tables' transaction ids."""
-    return f"lagoon/records/{cluster_id}"
 
 
 def is_added(warehouse: Warehouse, table: Table, cluster_id: str, sequence: int) -> bool:
@@ -56,12 +50,17 @@ def refuse_replaced_tables(
         )
 
 
-def commit_pending(warehouse: Warehouse, cluster_id: str, offsets: NextOffsets, clock: Clock) -> None:
-    """Commit the pending rows of the last run to record_ranges, then to record_problems."""
+def commit_pending(
+    warehouse: Warehouse, cluster_id: str, offsets: NextOffsets, clock: Clock, wait_ms: int = COMMIT_LOCK_WAIT_MS
+) -> None:
+    """Commit the pending rows of the last run to record_ranges, then to record_problems.
+
+    TableError if somebody has rolled back a table in the moment before: the next run asks how to go on.
+    """
     last_run = offsets.last_run
     if last_run is None:
         return
-    with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
+    with warehouse.exclusively("commit", clock, wait_ms):
         for table, file in ((RECORD_RANGES, last_run.ranges), (RECORD_PROBLEMS, last_run.problems)):
             if file and not is_added(warehouse, table, cluster_id, last_run.sequence):
                 _add(warehouse, table, cluster_id, offsets.topics, last_run, file)
@@ -129,10 +128,12 @@ def _append(warehouse: Warehouse, table: Table, cluster_id: str, last_run: LastR
         files = [storage.write_rows(f"{state.location}/{name}", arrow)]
     fence, day = Fence(app_id(cluster_id), last_run.sequence), date.fromisoformat(last_run.ingest_date)
     try:
-        warehouse.kernel.append(state, files, (table.partition_by, day), fence=fence)
+        version = warehouse.kernel.append(state, files, (table.partition_by, day), fence=fence)
     except Fenced:
         # Another process was first, where there is no lock; or the answer was lost, and repeating it was refused.
         named = warehouse.kernel.files(warehouse.state(table.name), {table.partition_by: day})
         for file in files:
             if file.url not in named:
                 storage.delete(file.url)
+        return
+    refuse_after(warehouse, cluster_id, table, state.version, version)

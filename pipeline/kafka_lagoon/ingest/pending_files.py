@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from kafka_lagoon.delta.arrow import plain_table
+from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import parquet_bytes
 from kafka_lagoon.delta.schema import Table
 from kafka_lagoon.delta.storage import Storage
@@ -47,7 +47,7 @@ class PendingFiles:
     @property
     def folder(self) -> str:
         """Path of the folder, relative to the root."""
-        return f"{FOLDER}/{quote(self.cluster_id, safe='')}"
+        return f"{FOLDER}/{file_name(self.cluster_id)}"
 
     def write(self, sequence: int, ingest_id: str, table: Table, rows: Sequence[Any]) -> PendingFile | None:
         """Store the rows that a run is to add to a table; None if there are none."""

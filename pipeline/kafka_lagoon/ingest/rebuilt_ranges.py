@@ -17,7 +17,7 @@ from kafka_lagoon.delta.schema import RECORD_RANGES, RECORDS
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.fetch.plan import Archived
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.fetch.record_rows import RecordRangeRow
 from kafka_lagoon.ingest.next_offsets import LastRun
@@ -66,10 +66,12 @@ def _records(warehouse: Warehouse, cluster_id: str, run: LastRun) -> dict[_Key, 
 
 
 def _ends(warehouse: Warehouse, cluster_id: str, run: LastRun) -> dict[_Key, int]:
-    """Where the ranges of earlier runs end; ids of runs sort by time."""
+    """Where the ranges of earlier runs end. Runs without a number came before all others, and have only their ids."""
     table = warehouse.spark.sql(f"SELECT * FROM {warehouse.identifiers[RECORD_RANGES.name]}")  # noqa: S608  our own names
-    earlier = table.filter((F.col("cluster_id") == cluster_id) & (F.col("ingest_id") < run.ingest_id))
-    newest = earlier.groupBy(*_KEY).agg(F.max_by("to_offset", F.struct("ingest_id", "to_offset")))
+    number = F.coalesce("sequence", F.lit(-1))
+    earlier = table.filter((F.col("cluster_id") == cluster_id) & (number < run.sequence))
+    is_read = F.col("to_offset") > F.col("from_offset")  # after a truncation of the same run
+    newest = earlier.groupBy(*_KEY).agg(F.max_by("to_offset", F.struct(number, "ingest_id", is_read, "to_offset")))
     return {(row[0], row[1], row[2]): row[3] for row in newest.collect()}
 
 
@@ -118,5 +120,6 @@ class _Rows:
             leader_epoch=None if position.leader_epoch < 0 else position.leader_epoch,
             problem=COUNTS_LOST,
             planned_at_ms=int(self.run.ingest_id.replace("-", "")[:12], 16),  # of a UUIDv7
+            sequence=self.run.sequence,
             **unknown,
         )

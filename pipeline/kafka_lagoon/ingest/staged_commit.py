@@ -5,6 +5,7 @@ staging folder. From then on every append has the run's number as its transactio
 already. Wherever a run dies, the next one repeats the rest.
 """
 
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,21 +19,24 @@ from pyspark.sql.types import StructType
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import plain_table
+from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import DataFile, parquet_bytes
 from kafka_lagoon.delta.kernel import Fence
-from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
+from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORD_TABLES, RECORDS, Table
 from kafka_lagoon.delta.storage import Storage, reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
-from kafka_lagoon.fetch.plan import Archived
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.ingest.archive_lock import ArchiveLock
 from kafka_lagoon.ingest.commit import RunOutput
-from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, from_json, to_json
-from kafka_lagoon.ingest.pending_commits import app_id, is_added, rebuild_rows, refuse_replaced_tables
-from kafka_lagoon.ingest.pending_files import FOLDER, PendingFiles, Report
+from kafka_lagoon.ingest.examined_commits import examine, refuse_after, refuse_before
+from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, app_id, from_json, to_json
+from kafka_lagoon.ingest.pending_commits import is_added, rebuild_rows, refuse_replaced_tables
+from kafka_lagoon.ingest.pending_files import PendingFiles, Report
 
 _NEXT_OFFSETS, _COMMITTED = ".ledger.json", ".paid"  # words: ok, the names of files that 0.1.0 has written
 _FOLDERS = {RECORD_RANGES.name: "ranges", RECORD_PROBLEMS.name: "problems"}
+_STAGED = re.compile(rf"\d{{12}}\.|{RECORDS.partition_by}=|({'|'.join(_FOLDERS.values())})$")
 _READ_AGAIN = "had staged data files that were removed before Spark wrote them: their offsets are read again"
 
 
@@ -68,10 +72,10 @@ class _StagingFolder:
         return f"{self.root}/{number:012d}{suffix}"
 
     def clear(self, run: LastRun) -> None:
-        """Remove staged files, and the next offsets of the runs before this one."""
+        """Remove staged files, and the next offsets of the runs before this one; what no run has staged stays."""
         for name in self.storage.names(self.root):
             is_newest = name.startswith(f"{run.sequence:012d}")
-            if not is_newest and name != FOLDER:
+            if _STAGED.match(name) and not is_newest:
                 self.storage.delete(f"{self.root}/{name}")
 
 
@@ -93,6 +97,7 @@ def staged_lock(
         number = folder.newest()
         stored = folder.next_offsets(number)
         refuse_replaced_tables(warehouse, cluster_id, stored.last_run, after_restore)
+        examined = examine(warehouse, cluster_id, RECORD_TABLES, stored, None, after_restore)
         pending = PendingFiles(storage=folder.storage, root=folder.root, cluster_id=cluster_id)
         if stored.last_run and _is_lost(warehouse, folder, cluster_id, stored.last_run):
             pending.write_report(Report(stored.last_run.ingest_id, _READ_AGAIN, is_loss=False))
@@ -108,11 +113,15 @@ def staged_lock(
             root=folder.root,
             pending=pending,
             reports=pending.reports(stored.last_run),
+            versions=examined.versions,
+            notes=examined.notes,
         )
 
 
-def commit_staged(lock: ArchiveLock, output: RunOutput) -> None:
+def commit_staged(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LOCK_WAIT_MS) -> None:
     """Write next offsets and file names to the staging folder, then let Spark write the rows into the tables.
+
+    Others that commit are waited for `wait_ms` milliseconds.
 
     LockHeld if another run has written its own since the lock was taken; then readers see nothing of this one.
     """
@@ -127,16 +136,18 @@ def commit_staged(lock: ArchiveLock, output: RunOutput) -> None:
         records=tuple(_staged(folder, file) for file in output.files),
     )
     lock.pending.write_losses(run.sequence, output.ingest_id, output.reconciled.ranges)
-    next_offsets = to_json(NextOffsets(topics=output.reconciled.topics, last_run=run))
+    if run.sequence > 1:
+        refuse_before(lock.warehouse, lock.cluster_id, lock.versions, {})
+    next_offsets = to_json(NextOffsets(topics=output.reconciled.topics, last_run=run, examined=lock.versions))
     if folder.newest() >= run.sequence:
         raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime")
     folder.storage.write(folder.url(run.sequence, _NEXT_OFFSETS), next_offsets.encode())
-    _commit_files(lock.warehouse, folder, lock.pending, run, output.reconciled.topics, lock.clock)
+    _commit_files(lock.warehouse, folder, lock.pending, run, output.reconciled.topics, lock.clock, wait_ms)
 
 
 def _staging_folder(warehouse: Warehouse, staging: str, cluster_id: str) -> _StagingFolder:
     storage = warehouse.kernel.storage
-    return _StagingFolder(storage=storage, root=f"{storage.qualified(staging)}/{cluster_id}")
+    return _StagingFolder(storage=storage, root=f"{storage.qualified(staging)}/{file_name(cluster_id)}")
 
 
 def _staged(folder: _StagingFolder, file: DataFile) -> PendingFile:
@@ -171,10 +182,11 @@ def _commit_files(
     run: LastRun,
     topics: Mapping[str, Archived],
     clock: Clock,
+    wait_ms: int = COMMIT_LOCK_WAIT_MS,
 ) -> None:
     """Append a run's staged files to the tables, records first, and clear the staging folder."""
     if not folder.is_committed(run.sequence):
-        with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
+        with warehouse.exclusively("commit", clock, wait_ms):
             records = [(f"{folder.root}/{file.name}", file) for file in run.records]
             _add(warehouse, pending.cluster_id, RECORDS, run, records)
             for table, file in ((RECORD_RANGES, run.ranges), (RECORD_PROBLEMS, run.problems)):
@@ -209,7 +221,10 @@ def _add(
     warehouse: Warehouse, cluster_id: str, table: Table, run: LastRun, files: Sequence[tuple[str, PendingFile]]
 ) -> None:
     if files:
+        before = warehouse.state(table.name).version
         _append(warehouse, table, [url for url, _ in files], cluster_id, run)
+        if run.sequence > 1:
+            refuse_after(warehouse, cluster_id, table, before, warehouse.state(table.name).version)
         _check(warehouse, table, run, sum(file.rows for _, file in files))
 
 
@@ -231,8 +246,8 @@ def _append(warehouse: Warehouse, table: Table, urls: Sequence[str], cluster_id:
 
 def _check(warehouse: Warehouse, table: Table, run: LastRun, expected: int) -> None:
     """Count what was appended: an append under a number that is not above the last one is skipped without an error."""
-    name = warehouse.identifiers[table.name]
-    of_run = f"{table.partition_by} = DATE'{run.ingest_date}' AND ingest_id = '{run.ingest_id}'"
-    count = warehouse.spark.sql(f"SELECT count(*) FROM {name} WHERE {of_run}").collect()[0][0]  # noqa: S608  our own names
+    is_of_day = F.col(table.partition_by) == F.lit(date.fromisoformat(run.ingest_date))
+    rows = warehouse.spark.table(warehouse.identifiers[table.name])
+    count = rows.filter(is_of_day & (F.col("ingest_id") == run.ingest_id)).count()
     if count != expected:
         raise ChecksFailed(f"table {table.name} holds {count} of {expected} rows of ingest {run.ingest_id}")

@@ -51,3 +51,10 @@ class RestoreReceiptRow:
     )
     problem: str | None = column("Why the target is not known to be equal; null if it is.", null_if=ALWAYS)
     checked_at_ms: Timestamp = column("When the target was read back.")
+    other_records: Int64 | None = column(
+        "Records that somebody else wrote while the restore did, before its last record; null if they could not be counted.",
+        null_if=ALWAYS,
+    )
+    other_offsets: str | None = column(
+        "Their offsets as ranges, at most twenty; null if there are none.", null_if=ALWAYS
+    )

@@ -53,5 +53,5 @@ def _largest_batches(cluster: Cluster, topics: list[str], deadline: Deadline) ->
         result.resource_name: int(config.value)
         for result in results
         for config in result.configs
-        if config.name == _LARGEST and config.value is not None
+        if config.name == _LARGEST and config.value is not None and config.value.isdecimal()
     }

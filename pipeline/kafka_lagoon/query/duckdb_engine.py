@@ -1,10 +1,13 @@
-"""Runs SQL over the tables by DuckDB, without Spark: rows stream as they are read, and nothing is fetched from a network."""
+"""Runs SQL over the tables by DuckDB, without Spark: rows stream as they are read, and nothing is fetched from a network.
 
-import os
+What `opened` runs reads files of the warehouse and no others, changes no setting and loads no extension.
+"""
+
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,11 +16,14 @@ import pyarrow as pa
 
 from kafka_lagoon.delta.schema import Table
 from kafka_lagoon.delta.views import NAMES, VIEWS, in_order_of_reading, with_needs
-from kafka_lagoon.errors import TableError
-from kafka_lagoon.query.duckdb_tables import select_nothing, select_rows
+from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.job_settings import SqlSettings
+from kafka_lagoon.query.duckdb_statements import refuse_all_but_a_query
+from kafka_lagoon.query.duckdb_tables import select_nothing, select_rows, text
 from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
 
 T = TypeVar("T")
+_NO_LIMITS = SqlSettings()
 
 # Functions of Spark in the SQL of views, for what both engines can do and neither calls by the other's name.
 _MACROS = (
@@ -30,20 +36,26 @@ _INTERRUPT_EVERY_S = 0.05
 
 
 @contextmanager
-def opened(folder: Path, names: Iterable[str]) -> Iterator[Ask]:
+def opened(folder: Path, names: Iterable[str], limits: SqlSettings = _NO_LIMITS) -> Iterator[Ask]:
     """What runs statements over tables and views of these `names`, as they are now.
 
     The rows of one result must be read before the next statement runs; TableError with DuckDB's words if one cannot be run.
     """
-    with closing(_connect()) as connection, ThreadPoolExecutor(1) as thread:
+    with (
+        tempfile.TemporaryDirectory(prefix="lagoon-sql-") as spills,  # mode 0700, and nobody can have made it before
+        closing(_connect()) as connection,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        work = _Work(thread, connection, limits.timeout_ms)
 
         def ask(statement: str, *values: Any) -> Rows:
             refuse_writing(statement)
-            reader = _in(thread, connection, _run, connection, statement, values)
-            return Rows(schema=reader.schema, batches=_batches(thread, connection, reader))
+            reader = work.done(_run, connection, statement, values)
+            return Rows(schema=reader.schema, batches=_batches(work, reader))
 
         try:
             make_available(connection, folder, names)
+            _confine(connection, folder, spills, limits)
             yield ask
         finally:
             connection.interrupt()  # whoever has seen enough does not wait for the rest
@@ -68,7 +80,7 @@ def make_available(connection: duckdb.DuckDBPyConnection, folder: Path, names: I
 def _select(table: Table, folder: Path) -> str:
     if table.is_optional and not folder.is_dir():
         return select_nothing(table.delta_schema())
-    return select_rows(table.name, folder)
+    return select_rows(table.name, folder, table)
 
 
 def _create(connection: duckdb.DuckDBPyConnection, names: Iterable[str], select: Callable[[Table], str]) -> None:
@@ -85,46 +97,77 @@ def _create(connection: duckdb.DuckDBPyConnection, names: Iterable[str], select:
 
 
 def _connect() -> duckdb.DuckDBPyConnection:
-    """A database in memory, in UTC, that installs nothing and puts what does not fit into memory into the temporary folder."""
-    connection = duckdb.connect(
-        ":memory:", config={"temp_directory": f"{tempfile.gettempdir()}/lagoon-sql-{os.getpid()}"}
-    )
+    """A database in memory, in UTC, that installs and loads nothing by itself."""
+    connection = duckdb.connect(":memory:")
     for option, value in (("autoinstall_known_extensions", False), ("autoload_known_extensions", False)):
         connection.execute(f"SET {option} = {value}")
     connection.execute("SET TimeZone = 'UTC'")
     return connection
 
 
+def _confine(connection: duckdb.DuckDBPyConnection, folder: Path, spills: str, limits: SqlSettings) -> None:
+    """Leave a connection the files of the warehouse, its share of the machine, and no way to change that."""
+    sizes = {"memory_limit": limits.memory_mb, "max_temp_directory_size": limits.spill_mb}
+    options = {name: text(f"{size}MiB") for name, size in sizes.items() if size is not None}
+    if limits.threads is not None:
+        options["threads"] = str(limits.threads)
+    options |= {
+        "temp_directory": text(spills),
+        "allowed_directories": f"[{text(str(folder.absolute()))}]",
+        "enable_external_access": "false",
+        "lock_configuration": "true",
+    }
+    for option, value in options.items():
+        connection.execute(f"SET {option} = {value}")
+
+
 def _run(connection: duckdb.DuckDBPyConnection, statement: str, values: Sequence[Any]) -> pa.RecordBatchReader:
     try:
-        if len(connection.extract_statements(statement := quoted_offset(statement))) != 1:
-            raise TableError("lagoon sql runs one statement at a time")
+        refuse_all_but_a_query(connection, statement := quoted_offset(statement))
         return connection.sql(statement, params=values or None).to_arrow_reader(_ROWS_PER_BATCH)
+    except duckdb.PermissionException as error:
+        raise _outside(error) from error
     except duckdb.Error as error:
         raise _failed(error) from error
 
 
-def _batches(
-    thread: ThreadPoolExecutor, connection: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader
-) -> Iterator[pa.RecordBatch]:
+def _batches(work: "_Work", reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     try:
-        while (batch := _in(thread, connection, next, reader, None)) is not None:
+        while (batch := work.done(next, reader, None)) is not None:
             yield batch
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         raise _failed(error) from error
 
 
-def _in(
-    thread: ThreadPoolExecutor, connection: duckdb.DuckDBPyConnection, work: Callable[..., T], *arguments: Any
-) -> T:
-    """What `work` returns, which runs in the thread: Ctrl-C does not reach a main thread that waits inside of DuckDB."""
-    future = thread.submit(work, *arguments)
-    try:
-        return future.result()
-    except KeyboardInterrupt:
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Has a connection work in a thread: Ctrl-C does not reach a main thread that waits inside of DuckDB."""
+
+    thread: ThreadPoolExecutor
+    connection: duckdb.DuckDBPyConnection
+    timeout_ms: int
+
+    def done(self, work: Callable[..., T], *arguments: Any) -> T:
+        """What `work` returns; TableError if it takes too long."""
+        future = self.thread.submit(work, *arguments)
+        try:
+            wait([future], timeout=self.timeout_ms / 1000 if self.timeout_ms else None)
+            if future.done():
+                return future.result()
+        except KeyboardInterrupt:
+            self._interrupt(future)
+            raise
+        self._interrupt(future)
+        raise TableError(f"no row within sql.timeout_ms = {self.timeout_ms}")
+
+    def _interrupt(self, future: Future[Any]) -> None:
         while wait([future], timeout=_INTERRUPT_EVERY_S).not_done:
-            connection.interrupt()
-        raise
+            self.connection.interrupt()
+
+
+def _outside(error: Exception) -> ConfigError:
+    """The statement reaches for what is not in the warehouse."""
+    return ConfigError([f"{_failed(error)}: lagoon sql reads the files of the warehouse only"])
 
 
 def _failed(error: Exception) -> TableError:

@@ -5,7 +5,8 @@ is not used: short processes that called it aborted at their end ("Not obvious" 
 """
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -14,7 +15,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from kafka_lagoon.errors import TableError
+from kafka_lagoon.delta.schema import Table, differences
+from kafka_lagoon.errors import SchemaChanged, TableError
 from kafka_lagoon.settings import UNWRITTEN
 
 Field = Mapping[str, Any]  # a column as Delta's log has it
@@ -37,31 +39,64 @@ _TYPES = {
 }
 
 
+_DECIMAL = re.compile(r"decimal\(\d{1,2},\d{1,2}\)")
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+
+
 class NeedsSpark(TableError):
     """A table that DuckDB would read wrongly, or not at all."""
 
 
-def select_rows(name: str, folder: Path) -> str:
-    """A query for the rows of a table as its log has it now; TableError if it is gone, NeedsSpark if Spark must read it."""
+def select_rows(name: str, folder: Path, table: Table | None = None) -> str:
+    """A query for the rows of a table as its log has it now; TableError if it is gone, NeedsSpark if Spark must read it.
+
+    Whoever can write the folder has written the log. With `table` it must have the columns that are declared (SchemaChanged);
+    without it can have any. Its files must lie in its own folder.
+    """
     if not folder.is_dir():
         raise TableError(f"there is no table {name} at {folder}: {UNWRITTEN}")
     if "%" in str(folder.absolute()):
         raise NeedsSpark(f"table {name}: deltalake does not find folders with % in their names")
     try:
-        table = DeltaTable(str(folder))
-        schema = json.loads(table.schema().to_json())
-        added = pa.table(table.get_add_actions())
+        delta = DeltaTable(str(folder))
+        schema = json.loads(delta.schema().to_json())
+        partition_by = delta.metadata().partition_columns
+        added = pa.table(delta.get_add_actions())
     except (DeltaError, OSError, ValueError) as error:
         raise TableError(f"table {name} at {folder} cannot be read: {' '.join(str(error).split())}") from error
-    _refuse_features(name, table)
-    fields = [field for field in schema["fields"] if field["name"] not in table.metadata().partition_columns]
-    partition_by = [field for field in schema["fields"] if field not in fields]
+    faults = differences(table, schema["fields"], partition_by) if table else []
+    if faults:
+        raise SchemaChanged(f"table {name} at {folder} is not as we made it: {'; '.join(faults)}")
+    _refuse_features(name, delta)
+    fields = [field for field in schema["fields"] if field["name"] not in partition_by]
+    dated = [field for field in schema["fields"] if field["name"] in partition_by]
     paths = [unquote(path) for path in added["path"].to_pylist()]
-    values = added["partition"].to_pylist() if partition_by else [{}] * len(paths)
+    values = added["partition"].to_pylist() if dated else [{}] * len(paths)
+    _refuse_foreign_files(name, folder, paths)
     if not all(_is_in_its_place(path, of) for path, of in zip(paths, values, strict=True)):
         raise NeedsSpark(f"table {name}: DuckDB finds partitions by the names of folders, and its files lie elsewhere")
     files = [folder.absolute() / path for path in paths]
-    return _select_files(files, fields, partition_by) if files else select_nothing(schema)
+    query = _select_files(files, fields, dated) if files else select_nothing(schema)
+    return _with_missing(query, table, schema) if table else query
+
+
+def _refuse_foreign_files(name: str, folder: Path, paths: Sequence[str]) -> None:
+    """Delta's log may name files anywhere; those of our tables lie below it."""
+    for path in paths:
+        if _SCHEME.match(path) or path.startswith("/") or ".." in path.split("/"):
+            outside = f"table {name} at {folder} names a file that does not lie in it: {path}"
+            raise TableError(f"{outside}; if that is your clone, --engine spark reads it")
+
+
+def _with_missing(query: str, table: Table, schema: Mapping[str, Any]) -> str:
+    """The query with nulls for columns that a later version of ours has added."""
+    there = {field["name"] for field in schema["fields"]}
+    nulls = [
+        f"CAST(NULL AS {_type(field['type'])}) AS {_quoted(field['name'])}"
+        for field in table.delta_schema()["fields"]
+        if field["name"] not in there
+    ]
+    return f"SELECT *, {', '.join(nulls)} FROM ({query})" if nulls else query  # noqa: S608  columns of ours
 
 
 def select_nothing(schema: Mapping[str, Any]) -> str:
@@ -82,26 +117,27 @@ def _refuse_features(name: str, table: DeltaTable) -> None:
 
 def _is_in_its_place(path: str, values: Mapping[str, Any]) -> bool:
     folders = path.split("/")[:-1]
-    return "://" not in path and folders == [f"{column}={value}" for column, value in values.items()]
+    return folders == [f"{column}={value}" for column, value in values.items()]
 
 
 def _select_files(files: Iterable[Path], fields: Iterable[Field], partition_by: Iterable[Field]) -> str:
     """Every column by name and type: files leave out columns that are null in all of their rows."""
     columns = {field["name"]: _type(field["type"]) for field in fields}
     schema = ", ".join(
-        f"{_text(name)}: {{name: {_text(name)}, type: {_text(kind)}, default_value: NULL}}"
+        f"{text(name)}: {{name: {text(name)}, type: {text(kind)}, default_value: NULL}}"
         for name, kind in columns.items()
     )
     selected = [_quoted(name) for name in columns]
     selected += [_from_path(field["name"], _type(field["type"])) for field in partition_by]
-    paths = ", ".join(_text(str(path)) for path in files)
+    paths = ", ".join(text(str(path)) for path in files)
     source = f"read_parquet([{paths}], schema = MAP {{{schema}}}, filename = 'file of row')"
     return f"SELECT {', '.join(selected)} FROM {source}"  # noqa: S608  names and paths are quoted
 
 
 def _from_path(column: str, kind: str) -> str:
     """A partition column. DuckDB turns a filter on it into one on file names, and opens no others (EXPLAIN: File Filters)."""
-    return f"""CAST(regexp_extract("file of row", '/{column}=([^/]*)/[^/]*$', 1) AS {kind}) AS {_quoted(column)}"""
+    pattern = text(f"/{re.escape(column)}=([^/]*)/[^/]*$")
+    return f'CAST(regexp_extract("file of row", {pattern}, 1) AS {kind}) AS {_quoted(column)}'
 
 
 def _type(kind: Any) -> str:
@@ -114,13 +150,18 @@ def _type(kind: Any) -> str:
         case {"type": "struct"}:
             fields = (f"{_quoted(one['name'])} {_type(one['type'])}" for one in kind["fields"])
             return f"STRUCT({', '.join(fields)})"
+        case str() if kind in _TYPES:
+            return _TYPES[kind]
+        case str() if _DECIMAL.fullmatch(kind):
+            return kind  # spelled alike
         case _:
-            return _TYPES.get(kind) or str(kind)  # decimal(p,s) is spelled alike
+            raise NeedsSpark(f"DuckDB does not know type {json.dumps(kind)} of Delta's")
 
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _text(value: str) -> str:
+def text(value: str) -> str:
+    """A text as SQL spells it."""
     return "'" + value.replace("'", "''") + "'"

@@ -3,19 +3,22 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
+from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, functions
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from kafka_lagoon.delta.schema import Table, differences
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.delta.views import CREATE, NAMES, VIEWS, in_order_of_reading, with_needs
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import TableError
+from kafka_lagoon.errors import SchemaChanged, TableError
+from kafka_lagoon.query.spark_statements import refuse_all_but_a_query
 from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
 
 
@@ -29,12 +32,19 @@ def opened(warehouse: Warehouse, names: Iterable[str]) -> Iterator[Ask]:
 
 def _run(warehouse: Warehouse, statement: str, values: Sequence[int | str]) -> Rows:
     refuse_writing(statement)
+    bound = _bound(statement, values)
     try:
-        frame = warehouse.spark.sql(_bound(statement, values))
+        refuse_all_but_a_query(_parsed(warehouse, bound), warehouse.name.split(".") if warehouse.in_catalog else ())
+        frame = warehouse.spark.sql(bound)
         schema = to_arrow_schema(frame.schema, timezone=warehouse.spark.conf.get("spark.sql.session.timeZone"))
     except JAVA_ERRORS as error:
         raise failed(_words(error)) from error
     return Rows(schema=schema, batches=_batches(frame, schema))
+
+
+def _parsed(warehouse: Warehouse, statement: str) -> Any:
+    """The plan as Spark's parser, with Delta's before it, makes it: nothing has run, and no name is looked up."""
+    return warehouse.spark._jsparkSession.sessionState().sqlParser().parsePlan(statement)  # noqa: SLF001
 
 
 def _bound(statement: str, values: Sequence[int | str]) -> str:
@@ -105,8 +115,17 @@ def _use_schema(warehouse: Warehouse) -> None:
 def _show_tables(warehouse: Warehouse, wanted: set[str]) -> None:
     for table in in_order_of_reading(wanted):
         rows = (
-            warehouse.spark.read.format("delta").load(warehouse.locations[table.name])
+            _as_declared(table, warehouse.spark.read.format("delta").load(warehouse.locations[table.name]))
             if warehouse.has(table)
             else warehouse.spark.createDataFrame([], StructType.fromJson(table.delta_schema()))
         )
         rows.createOrReplaceTempView(table.name)
+
+
+def _as_declared(table: Table, rows: DataFrame) -> DataFrame:
+    """The rows, with nulls for columns that a later version of ours has added; SchemaChanged if others are not ours."""
+    faults = differences(table, rows.schema.jsonValue()["fields"], (table.partition_by,))
+    if faults:
+        raise SchemaChanged(f"table {table.name} is not as we made it: {'; '.join(faults)}")
+    missing = [field for field in StructType.fromJson(table.delta_schema()) if field.name not in rows.columns]
+    return rows.select("*", *(functions.lit(None).cast(field.dataType).alias(field.name) for field in missing))

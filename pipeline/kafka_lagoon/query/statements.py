@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from kafka_lagoon.delta.columns import sql_type
 from kafka_lagoon.delta.views import NAMES
-from kafka_lagoon.errors import TableError
+from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.text import did_you_mean
 
-# First words of statements that read. COPY ... TO writes a file of the caller's; nothing here writes a table.
+# First words of statements that may read: each engine then looks at what its parser makes of the whole.
 _READS = frozenset(
     {"select", "with", "from", "table", "values", "pivot", "unpivot"}
-    | {"describe", "desc", "show", "explain", "summarize", "copy"}
+    | {"describe", "desc", "show", "explain", "summarize"}
 )
 _FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w*)", re.DOTALL)
 _LISTS_NAMES = re.compile(r"\s*show\b|\b(?:information_schema|duckdb_\w+|sqlite_master)\b", re.IGNORECASE)
@@ -56,11 +56,17 @@ def mentioned(statement: str) -> set[str]:
 
 
 def refuse_writing(statement: str) -> None:
-    """TableError unless the statement reads. A guard against mistakes: `lagoon sql` has its user's permissions on files."""
+    """ConfigError if a statement begins as none that reads, before anything is opened."""
     match = _FIRST_WORD.match(statement)
     word = match[1] if match else ""
     if word.lower() not in _READS:
-        raise TableError(f"{word or 'an empty statement'}: lagoon sql runs SELECT and other statements that read")
+        raise refused("SELECT and other statements that read", word or "an empty statement")
+
+
+def refused(runs: str, what: str = "") -> ConfigError:
+    """The error for a statement that is not run: what `lagoon sql` runs instead."""
+    cure = "; --out FILE writes a result into a file" if what.lower() in {"copy", "export"} else ""
+    return ConfigError([f"{what or 'this statement'}: lagoon sql runs {runs}{cure}"])
 
 
 def type_name(kind: pa.DataType) -> str:

@@ -170,9 +170,16 @@ def _classes(table: PageTable) -> list[str]:
     return ["number" if one.kind in NUMBERS else one.kind for one in table.columns]
 
 
+def _harmless(value: Any) -> Any:
+    """Every text that the page shows: names are those of strangers, and marks of direction would turn what follows them."""
+    return printable(value) if type(value) is str else value  # Markup is ours
+
+
 @cache
 def _template() -> Template:
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_harmless
+    )
     environment.globals.update(
         island=island, fitted=fitted, static_rows=_static_rows, classes=_classes, static_limit=STATIC_ROWS
     )

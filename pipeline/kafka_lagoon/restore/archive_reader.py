@@ -21,6 +21,7 @@ from kafka_lagoon.delta.arrow_files import arrow_file
 from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.restore.conditions import matching
 
 _SCHEMA = RECORDS.file_schema()
@@ -39,19 +40,12 @@ class SourceFile:
     access: S3Access | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overwritten:
-    """Records from `offset` on that runs before `ingest_id` archived: their log was truncated and went on differently."""
-
-    ingest_id: str
-    offset: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class ArchivedPartition:
     """Which records of a partition are wanted: offsets from `from_offset` to `to_offset` (not included).
 
-    `condition` is SQL over the columns of `records`. `escaped` are ranges of offsets whose header keys are not UTF-8.
+    `condition` is SQL over the columns of `records`, `superseded` what does not count of some runs. `escaped` are ranges of
+    offsets whose header keys are not UTF-8.
     """
 
     cluster_id: str
@@ -61,7 +55,7 @@ class ArchivedPartition:
     from_offset: int
     to_offset: int
     condition: str | None = None
-    overwritten: tuple[Overwritten, ...] = ()
+    superseded: tuple[SupersededRange, ...] = ()
     escaped: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -74,7 +68,7 @@ class ArchivedPartition:
         """Columns that the choice depends on, beside those that name the partition."""
         text = (self.condition or "").lower()
         named = [name for name in _SCHEMA.names if name.lower() in text]
-        more = ["is_aborted", *(["ingest_id"] if self.overwritten else ())]
+        more = ["is_aborted", *(["ingest_id"] if self.superseded else ())]
         return ("offset", *more, *named)
 
 
@@ -295,11 +289,7 @@ def _chosen(table: pa.Table, group: _RowGroup, wanted: ArchivedPartition, first:
     # Null: the transaction was still open, and nobody knows how it ended.
     if pc.any(pc.is_null(table["is_aborted"])).as_py() or pc.any(table["is_aborted"]).as_py():
         keep.append(pc.fill_null(pc.invert(table["is_aborted"]), False))
-    for overwritten in wanted.overwritten:
-        is_old = pc.and_(
-            pc.less(table["ingest_id"], overwritten.ingest_id), pc.greater_equal(table["offset"], overwritten.offset)
-        )
-        keep.append(pc.invert(is_old))
+    keep += [pc.invert(_is_within(table, one)) for one in wanted.superseded]
     for condition in keep:
         table = (
             table.append_column("keep", condition)
@@ -312,3 +302,10 @@ def _chosen(table: pa.Table, group: _RowGroup, wanted: ArchivedPartition, first:
         return table
     plain = [table[name].cast(_SCHEMA.field(name).type) for name in table.column_names]  # no dictionaries
     return matching(pa.table(plain, names=table.column_names), wanted.condition)
+
+
+def _is_within(table: pa.Table, superseded: SupersededRange) -> Any:
+    """Which rows are of a run and of the offsets of it that do not count."""
+    is_after = pc.greater_equal(table["offset"], superseded.from_offset)
+    is_before = pc.less(table["offset"], superseded.to_offset)
+    return pc.and_(pc.equal(table["ingest_id"], superseded.ingest_id), pc.and_(is_after, is_before))

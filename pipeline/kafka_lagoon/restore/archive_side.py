@@ -16,6 +16,7 @@ from kafka_lagoon.compare.reading import Chunk
 from kafka_lagoon.compare.sides import Connection, Reader, Side, Wanted
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import AtOffset, BeforeEnd, Earliest, Latest, OffsetSpec
+from kafka_lagoon.fetch.range_history import in_order_of_runs
 from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.records.decoding import Counts
@@ -25,8 +26,8 @@ from kafka_lagoon.restore.saved_rows import rows_of
 _PREFIX = "records@"
 _NAMES = ("records_now", "record_ranges")
 _RANGES = """
-    SELECT cluster_id, topic_id, partition, from_offset, to_offset, ingest_id, compacted, lost, corrupt
-    FROM record_ranges WHERE topic = ? AND (cluster = ? OR cluster_id = ?) ORDER BY ingest_id
+    SELECT cluster_id, topic_id, partition, from_offset, to_offset, ingest_id, sequence, compacted, lost, corrupt
+    FROM record_ranges WHERE topic = ? AND (cluster = ? OR cluster_id = ?)
 """
 _RECORDS = """
     SELECT offset, timestamp_ms, key, value, headers FROM records_now
@@ -63,7 +64,7 @@ class _Archive:
 
     def choose(self, wanted: Wanted) -> Side:
         of = self.of
-        rows = rows_of(self.ask, _RANGES, of.topic, of.cluster, of.cluster)
+        rows = in_order_of_runs(rows_of(self.ask, _RANGES, of.topic, of.cluster, of.cluster))
         if not rows:
             raise ConfigError([f"{of}: nothing is archived of it"])
         newest = rows[-1]

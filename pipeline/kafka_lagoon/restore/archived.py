@@ -16,8 +16,9 @@ from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.fetch.range_history import in_order_of_runs, superseded
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
-from kafka_lagoon.restore.archive_reader import ArchivedPartition, Overwritten, SourceFile
+from kafka_lagoon.restore.archive_reader import ArchivedPartition, SourceFile
 from kafka_lagoon.text import did_you_mean
 
 _RANGE = [
@@ -33,6 +34,8 @@ _RANGE = [
     "lost",
     "corrupt",
     "codec",
+    "problem",
+    "sequence",
 ]
 _PROBLEM = ["cluster_id", "topic", "topic_id", "partition", "base_offset", "last_offset", "reason"]
 
@@ -82,7 +85,7 @@ def find_archived(
         )
     for topic, rows in by_topic.items():
         of_cluster = [row for row in rows if row["cluster_id"] in cluster_ids]
-        ids = {row["topic_id"]: None for row in sorted(of_cluster, key=lambda row: row["ingest_id"], reverse=True)}
+        ids = {row["topic_id"]: None for row in reversed(in_order_of_runs(of_cluster))}
         chosen = topic_ids.get(topic, next(iter(ids), None))
         if not of_cluster:
             faults.append(f"--topics: nothing is archived of topic {topic} of cluster {cluster}")
@@ -119,11 +122,7 @@ def _topic(
             partition=number,
             from_offset=min(ends),
             to_offset=max(ends),
-            overwritten=tuple(
-                Overwritten(ingest_id=row["ingest_id"], offset=row["to_offset"])
-                for row in of_one
-                if row["to_offset"] < row["from_offset"]
-            ),
+            superseded=tuple(superseded(of_one)),
             escaped=tuple(escaped.get(number, ())),
         )
     records, missing = Counter[int](), Counter[str]()

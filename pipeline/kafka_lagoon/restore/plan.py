@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
+from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.records.digests import ALL_FIELDS
-from kafka_lagoon.restore.archive_reader import ArchivedPartition, Overwritten
+from kafka_lagoon.restore.archive_reader import ArchivedPartition
 
 FORMAT = 1
 
@@ -100,7 +101,7 @@ def from_json(text: bytes) -> RestorePlan:
 
 def _partition(stored: Mapping[str, Any]) -> PlannedPartition:
     source = dict(stored["source"])
-    source["overwritten"] = tuple(Overwritten(**one) for one in source["overwritten"])
+    source["superseded"] = tuple(SupersededRange(**one) for one in source["superseded"])
     source["escaped"] = tuple((first, last) for first, last in source["escaped"])
     topic, partition = stored["target"]
     return PlannedPartition(

@@ -8,19 +8,21 @@ domain, in which the last of them stands.
 import hashlib
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote
+
+import pyarrow as pa
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import table_of
+from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fence, Fenced
 from kafka_lagoon.delta.schema import RESTORE_MAP, RESTORE_RECEIPTS, Table
-from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
+from kafka_lagoon.delta.warehouse import LONGEST_COMMIT_WAIT_MS, Warehouse, refuse_replaced
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
 from kafka_lagoon.produce.restore_rows import RestoreMapRow, RestoreReceiptRow
 from kafka_lagoon.records.digests import SequenceDigest
@@ -51,12 +53,16 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a restore is, as of its last commit; `sequence` counts the commits under its domain."""
+    """How far a restore is, as of its last commit; `sequence` counts the commits under its domain.
+
+    `base_version` is the version of the table that the commit was to follow; None if an earlier release made it.
+    """
 
     restore_id: str
     sequence: int
     positions: Mapping[PartitionKey, Position]
     is_finished: bool = False
+    base_version: int | None = None
 
 
 def start_of(plan: RestorePlan, sequence: int = 0) -> Progress:
@@ -78,10 +84,14 @@ class ProgressStore:
     request: Mapping[str, Any]
 
     def last(self) -> tuple[RestorePlan, Progress] | None:
-        """The last restore with this request; None if there is none. TableError if its plan is gone or cannot be read."""
+        """The last restore with this request; None if there is none.
+
+        TableError if its plan is gone or cannot be read, or if others took rows away that its positions count on.
+        """
         stored = self._stored()
         if stored is None:
             return None
+        self._refuse_lost_rows(stored)
         url = self._plan_url(stored.restore_id)
         try:
             return from_json(self.warehouse.kernel.storage.read(url)), stored
@@ -98,13 +108,15 @@ class ProgressStore:
     def commit(self, progress: Progress, rows: Sequence[RestoreMapRow]) -> Progress:
         """Commit positions together with the rows that led to them; returns the progress with its new number.
 
-        LockHeld if another run has committed since: then nothing of this is stored.
+        LockHeld if another run has committed since: then nothing of this is stored. ChecksFailed if somebody has rolled the
+        table back, or replaced its rows, since the restore began; if that came in the last moment, this is stored.
         """
-        made = replace(progress, sequence=progress.sequence + 1)
-        text = _to_json(made, uuid.uuid4().hex)
         state_before = self.warehouse.state(RESTORE_MAP.name)
-        fence = Fence(f"lagoon/restore/{self._domain}", made.sequence)
-        with self.warehouse.exclusively("commit", self.clock, COMMIT_LOCK_WAIT_MS):
+        self._refuse_lost_rows(progress)
+        made = replace(progress, sequence=progress.sequence + 1, base_version=state_before.version)
+        text = _to_json(made, uuid.uuid4().hex)
+        fence = Fence(self._app_id, made.sequence)
+        with self.warehouse.exclusively("commit", self.clock, LONGEST_COMMIT_WAIT_MS):
             files, partition = self._file(RESTORE_MAP, rows)
             try:
                 self.warehouse.kernel.append(state_before, files, partition, fence=fence, domains={self._domain: text})
@@ -117,7 +129,21 @@ class ProgressStore:
             raise ChecksFailed(
                 "table restore_map does not hold what was committed: does its log store keep writers apart?"
             )
+        refuse_replaced(self.warehouse, RESTORE_MAP, state_before.version, self._app_id)
         return made
+
+    def _refuse_lost_rows(self, progress: Progress) -> None:
+        """ChecksFailed if others took rows away that led to these positions; by the rows themselves where the log is gone."""
+        base = progress.base_version
+        if base is None or refuse_replaced(self.warehouse, RESTORE_MAP, base, self._app_id):
+            return
+        records = sum(one.records for ranges in self.ranges(progress.restore_id).values() for one in ranges)
+        written = sum(position.written for position in progress.positions.values())
+        if records < written:
+            raise ChecksFailed(
+                f"table restore_map has {records} of the {written} records that restore {progress.restore_id} has written, and "
+                "its log does not say why: start another with --new"
+            )
 
     def ranges(self, restore_id: str) -> Mapping[PartitionKey, Sequence[OffsetRange]]:
         """The committed rows of a restore, by partition of the target."""
@@ -132,10 +158,20 @@ class ProgressStore:
                     results.setdefault(key, []).append(offset_range)
         return results
 
+    def receipts(self, restore_id: str) -> list[RestoreReceiptRow]:
+        """The last receipt of each partition of a restore."""
+        last: dict[PartitionKey, RestoreReceiptRow] = {}
+        for url in self.warehouse.kernel.files(self.warehouse.state(RESTORE_RECEIPTS.name), {"restore_id": restore_id}):
+            for row in _receipts(table_of(self.warehouse.kernel.storage.read(url))):
+                key = PartitionKey(row.target_topic, row.target_partition)
+                if row.restore_id == restore_id and (key not in last or last[key].checked_at_ms <= row.checked_at_ms):
+                    last[key] = row
+        return [last[key] for key in sorted(last)]
+
     def add_receipts(self, rows: Sequence[RestoreReceiptRow]) -> None:
         """Add receipts; a restore that died after this and goes on adds them again, with a later `checked_at`."""
         if rows:
-            with self.warehouse.exclusively("commit", self.clock, COMMIT_LOCK_WAIT_MS):
+            with self.warehouse.exclusively("commit", self.clock, LONGEST_COMMIT_WAIT_MS):
                 files, partition = self._file(RESTORE_RECEIPTS, rows)
                 self.warehouse.kernel.append(self.warehouse.state(RESTORE_RECEIPTS.name), files, partition)
 
@@ -161,14 +197,27 @@ class ProgressStore:
         return self.warehouse.kernel.domain(self.warehouse.state(RESTORE_MAP.name), self._domain)
 
     @property
+    def _app_id(self) -> str:
+        return f"lagoon/restore/{self._domain}"
+
+    @property
     def _domain(self) -> str:
         digest = hashlib.sha256(json.dumps(self.request, sort_keys=True).encode()).hexdigest()[:16]
         return f"lagoon.restore.{self.target_cluster_id}.{digest}"
 
     def _plan_url(self, restore_id: str) -> str:
         # Readers and VACUUM pass over folders that begin with an underscore (ingest/pending_files.py).
-        folder = f"{self.warehouse.locations[RESTORE_MAP.name]}/{_FOLDER}/{quote(self.target_cluster_id, safe='')}"
+        folder = f"{self.warehouse.locations[RESTORE_MAP.name]}/{_FOLDER}/{file_name(self.target_cluster_id)}"
         return f"{folder}/{restore_id}.json"
+
+
+def _receipts(arrow: pa.Table) -> Iterator[RestoreReceiptRow]:
+    """The rows of a data file, which lacks the columns that were added later."""
+    declared = [column for column in RESTORE_RECEIPTS.stored() if column.name in arrow.column_names]
+    absent = dict.fromkeys(column.field for column in RESTORE_RECEIPTS.stored())
+    for row in arrow.to_pylist():
+        values = {column.field: row[column.name] for column in declared}
+        yield RestoreReceiptRow(**{**absent, **values, "checked_at_ms": round(row["checked_at"].timestamp() * 1000)})
 
 
 def _to_json(progress: Progress, commit_id: str) -> str:
@@ -182,6 +231,7 @@ def _to_json(progress: Progress, commit_id: str) -> str:
         "sequence": progress.sequence,
         "commit_id": commit_id,
         "is_finished": progress.is_finished,
+        "base_version": progress.base_version,
         "positions": positions,
     }
     return json.dumps(stored, separators=(",", ":"))
@@ -203,4 +253,5 @@ def _from_json(text: str) -> Progress:
         sequence=stored["sequence"],
         positions=positions,
         is_finished=stored["is_finished"],
+        base_version=stored.get("base_version"),
     )

@@ -1,33 +1,67 @@
 """Compares what a restore was to write to a partition with what is read back from it, and makes receipts.
 
-Only the offsets of the restore's own map are compared: a partition that had records before, or got others meanwhile, keeps
-them.
+The offsets of the restore's own map are compared. Whatever else a reader sees from the offset where the restore began to the
+last one that it wrote came from somebody else meanwhile, and is counted.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.compare.reading import Chunk, HashedReader, unread
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
+from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split
 from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
 from kafka_lagoon.records.digests import ALL_FIELDS, Hashes, SequenceDigest
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap
 
 RECORDS_DIFFER, RECORDS_MISSING, RECORDS_DOUBLED = "RECORDS_DIFFER", "RECORDS_MISSING", "RECORDS_DOUBLED"
-ORDER_DIFFERS = "ORDER_DIFFERS"
+ORDER_DIFFERS, OTHER_RECORDS = "ORDER_DIFFERS", "OTHER_RECORDS"
+OPEN_TRANSACTION = "OPEN_TRANSACTION"  # of somebody else: what it holds back may be there, or come between
+_MARKERS_MS, _PAUSE_S = 10_000, 0.2
+_MOST_RANGES = 20  # of offsets that a receipt names
+
+
+@dataclass(slots=True)
+class OtherRecords:
+    """Records of somebody else: how many, and the first ranges of their offsets."""
+
+    records: int = 0
+    ranges: list[tuple[int, int]] = field(default_factory=list)  # first and last offset
+    further: int = 0  # ranges that are not kept
+
+    def add(self, offsets: NDArray[np.int64]) -> None:
+        """Add offsets, which come in order."""
+        self.records += len(offsets)
+        cuts = [0, *(np.flatnonzero(np.diff(offsets) != 1) + 1).tolist(), len(offsets)]
+        for start, end in pairwise(cuts) if len(offsets) else ():
+            first, last = int(offsets[start]), int(offsets[end - 1])
+            if self.ranges and not self.further and first == self.ranges[-1][1] + 1:
+                self.ranges[-1] = (self.ranges[-1][0], last)
+            elif len(self.ranges) < _MOST_RANGES:
+                self.ranges.append((first, last))
+            else:
+                self.further += 1
+
+    def __str__(self) -> str:
+        """The ranges, as a receipt names them."""
+        named = [str(first) if first == last else f"{first}-{last}" for first, last in self.ranges]
+        return ", ".join(named) + (f" and {self.further} more ranges" if self.further else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadBack:
-    """What was read back of a partition: its digest, or why it could not be read."""
+    """What was read back of a partition: its digest, or why it could not be read; and what was not the restore's own."""
 
     digest: SequenceDigest | None
     problem: str | None
+    others: OtherRecords = field(default_factory=OtherRecords)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,41 +85,63 @@ def read_back(
     deadline: Deadline,
     fields: frozenset[str] = ALL_FIELDS,
 ) -> ReadBack:
-    """Read the restored range of a partition from its leader, as readers of committed records see it.
+    """Read a partition from where the restore began to its last record, as readers of committed records see it.
 
     `cluster` must know the leader (`refresh`) and serves one reader at a time. Leave `timestamp_ms` out of `fields`, here
     and in the digest of what was to be written, where the target keeps the time of appending instead.
     """
     partition = TopicPartition(restored.target_topic, restored.target_partition)
-    logs, failures = ask_log_bounds(cluster, [partition], READ_COMMITTED, deadline)
-    if partition in failures:
-        return ReadBack(digest=None, problem=failures[partition].name)
-    log, ranges = logs[partition], restored.offset_map.ranges
+    log = _stable_log(cluster, partition, restored.offset_map.target_end, deadline)
+    if isinstance(log, str):
+        return ReadBack(digest=None, problem=log)
+    ranges = restored.offset_map.ranges
     end = min(restored.offset_map.target_end, log.end)
     if not ranges or end <= ranges[0].target_offset:
         return ReadBack(digest=SequenceDigest(), problem=None)
+    # What others wrote before our first record may be deleted by now; of our own records nothing may be.
+    first = min(max(restored.offset_map.target_start, log.log_start_offset), ranges[0].target_offset)
     split = Split(
         topic=restored.target_topic,
         topic_id=restored.target_topic_id,
         partition=restored.target_partition,
-        from_offset=ranges[0].target_offset,
+        from_offset=first,
         to_offset=end,
         stable_end=log.last_stable_offset,
     )
-    reader, digest = HashedReader(cluster, split, options, fields), SequenceDigest()
+    reader, digest, others = HashedReader(cluster, split, options, fields), SequenceDigest(), OtherRecords()
     for chunk in reader.chunks():
-        digest = digest.then(_within(chunk, ranges))
+        digest = digest.then(_within(chunk, ranges, others))
     problem = unread(reader.outcome)
-    return ReadBack(digest=None if problem else digest, problem=problem)
+    return ReadBack(digest=None if problem else digest, problem=problem, others=others)
 
 
-def _within(chunk: Chunk, ranges: Sequence[OffsetRange]) -> Hashes:
-    """The hashes of the records whose offsets the map has."""
+def _stable_log(cluster: Cluster, partition: TopicPartition, target_end: int, deadline: Deadline) -> LogBounds | str:
+    """The bounds of the log once no transaction holds back what was written, or why there are none.
+
+    The markers of our own last transaction may come a moment after its commit was answered.
+    """
+    waiting = deadline.within(_MARKERS_MS)
+    while True:
+        logs, failures = ask_log_bounds(cluster, [partition], READ_COMMITTED, deadline)
+        if partition in failures:
+            return failures[partition].name
+        log = logs[partition]
+        if not log.end < target_end <= log.high_watermark:
+            return log
+        if not waiting.pause(_PAUSE_S):
+            return OPEN_TRANSACTION
+
+
+def _within(chunk: Chunk, ranges: Sequence[OffsetRange], others: OtherRecords) -> Hashes:
+    """The hashes of the records whose offsets the map has; the offsets of all others go to `others`."""
     starts = np.array([one.target_offset for one in ranges], np.int64)
     ends = np.array([one.target_end for one in ranges], np.int64)
     index = np.searchsorted(starts, chunk.offsets, "right") - 1
     is_restored = (index >= 0) & (chunk.offsets < ends[index])
-    return chunk.hashes if is_restored.all() else chunk.hashes[is_restored]
+    if is_restored.all():
+        return chunk.hashes
+    others.add(chunk.offsets[~is_restored])
+    return chunk.hashes[is_restored]
 
 
 def receipt(
@@ -114,14 +170,17 @@ def receipt(
         records_read_back=read.digest.records if read.digest else None,
         digest=str(restored.digest),
         digest_read_back=str(read.digest) if read.digest else None,
-        problem=read.problem or (_difference(restored.digest, read.digest) if read.digest else None),
+        problem=read.problem or _difference(restored.digest, read),
         checked_at_ms=checked_at_ms,
+        other_records=read.others.records if read.digest else None,
+        other_offsets=str(read.others) or None,
     )
 
 
-def _difference(written: SequenceDigest, read: SequenceDigest) -> str | None:
-    if written == read:
-        return None
+def _difference(written: SequenceDigest, read_back: ReadBack) -> str | None:
+    read = read_back.digest
+    if read is None or written == read:
+        return OTHER_RECORDS if read_back.others.records else None
     if written.has_same_records(read):
         return ORDER_DIFFERS
     if written.records == read.records:

@@ -10,12 +10,14 @@ class RestoreRequest:
     """The arguments of `lagoon restore`. Names of clusters are those of the settings; `from_cluster` may be Kafka's id of it.
 
     `condition` is SQL over the columns of `records`. `partitions`, `renames` and `topic_ids` are by source topic. `at_ms`
-    chooses the snapshot for configs, ACLs and offsets; None is the newest.
+    chooses the snapshot for configs, ACLs and offsets; None is the newest. `pattern` is a regular expression for whole names of
+    archived topics, beside those of `topics`: the ones that it matches when the restore begins.
     """
 
     from_cluster: str
     to_cluster: str
-    topics: Sequence[str]
+    topics: Sequence[str] = ()
+    pattern: str | None = None
     partitions: Mapping[str, Sequence[int]] = field(default_factory=dict)
     renames: Mapping[str, str] = field(default_factory=dict)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
@@ -45,4 +47,7 @@ class RestoreRequest:
             "topic_ids": dict(self.topic_ids),
             "condition": self.condition,
             "is_transactional": self.is_transactional,
+            **(
+                {} if self.pattern is None else {"pattern": self.pattern}
+            ),  # restores without one are known by what they had
         }

@@ -58,6 +58,11 @@ class TargetTopic:
         return int(self.configs.get(MAX_BATCH_BYTES, _DEFAULT_MAX_BATCH_BYTES))
 
     @property
+    def full(self) -> Sequence[int]:
+        """The partitions that have records."""
+        return sorted(number for number, log in self.logs.items() if log.high_watermark > log.log_start_offset)
+
+    @property
     def keeps_time(self) -> bool:
         """Whether records keep the times that they come with."""
         return self.configs.get(TIMESTAMP_TYPE) != _APPEND_TIME
@@ -127,11 +132,15 @@ def verdict(
     pairs: Sequence[tuple[ArchivedTopic, TargetTopic]],
     now_ms: int,
     times: Mapping[str, Times],
+    earlier: Mapping[str, str],
 ) -> Verdict:
-    """What clashes, and what will be different; `times` are those of the records by source topic, where known."""
+    """What clashes, and what will be different.
+
+    `times` are those of the records by source topic, where known; `earlier` names the restore that wrote to a target before.
+    """
     faults, notes = list[str](), list[str]()
     for source, target in pairs:
-        faults += _clashes(request, source, target)
+        faults += _clashes(request, source, target, earlier.get(target.name))
         changes = list(_changes(target, now_ms, times.get(source.topic)))
         if request.accept_changes:
             notes += changes
@@ -142,7 +151,7 @@ def verdict(
     return Verdict(faults=faults, notes=notes)
 
 
-def _clashes(request: RestoreRequest, source: ArchivedTopic, target: TargetTopic) -> Iterator[str]:
+def _clashes(request: RestoreRequest, source: ArchivedTopic, target: TargetTopic, earlier: str | None) -> Iterator[str]:
     """What stands in the way."""
     highest = max(source.partitions, default=-1)
     if highest >= target.partitions:
@@ -150,12 +159,18 @@ def _clashes(request: RestoreRequest, source: ArchivedTopic, target: TargetTopic
             f"topic {target.name} has {target.partitions} partitions, and partition {highest} of {source.topic} is to be "
             "restored: extend it, or restore under another name with --rename"
         )
-    full = sorted(number for number, log in target.logs.items() if log.high_watermark > log.log_start_offset)
-    if target.exists and not request.into_existing and full:
-        yield (
-            f"topic {target.name} has records in {len(full)} of {target.partitions} partitions: --into-existing adds to them, "
-            "--rename restores under another name"
-        )
+    if target.full and not request.into_existing:
+        has = f"topic {target.name} has records in {len(target.full)} of {target.partitions} partitions"
+        if earlier:
+            yield (
+                f"{has}, and restore {earlier} wrote to it: the arguments of that restore go on with it, and say so where it "
+                "has finished; --rename restores under another name; --into-existing would write again what is there"
+            )
+        else:
+            yield (
+                f"{has}: --rename restores under another name; --into-existing adds to them, and what is there already "
+                "would be there twice"
+            )
 
 
 def _changes(target: TargetTopic, now_ms: int, times: Times | None) -> Iterator[str]:

@@ -17,8 +17,8 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.executors import Meter
 from kafka_lagoon.delta.s3_access import s3_access
-from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.fetch.accounting import Reconciled, is_loss, reconcile
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, LONGEST_COMMIT_WAIT_MS, Warehouse
+from kafka_lagoon.fetch.accounting import Reconciled, RunIdentity, is_loss, reconcile
 from kafka_lagoon.fetch.last_epochs import with_last_epochs
 from kafka_lagoon.fetch.plan import Plan, plan
 from kafka_lagoon.fetch.ranges import LOSSES
@@ -120,7 +120,7 @@ def ingest(
     """Archive what is wanted and new of the cluster called `name`, and give the result to `report`.
 
     Losses are kept in the warehouse until `report` has returned, so that the next run reports them if this one dies. Returns
-    a note about topics that may be hidden from us, if there is one.
+    a note about what others did to the tables and about topics that may be hidden from us, if there is one.
     ConfigError for topics and offsets that do not exist, LockHeld if another run holds the lock, TableError if something
     cannot be written: then nothing is.
     """
@@ -144,7 +144,8 @@ def ingest(
             )
             report(result)
             lock.remove_reports(archived.ingest_id)
-        return _hidden_topics(cluster, wanted, Deadline.after(clock, _NOTE_MS))
+            notes = [*lock.notes, _hidden_topics(cluster, wanted, Deadline.after(clock, _NOTE_MS))]
+        return "; ".join(filter(None, notes)) or None
 
 
 def lock_archive(
@@ -196,12 +197,14 @@ def archive_new_records(
     checked = check_outcomes(
         cluster, planned.ranges, planned.topic_ids, of_splits, deadline.within(limits.stall_timeout_ms, _CHECK_MS)
     )
-    reconciled = reconcile(ingest_id, name, lock.cluster_id, planned, lock.topics, outcomes, checked)
+    run = RunIdentity(ingest_id=ingest_id, sequence=lock.fence.version, cluster=name, cluster_id=lock.cluster_id)
+    reconciled = reconcile(run, planned, outcomes, checked)
     files = [file for number in sorted(reconciled.kept) for file in results[number].files]
     step("commit", len(files))
     if reconciled.ranges:
         write = commit_staged if settings.staging() else commit
-        write(lock, RunOutput(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files))
+        wait_ms = deadline.within(LONGEST_COMMIT_WAIT_MS, COMMIT_LOCK_WAIT_MS).budget_ms
+        write(lock, RunOutput(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files), wait_ms)
     return ArchivedRecords(plan=planned, reconciled=reconciled)
 
 

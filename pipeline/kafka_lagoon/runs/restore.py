@@ -1,10 +1,11 @@
 """Writes archived records back into a cluster: connect, lock, plan, create topics, write, read back, commit offsets of groups.
 
-Every step may be cut off at any point. A run with the same request finds the plan and how far it is, and goes on. One
-that is to commit offsets goes on with a finished restore, too: groups that had members may have none now.
+Every step may be cut off at any point. A run with the same request finds the plan and how far it is, and goes on. If the
+restore has finished and is still in the target, nothing is written again; a run that is to commit offsets checks it once more
+and commits them, because groups that had members may have none now.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.apply.action import Action
@@ -26,10 +27,12 @@ from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.restore.archived import ArchivedTopic, files_of, find_archived, source_files
 from kafka_lagoon.restore.execution import packed, run_tasks
+from kafka_lagoon.restore.finished import FinishedRestore, earlier_restores, topics_of
 from kafka_lagoon.restore.group_offsets import RestoredPartition
 from kafka_lagoon.restore.offset_map import PartitionMap
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Progress, ProgressStore
+from kafka_lagoon.restore.receipts import OTHER_RECORDS
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.saved_state import (
     Alterations,
@@ -41,6 +44,7 @@ from kafka_lagoon.restore.saved_state import (
 )
 from kafka_lagoon.restore.survey import SurveyItem, Times, logged_times, survey_partitions, times_by_topic
 from kafka_lagoon.restore.target import TargetTopic, default_configs, describe_target, verdict
+from kafka_lagoon.restore.topic_names import matching_topics
 from kafka_lagoon.restore.writing import Writing, memory_bytes, parallelism
 from kafka_lagoon.runs.context import Progress as Steps
 from kafka_lagoon.runs.context import RunContext
@@ -54,15 +58,17 @@ _SEVERAL_CODECS = "zstd"
 class RestoreResult:
     """What a run did, or with a dry run would do; filled in step by step.
 
-    `plan` is None where none was made. `to_write` counts the records of a dry run. `actions` are those that a dry run would
-    carry out, `altered` those of another run with how each ended. `failures` are partitions that are not restored, with the
-    reason. `went_on` says whether an earlier run had begun.
+    `targets` are the names of the topics in the target. `plan` is None where none was made. `to_write` counts the records of a
+    dry run. `actions` are those that a dry run would carry out, `altered` those of another run with how each ended. `failures`
+    are partitions that are not restored, with the reason. `went_on` says whether an earlier run had begun, and `finished_at`
+    when one had finished. `is_declined` if nobody confirmed it.
     """
 
     cluster: str
     cluster_id: str
     is_dry_run: bool
     topics: Sequence[ArchivedTopic] = ()
+    targets: Mapping[str, str] = field(default_factory=dict)
     plan: RestorePlan | None = None
     progress: Progress | None = None
     actions: Sequence[Action] = ()
@@ -73,6 +79,8 @@ class RestoreResult:
     written: int = 0
     to_write: int | None = None
     went_on: bool = False
+    finished_at: str | None = None
+    is_declined: bool = False
     offsets_left: int = 0
     seconds: float = 0.0
 
@@ -80,14 +88,26 @@ class RestoreResult:
     def is_complete(self) -> bool:
         """Whether everything is in the target, and was read back as it is in the archive."""
         failed = any(one.outcome is not Outcome.DONE for one in self.altered)
-        return not (self.failures or failed or self.offsets_left or any(row.problem for row in self.receipts))
+        return not (
+            self.is_declined
+            or self.failures
+            or failed
+            or self.offsets_left
+            or any(row.problem for row in self.receipts)
+        )
 
 
-def restore(context: RunContext, request: RestoreRequest, request_stats: RequestStats, steps: Steps) -> RestoreResult:
+def restore(
+    context: RunContext,
+    request: RestoreRequest,
+    request_stats: RequestStats,
+    steps: Steps,
+    confirm: Callable[[RestoreResult], bool] = lambda _: True,
+) -> RestoreResult:
     """Restore what is asked for, or go on with it.
 
-    ConfigError for what is not archived and for clashes in the target: then nothing was written. LockHeld if another run
-    restores into the same cluster.
+    `confirm` is asked before anything is sent, unless an earlier run has begun. ConfigError for what is not archived and for
+    clashes in the target: then nothing was written. LockHeld if another run restores into the same cluster.
     """
     clock, limits = context.clock, context.settings.restore
     started = clock.monotonic()
@@ -96,7 +116,7 @@ def restore(context: RunContext, request: RestoreRequest, request_stats: Request
         cluster_id = cluster.cluster_id or request.to_cluster
         steps.connected(cluster_id)
         with context.warehouse.exclusively(f"restore-{cluster_id}", clock, limits.lock_wait_ms):
-            run = _Restore(context, request, cluster, cluster_id, steps)
+            run = _Restore(context, request, cluster, cluster_id, steps, confirm)
             run.run()
     run.result.seconds = clock.monotonic() - started
     return run.result
@@ -106,9 +126,15 @@ class _Restore:
     """One run, under the lock."""
 
     def __init__(
-        self, context: RunContext, request: RestoreRequest, cluster: Cluster, cluster_id: str, steps: Steps
+        self,
+        context: RunContext,
+        request: RestoreRequest,
+        cluster: Cluster,
+        cluster_id: str,
+        steps: Steps,
+        confirm: Callable[[RestoreResult], bool],
     ) -> None:
-        self._request, self._cluster, self._steps = request, cluster, steps
+        self._request, self._cluster, self._steps, self._confirm = request, cluster, steps, confirm
         self._clock, self._limits, self._warehouse = context.clock, context.settings.restore, context.warehouse
         self._store = ProgressStore(
             warehouse=context.warehouse,
@@ -123,17 +149,38 @@ class _Restore:
         """Plan or go on; write; check; commit offsets."""
         self._steps.step("plan", len(self._request.topics))
         last = None if self._request.is_new else self._store.last()
-        goes_on = last is not None and (not last[1].is_finished or self._request.with_offsets)
-        unfinished = last if goes_on else None
-        ids = {one.source.topic: one.source.topic_id for one in unfinished[0].partitions} if unfinished else {}
-        self.result.topics = self._archived({topic: name for topic, name in ids.items() if name})
-        if unfinished:
+        finished = self._finished(last[0]) if last and last[1].is_finished else None
+        if finished:
+            self.result.notes += finished.not_restored(self.result.topics)
+            self.result.finished_at = finished.finished_at
+        if finished and not self._request.with_offsets:
+            self.result.plan, self.result.receipts = finished.plan, finished.receipts
+            return
+        goes_on = last if finished or (last and not last[1].is_finished) else None
+        if not finished:
+            ids = {one.source.topic: one.source.topic_id for one in goes_on[0].partitions} if goes_on else {}
+            self.result.topics = self._archived(
+                {topic: name for topic, name in ids.items() if name},
+                topics_of(goes_on[0]) if goes_on else self._topics(),
+            )
+        if goes_on:
             self.result.went_on = True
-            self.result.plan, self.result.progress = unfinished
+            self.result.plan, self.result.progress = goes_on
         elif not self._prepare():
             return
         if not self._request.is_dry_run and self.result.plan and self.result.progress:
             self._carry_out(self.result.plan, self.result.progress)
+
+    def _finished(self, plan: RestorePlan) -> FinishedRestore | None:
+        """The restore of this plan, which has finished; None if its records are not all in the target any more."""
+        self.result.topics = self._archived({}, topics_of(plan))
+        finished = FinishedRestore(plan=plan, receipts=self._store.receipts(plan.restore_id))
+        if not finished.is_of(self.result.topics):
+            return None
+        return finished if finished.is_in(self._described(self._target_names())) else None
+
+    def _target_names(self) -> Sequence[str]:
+        return [self._request.target_of(topic.topic) for topic in self.result.topics]
 
     def _carry_out(self, plan: RestorePlan, progress: Progress) -> None:
         writing = Writing(
@@ -159,13 +206,19 @@ class _Restore:
         if not progress.is_finished:
             result.progress = self._store.commit(replace(progress, is_finished=True), [])
 
-    def _archived(self, topic_ids: Mapping[str, str]) -> Sequence[ArchivedTopic]:
+    def _topics(self) -> Sequence[str]:
+        """The topics that are asked for by name and by pattern."""
+        request = self._request
+        if request.pattern is None:
+            return request.topics
+        matched = matching_topics(self._warehouse, request.from_cluster, request.pattern)
+        return list(dict.fromkeys([*request.topics, *matched]))
+
+    def _archived(self, topic_ids: Mapping[str, str], topics: Sequence[str]) -> Sequence[ArchivedTopic]:
         """What is archived of the wanted topics and partitions."""
         request = self._request
         chosen, faults = list[ArchivedTopic](), list[str]()
-        for topic in find_archived(
-            self._warehouse, request.from_cluster, request.topics, topic_ids or request.topic_ids
-        ):
+        for topic in find_archived(self._warehouse, request.from_cluster, topics, topic_ids or request.topic_ids):
             wanted = request.partitions.get(topic.topic, tuple(topic.partitions))
             faults += [
                 f"--partitions: nothing is archived of partition {number} of topic {topic.topic}"
@@ -180,24 +233,35 @@ class _Restore:
 
     def _prepare(self) -> bool:
         """Find clashes, create what is missing, and store the plan; False after a dry run."""
-        names = [self._request.target_of(topic.topic) for topic in self.result.topics]
         with opened(self._warehouse) as ask:
             snapshot_id = self._snapshot(ask)
-            results = self._described(names)
+            results = self._described(self._target_names())
             made = self._creations(ask, snapshot_id, results)
         targets = self._targets(results, made)
         pairs = [(topic, targets[topic.topic]) for topic in self.result.topics]
-        said = verdict(self._request, pairs, self._clock.now_ms(), self._times())
+        full = {one.name: one.topic_id for one in targets.values() if one.full}
+        earlier = earlier_restores(self._warehouse, self.result.cluster_id, full)
+        said = verdict(self._request, pairs, self._clock.now_ms(), self._times(), earlier)
         if said.faults:
             raise ConfigError(said.faults)
         self.result.notes += [*made.notes, *said.notes]
         self.result.actions = made.actions
+        self.result.targets = {topic.topic: targets[topic.topic].name for topic in self.result.topics}
         if self._request.is_dry_run:
             return False
+        self.result.is_declined = not self._confirm(self.result)
+        if self.result.is_declined:
+            return False
         self._steps.step("topics", len(made.actions))
+        # What comes into the target from here on is of others, also while topics are created or somebody is asked.
+        ends = {
+            PartitionKey(one.name, number): log.high_watermark
+            for one in targets.values()
+            for number, log in one.logs.items()
+        }
         if self._alter(made.actions):
             targets = self._when_led(targets)
-        plan = self._plan(targets, snapshot_id)
+        plan = self._plan(targets, ends, snapshot_id)
         self.result.plan, self.result.progress = plan, self._store.begin(plan)
         return True
 
@@ -292,13 +356,15 @@ class _Restore:
                 what = "; ".join(f"{failure.scope}: {failure.name}" for failure in failures)
                 raise TableError(what or "topics that were created are not known to the brokers")
 
-    def _plan(self, targets: Mapping[str, TargetTopic], snapshot_id: str | None) -> RestorePlan:
+    def _plan(
+        self, targets: Mapping[str, TargetTopic], ends: Mapping[PartitionKey, int], snapshot_id: str | None
+    ) -> RestorePlan:
         partitions = [
             PlannedPartition(
                 source=source,
                 target=PartitionKey(target.name, number),
                 target_topic_id=target.topic_id,
-                base_offset=target.logs[number].high_watermark,
+                base_offset=ends.get(PartitionKey(target.name, number), 0),
                 keeps_time=target.keeps_time,
             )
             for topic in self.result.topics
@@ -324,12 +390,16 @@ class _Restore:
         )
 
     def _commit_offsets(self, plan: RestorePlan, maps: Mapping[PartitionKey, PartitionMap]) -> None:
-        """Commit the groups' offsets of all partitions that were read back as they are archived."""
+        """Commit the groups' offsets of all partitions that were read back as they are archived.
+
+        Whoever adds to topics that have records expects those of others among them.
+        """
         if plan.snapshot_id is None:
             raise ConfigError(
                 ["--with-offsets: this restore was begun when no snapshot was published: start it with --new"]
             )
-        whole = {(row.target_topic, row.target_partition) for row in self.result.receipts if not row.problem}
+        accepted = (None, OTHER_RECORDS) if self._request.into_existing else (None,)
+        whole = {(row.target_topic, row.target_partition) for row in self.result.receipts if row.problem in accepted}
         partitions = {
             TopicPartition(one.source.topic, one.source.partition): RestoredPartition(
                 topic_id=one.source.topic_id, target=TopicPartition(*one.target), offset_map=maps[one.target]

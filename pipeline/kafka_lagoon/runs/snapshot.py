@@ -7,6 +7,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock, stored_tables
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS
 from kafka_lagoon.row_columns import column_of
 from kafka_lagoon.runs.context import Progress, RunContext
 from kafka_lagoon.runs.time_lag import measure_of
@@ -40,7 +41,7 @@ def take_snapshot(
             stored = stored_tables(lock, clock.now_ms())
             measure = measure_of(limits, cluster, name, context.warehouse, deadline)
             snapshot = collect(cluster, name, slot_ms, deadline, progress.step, skipped, measure, stored, chosen)
-            publish(lock, snapshot)
+            publish(lock, snapshot, max(COMMIT_LOCK_WAIT_MS, round(deadline.remaining() * 1000)))
     return snapshot
 
 

@@ -44,6 +44,7 @@ def _collect(collection: Collection) -> Collected:
 ACLS = StateTable(
     name="acls",
     row=AclRow,
+    key=("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission"),
     phase=Phase.DETAILS,
     collect=_collect,
     apis=(DESCRIBE_ACLS,),

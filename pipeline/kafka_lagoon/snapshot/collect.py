@@ -17,7 +17,7 @@ from kafka_lagoon.snapshot.min_isr import read_durability
 from kafka_lagoon.snapshot.state_rows import Snapshot, SnapshotHeader
 from kafka_lagoon.snapshot.state_table import Collection, Phase, StateTable
 from kafka_lagoon.snapshot.table_states import StoredTable
-from kafka_lagoon.snapshot.tables import CONSUMER_LAG, STATE_TABLES
+from kafka_lagoon.snapshot.tables import CONSUMER_LAG, COVERAGE, STATE_TABLES
 from kafka_lagoon.snapshot.time_lag import Measure
 from kafka_lagoon.snapshot.topology import check_again, read_topology
 from kafka_lagoon.uuid7 import new_id
@@ -54,6 +54,8 @@ def collect(  # noqa: PLR0913  each is a decision of its caller's
             tell("time lag", len(collection.group_state.commits.rows))
         if table.phase is Phase.DETAILS:
             tell(table.name, 1)
+        if table is COVERAGE:
+            collection.refuse(cluster.refusals)
         collection.add(table)
     header = SnapshotHeader(
         snapshot_id=collection.snapshot_id,

@@ -233,7 +233,11 @@ def _order(key: tuple[str, int | None]) -> tuple[str, int]:
 
 def not_offered(failures: Iterable[Failure]) -> dict[Key, str]:
     """Why APIs gave nothing, by API and broker, where that is how the cluster is set up."""
-    return {(failure.api, failure.node_id): failure.name for failure in failures if failure.name in _NOT_OFFERED}
+    return {(failure.api, failure.node_id): failure.name for failure in failures if _is_not_offered(failure)}
+
+
+def _is_not_offered(failure: Failure) -> bool:
+    return failure.name in _NOT_OFFERED and not failure.is_required
 
 
 def worth_a_row(failures: Iterable[Failure], topology: Topology) -> Iterator[Failure]:
@@ -241,7 +245,7 @@ def worth_a_row(failures: Iterable[Failure], topology: Topology) -> Iterator[Fai
     for failure in failures:
         scope = failure.scope
         deleted = scope.scope_type is ScopeType.PARTITION and scope.topic in topology.changed
-        if failure.name not in _NOT_OFFERED and not deleted:
+        if not _is_not_offered(failure) and not deleted:
             yield failure
 
 

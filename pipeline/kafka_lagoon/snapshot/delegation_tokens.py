@@ -57,6 +57,7 @@ def _collect(collection: Collection) -> Collected:
 DELEGATION_TOKENS = StateTable(
     name="delegation_tokens",
     row=DelegationTokenRow,
+    key=("token_id",),
     phase=Phase.DETAILS,
     collect=_collect,
     apis=(DESCRIBE_DELEGATION_TOKEN,),

@@ -92,9 +92,13 @@ def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOff
     logs.add_existing(state.before, offsets)
     groups, commits = state.groups, state.commits
     committing = [group for group in groups.groups if group.group_type != SHARE]
-    unread = {
+    return lag_rows(committing, groups.members, commits.rows, unread_groups(state), logs, topology)
+
+
+def unread_groups(state: GroupState) -> dict[str, str]:
+    """Why the commits of whole groups could not be read."""
+    return {
         failure.scope.group_id: failure.name
-        for failure in commits.failures
+        for failure in state.commits.failures
         if failure.scope.scope_type is ScopeType.GROUP and failure.scope.group_id is not None
     }
-    return lag_rows(committing, groups.members, commits.rows, unread, logs, topology)

@@ -108,11 +108,16 @@ def classic_group(
 def _classic_member(group: DescribedGroup, member: DescribedMember, protocol: ConsumerProtocol) -> GroupMemberRow:
     subscription, assignment, problem = None, None, None
     if group.protocol_type == _CONSUMER_PROTOCOL:
+        # Each by itself, as Kafka's tools do, which read assignments only: custom assigners of other clients write
+        # subscriptions that their version does not have.
         try:
             subscription = protocol.subscription(member.member_metadata) if member.member_metadata else None
+        except DecodeError:
+            problem = UNREADABLE
+        try:
             assignment = protocol.assignment(member.member_assignment) if member.member_assignment else None
         except DecodeError:
-            subscription, problem = None, UNREADABLE
+            problem = UNREADABLE
     if group.protocol_type == _CONSUMER_PROTOCOL and group.group_state == _STABLE and assignment is None:
         problem = problem or UNASSIGNED
     return GroupMemberRow(

@@ -24,6 +24,7 @@ from kafka_lagoon.snapshot.topology import Topology
 
 COMMITTED, LOG_START, UNKNOWN = "committed", "log_start", "unknown"
 _NONE = -1
+_FROM_0 = (0).__le__
 _OF_GROUP = {"group_id": "group_id", "group_type": "group_type", "group_state": "state"}
 _OF_OWNER = frozenset({"member_id", "client_id", "client_host"})
 _OF_LOG = frozenset({"partition", "log_start_offset", "high_watermark", "last_stable_offset"})
@@ -109,7 +110,8 @@ def _owners(members: Iterable[tuple[int, GroupMemberRow]], logs: Logs) -> dict[i
     for number, member in members:
         for assigned in member.assignment or ():
             if assigned.topic is not None:
-                slots = map(logs.slots(assigned.topic).__getitem__, assigned.partitions)
+                numbered = filter(_FROM_0, assigned.partitions)  # members store what they like
+                slots = map(logs.slots(assigned.topic).__getitem__, numbered)
                 owners |= dict.fromkeys(slots, number)
     return owners
 

@@ -10,10 +10,9 @@ from itertools import repeat
 from operator import lt
 
 from kafka_lagoon.admin.offset_columns import columns_of
-from kafka_lagoon.admin.offsets import Offsets
+from kafka_lagoon.admin.offsets import NOT_RETURNED, Offsets
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.row_columns import Column, column_of
-from kafka_lagoon.snapshot.offsets import NOT_RETURNED
 from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 from kafka_lagoon.snapshot.topology import Topology
 

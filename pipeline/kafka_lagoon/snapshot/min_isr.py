@@ -5,19 +5,15 @@ A setting that we may not read is unknown with a reason; it is not taken for the
 
 from collections.abc import Iterator, Sequence
 
+from kafka_lagoon.admin.configs import Configs, describe_configs
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.protocol.error_codes import error_code
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.api_versions import ApiVersionsResponse
-from kafka_lagoon.protocol.messages.describe_configs import (
-    DESCRIBE_CONFIGS,
-    TOPIC,
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResponse,
-)
+from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.protocol.messages.describe_topic_partitions import (
     DESCRIBE_TOPIC_PARTITIONS,
     DescribeTopicPartitionsPartition,
@@ -29,24 +25,16 @@ from kafka_lagoon.snapshot.topology import ELIGIBLE_NOT_RETURNED, Durability
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 MIN_ISR_NOT_RETURNED = "MIN_INSYNC_REPLICAS_NOT_RETURNED"
 ELIGIBLE_LEADERS_FEATURE = "eligible.leader.replicas.version"
-_CHUNK = 1_000  # topics in one request
 
 Eligible = dict[str, dict[int, DescribeTopicPartitionsPartition]]  # by topic and partition
 
 
 def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline) -> tuple[Durability, list[Failure]]:
     """What partition rows need beyond metadata; failures stand beside it."""
-    needed: dict[str, int] = {}
-    problems: dict[str, str] = {}
-    failures: list[Failure] = []
-    for start in range(0, len(topics), _CHUNK):
-        some = topics[start : start + _CHUNK]
-        answer = ask_cluster(cluster, DESCRIBE_CONFIGS, _configs_request(some), Scope.topics(len(some)), deadline)
-        if isinstance(answer, Failure):
-            failures.append(answer)
-            problems.update(dict.fromkeys(some, answer.name))
-        else:
-            _take_configs(answer, needed, problems)
+    configs = describe_configs(cluster, TOPIC, topics, deadline, keys=(MIN_INSYNC_REPLICAS,))
+    needed = dict(_needed(configs))
+    problems = {one.scope.topic: one.name for one in configs.failures if one.scope.topic is not None}
+    failures = [one for one in configs.failures if one.code != UNKNOWN_TOPIC_OR_PARTITION]  # deleted since the metadata
     missing = dict.fromkeys(topic for topic in topics if topic not in needed)
     problems = {**dict.fromkeys(missing, MIN_ISR_NOT_RETURNED), **problems}
     eligible: Eligible = {}
@@ -61,21 +49,12 @@ def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline)
     return durability, failures
 
 
-def _configs_request(topics: Sequence[str]) -> DescribeConfigsRequest:
-    keys = (MIN_INSYNC_REPLICAS,)
-    resources = tuple(
-        DescribeConfigsResource(resource_type=TOPIC, resource_name=topic, configuration_keys=keys) for topic in topics
-    )
-    return DescribeConfigsRequest(resources=resources)
-
-
-def _take_configs(answer: DescribeConfigsResponse, needed: dict[str, int], problems: dict[str, str]) -> None:
-    for resource in answer.results:
-        if resource.error_code:
-            problems[resource.resource_name] = error_code(resource.error_code).name
+def _needed(configs: Configs) -> Iterator[tuple[str, int]]:
+    """How many replicas in sync each topic needs; a text that is no number says nothing."""
+    for resource in configs.results:
         for config in resource.configs:
-            if config.name == MIN_INSYNC_REPLICAS and config.value is not None:
-                needed[resource.resource_name] = int(config.value)
+            if config.name == MIN_INSYNC_REPLICAS and config.value is not None and config.value.isdecimal():
+                yield resource.resource_name, int(config.value)
 
 
 def _keeps_eligible_leaders(versions: ApiVersionsResponse) -> bool:
@@ -88,7 +67,7 @@ def _keeps_eligible_leaders(versions: ApiVersionsResponse) -> bool:
 
 def _read_eligible(cluster: Cluster, eligible: Eligible, deadline: Deadline) -> Iterator[Failure]:
     """Follow the pages of DescribeTopicPartitions, each of which ends in a cursor to the next."""
-    cursor = None
+    cursor, seen = None, set[tuple[str, int]]()
     while True:
         request = DescribeTopicPartitionsRequest(topics=(), cursor=cursor)
         page = ask_cluster(cluster, DESCRIBE_TOPIC_PARTITIONS, request, Scope.list("all topics"), deadline)
@@ -99,6 +78,13 @@ def _read_eligible(cluster: Cluster, eligible: Eligible, deadline: Deadline) -> 
         cursor = page.next_cursor
         if cursor is None:
             return
+        place = cursor.topic_name, cursor.partition_index
+        if place in seen:
+            yield own_failure(
+                DESCRIBE_TOPIC_PARTITIONS, Scope.list("all topics"), CONTRADICTION, "its pages have no end"
+            )
+            return
+        seen.add(place)
 
 
 def _take_page(page: DescribeTopicPartitionsResponse, eligible: Eligible) -> None:

@@ -13,6 +13,8 @@ from kafka_lagoon.admin.offsets import (
     LAST_STABLE,
     LOCAL_START,
     LOG_START,
+    NOT_RETURNED,
+    OF_EVERY_LOG,
     TIERED_END,
     Kind,
     Offsets,
@@ -22,9 +24,6 @@ from kafka_lagoon.client.failures import UNSUPPORTED
 from kafka_lagoon.row_columns import Chosen, Column, Columns, Stored, choose, or_none, runs
 from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 from kafka_lagoon.snapshot.topology import Topology
-
-NOT_RETURNED = "OFFSET_NOT_RETURNED"  # -1 for an offset that every log has
-_ALL_BROKERS_KNOW = frozenset({LOG_START, HIGH_WATERMARK})
 
 
 def offset_rows(topology: Topology, offsets: Mapping[Kind, Offsets]) -> Columns[PartitionOffsetsRow]:
@@ -82,7 +81,7 @@ def _problems(
             problems |= {partition: NOT_RETURNED for partition, offset, place in odd if offset < 0 <= place}
     for kind, gathered in reversed(list(offsets.items())):
         for partition, failure in gathered.failures.items():
-            if failure.name != UNSUPPORTED or kind in _ALL_BROKERS_KNOW:
+            if failure.name != UNSUPPORTED or kind in OF_EVERY_LOG:
                 problems[partition] = failure.name
     for topic, change in topology.changed.items():
         problems |= {TopicPartition(topic, partition): change for partition in topology.partitions.get(topic, ())}

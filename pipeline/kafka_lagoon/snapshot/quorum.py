@@ -169,6 +169,7 @@ def _collect(collection: Collection) -> Collected:
 QUORUM = StateTable(
     name="quorum",
     row=QuorumStateRow,
+    key=("replica_id", "directory_id"),
     phase=Phase.DETAILS,
     collect=_collect,
     apis=(DESCRIBE_QUORUM,),

@@ -66,6 +66,7 @@ def _collect(collection: Collection) -> Collected:
 QUOTAS = StateTable(
     name="quotas",
     row=QuotaRow,
+    key=("user", "client_id", "ip", "name"),
     phase=Phase.DETAILS,
     collect=_collect,
     apis=(DESCRIBE_CLIENT_QUOTAS,),

@@ -55,6 +55,7 @@ def _collect(collection: Collection) -> Collected:
 REASSIGNMENTS = StateTable(
     name="reassignments",
     row=ReassignmentRow,
+    key=("topic", "partition"),
     phase=Phase.DETAILS,
     collect=_collect,
     apis=(LIST_PARTITION_REASSIGNMENTS,),

@@ -51,6 +51,7 @@ def _collect(collection: Collection) -> Collected:
 SCRAM_USERS = StateTable(
     name="scram_users",
     row=ScramUserRow,
+    key=("user", "mechanism"),
     phase=Phase.DETAILS,
     collect=_collect,
     apis=(DESCRIBE_USER_SCRAM_CREDENTIALS,),

@@ -5,15 +5,17 @@ the Delta schemas, publication, the dictionary in docs/tables.md and the permiss
 from that list.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 from kafka_lagoon.admin.cluster import Identity
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.snapshot import table_states
 from kafka_lagoon.snapshot.chosen_names import EVERYTHING, ChosenNames
@@ -23,6 +25,7 @@ from kafka_lagoon.snapshot.state_rows import TableState
 from kafka_lagoon.snapshot.table_states import StoredTable, digest_of, table_state
 from kafka_lagoon.snapshot.time_lag import Measure
 from kafka_lagoon.snapshot.topology import Durability, Topology
+from kafka_lagoon.text import printable
 from kafka_lagoon.wire.schema import Api
 
 T = TypeVar("T")
@@ -57,7 +60,9 @@ class StateTable:
 
     A failure of a table that is not `required` is a row of collection_failures and leaves the snapshot complete. A table that
     may be skipped is left out by the setting `snapshot.skip_tables`. One that is written `when_changed` is read through its
-    view `<name>_published` (table_states.py). `added_in` is the version of ours that brought the table.
+    view `<name>_published` (table_states.py). `added_in` is the version of ours that brought the table. No two rows have the
+    same `key`: of those that brokers' lists make twice one is kept, and a failure says if they differ. A table without a key
+    is made of what was asked for item by item.
     """
 
     name: str
@@ -70,6 +75,30 @@ class StateTable:
     may_be_skipped: bool = False
     when_changed: bool = False
     added_in: str = FIRST_VERSION
+    key: Sequence[str] = ()
+
+
+def _each_once(table: StateTable, collected: Collected) -> Collected:
+    """The rows with each key once, and none whose key has a number below 0, which nothing in Kafka has."""
+    if not table.key or not table.apis:
+        return collected
+    key_of, failures = attrgetter(*table.key), list(collected.failures)
+    kept: dict[Any, object] = {}
+    for row in collected.rows:
+        key = key_of(row)
+        parts = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(part, int) and part < 0 for part in parts):
+            failures.append(_odd_row(table, parts, "a number below 0"))
+        elif kept.setdefault(key, row) != row:
+            failures.append(_odd_row(table, parts, "brokers answer it twice, and not alike"))
+    if len(kept) == len(collected.rows):
+        return collected
+    return replace(collected, rows=list(kept.values()), failures=failures)
+
+
+def _odd_row(table: StateTable, parts: Sequence[object], message: str) -> Failure:
+    named = ", ".join(printable(str(part)) for part in parts if part is not None)
+    return own_failure(table.apis[0], Scope.config(f"{table.name}: {named}"), CONTRADICTION, message)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,7 +132,7 @@ class Collection:
 
     def add(self, table: StateTable) -> None:
         """Collect a table, or leave it empty if it is skipped."""
-        collected = Collected([]) if table in self.skipped else table.collect(self)
+        collected = Collected([]) if table in self.skipped else _each_once(table, table.collect(self))
         if table.phase < Phase.SUMMARY:
             collected = replace(collected, rows=self.chosen.rows(table.row, collected.rows))
         self.rows[table.row] = collected.rows
@@ -112,6 +141,12 @@ class Collection:
         self.failures += collected.failures
         if table.required and any(worth_a_row(collected.failures, self.topology)):
             self.is_partial = True
+
+    def refuse(self, refusals: Iterable[Failure]) -> None:
+        """Add what was left out of answers because no cluster can have it, or not so."""
+        before = len(self.failures)
+        self.failures += refusals
+        self.is_partial = self.is_partial or len(self.failures) > before
 
     def _state(self, table: StateTable, collected: Collected) -> TableState:
         """How the table was collected, and whether an earlier snapshot has stored the same rows."""

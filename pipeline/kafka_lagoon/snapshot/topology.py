@@ -35,7 +35,6 @@ TOPIC_RECREATED = "TOPIC_RECREATED_DURING_SNAPSHOT"
 NOT_DESCRIBED = "NOT_DESCRIBED"  # DescribeCluster leaves out a broker that Metadata names
 ELIGIBLE_NOT_RETURNED = "ELIGIBLE_LEADERS_NOT_RETURNED"
 _NO_SUCH_TOPIC = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
-_NONE = -1
 _ALL = Names()
 _PARTITION_INDEX = attrgetter("partition_index")
 
@@ -176,8 +175,8 @@ def partition_rows(topology: Topology, durability: Durability) -> Columns[Partit
     counts, names = [len(some) for some in several], [topic.name or "" for topic in topology.metadata.topics]
     needed = list(runs(counts, [durability.min_insync_replicas.get(name) for name in names]))
     eligible = list(_eligible(durability, names, several))
-    leaders = [None if partition.leader_id == _NONE else partition.leader_id for partition in partitions]
-    epochs = [None if partition.leader_epoch == _NONE else partition.leader_epoch for partition in partitions]
+    leaders = [None if partition.leader_id < 0 else partition.leader_id for partition in partitions]
+    epochs = [None if partition.leader_epoch < 0 else partition.leader_epoch for partition in partitions]
     replicas = [partition.replica_nodes for partition in partitions]
     isr = [partition.isr_nodes for partition in partitions]
     rack_counts = _rack_counts(topology, replicas)

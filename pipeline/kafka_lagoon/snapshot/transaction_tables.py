@@ -75,6 +75,7 @@ def _collect_producers(collection: Collection) -> Collected:
 TRANSACTIONS = StateTable(
     name="transactions",
     row=TransactionRow,
+    key=("transactional_id",),
     phase=Phase.DETAILS,
     collect=_collect_transactions,
     apis=(LIST_TRANSACTIONS, DESCRIBE_TRANSACTIONS),
@@ -88,6 +89,7 @@ TRANSACTIONS = StateTable(
 PRODUCERS = StateTable(
     name="producers",
     row=PartitionProducerRow,
+    key=("topic", "partition", "producer_id"),
     phase=Phase.DETAILS,
     collect=_collect_producers,
     apis=(DESCRIBE_PRODUCERS, LIST_TRANSACTIONS, DESCRIBE_TRANSACTIONS),

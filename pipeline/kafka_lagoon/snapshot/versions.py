@@ -202,6 +202,7 @@ def _collected(
 API_VERSIONS_TABLE = StateTable(
     name="api_versions",
     row=BrokerApiRow,
+    key=("broker_id", "api_key"),
     phase=Phase.DETAILS,
     collect=lambda collection: _collected(collection, broker_api_rows),
     apis=(API_VERSIONS,),
@@ -214,6 +215,7 @@ API_VERSIONS_TABLE = StateTable(
 FEATURES = StateTable(
     name="features",
     row=BrokerFeatureRow,
+    key=("broker_id", "feature"),
     phase=Phase.DETAILS,
     collect=lambda collection: _collected(collection, broker_feature_rows),
     apis=(API_VERSIONS,),

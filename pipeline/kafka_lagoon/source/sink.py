@@ -14,13 +14,15 @@ from kafka_lagoon import log
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
-from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.errors import ConfigError, PipelineError
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS
 from kafka_lagoon.source.plan import connection_settings, require_topics
 from kafka_lagoon.source.write_options import DEFAULT_PREFIX, SinkOptions
 from kafka_lagoon.uuid7 import new_id
+
+_MOST_REASONS = 3  # that an exception names
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,37 @@ class TaskWritten(WriterCommitMessage):
     deciding: Transaction | None = None
     records: Mapping[TopicPartition, int] = field(default_factory=dict)
     is_repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFailed(WriterCommitMessage):
+    """What the only attempt of a task tells the driver that has not written all of its records: why.
+
+    Raised on the executor the reason would be lost: Spark would run the task again, which is refused, and report that.
+    """
+
+    task: SparkTask
+    reason: str
+
+
+class WriteFailed(PipelineError):
+    """Tasks have not written all of their records; `reasons` are by task."""
+
+    def __init__(self, reasons: Mapping[int, str]) -> None:
+        super().__init__(reasons)
+        self.reasons = reasons
+
+    def __str__(self) -> str:
+        named = [f"task {task}: {reason}" for task, reason in sorted(self.reasons.items())[:_MOST_REASONS]]
+        more = len(self.reasons) - len(named)
+        return "; ".join(named) + (f"; and {more} more tasks failed" if more else "")
+
+
+def require_written(messages: Sequence[WriterCommitMessage | None]) -> None:
+    """WriteFailed with the reasons of tasks that have failed."""
+    reasons = {message.task.partition: message.reason for message in messages if isinstance(message, TaskFailed)}
+    if reasons:
+        raise WriteFailed(reasons)
 
 
 def task_messages(messages: Sequence[WriterCommitMessage | None]) -> list[TaskWritten]:

@@ -12,7 +12,7 @@ from kafka_lagoon import log
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.produce.transactions import Transaction, abort, commit, init_transactions
-from kafka_lagoon.source.sink import Sink, TaskWritten, require_unshared, task_messages
+from kafka_lagoon.source.sink import Sink, TaskWritten, require_unshared, require_written, task_messages
 from kafka_lagoon.source.task_transactions import abort_attempts, commit_tasks
 from kafka_lagoon.source.write_options import OF_TASKS, OF_THE_RUN
 
@@ -41,7 +41,8 @@ class LagoonWriter(DataSourceArrowWriter):
         return write_task(self._sink, self._transaction, this_task(), iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Make visible what the tasks wrote."""
+        """Make visible what the tasks wrote; WriteFailed if one of them has not written all of its records."""
+        require_written(messages)
         written = task_messages(messages)
         deadline = self._sink.deadline()
         with self._sink.connect(deadline) as cluster:

@@ -21,7 +21,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.produce.batch_progress import BatchProgress, keep_progress, read_progress
 from kafka_lagoon.produce.transactions import Transaction, commit, end_all, init_transactions
-from kafka_lagoon.source.sink import MicroBatch, Sink, TaskWritten, require_unshared, task_messages
+from kafka_lagoon.source.sink import MicroBatch, Sink, TaskWritten, require_unshared, require_written, task_messages
 from kafka_lagoon.source.task_transactions import abort_attempts, commit_tasks, transactions_with_records
 from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_TASKS
 
@@ -57,7 +57,8 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
         return write_task(self._sink, self._transaction, task, iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803  Spark's name
-        """Make visible what the tasks wrote, and keep that the micro-batch is written."""
+        """Make visible what the tasks wrote, and keep that the micro-batch is written; WriteFailed if a task has failed."""
+        require_written(messages)
         written = [one for one in task_messages(messages) if one.records]
         deciding = written[0].deciding if written else None
         if deciding is None:

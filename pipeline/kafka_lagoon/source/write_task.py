@@ -1,7 +1,7 @@
 """Writes the records of one Spark task, on an executor.
 
 All records are written, or the task fails with the reason. Which attempt of a task counts is decided by transactions, or by
-refusing every attempt but the first.
+refusing every attempt but the first; that one returns why it failed, and the driver raises it when all tasks have ended.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ from kafka_lagoon.produce.targets import TargetTopic, describe_targets
 from kafka_lagoon.produce.transactions import Transaction, abort, init_transactions
 from kafka_lagoon.protocol.error_codes import OUT_OF_ORDER_SEQUENCE_NUMBER
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS
-from kafka_lagoon.source.sink import CURE_OF_SHARING, MicroBatch, Sink, SparkTask, TaskWritten
+from kafka_lagoon.source.sink import CURE_OF_SHARING, MicroBatch, Sink, SparkTask, TaskFailed, TaskWritten
 from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_TASKS, OF_THE_RUN, written_columns
 
 _NO_CODE = -1
@@ -60,10 +60,20 @@ def transactional_id(sink: Sink, partition: int, attempt: int) -> str:
 @modules_kept()
 def write_task(
     sink: Sink, shared: Transaction | None, task: SparkTask, batches: Iterator[pa.RecordBatch]
-) -> TaskWritten:
+) -> TaskWritten | TaskFailed:
     """Write all records of a task, in the transaction that the driver has begun, in one of its own, or in none."""
     log.configure()
     _refuse_second_attempt(sink, task)
+    try:
+        return _written(sink, shared, task, batches)
+    except PipelineError as error:
+        if sink.options.transactions == OF_TASKS:
+            raise
+        log.error("task_failed", task=task.partition, reason=str(error))
+        return TaskFailed(task=task, reason=str(error))
+
+
+def _written(sink: Sink, shared: Transaction | None, task: SparkTask, batches: Iterator[pa.RecordBatch]) -> TaskWritten:
     first = next(batches, None)
     if first is None:
         return TaskWritten(task=task, transaction=None)

@@ -28,7 +28,7 @@ class FrameBuffer:
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self._chunk = bytearray(_CHUNK_BYTES)
         self._bytes = bytearray()
         self._large: _LargeFrame | None = None
@@ -68,8 +68,8 @@ class FrameBuffer:
         if len(self._bytes) < _PREFIX.size:
             return _PREFIX.size - len(self._bytes)
         size: int = _PREFIX.unpack_from(self._bytes)[0]
-        if not 0 <= size <= self._limit:
-            raise FrameTooLarge(size, self._limit, _other_protocol(bytes(self._bytes[:5])))
+        if not 0 <= size <= self.limit:
+            raise FrameTooLarge(size, self.limit, _other_protocol(bytes(self._bytes[:5])))
         return max(0, _PREFIX.size + size - len(self._bytes))
 
     def take(self) -> bytes | memoryview | None:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from kafka_lagoon.errors import DecodeError
 from kafka_lagoon.garbage import gc_paused
+from kafka_lagoon.wire.budget import BUDGET, PER_COLUMNS, PER_FIELD, PER_STRUCT
 from kafka_lagoon.wire.columns import Builder, Readers, builder, class_of, is_by_column
 from kafka_lagoon.wire.primitives import TEXT_ERRORS, Broken, Frame, length_reader, read_uvarint, text_length_reader
 from kafka_lagoon.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of
@@ -38,6 +39,7 @@ def decode(cls: type[T], version: int, flexible: bool, payload: Frame, position:
 
 def decode_start(cls: type[T], version: int, flexible: bool, payload: Frame, position: int = 0) -> tuple[T, int]:
     """The message that starts at `position` of `payload`, and where it ends; DecodeError if none does."""
+    BUDGET.begin()
     try:
         with gc_paused() if len(payload) > _LARGE else nullcontext():
             return reader(cls, version, flexible)(payload, position)
@@ -193,10 +195,10 @@ def _kind_reader(kind: Kind, version: int, flexible: bool, nullable: bool) -> Re
         case Array(item=Nested(cls=cls), by_column=True):
             return _structs_reader(cls, version, flexible, nullable)
         case Array(item=Nested(cls=cls)):
-            return _array_reader(many_reader(cls, version, flexible), flexible, nullable)
+            return _array_reader(many_reader(cls, version, flexible), flexible, nullable, _memory_of(cls))
         case Array():
             item = _kind_reader(kind.item, version, flexible, nullable=False)
-            return _array_reader(_one_by_one(item), flexible, nullable)
+            return _array_reader(_one_by_one(item), flexible, nullable, PER_FIELD)
         case Nested():
             read: Reader = reader(kind.cls, version, flexible)
             return _nullable_struct_reader(read) if nullable else read
@@ -292,26 +294,35 @@ def _scalar_array_reader(code: str, flexible: bool, nullable: bool) -> Reader:
     return read
 
 
-def _array_reader(many: ManyReader, flexible: bool, nullable: bool) -> Reader:
+def _array_reader(many: ManyReader, flexible: bool, nullable: bool, item_memory: int) -> Reader:
     read_count = _count_reader(flexible, nullable, 1)
+    spend = BUDGET.spend
 
     def read(buffer: Frame, position: int) -> tuple[tuple[Any, ...] | None, int]:
         count, position = read_count(buffer, position)
-        if count < 0:
-            return None, position
+        if count <= 0:
+            return None if count < 0 else (), position
+        spend(count * item_memory)
         made, position = many(buffer, position, count)
         return tuple(made), position
 
     return read
 
 
+def _memory_of(cls: type) -> int:
+    """About what a struct takes without the items of its arrays."""
+    return PER_STRUCT + PER_FIELD * len(fields_of(cls))
+
+
 def _structs_reader(cls: type, version: int, flexible: bool, nullable: bool) -> Reader:
     read_count, structs = _count_reader(flexible, nullable, 1), _builder(cls, version, flexible)
+    spend, nothing = BUDGET.spend, structs.structs(0, structs.new())
 
     def read(buffer: Frame, position: int) -> tuple[Any, int]:
         count, position = read_count(buffer, position)
-        if count < 0:
-            return None, position
+        if count <= 0:
+            return None if count < 0 else nothing, position
+        spend(PER_COLUMNS + count * PER_FIELD)
         made = structs.new()
         position = structs.fill(buffer, position, count, made)
         return structs.structs(count, made), position

@@ -1,3 +1,5 @@
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -5,13 +7,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kafka_lagoon.apply.checks import faults_of
 from kafka_lagoon.apply.desired.document import Document
 from kafka_lagoon.apply.desired.one_offs import ACTIONS
-from kafka_lagoon.apply.desired.reading import SECTIONS, desired_state, read_desired
+from kafka_lagoon.apply.desired.reading import SECTIONS, desired_state, read_desired, toml_document
 from kafka_lagoon.apply.desired.state import Acl, DesiredTopic, ElectLeaders, ResetOffsets, ScramUser
+from kafka_lagoon.apply.desired.table_document import DesiredRow, table_document
+from kafka_lagoon.apply.desired.yaml_document import yaml_document
+from kafka_lagoon.apply.diff import diff
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import AtTime
+from tests.apply.lives import live
 
 TOML = """
 cluster_id = "abc"
@@ -209,7 +216,7 @@ def test_all_faults_at_once_with_their_lines(tmp_path: Path) -> None:
         ":23: acls[2].resource_name: a cluster has the one name kafka-cluster",
         ":19: acls[2]: READ is written a second time",
         ":24: quotas[1]: needs user, client_id, or both, or ip alone",
-        ":28: quotas[2].producer_byte_rate: must be a number above 0",
+        ":28: quotas[2].producer_byte_rate: must be a number from 0 on",
         ":29: quotas[2].connection_creation_rate: is not known here",
         ":30: quotas[3]: user=a is written a second time, first at",
         ":32: scram_users.alice.SCRAM-SHA-1: is not known here (did you mean SCRAM-SHA-512?)",
@@ -317,3 +324,197 @@ def test_whatever_a_file_says_there_are_only_faults(data: dict[str, Any]) -> Non
     except ConfigError as error:
         problems = error.problems
     assert all(problem.startswith("x: ") and "\n" not in problem for problem in problems)
+
+
+PLACES = """cluster_id = {0}
+principal_types = {1}
+[owns]
+topics = {2}
+[defaults.topics]
+partitions = {3}
+configs = {{ "retention.ms" = {4} }}
+[topics.t]
+partitions = {5}
+replication_factor = {6}
+assignments = {7}
+configs = {8}
+[broker_configs.1]
+"log.cleaner.threads" = {9}
+[[acls]]
+permission = {10}
+principal = {11}
+operation = {12}
+resource_type = {13}
+resource_name = {14}
+pattern_type = {15}
+host = {16}
+[[quotas]]
+user = {17}
+producer_byte_rate = {18}
+request_percentage = {19}
+[scram_users.u.SCRAM-SHA-256]
+iterations = {20}
+password = {21}
+[features]
+"metadata.version" = {22}
+[[actions]]
+action = "abort_transaction"
+partition = {23}
+start_offset = {24}
+[[actions]]
+action = "reset_offsets"
+group = {25}
+topics = {26}
+shift = {27}
+[[actions]]
+action = "delete_records"
+partitions = {28}
+before = {29}
+[[actions]]
+action = "empty_broker"
+broker = {30}
+"""
+GOOD = [
+    *(
+        '"c"',
+        '["Group"]',
+        '["t"]',
+        "1",
+        '"1"',
+        "1",
+        "1",
+        "[[1]]",
+        "{ x = 1 }",
+        "1",
+        '"ALLOW"',
+        '"User:a"',
+        '"READ"',
+        '"TOPIC"',
+    ),
+    *(
+        '"t"',
+        '"LITERAL"',
+        '"*"',
+        '"u"',
+        "1",
+        "1.5",
+        "4096",
+        '"env:X"',
+        "1",
+        '"t-0"',
+        "0",
+        '"g"',
+        '["t"]',
+        "-1",
+        '["t-0"]',
+        '"1h ago"',
+    ),
+    "1",
+]
+ODD = [
+    *(
+        "9" * 401,
+        "9" * 5_000,
+        "-" + "9" * 401,
+        "0x" + "f" * 20_000,
+        "9" * 401 + ".0",
+        "1e400",
+        "-1e400",
+        "inf",
+        "-inf",
+        "nan",
+    ),
+    *(
+        "5e-324",
+        "1.7976931348623157e308",
+        "9223372036854775807",
+        "9223372036854775808",
+        "-9223372036854775808",
+        "2147483648",
+    ),
+    *(
+        '"' + "9" * 5_000 + '"',
+        '"' + "x" * 100_000 + '"',
+        '"\\u0000"',
+        '""',
+        '"\U0001f600"',
+        "true",
+        "2026-01-01",
+        "12:30:00",
+    ),
+    *(
+        "2026-01-01T00:00:00Z",
+        "[]",
+        "[[]]",
+        "[1, [2, [3]]]",
+        "{}",
+        "{ a = {} }",
+        "[" * 90 + "]" * 90,
+        '["' + "9" * 5_000 + '"]',
+    ),
+    "[" + "9" * 401 + "]",
+]
+
+
+@pytest.mark.parametrize("place", range(len(GOOD)))
+def test_no_scalar_is_a_traceback(place: int) -> None:
+    """Every odd value in every place of every format is taken, or is a fault of one line that begins with the file and a place."""
+    for odd in ODD:
+        text = PLACES.format(*[odd if number == place else value for number, value in enumerate(GOOD)])
+        assert all(is_a_line(one) for one in problems_of(lambda text=text: toml_document("x", text))), odd[:50]
+
+
+def problems_of(read: Callable[[], Document]) -> Sequence[str]:
+    """What is wrong with a document, by itself and in a cluster."""
+    try:
+        state = desired_state(read(), 0)
+        diff(state, live())
+        return faults_of(state, live())
+    except ConfigError as error:
+        return error.problems
+
+
+def is_a_line(problem: str) -> bool:
+    """Whether a fault begins with the file, and is one line."""
+    return problem.startswith("x") and "\n" not in problem
+
+
+@pytest.mark.parametrize(
+    "text", [*(value for value in ODD if "=" not in value), "[" * 50_000, "{a: " * 50_000, "!x 1", "*a", "<<"]
+)
+def test_no_scalar_of_yaml_is_a_traceback(text: str) -> None:
+    """The same of YAML, where a value may also be a tag, an alias or a bomb."""
+    for section in ("cluster_id", "quotas", "topics", "acls"):
+        for wrapped in (
+            f"{section}: {text}\n",
+            f"{section}: [{{producer_byte_rate: {text}}}]\n",
+            f"{section}: {{a: {text}}}\n",
+        ):
+            assert all(is_a_line(one) for one in problems_of(lambda text=wrapped: yaml_document("x", text)))
+
+
+def test_tables_without_an_end() -> None:
+    """A key of two thousand parts, and JSON in a row of a table, are refused as quickly as nested values."""
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        toml_document("x.toml", "a" + ".a" * 2_000 + " = 1\n")
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        table_document("t", [DesiredRow("topics", "t", "configs", "[" * 100_000)])
+    with pytest.raises(ConfigError, match="written a second time"):
+        table_document("t", [DesiredRow("acls", "9" * 5_000, "host", "a")] * 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[topics.t.configs]\n"retention.ms" = 1\nretention.ms = 2\n',
+        '[topics.t]\nconfigs.retention.ms = 2\nconfigs."retention.ms" = 1\n',
+        '[broker_configs.1]\nlog.cleaner.threads = 2\n"log.cleaner.threads" = 1\n',
+        '[defaults.topics.configs]\n"a.b" = {c = 1}\na.b.c = 2\n',
+    ],
+)
+def test_a_config_is_written_once(text: str) -> None:
+    """Quoted and in parts it is the same config: which of both counts nobody can see."""
+    with pytest.raises(ConfigError) as error:
+        desired_state(toml_document("x.toml", f'cluster_id = "c"\n{text}'), 0)
+    (fault,) = error.value.problems
+    assert re.match(r"x\.toml:[34]: \S+: \S+ is written twice, whole and in parts", fault)

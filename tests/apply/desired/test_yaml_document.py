@@ -1,4 +1,10 @@
+import time
+from typing import Any
+
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_lagoon.apply.desired.yaml_document import yaml_document
 from kafka_lagoon.errors import ConfigError
@@ -55,7 +61,55 @@ def test_nothing_is_constructed() -> None:
     bomb = "a: &x0 [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
         f"b{i}: &x{i} [{','.join([f'*x{i - 1}'] * 10)}]\n" for i in range(1, 9)
     )
-    assert "more than" in faults(bomb)[0]
+    started = time.process_time()
+    assert "aliases and merges repeat more than" in faults(bomb)[0]
+    assert "nested more than 100 levels" in faults(f"a: {'[' * 200_000}")[0]
+    assert "nested more than 100 levels" in faults("- " * 200_000)[0]
+    merges = "a: &x0 {k: 1}\n" + "".join(
+        f"b{i}: &x{i} {{<<: [{','.join([f'*x{i - 1}'] * 10)}]}}\n" for i in range(1, 9)
+    )
+    assert "aliases and merges repeat more than" in faults(merges)[0]
+    assert "within themselves" in faults("a: &a {<<: *a}\n")[0]
+    assert time.process_time() - started < 20
+
+
+def test_merge_keys() -> None:
+    """What a mapping merges counts where it says nothing itself, the first of several first; lines are those of the values."""
+    text = """base: &base
+  retention.ms: 1
+  cleanup.policy: delete
+more: &more {retention.ms: 2, compression.type: zstd}
+one: {<<: *base, retention.ms: 3}
+two:
+  <<: [*more, *base]
+three: {<<: {<<: *base, x: 1}}
+"<<": text
+"""
+    document = yaml_document("x.yaml", text)
+    assert document.data["one"] == {"retention.ms": 3, "cleanup.policy": "delete"}
+    assert document.data["two"] == {"retention.ms": 2, "compression.type": "zstd", "cleanup.policy": "delete"}
+    assert document.data["three"] == {"x": 1, "retention.ms": 1, "cleanup.policy": "delete"}
+    assert document.data["<<"] == "text"
+    assert document.place(("two", "cleanup.policy")) == "x.yaml:3"
+    assert document.place(("one", "retention.ms")) == "x.yaml:5"
+    assert faults("a: {<<: 1}\n") == ("x.yaml:1: << must be followed by a mapping, or by a list of mappings",)
+    assert "<< is written a second time" in faults("b: &b {x: 1}\na:\n  <<: *b\n  <<: *b\n")[0]
+
+
+TABLES = st.recursive(
+    st.dictionaries(st.sampled_from(["a", "b", "c"]), st.integers(0, 9), max_size=3),
+    lambda inner: st.fixed_dictionaries(
+        {}, optional={"<<": inner, "a": inner | st.integers(0, 9), "b": inner, "d": st.integers(0, 9)}
+    ),
+    max_leaves=8,
+)
+
+
+@given(TABLES)
+def test_merges_are_those_of_pyyaml(table: dict[str, Any]) -> None:
+    """Whatever is merged into what: the same values as by PyYAML's own constructor."""
+    text = yaml.safe_dump({"root": table}, default_flow_style=True).replace("'<<'", "<<")
+    assert yaml_document("x.yaml", text).data == yaml.safe_load(text)
 
 
 def test_an_empty_file_is_an_empty_document() -> None:

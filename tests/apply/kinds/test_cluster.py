@@ -23,6 +23,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.add_raft_voter import ADD_RAFT_VOTER
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, FinalizedFeature, SupportedFeature
 from kafka_lagoon.protocol.messages.describe_quorum import QuorumPartition, QuorumReplica
+from kafka_lagoon.protocol.messages.remove_raft_voter import REMOVE_RAFT_VOTER
 from kafka_lagoon.wire.primitives import uuid_bytes
 from tests.admin.conftest import soon
 from tests.apply.kinds.conftest import CarryOut
@@ -119,3 +120,15 @@ def test_features(state: FakeCluster, carry_out: CarryOut) -> None:
     assert endings(carry_out([up])) == [("done", None)]
     unknown = update_feature("no.such", 0, 1)
     assert endings(carry_out([unknown])) == [("failed", "UNSUPPORTED_VERSION")]
+
+
+def test_static_voters_are_known_beforehand(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
+    """Voters of server.properties have no directories, so none can be removed by a request: the dry run says so."""
+    partition = quorum_of(1, 2)
+    voting = tuple(replace(one, replica_directory_id=bytes(16)) for one in partition.current_voters)
+    state.quorum = replace(partition, current_voters=voting)
+    known = voters(cluster, soon())
+    assert isinstance(known, Failure)
+    assert (known.name, "controller.quorum.voters" in str(known.message)) == ("STATIC_QUORUM", True)
+    assert endings(carry_out([remove_voter(2, DIRECTORY)])) == [("failed", "STATIC_QUORUM")]
+    assert not state.count(REMOVE_RAFT_VOTER.key)

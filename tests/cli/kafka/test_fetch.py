@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from kafka_lagoon.cli.kafka import reading
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.records.encoding import Record, encode_batch
 from tests.cli.kafka.conftest import Ask
 from tests.fake.batches import aborted, marker
 from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
+from tests.fake.faults import Close, Fault
 
 ODD = (
     Record(1_000, b"key", b"value", ((b"a", b"1"), (b"a", None), (b"b", b"\xff"))),
@@ -310,3 +312,19 @@ def test_what_fetch_prints_produce_takes(
     for row in (*copied, *original):
         del row["topic"], row["producer_id"], row["producer_epoch"]
     assert json.dumps(copied) == json.dumps(original)
+
+
+def test_connections_that_every_fetch_ends(
+    state: FakeCluster, ask: Ask, news: list[FakePartition], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody who waits sees why, all partitions share the time, and nothing blames a listener that answers all else."""
+    assert news
+    monkeypatch.setattr(reading, "_QUIET_S", 0.5)
+    state.faults.append(Fault(FETCH.key, Close(), times=100_000))
+    started = time.monotonic()
+    shown = ask("fetch", "news")
+    assert (shown.code, shown.out) == (3, "")
+    assert time.monotonic() - started < 8
+    assert "nothing was read for 0.5 s; still trying, for 2 s in all" in shown.err
+    assert "SASL" not in shown.err
+    assert "closed by the peer" in shown.err

@@ -71,3 +71,14 @@ def test_printable_text_is_not_copied() -> None:
     """The common case costs one look."""
     text = "plain"
     assert escaped(text) is text
+
+
+@pytest.mark.parametrize("depth", [100, 900, 980, 100_000])
+@pytest.mark.parametrize("form", [b"[", b'{"a":'])
+def test_json_that_nests_as_deeply_as_a_record_is_long(depth: int, form: bytes) -> None:
+    """It is shown as text where it is nested too deeply to be parsed and printed, never as a traceback."""
+    raw = form * depth + b"1" + (b"]" if form == b"[" else b"}") * depth
+    assert as_json(raw) == raw.decode()
+    for_json = FORMATS["json"][1](raw)
+    assert json.loads(json.dumps({"value": for_json}))["value"] == for_json
+    assert FORMATS["json"][1](form * depth) == (form * depth).decode()

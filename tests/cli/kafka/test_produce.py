@@ -118,7 +118,7 @@ def test_json_lines(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
         (b'{"value": {"base64": "?"}}', "'?' is not base64"),
         (b'{"partition": 3}', "no partition 3: the topic has 3"),
         (b'{"partition": "1"}', "a partition is a number"),
-        (b'{"timestamp": -2}', "a timestamp is epoch milliseconds or ISO 8601"),
+        (b'{"timestamp": -9223372036854775809}', "a timestamp is epoch milliseconds or ISO 8601"),
         (b'{"headers": {"a": "b"}}', "headers are a list"),
         (b'{"headers": [{"value": "b"}]}', "a header is"),
     ],

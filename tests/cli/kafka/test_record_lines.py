@@ -2,12 +2,16 @@
 
 import base64
 import json
+from argparse import Namespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_lagoon.cli.kafka.fetch import _records
+from kafka_lagoon.cli.kafka.output import json_lines
 from kafka_lagoon.cli.kafka.record_lines import json_parser, text_parser
+from kafka_lagoon.cli.kafka.verb import Part
 from kafka_lagoon.produce.batching import ProducerRecord
 
 DEFAULTS = ProducerRecord(b"key", None, ((b"h", b"1"),), partition=1, timestamp_ms=7)
@@ -31,7 +35,7 @@ def field(raw: bytes | None) -> dict[str, str] | None:
     BYTES,
     st.lists(st.tuples(st.text(max_size=4), BYTES), max_size=3),
     st.integers(0, 2),
-    st.integers(-1, 2**63 - 1),
+    st.integers(-(2**63), 2**63 - 1),
 )
 def test_json_says_everything(
     key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]], partition: int, timestamp_ms: int
@@ -56,9 +60,34 @@ def test_json_says_nothing() -> None:
         assert json_parser(DEFAULTS._replace(value=b"v"), 3)(line) == DEFAULTS
 
 
+TEXTS = BYTES | st.text(max_size=6).map(str.encode) | st.sampled_from([b'{"base64": "YQ=="}', b"1", b"null", b'"'])
+
+
+@given(
+    TEXTS,
+    TEXTS,
+    st.lists(st.tuples(st.text(max_size=4), TEXTS), max_size=3),
+    st.integers(0, 2),
+    st.integers(-(2**63), 2**63 - 1),
+)
+def test_what_fetch_prints_is_taken(
+    key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]], partition: int, timestamp_ms: int
+) -> None:
+    """`fetch --json` into `produce --json` writes the same record, whatever it has."""
+    row = {"key": key, "value": value, "headers": [{"key": name, "value": content} for name, content in headers]}
+    row |= {"partition": partition, "timestamp_ms": timestamp_ms, "offset": 5, "timestamp_type": 0}
+    row |= dict.fromkeys(("leader_epoch", "producer_id", "producer_epoch", "is_aborted"))
+    shown = _records([{**row, "is_transactional": False}], "t", Namespace(format="text", key_format=None))
+    (line,) = json_lines(Part(kind="record", rows=shown))
+    expected = tuple((name.encode(), content) for name, content in headers)
+    assert json_parser(DEFAULTS, 3)(line.encode()) == ProducerRecord(key, value, expected, partition, timestamp_ms)
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
+        (b'{"timestamp": true}', "a timestamp is epoch milliseconds or ISO 8601"),
+        (b'{"timestamp": -9223372036854775809}', "a timestamp is epoch milliseconds or ISO 8601"),
         (b'{"partition": true}', "a partition is a number"),
         (b'{"partition": -1}', "no partition -1: the topic has 3"),
         (b'{"timestamp": 9223372036854775808}', "a timestamp is epoch milliseconds or ISO 8601"),

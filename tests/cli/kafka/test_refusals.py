@@ -73,7 +73,7 @@ def test_settings_that_are_refused_are_failures(ask: Ask) -> None:
     """Of two topics one is not there; the other's settings are shown. A broker is named by its number."""
     shown = ask("configs", "topic", "orders", "gone", "--json")
     assert shown.code == 3
-    assert shown.err == "lagoon: topic gone: DescribeConfigs: UNKNOWN_TOPIC_OR_PARTITION\n"
+    assert shown.err == "lagoon: topic gone: DescribeConfigs of broker 1: UNKNOWN_TOPIC_OR_PARTITION\n"
     assert {one["resource_name"] for one in shown.rows("config")} == {"orders"}
     assert ask("configs", "broker", "9").err == "lagoon: broker 9: DescribeConfigs: BROKER_NOT_AVAILABLE\n"
     refused = ask("configs", "broker", "one")

@@ -137,12 +137,12 @@ def test_a_closed_pipe_ends_a_verb_quietly() -> None:
 
 
 def test_names_that_a_terminal_cannot_show_are_spelled_out() -> None:
-    """A locale without the letters of a topic's name costs the letters, not the answer."""
+    """A locale without the letters of a group's name costs the letters, not the answer."""
     state = FakeCluster()
-    state.add_topic("größe", 1, nodes=1)
+    state.groups["größe"] = FakeGroup(1)
     with fake_cluster(state, 1):
         done = subprocess.run(
-            _verb(state, "metadata"),
+            _verb(state, "groups"),
             capture_output=True,
             text=True,
             timeout=60,

@@ -135,21 +135,23 @@ class Fields:
         if not isinstance(value, dict):
             self.fault("must be a table of configs", *((key,) if key else ()))
             return {}
-        return self._flat(value, path, "")
-
-    def _flat(self, values: Mapping[str, Any], path: Path, prefix: str) -> dict[str, str]:
-        """In TOML `retention.ms = 1` without quotes is a table `retention` with `ms`."""
         flat: dict[str, str] = {}
+        self._flatten(value, path, "", flat)
+        return flat
+
+    def _flatten(self, values: Mapping[str, Any], path: Path, prefix: str, flat: dict[str, str]) -> None:
+        """In TOML `retention.ms = 1` without quotes is a table `retention` with `ms`."""
         for key, value in values.items():
             name = f"{prefix}{key}"
             if isinstance(value, dict):
-                flat.update(self._flat(value, (*path, key), f"{name}."))
+                self._flatten(value, (*path, key), f"{name}.", flat)
+            elif name in flat:
+                self._faults.append(self.document.fault((*path, key), f"{name} is written twice, whole and in parts"))
             elif (text := config_text(value)) is not None:
                 flat[name] = text
             else:
                 reason = "must be text, a number, true, false, or a list of these"
                 self._faults.append(self.document.fault((*path, key), reason))
-        return flat
 
 
 def is_number(value: Any) -> bool:

@@ -5,8 +5,9 @@ Every fault that the text alone shows is known here, before any cluster is asked
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from kafka_lagoon.apply.desired.document import Document, in_order_of_lines, lines
 from kafka_lagoon.apply.desired.document import Path as KeyPath
@@ -39,6 +40,7 @@ SECTIONS = (
     "features",
     "actions",
 )
+_MOST_DEPTH = 100  # of tables and lists in one another
 _YAML = (".yaml", ".yml")
 
 
@@ -68,18 +70,21 @@ def toml_document(name: str, text: str) -> Document:
     """The document that a TOML text is; ConfigError for the first place where it is none."""
     try:
         data = tomllib.loads(text)
+        places = lines(toml_lines(text))
     except RecursionError:
         raise ConfigError([f"{name}: values are nested too deeply"]) from None
     except ValueError as error:
         line = re.search(r"\(at line (\d+), column \d+\)", str(error))
         reason = re.sub(r" \(at .*\)$", "", str(error))
         raise ConfigError([f"{name}{f':{line[1]}' if line else ''}: not TOML: {reason}"]) from None
-    return Document(name=name, data=data, places=lines(toml_lines(text)))
+    return Document(name=name, data=data, places=places)
 
 
 def desired_state(document: Document, now_ms: int) -> DesiredState:
     """What a document says; ConfigError lists every fault, in the order of their places."""
-    faults: list[str] = []
+    faults = list(_unheard_of(document))
+    if faults:
+        raise ConfigError(in_order_of_lines(faults))
     root = Fields(document, faults, (), document.data)
     root.only(*SECTIONS)
     cluster_id = root.text("cluster_id", needed=True)
@@ -101,6 +106,22 @@ def desired_state(document: Document, now_ms: int) -> DesiredState:
     if faults:
         raise ConfigError(in_order_of_lines(faults))
     return state
+
+
+def _unheard_of(document: Document) -> Iterator[str]:
+    """Values that no field has, and that Python cannot spell or compare: longer numbers than 64 bits, and endless tables."""
+    left: list[tuple[KeyPath, Any]] = [((), document.data)]
+    while left:
+        path, value = left.pop()
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            yield document.fault(path, "is a larger number than brokers have: they have 64 bits")
+        elif isinstance(value, dict | list) and len(path) >= _MOST_DEPTH:
+            yield document.fault(path[:3], "values are nested too deeply")
+            return
+        elif isinstance(value, dict):
+            left += [((*path, key), one) for key, one in value.items()]
+        elif isinstance(value, list):
+            left += [((*path, index), one) for index, one in enumerate(value)]
 
 
 def _owns(root: Fields) -> dict[str, Sequence[re.Pattern[str]]]:

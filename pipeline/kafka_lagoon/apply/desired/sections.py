@@ -1,7 +1,8 @@
 """Reads the sections of a desired state that say what must be there: topics, configs, ACLs, quotas, users, features."""
 
 import re
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka_lagoon.admin.scram import FEWEST_ITERATIONS, MOST_ITERATIONS
@@ -26,10 +27,12 @@ _BROKER = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)
 _PRINCIPAL = re.compile(r"([^:]+):(.+)", re.DOTALL)
 _REFERENCE = re.compile(r"(?:env|file):.+", re.DOTALL)
 _MOST_INT16 = 2**15 - 1
+_USER = "User"  # principals of other types are announced: most are a slip of the pen
 _BY_CLIENT = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
 _BY_ADDRESS = ("connection_creation_rate",)
 ENTITY_PARTS: Mapping[str, str] = {"user": "user", "client_id": "client-id", "ip": "ip"}  # our field, Kafka's type
 
+PATTERN_TYPES, PERMISSIONS = ("LITERAL", "PREFIXED"), ("ALLOW", "DENY")
 RESOURCE_TYPES = [name for number, name in acls.RESOURCE_TYPES.items() if number > acls.ANY]
 OPERATIONS = [name for number, name in acls.OPERATIONS.items() if number > acls.ANY]
 
@@ -117,7 +120,7 @@ def read_configs(root: Fields) -> dict[str, dict[str, dict[str, str]]]:
 def read_acls(root: Fields) -> dict[Acl, Path]:
     """Every rule of `acls`, one for each operation, and where it is written."""
     rules: dict[Acl, Path] = {}
-    types = ["User", *(root.texts("principal_types") or ())]
+    types = [_USER, *(root.texts("principal_types") or ())]
     for fields in root.tables("acls"):
         for rule in _rules(fields, types):
             if rule in rules:
@@ -127,11 +130,30 @@ def read_acls(root: Fields) -> dict[Acl, Path]:
     return rules
 
 
+def can_be_written(rule: Acl) -> bool:
+    """Whether a file can say it: a later Kafka may have more operations, and brokers take names that are empty."""
+    is_cluster = rule.resource_type == "CLUSTER"
+    return (
+        rule.resource_type in RESOURCE_TYPES
+        and rule.operation in OPERATIONS
+        and rule.pattern_type in PATTERN_TYPES
+        and rule.permission in PERMISSIONS
+        and bool(_PRINCIPAL.fullmatch(rule.principal))
+        and bool(rule.host)
+        and (rule.resource_name == acls.CLUSTER_NAME if is_cluster else bool(rule.resource_name))
+    )
+
+
+def types_to_announce(rules: Iterable[Acl]) -> list[str]:
+    """What `principal_types` must list, so that a file may have these rules."""
+    return sorted({rule.principal.partition(":")[0] for rule in rules} - {_USER})
+
+
 def _rules(fields: Fields, principal_types: Sequence[str]) -> list[Acl]:
     fields.only(
         "permission", "principal", "operation", "operations", "resource_type", "resource_name", "pattern_type", "host"
     )
-    permission = fields.choice("permission", ("ALLOW", "DENY"), "ALLOW")
+    permission = fields.choice("permission", PERMISSIONS, "ALLOW")
     principal = fields.text("principal", needed=True)
     _check_principal(fields, principal, principal_types)
     resource_type = fields.choice("resource_type", RESOURCE_TYPES)
@@ -140,7 +162,7 @@ def _rules(fields: Fields, principal_types: Sequence[str]) -> list[Acl]:
     if is_cluster and name not in (None, acls.CLUSTER_NAME):
         fields.fault(f"a cluster has the one name {acls.CLUSTER_NAME}", "resource_name")
     name = acls.CLUSTER_NAME if is_cluster else name
-    pattern_type = fields.choice("pattern_type", ("LITERAL", "PREFIXED"), "LITERAL")
+    pattern_type = fields.choice("pattern_type", PATTERN_TYPES, "LITERAL")
     host = fields.text("host") if "host" in fields else acls.WILDCARD
     operations = _operations(fields)
     if not (permission and principal and resource_type and name and pattern_type and host):
@@ -183,7 +205,7 @@ def read_quotas(root: Fields) -> tuple[dict[str, dict[str, float]], dict[str, Pa
         if not parts or ("ip" in parts and len(parts) > 1):
             fields.fault("needs user, client_id, or both, or ip alone")
             continue
-        known = _BY_ADDRESS if "ip" in parts else _BY_CLIENT
+        known = quota_keys(parts)
         fields.only(*ENTITY_PARTS, *known)
         entity = quota_name(quota_entity({kind: None if name == DEFAULT else name for kind, name in parts.items()}))
         if entity in quotas:
@@ -194,13 +216,23 @@ def read_quotas(root: Fields) -> tuple[dict[str, dict[str, float]], dict[str, Pa
     return quotas, paths
 
 
+def quota_keys(parts: Collection[str]) -> Sequence[str]:
+    """The limits that there are for an entity with these parts, by Kafka's names of them."""
+    return _BY_ADDRESS if "ip" in parts else _BY_CLIENT
+
+
+def limit_fault(key: str, value: Any) -> str | None:
+    """Why a value is no limit. Nothing may be sent with 0, which brokers take."""
+    if not (is_number(value) or isinstance(value, float)) or not 0 <= value <= sys.float_info.max:
+        return "must be a number from 0 on"
+    return "must be a whole number of bytes" if key.endswith("byte_rate") and value != int(value) else None
+
+
 def _limit(fields: Fields, key: str) -> float | None:
     value = fields.raw(key)
-    if not (is_number(value) or isinstance(value, float)) or not 0 < value < float("inf"):
-        fields.fault("must be a number above 0", key)
+    if fault := limit_fault(key, value):
+        fields.fault(fault, key)
         return None
-    if key.endswith("byte_rate") and value != int(value):
-        fields.fault("must be a whole number of bytes", key)
     return float(value)
 
 

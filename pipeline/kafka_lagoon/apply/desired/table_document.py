@@ -16,7 +16,8 @@ from kafka_lagoon.errors import ConfigError
 
 LISTS = frozenset({"acls", "quotas", "actions"})
 _WITH_FIELDS = frozenset({"topics", "scram_users"})  # sections whose entries have tables in them
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")
+_ORDINAL = re.compile(r"[0-9]{1,18}")
 
 
 class DesiredRow(NamedTuple):
@@ -50,7 +51,7 @@ def table_document(name: str, rows: Iterable[DesiredRow]) -> Document:
 
 def _order(row: DesiredRow) -> tuple[str, int, str, str]:
     name = row.name or ""
-    number = int(name) if row.section in LISTS and name.isdecimal() else 0
+    number = int(name) if row.section in LISTS and _ORDINAL.fullmatch(name) else 0
     return (row.section or "", number, name, row.key or "")
 
 
@@ -83,6 +84,8 @@ def _value(text: str) -> Any:
     if text[:1] in ("[", "{"):
         try:
             return json.loads(text)
+        except RecursionError:
+            raise ValueError("values are nested too deeply") from None
         except ValueError:
             raise ValueError("a value that begins with a bracket must be JSON") from None
     if text in ("true", "false"):

@@ -77,7 +77,8 @@ def _inline(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_inline, value))}]"
-    return str(value)
+    text = str(value)
+    return text if "." in text else text.replace("e", ".0e")  # YAML reads 1e-07 as text
 
 
 def _quoted(text: str) -> str:

@@ -1,10 +1,12 @@
 """Reads YAML as plain values with their lines, by PyYAML's parser and the plain types of YAML 1.2.
 
 In YAML 1.1, which PyYAML constructs, `no` is false, `1:30` is 90 and `010` is 8. Here only true, false, null and plain numbers
-are not text; keys are always text. A key that is written twice is a fault, and so is a value with a tag.
+are not text; keys are always text. A key that is written twice is a fault, and so is a value with a tag. Merge keys (`<<`) of
+YAML 1.1 are understood, because files have defaults by them. What aliases and merges repeat is bounded, and so is depth.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -17,12 +19,16 @@ _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?")
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
-_MOST_VALUES = 5_000_000  # an alias counts as often as it is used
+_MERGE = "tag:yaml.org,2002:merge"
+_MOST_REPEATED = 200_000  # values that aliases and merges make of others
+_MOST_DEPTH = 100  # libyaml ends the process at some ten thousand levels
+_MOST_DIGITS = 20  # of whole numbers: those of 64 bits have no more
 
 
 def yaml_document(name: str, text: str) -> Document:
     """The document that a YAML text is; ConfigError lists every fault."""
     try:
+        _check_depth(name, text)
         root = yaml.compose(text, _LOADER)
         reader = _Reader(name)
         data = reader.value(root, ()) if root else {}
@@ -40,16 +46,28 @@ def yaml_document(name: str, text: str) -> Document:
     return Document(name=name, data=data, places=lines(reader.lines))
 
 
+def _check_depth(name: str, text: str) -> None:
+    """ConfigError for the first value that is nested too deeply."""
+    depth = 0
+    for event in yaml.parse(text, _LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MOST_DEPTH:
+            raise ConfigError(
+                [f"{name}:{event.start_mark.line + 1}: values are nested more than {_MOST_DEPTH} levels deep"]
+            )
+
+
 class _Reader:
     def __init__(self, name: str) -> None:
         self.lines: dict[Path, int] = {}
         self.faults: list[str] = []
-        self._name, self._values = name, 0
+        self._name, self._repeated = name, 0
+        self._anchored = set[int]()  # nodes that were read, where an alias may come back to
 
     def value(self, node: yaml.Node, path: Path) -> Any:
-        self._values += 1
-        if self._values > _MOST_VALUES:
-            raise ConfigError([f"{self._name}: more than {_MOST_VALUES:,} values"])
+        if id(node) in self._anchored:
+            self._repeat(node)
+        self._anchored.add(id(node))
         self.lines.setdefault(path, node.start_mark.line + 1)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
@@ -57,21 +75,54 @@ class _Reader:
             return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
         if not node.tag.startswith("tag:yaml.org,2002:"):
             self._fault(node, f"{node.tag} is not a type that a desired state has")
+        if not node.style and _INTEGER.fullmatch(node.value) and len(node.value) > _MOST_DIGITS:
+            self._fault(node, f"a whole number of {len(node.value):,} digits: those of Kafka have at most 64 bits")
+            return None
         return _scalar(node)
 
+    def _repeat(self, node: yaml.Node) -> None:
+        """Count a value that is written once and used again; ConfigError for too many."""
+        self._repeated += 1
+        if self._repeated > _MOST_REPEATED:
+            where = f"{self._name}:{node.start_mark.line + 1}"
+            raise ConfigError([f"{where}: aliases and merges repeat more than {_MOST_REPEATED:,} values"])
+
     def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+        """The table, with what it merges where it says nothing itself."""
         table: dict[str, Any] = {}
+        merged: yaml.Node | None = None
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 self._fault(key, "a key must be text")
                 continue
-            if key.value in table:
-                first = self.lines[(*path, key.value)]
-                self._fault(key, f"{key.value} is written a second time, first in line {first}")
+            name = key.value
+            if (*path, name) in self.lines and (name in table or (key.tag == _MERGE and merged)):
+                self._fault(key, f"{name} is written a second time, first in line {self.lines[(*path, name)]}")
                 continue
-            self.lines[(*path, key.value)] = key.start_mark.line + 1
-            table[key.value] = self.value(value, (*path, key.value))
+            self.lines[(*path, name)] = key.start_mark.line + 1
+            if key.tag == _MERGE:
+                merged = value
+            else:
+                table[name] = self.value(value, (*path, name))
+        for key, value in self._merged(merged) if merged else ():
+            if key.value not in table:
+                self.lines[(*path, key.value)] = key.start_mark.line + 1
+                table[key.value] = self.value(value, (*path, key.value))
         return table
+
+    def _merged(self, node: yaml.Node) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
+        """The keys and values of one mapping or several, those of the first one first, as YAML 1.1 has it."""
+        for mapping in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+            if not isinstance(mapping, yaml.MappingNode):
+                self._fault(mapping, "<< must be followed by a mapping, or by a list of mappings")
+                continue
+            inner = [value for key, value in mapping.value if key.tag == _MERGE]
+            for key, value in mapping.value:
+                self._repeat(mapping)
+                if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                    yield key, value
+            for value in inner:
+                yield from self._merged(value)
 
     def _fault(self, node: yaml.Node, reason: str) -> None:
         self.faults.append(f"{self._name}:{node.start_mark.line + 1}: {reason}")

@@ -26,8 +26,14 @@ from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.describe_quorum import DESCRIBE_QUORUM
 from kafka_lagoon.protocol.messages.update_features import UPDATE_FEATURES
 from kafka_lagoon.wire.primitives import uuid_text
+
+_STATIC = (
+    "its voters are those of controller.quorum.voters in each server.properties (kraft.version 0): change them there, or begin "
+    "with kraft.version 1"
+)
 
 
 def voter_resource(voter_id: int) -> Resource:
@@ -103,7 +109,7 @@ def update_feature(
 
 
 def voters(cluster: Cluster, deadline: Deadline) -> Mapping[int, Voter] | Failure:
-    """The voters of the metadata quorum by node id."""
+    """The voters of the metadata quorum by node id; a failure too where they are static, and no request changes them."""
     quorum = describe_quorum(cluster, deadline)
     if isinstance(quorum, Failure):
         return quorum
@@ -113,7 +119,7 @@ def voters(cluster: Cluster, deadline: Deadline) -> Mapping[int, Voter] | Failur
     listeners = {
         node.node_id: [Listener(one.name, one.host, one.port) for one in node.listeners] for node in quorum.nodes
     }
-    return {
+    known = {
         replica.replica_id: Voter(
             directory_id=uuid_text(replica.replica_directory_id) or "",
             listeners=listeners.get(replica.replica_id, ()),
@@ -121,6 +127,9 @@ def voters(cluster: Cluster, deadline: Deadline) -> Mapping[int, Voter] | Failur
         for partition in quorum_partitions(quorum)
         for replica in partition.current_voters
     }
+    if any(not voter.directory_id for voter in known.values()):
+        return own_failure(DESCRIBE_QUORUM, Scope.list("the metadata quorum"), "STATIC_QUORUM", _STATIC)
+    return known
 
 
 def _read_added(cluster: Cluster, actions: Sequence[Action], deadline: Deadline) -> Mapping[Resource, State | Failure]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from kafka_lagoon.admin.config_changes import alter_configs
 from kafka_lagoon.admin.config_values import SENSITIVE, ConfigResource, Values, config_values, is_sensitive
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
+from kafka_lagoon.apply.kinds.names import internal_guards
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
@@ -74,12 +75,16 @@ def change_configs(
     before = {name: own[name] for name in differing}
     after = {name: str(value) if value is not None else None for name, value in shown.items() if name in differing}
     secrets = {name: _secret(changes[name]) for name in differing if after[name] == SENSITIVE}
+    resource_type = _TYPE_NAMES[of.resource_type]
+    guards = config_guards(resource_type, before, after, _inherited(values))
+    if guards and resource_type == "topic":
+        guards |= internal_guards(of.name)
     return Action(
         kind="alter_configs",
         resource=resource_with_configs(of),
         before=before,
         after=after,
-        guards=config_guards(_TYPE_NAMES[of.resource_type], before, after, _inherited(values)),
+        guards=guards,
         secrets=secrets,
         source=source,
     )

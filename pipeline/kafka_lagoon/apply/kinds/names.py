@@ -1,17 +1,56 @@
 """Spells names of resources that have several parts, so that they can be read back: partitions, groups' partitions, ACLs.
 
+Says also which names of topics, and which numbers of partitions, need a guard.
+
 The last part never has the separator before it: a topic has no space, so that a group's id may have some; a partition is a
 number, so that a topic's name may have dashes. Words of which that is not known are quoted as in JSON where they need it.
 """
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 
+from kafka_lagoon.apply.action import Action, Guard
 from kafka_lagoon.client.cluster import TopicPartition
 
 _PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]{1,10})", re.DOTALL)
 _PLAIN = re.compile(r"[^\s\"]+")
 _WORD = re.compile(r'\s*(?P<word>"(?:[^"\\]|\\.)*"|[^\s"]+)(?=\s|$)')
+
+
+# Brokers keep in them: commits, transactions, the state of share groups, the metadata of the cluster and of tiered storage.
+_INTERNAL = frozenset(
+    {
+        "__consumer_offsets",
+        "__transaction_state",
+        "__share_group_state",
+        "__cluster_metadata",
+        "__remote_log_metadata",
+    }
+)
+_MANY_PARTITIONS, MOST_PARTITIONS = 2_000, 10_000  # a controller refuses more of one request
+
+
+def internal_guards(topic: str) -> frozenset[Guard]:
+    """What has to be allowed so that something of a topic may be destroyed, beside what any topic needs."""
+    return frozenset({Guard.INTERNAL_TOPICS}) if topic in _INTERNAL else frozenset()
+
+
+def partition_guards(added: int) -> frozenset[Guard]:
+    """What has to be allowed so that a topic gets so many partitions."""
+    return frozenset({Guard.MANY_PARTITIONS}) if added > MOST_PARTITIONS else frozenset()
+
+
+def partition_notes(actions: Sequence[Action]) -> Iterator[str]:
+    """Warnings about topics that get several thousand partitions: each costs files, memory and time of elections."""
+    for action in actions:
+        if action.kind not in ("create_topic", "create_partitions"):
+            continue
+        after = action.after or {}
+        total = after.get("partitions") or len(after.get("assignments", ()))
+        added = total - ((action.before or {}).get("partitions") or 0)
+        if added > _MANY_PARTITIONS:
+            yield f"topic {action.resource.name}: {added:,} new partitions, each of which is files and memory of its brokers"
 
 
 def partition_name(partition: TopicPartition) -> str:

@@ -13,6 +13,7 @@ from kafka_lagoon.admin.elections import elect_leaders
 from kafka_lagoon.admin.offsets import LOG_START, list_offsets
 from kafka_lagoon.admin.topics import delete_records, describe_topics
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
+from kafka_lagoon.apply.kinds.names import internal_guards
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
@@ -64,7 +65,7 @@ def delete_records_before(
         resource=partition_resource(partition),
         before={"log_start_offset": log_start_offset},
         after={"log_start_offset": offset},
-        guards=frozenset({Guard.RECORD_DELETION}),
+        guards=frozenset({Guard.RECORD_DELETION}) | internal_guards(partition.topic),
         source=source,
     )
 

@@ -17,6 +17,7 @@ from kafka_lagoon.protocol.messages.describe_client_quotas import CLIENT_ID, IP,
 
 DEFAULT = "<default>"
 ENTITY_TYPES = (USER, CLIENT_ID, IP)
+_LARGEST = 2.0**63
 _PART = re.compile(r'\s*(?P<kind>[a-z-]+)=(?P<name>"(?:[^"\\]|\\.)*"|[^\s",=]+)\s*(?:,|$)')
 
 
@@ -47,8 +48,8 @@ def entity(parts: Mapping[str, str | None]) -> QuotaEntity:
 
 
 def number(value: float) -> int | float:
-    """A limit as JSON has it: whole numbers without a fraction."""
-    return int(value) if float(value).is_integer() else value
+    """A limit as JSON has it: whole numbers without a fraction, up to those of 64 bits."""
+    return int(value) if float(value).is_integer() and abs(value) < _LARGEST else value
 
 
 def quotas_of(described: Iterable[ClientQuotas]) -> dict[QuotaEntity, dict[str, int | float]]:

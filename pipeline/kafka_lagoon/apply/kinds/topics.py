@@ -14,6 +14,7 @@ from typing import Any
 from kafka_lagoon.admin.config_values import ConfigResource, config_values
 from kafka_lagoon.admin.topics import create_partitions, create_topics, delete_topics, describe_topics
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
+from kafka_lagoon.apply.kinds.names import internal_guards, partition_guards
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
@@ -53,7 +54,14 @@ def create_topic(
         after = {"assignments": _as_json(assignments)}
     if configs:
         after["configs"] = dict(configs)
-    return Action(kind="create_topic", resource=topic_resource(name), before=None, after=after, source=source)
+    return Action(
+        kind="create_topic",
+        resource=topic_resource(name),
+        before=None,
+        after=after,
+        guards=partition_guards(partitions or 0),
+        source=source,
+    )
 
 
 def delete_topic(topic: MetadataTopic, source: str | None = None) -> Action:
@@ -63,7 +71,7 @@ def delete_topic(topic: MetadataTopic, source: str | None = None) -> Action:
         resource=topic_resource(topic.name or ""),
         before=_identity(topic),
         after=None,
-        guards=frozenset({Guard.DELETIONS}),
+        guards=frozenset({Guard.DELETIONS}) | internal_guards(topic.name or ""),
         source=source,
     )
 
@@ -78,6 +86,7 @@ def extend_topic(
         resource=topic_resource(name),
         before={"partitions": before},
         after=after,
+        guards=partition_guards(partitions - before) | internal_guards(name),
         source=source,
     )
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from kafka_lagoon.apply.action import Guard
+from kafka_lagoon.apply.kinds.names import MOST_PARTITIONS
 from kafka_lagoon.cli.admin.verb import AdminVerb
 from kafka_lagoon.cli.arguments import Parser
 from kafka_lagoon.cli.kafka.arguments import add_cluster_options
@@ -15,6 +16,8 @@ _MEANING = {
     Guard.UNCLEAN_ELECTIONS: "allow elections that lose records",
     Guard.SHRINKING_RETENTION: "allow settings that keep records for a shorter time, or fewer of them",
     Guard.RECORD_DELETION: "allow the deletion of records",
+    Guard.INTERNAL_TOPICS: "allow it of topics in which brokers keep their own state: commits, transactions",
+    Guard.MANY_PARTITIONS: f"allow more than {MOST_PARTITIONS:,} new partitions of a topic",
 }
 
 

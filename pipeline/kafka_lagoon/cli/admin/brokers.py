@@ -17,7 +17,7 @@ from kafka_lagoon.apply.kinds.cluster import (
     voters,
 )
 from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
-from kafka_lagoon.cli.arguments import number_from
+from kafka_lagoon.cli.arguments import MOST_INT32, number_from
 from kafka_lagoon.cli.kafka.verb import Context
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.protocol.messages.add_raft_voter import ADD_RAFT_VOTER
@@ -40,7 +40,7 @@ def _listener(text: str) -> str:
 
 def _declare_adding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "voter", type=number_from(0), metavar="ID", help="node.id of a controller that runs and follows"
+        "voter", type=number_from(0, MOST_INT32), metavar="ID", help="node.id of a controller that runs and follows"
     )
     parser.add_argument(
         "--listener",
@@ -86,7 +86,9 @@ def _scope(voter_id: int) -> Scope:
 
 
 def _declare_removal(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("voter", type=number_from(0), metavar="ID", help="node.id of a controller that votes")
+    parser.add_argument(
+        "voter", type=number_from(0, MOST_INT32), metavar="ID", help="node.id of a controller that votes"
+    )
     _add_directory(parser, "default: the one that it votes with")
 
 
@@ -103,7 +105,7 @@ def _plan_removal(context: Context) -> Planned:
 
 def _declare_broker(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "brokers", nargs="+", type=number_from(0), metavar="ID", help="brokers that are stopped for good"
+        "brokers", nargs="+", type=number_from(0, MOST_INT32), metavar="ID", help="brokers that are stopped for good"
     )
 
 

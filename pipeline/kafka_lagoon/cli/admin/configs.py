@@ -3,6 +3,7 @@
 import argparse
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 
 from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values, config_values
@@ -12,11 +13,12 @@ from kafka_lagoon.apply.kinds.configs import ALL_BROKERS, change_configs
 from kafka_lagoon.cli.admin.topics import config
 from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
 from kafka_lagoon.cli.kafka.verb import Context
-from kafka_lagoon.client.failures import Failure, own_failure
-from kafka_lagoon.protocol.messages.describe_configs import BROKER, CONFIG_TYPES
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, own_failure
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRICS, CONFIG_TYPES, GROUP
 from kafka_lagoon.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
 
 _NOT_A_LIST = "NOT_A_LIST"
+_SINCE = {GROUP: "4.0", CLIENT_METRICS: "3.7"}
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -55,13 +57,21 @@ def _plan(context: Context) -> Planned:
     failures: list[Failure] = []
     for resource, values in config_values(context.cluster, resources, context.deadline).items():
         if isinstance(values, Failure):
-            failures.append(values)
+            failures.append(_explained(resource, values))
             continue
         unlisted = list(_not_lists(resource, values, context.options))
         failures += unlisted
         action = None if unlisted else change_configs(resource, values, _changes(values, context.options))
         actions += [action] if action else []
     return Planned(actions=actions, failures=failures)
+
+
+def _explained(resource: ConfigResource, failure: Failure) -> Failure:
+    """The failure; a broker that does not know such resources calls the request invalid, and no more."""
+    since = _SINCE.get(resource.resource_type)
+    if failure.name != "INVALID_REQUEST" or not since:
+        return failure
+    return replace(failure, name=UNSUPPORTED, code=None, message=f"needs Kafka {since} or newer")
 
 
 def _not_lists(resource: ConfigResource, values: Values, options: argparse.Namespace) -> Iterator[Failure]:
@@ -96,6 +106,6 @@ VERBS = {
         declare=_declare,
         check=lambda options: list(_check(options)),
         plan=_plan,
-        guards=(Guard.SHRINKING_RETENTION,),
+        guards=(Guard.SHRINKING_RETENTION, Guard.INTERNAL_TOPICS),
     )
 }

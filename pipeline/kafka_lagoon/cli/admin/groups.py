@@ -27,6 +27,7 @@ from kafka_lagoon.cli.kafka.verb import Context, refuse
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.fetch.offset_specs import SPELLINGS, AtOffset, OffsetSpecs, parse_offset_specs
+from kafka_lagoon.protocol.messages.delete_groups import DELETE_GROUPS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 
@@ -250,7 +251,7 @@ def _plan_groups(context: Context) -> Planned:
     failures: list[Failure] = []
     for group_id in dict.fromkeys(context.options.groups):
         state = group_state(listings, group_id)
-        problem = state if isinstance(state, Failure) else members_failure(listings, group_id)
+        problem = state if isinstance(state, Failure) else members_failure(listings, group_id, DELETE_GROUPS.name)
         if problem:
             failures.append(problem)
         elif state is None or isinstance(state, Failure):

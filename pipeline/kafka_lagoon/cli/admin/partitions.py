@@ -12,7 +12,7 @@ from kafka_lagoon.apply.kinds.moves import cancel, move_replica, placements, rea
 from kafka_lagoon.apply.kinds.partitions import elect_leader
 from kafka_lagoon.cli.admin.selection import SPELLING, Partitions, Selected, find, moved, selected
 from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
-from kafka_lagoon.cli.arguments import number_from
+from kafka_lagoon.cli.arguments import MOST_INT32, number_from
 from kafka_lagoon.cli.kafka.verb import Context, refuse
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure
@@ -116,7 +116,11 @@ def _all_moving(context: Context) -> Partitions:
 def _declare_move(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("partitions", nargs="+", type=selected, metavar=SPELLING, help="partitions of topics")
     parser.add_argument(
-        "--broker", type=number_from(0), required=True, metavar="ID", help="the broker that has the replicas"
+        "--broker",
+        type=number_from(0, MOST_INT32),
+        required=True,
+        metavar="ID",
+        help="the broker that has the replicas",
     )
     parser.add_argument("--to", required=True, metavar="DIRECTORY", help="one of its log.dirs, as an absolute path")
 

@@ -8,10 +8,11 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafka_lagoon.cli.habits import not_here
 from kafka_lagoon.cli.kafka.run import run as run_kafka
 from kafka_lagoon.cli.kafka.run import verb_first
 from kafka_lagoon.cli.pipes import piped
-from kafka_lagoon.cli.terminal import not_a_command, reported, say_version
+from kafka_lagoon.cli.terminal import reported, say_version
 from kafka_lagoon.clock import Clock, Deadline
 
 if TYPE_CHECKING:  # help is printed without them
@@ -70,13 +71,13 @@ DESCRIBING: Mapping[str, Sequence[str]] = {
 
 def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
     """The exit code of the verb that the arguments name."""
-    name, *rest = verb_first(argv)
+    name, *rest = verb_first(argv, {})
     if name == "--version":
         return say_version()
     if name in DESCRIBING:
         return run_kafka([*DESCRIBING[name], *rest], environ, clock)
     if name not in VERBS:
-        return not_a_command("lagoon admin", name, [*VERBS, *DESCRIBING], usage())
+        return not_here("lagoon admin", name, [*VERBS, *DESCRIBING], usage())
     return piped(lambda: reported(lambda: _run(name, rest, environ, clock)))
 
 

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 
 from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.apply.action import Action, Guard
+from kafka_lagoon.apply.kinds.names import partition_notes
 from kafka_lagoon.apply.kinds.partitions import delete_records_before
 from kafka_lagoon.apply.kinds.topics import create_topic, delete_topic, extend_topic
 from kafka_lagoon.cli.admin.selection import SPELLING, find, placed, selected
 from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
-from kafka_lagoon.cli.arguments import number_from
+from kafka_lagoon.cli.arguments import MOST_INT16, MOST_INT32, number_from
 from kafka_lagoon.cli.kafka.verb import Context, refuse
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
@@ -41,10 +42,12 @@ def config(text: str) -> tuple[str, str]:
 
 def _declare_create(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topics", nargs="+", metavar="TOPIC", help="names of topics that do not exist")
-    parser.add_argument("--partitions", type=number_from(1), metavar="N", help="default: the brokers' num.partitions")
+    parser.add_argument(
+        "--partitions", type=number_from(1, MOST_INT32), metavar="N", help="default: the brokers' num.partitions"
+    )
     parser.add_argument(
         "--replication-factor",
-        type=number_from(1),
+        type=number_from(1, MOST_INT16),
         metavar="N",
         help="default: the brokers' default.replication.factor",
     )
@@ -85,7 +88,7 @@ def _plan_create(context: Context) -> Planned:
         elif not options.if_not_exists:
             scope = Scope.of_topic(name)
             failures.append(failure_of(CREATE_TOPICS, scope, TOPIC_ALREADY_EXISTS, explanation=_EXISTS))
-    return Planned(actions=actions, failures=failures)
+    return Planned(actions=actions, failures=failures, notes=list(partition_notes(actions)))
 
 
 def _creation(name: str, options: argparse.Namespace) -> Action:
@@ -123,7 +126,11 @@ def _unknown(name: str) -> Failure:
 def _declare_extend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topics", nargs="+", metavar="TOPIC", help="names of topics")
     parser.add_argument(
-        "--partitions", type=number_from(1), required=True, metavar="N", help="how many it will have in total"
+        "--partitions",
+        type=number_from(1, MOST_INT32),
+        required=True,
+        metavar="N",
+        help="how many it will have in total",
     )
     parser.add_argument(
         "--assignment",
@@ -151,7 +158,7 @@ def _plan_extend(context: Context) -> Planned:
         elif count < options.partitions:
             actions.append(extend_topic(name, count, options.partitions, dict(options.assignment)))
     note = "keys go to other partitions from then on: the order of records with the same key is broken once"
-    return Planned(actions=actions, failures=failures, notes=[note] if actions else ())
+    return Planned(actions=actions, failures=failures, notes=[note, *partition_notes(actions)] if actions else ())
 
 
 def _extension_problem(count: int, options: argparse.Namespace) -> str | None:
@@ -211,23 +218,28 @@ def _record_notes(resolved: ResolvedOffsets) -> Sequence[str]:
 
 VERBS = {
     "create-topic": AdminVerb(
-        summary="Creates topics.", declare=_declare_create, check=_check_create, plan=_plan_create
+        summary="Creates topics.",
+        declare=_declare_create,
+        check=_check_create,
+        plan=_plan_create,
+        guards=(Guard.MANY_PARTITIONS,),
     ),
     "delete-topic": AdminVerb(
         summary="Deletes topics with all their records. This cannot be undone.",
         declare=_declare_delete,
         plan=_plan_delete,
-        guards=(Guard.DELETIONS,),
+        guards=(Guard.DELETIONS, Guard.INTERNAL_TOPICS),
     ),
     "create-partitions": AdminVerb(
         summary="Extends topics to a number of partitions; there is no way back.",
         declare=_declare_extend,
         plan=_plan_extend,
+        guards=(Guard.INTERNAL_TOPICS, Guard.MANY_PARTITIONS),
     ),
     "delete-records": AdminVerb(
         summary="Deletes the oldest records of partitions, up to an offset or a time.",
         declare=_declare_records,
         plan=_plan_records,
-        guards=(Guard.RECORD_DELETION,),
+        guards=(Guard.RECORD_DELETION, Guard.INTERNAL_TOPICS),
     ),
 }

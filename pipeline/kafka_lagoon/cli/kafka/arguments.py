@@ -79,11 +79,11 @@ def chosen_cluster(options: argparse.Namespace, environ: Mapping[str, str]) -> C
     """The selected cluster with all settings; ConfigError lists every fault."""
     if options.bootstrap_servers and not _has_other_settings(options, environ):
         return ChosenCluster(name=DEFAULT_CLUSTER, kafka=_plain_settings(options.bootstrap_servers), settings=None)
-    from kafka_lagoon.settings import load  # noqa: PLC0415  pydantic-settings; see kafka_settings.checked
+    from kafka_lagoon.cli.file_modes import loaded  # noqa: PLC0415  pydantic-settings; see kafka_settings.checked
 
     section = f"clusters.{options.cluster}" if options.cluster else "kafka"
     assigned = [f"{section}.bootstrap_servers={options.bootstrap_servers}"] if options.bootstrap_servers else []
-    settings = load(options.conf, environ, [*options.set, *assigned], options.kafka_properties, tables_needed=False)
+    settings = loaded(options.conf, environ, [*options.set, *assigned], options.kafka_properties, tables_needed=False)
     known = settings.named_clusters()
     if options.cluster is None and len(known) > 1:
         raise ConfigError([f"several clusters: choose one by --cluster ({', '.join(known)})"])

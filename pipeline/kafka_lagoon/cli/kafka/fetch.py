@@ -159,7 +159,11 @@ def _rows(
     from kafka_lagoon.cli.kafka.reading import Source, by_partition, by_time, following  # noqa: PLC0415  takes 0.2 s
 
     options, cluster = context.options, context.cluster
-    source = Source(topic=topic.name or "", topic_id=uuid_text(topic.topic_id), options=_options(options))
+    source = Source(
+        topic=topic.name or "",
+        topic_id=uuid_text(topic.topic_id),
+        options=_options(options, _stall_timeout_ms(context)),
+    )
     until = context.deadline if options.timeout else None
     if options.follow:
         return following(cluster, source, ranges, missing, until)
@@ -167,7 +171,12 @@ def _rows(
     return _in_time(rows, until, missing) if until else rows
 
 
-def _options(options: argparse.Namespace) -> ReadOptions:
+def _stall_timeout_ms(context: Context) -> int:
+    """No broker is waited for longer than by other verbs."""
+    return min(context.deadline.budget_ms, context.cluster.settings.default_api_timeout_ms)
+
+
+def _options(options: argparse.Namespace, stall_timeout_ms: int) -> ReadOptions:
     """Small requests where few records are wanted, and only the columns that are shown."""
     is_few = options.number is not None and options.number <= _FEW_RECORDS
     shown = {"timestamp_ms" if name == "timestamp" else name for name in options.fields}
@@ -176,6 +185,7 @@ def _options(options: argparse.Namespace) -> ReadOptions:
         isolation_level=options.isolation_level,
         fetch_bytes=_FEW_BYTES if is_few else _MANY_BYTES,
         decoding=DecodeOptions(columns=frozenset(columns)),
+        stall_timeout_ms=stall_timeout_ms,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 NULL = "-"
+_DEEP, _MARGIN = 200, 50  # brackets that no encoder minds (Python's limit is 1000 calls); calls of whoever prints
 _ESCAPES = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t"}
 
 
@@ -45,10 +46,9 @@ def as_base64(raw: bytes) -> str:
 def as_json(raw: bytes) -> str:
     """JSON on one line; what is no JSON as text."""
     try:
-        parsed = json.loads(raw)
-    except ValueError:
+        return escaped(json.dumps(json.loads(raw), ensure_ascii=False, separators=(",", ":")))
+    except (ValueError, RecursionError):  # a record may nest as deeply as it is long
         return as_text(raw)
-    return escaped(json.dumps(parsed, ensure_ascii=False, separators=(",", ":")))
 
 
 def text_or_bytes(raw: bytes) -> Any:
@@ -67,9 +67,19 @@ def base64_object(raw: bytes) -> dict[str, str]:
 def parsed_or_text(raw: bytes) -> Any:
     """For JSON: what the bytes say as JSON, else as `text_or_bytes`."""
     try:
-        return json.loads(raw)
-    except ValueError:
+        parsed = json.loads(raw)
+        if raw.count(b"[") + raw.count(b"{") > _DEEP:
+            json.dumps(_nested_more(parsed))
+    except (ValueError, RecursionError):
         return text_or_bytes(raw)
+    return parsed
+
+
+def _nested_more(value: Any) -> Any:
+    """The value some levels deeper: whoever prints it has it within a row, and has called functions of its own."""
+    for _ in range(_MARGIN):
+        value = [value]
+    return value
 
 
 # Format -> for people, for JSON lines.

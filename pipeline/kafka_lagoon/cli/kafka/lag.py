@@ -4,7 +4,7 @@ A sum says how many of its partitions are known; nothing that is unknown counts 
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_lagoon.admin.offsets import KINDS_OF_LAG
 from kafka_lagoon.cli.kafka.lag_selection import (
@@ -26,7 +26,7 @@ from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.row_classes import Int32, Int64, before, column, row
 from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_rows import ConsumerGroupRow, ConsumerLagRow
-from kafka_lagoon.snapshot.group_state import lag_of, read_groups
+from kafka_lagoon.snapshot.group_state import lag_of, read_groups, unread_groups
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.share_offsets import ShareOffsetRow, share_offset_rows
 from kafka_lagoon.snapshot.topology import Topology, check_again, read_topology
@@ -60,7 +60,7 @@ class GroupLagRow:
     highest_lag: Int64 | None = column(
         "Highest lag of a partition; null if none is known.", null_if="known_partitions = 0"
     )
-    problem: str | None = column("Why the group could not be described; null if it was.")
+    problem: str | None = column("Why the group could not be described, or its commits not be read; null if they were.")
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +84,7 @@ def _answer(context: Context) -> Answer:
 
         with_times = timed(context, lag, columns, offsets)
         lag, times = list(with_times.rows), with_times.failures
-    totals = list(group_lag_rows(state.groups.groups, lag, share_rows))
+    totals = list(group_lag_rows(state.groups.groups, lag, share_rows, unread_groups(state)))
     passed = complaints([*lag, *share_rows], totals, options.fail_above) if options.fail_above else []
     failures = worth_a_row([*state.failures, *unchecked, *times], topology)
     return Answer(
@@ -122,9 +122,12 @@ def _parts(
 
 
 def group_lag_rows(
-    groups: Sequence[ConsumerGroupRow], lag: Sequence[ConsumerLagRow], shares: Sequence[ShareOffsetRow]
+    groups: Sequence[ConsumerGroupRow],
+    lag: Sequence[ConsumerLagRow],
+    shares: Sequence[ShareOffsetRow],
+    unread: Mapping[str, str],
 ) -> Iterator[GroupLagRow]:
-    """One row per group, those without any partition too."""
+    """One row per group, those without any partition too; `unread` says why the commits of a whole group are missing."""
     lags: dict[str, list[int | None]] = {}
     partition_lags = [*((one.group_id, one.lag) for one in lag), *((one.group_id, one.lag) for one in shares)]
     for group_id, partition_lag in partition_lags:
@@ -140,7 +143,7 @@ def group_lag_rows(
             known_partitions=len(known),
             lag=sum(known) if known else None,
             highest_lag=max(known, default=None),
-            problem=group.problem,
+            problem=group.problem or unread.get(group.group_id),
         )
 
 

@@ -119,7 +119,11 @@ def _failures(several: Iterable[Offsets]) -> list[Failure]:
     """One failure per partition, however many requests about it failed; what brokers are too old for is none."""
     failed: dict[TopicPartition, Failure] = {}
     for offsets in several:
-        failed |= {item: failure for item, failure in offsets.failures.items() if failure.name != UNSUPPORTED}
+        failed |= {
+            item: failure
+            for item, failure in offsets.failures.items()
+            if failure.name != UNSUPPORTED or failure.is_required
+        }
     return list(failed.values())
 
 

@@ -12,7 +12,7 @@ from typing import Any, get_args
 from kafka_lagoon.cli.kafka.formatting import base64_object
 from kafka_lagoon.cli.kafka.verb import Answer, Part
 from kafka_lagoon.cli.people import Screen, screen, table
-from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn
+from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say_exactly, warn
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.row_classes import Timestamp
 from kafka_lagoon.snapshot.coverage import alike_failures, failure_row
@@ -23,7 +23,7 @@ _ANYWHERE = Screen()
 def show(answer: Answer, *, as_json: bool, wide: bool = False) -> int:
     """Print the parts, then failures and notes on standard error; the exit code."""
     for line in answer_lines(answer, as_json=as_json, wide=wide):
-        say(line)
+        say_exactly(line)
     for line in warning_lines(answer):
         warn(line)
     return exit_code(answer)
@@ -85,7 +85,7 @@ def table_lines(rows: Sequence[Any], columns: Sequence[str], on: Screen = _ANYWH
     return [*table(columns, values, on, moments)]
 
 
-def failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
+def failure_lines(failures: Iterable[Failure]) -> Iterator[str]:
     """One line per broker and reason: the scope of the request, its API, and the error.
 
     Brokers that are too old for an API share a line: it is the release that matters, not which of them it is.

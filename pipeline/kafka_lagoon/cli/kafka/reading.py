@@ -8,9 +8,11 @@ import heapq
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from threading import Timer
 from typing import Any
 
 from kafka_lagoon.cli.kafka.fetch_ranges import FetchRange, Missing, whole_logs
+from kafka_lagoon.cli.terminal import warn
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.client.request_stats import RequestStats
@@ -19,12 +21,14 @@ from kafka_lagoon.errors import BrokerError, ConnectionFailed
 from kafka_lagoon.fetch.ranges import TOPIC_DELETED, TOPIC_RECREATED
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.stalls import Stalls
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 
 Row = dict[str, Any]
 
 _POLL_S = 0.25
+_QUIET_S = 5
 _WHY = {
     TOPIC_RECREATED: "it was deleted and created again meanwhile; fetch it again to read the new topic",
     TOPIC_DELETED: "it was deleted meanwhile",
@@ -55,9 +59,29 @@ class Source:
 def by_partition(
     cluster: Cluster, source: Source, ranges: Mapping[TopicPartition, FetchRange], missing: Missing
 ) -> Iterator[Row]:
-    """One partition after the other, each in the order of its offsets."""
+    """One partition after the other, each in the order of its offsets.
+
+    A broker that stalls costs the stall timeout once, and for its other partitions ever less.
+    """
+    stalls = Stalls(cluster.clock, source.options.stall_timeout_ms)
     for partition, offsets in ranges.items():
-        yield from _rows(cluster, source.split(partition.partition, offsets), source.options, missing)
+        reader = SplitReader(cluster, source.split(partition.partition, offsets), source.options, stalls)
+        yield from _with_word(_rows_of(reader, missing), partition, source.options)
+
+
+def _with_word(rows: Iterator[Row], partition: TopicPartition, options: ReadOptions) -> Iterator[Row]:
+    """The rows; a line beside the output if the first takes long, for whoever waits at the terminal."""
+    longest_s = options.stall_timeout_ms // 1000
+    line = f"{partition}: nothing was read for {_QUIET_S} s; still trying, for {longest_s} s in all"
+    timer = Timer(_QUIET_S, warn, (line,))
+    timer.daemon = True
+    timer.start()
+    try:
+        for row in rows:
+            timer.cancel()
+            yield row
+    finally:
+        timer.cancel()
 
 
 def by_time(

@@ -120,7 +120,9 @@ def _timestamp_ms(fields: Mapping[str, Any]) -> int | None:
             return None
         case str() as text:
             return _fixed_ms(text)
-        case int() as moment if -1 <= moment <= _MOST_INT64:
+        case bool():
+            raise ValueError("a timestamp is epoch milliseconds or ISO 8601")
+        case int() as moment if -_MOST_INT64 - 1 <= moment <= _MOST_INT64:  # of 1969, too; -1 is none
             return moment
         case _:
             raise ValueError("a timestamp is epoch milliseconds or ISO 8601")

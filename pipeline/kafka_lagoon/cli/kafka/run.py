@@ -8,8 +8,9 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from kafka_lagoon.cli.habits import not_here
 from kafka_lagoon.cli.pipes import piped
-from kafka_lagoon.cli.terminal import not_a_command, reported, say_version
+from kafka_lagoon.cli.terminal import reported, say_version
 from kafka_lagoon.clock import Clock, Deadline
 
 if TYPE_CHECKING:  # help is printed without them
@@ -63,17 +64,17 @@ def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
     if name == "--version":
         return say_version()
     if name not in VERBS:
-        return not_a_command("lagoon kafka", name, [*VERBS, *ALIASES], _usage())
+        return not_here("lagoon kafka", name, [*VERBS, *ALIASES], _usage())
     return piped(lambda: reported(lambda: _run(name, rest, environ, clock)))
 
 
-def verb_first(argv: Sequence[str]) -> Sequence[str]:
+def verb_first(argv: Sequence[str], aliases: Mapping[str, Sequence[str]] = ALIASES) -> Sequence[str]:
     """The arguments with the verb first, by its own name: options of every verb may stand before it."""
     place = 0
     while place < len(argv) and argv[place].startswith("-") and argv[place] not in _OF_LAGOON:
         place += 2 if argv[place] in _WITH_VALUE else 1
     name = argv[place] if place < len(argv) else ""
-    return [*ALIASES.get(name, (name,)), *argv[:place], *argv[place + 1 :]]
+    return [*aliases.get(name, (name,)), *argv[:place], *argv[place + 1 :]]
 
 
 def _run(name: str, argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
@@ -99,12 +100,15 @@ def _ask(
     verb: "Verb", options: Namespace, kafka: "KafkaSettings", deadline: Deadline, shown: "Callable[[Answer], T]"
 ) -> T:
     """What `shown` makes of the verb's answer while the cluster is connected: rows may come as they are read."""
-    from kafka_lagoon.cli.kafka.verb import Context  # noqa: PLC0415
+    from dataclasses import replace  # noqa: PLC0415
+
+    from kafka_lagoon.cli.kafka.verb import Context, Together  # noqa: PLC0415
     from kafka_lagoon.client.cluster import Cluster  # noqa: PLC0415
     from kafka_lagoon.client.request_stats import RequestStats  # noqa: PLC0415
 
     with Cluster.connect(kafka, deadline.clock, RequestStats(), deadline) as cluster:
-        return shown(verb.answer(Context(cluster=cluster, options=options, deadline=deadline)))
+        answer = verb.answer(Context(cluster=cluster, options=options, deadline=deadline))
+        return shown(replace(answer, failures=Together(answer.failures, cluster.refusals)))
 
 
 def _usage() -> str:

@@ -4,8 +4,9 @@ An answer carries failures beside its rows, and notes about what brokers may hav
 """
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from kafka_lagoon.client.cluster import Cluster
@@ -49,9 +50,25 @@ class Answer:
     """
 
     parts: Sequence[Part]
-    failures: Sequence[Failure] = ()
+    failures: Collection[Failure] = ()
     notes: Sequence[str] = ()
     exit_code: int = 0
+
+
+class Together(Collection[Failure]):
+    """Failures of several origins, each of which may grow until they are read."""
+
+    def __init__(self, *several: Collection[Failure]) -> None:
+        self._several = several
+
+    def __contains__(self, failure: object) -> bool:
+        return any(failure in some for some in self._several)
+
+    def __iter__(self) -> Iterator[Failure]:
+        return chain.from_iterable(self._several)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._several))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

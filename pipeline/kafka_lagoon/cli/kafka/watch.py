@@ -10,7 +10,7 @@ from kafka_lagoon.cli.arguments import number_from
 from kafka_lagoon.cli.kafka.output import answer_lines, exit_code, warning_lines
 from kafka_lagoon.cli.kafka.verb import Answer
 from kafka_lagoon.cli.people import moment
-from kafka_lagoon.cli.terminal import COMPLETE, complain, say, warn
+from kafka_lagoon.cli.terminal import COMPLETE, complain, say, say_exactly, warn
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import PipelineError
 
@@ -81,7 +81,7 @@ def _show(once: Callable[[], Round], clock: Clock, *, as_json: bool) -> tuple[in
 
 def _print(shown: Round) -> None:
     for line in shown.lines:
-        say(line)
+        say_exactly(line)
     for line in shown.warnings:
         warn(line)
 

@@ -11,6 +11,7 @@ from itertools import chain
 
 from kafka_lagoon.cli.arguments import moment_argument, names, number_from, overrides, parser_of, pattern
 from kafka_lagoon.cli.engines import ENGINES, opened
+from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.people import Screen, screen, table
 from kafka_lagoon.cli.pipes import write, write_in_pager
 from kafka_lagoon.cli.sql_formats import json_blocks
@@ -19,7 +20,8 @@ from kafka_lagoon.cli.tables.snapshots import COLUMNS, choose_snapshots
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.query.statements import tuples
-from kafka_lagoon.settings import Settings, load
+from kafka_lagoon.settings import Settings
+from kafka_lagoon.text import printable
 from kafka_lagoon.times import FORMS, Moment
 
 
@@ -60,7 +62,7 @@ def _parsed(
     parser.add_argument("--no-pager", dest="pager", action="store_false", help="never start $PAGER")
     parser.add_argument("--engine", choices=ENGINES, help="default: duckdb for a folder of this machine, else spark")
     options = parser.parse_args(argv)
-    return options, load(options.conf, environ, overrides(options), options.kafka_properties, cluster_needed=False)
+    return options, loaded(options.conf, environ, overrides(options), options.kafka_properties, cluster_needed=False)
 
 
 def _json(context: Context, answer: Answer) -> Iterator[str]:
@@ -74,7 +76,7 @@ def _json(context: Context, answer: Answer) -> Iterator[str]:
 
 def _lines(context: Context, answer: Answer, on: Screen) -> Iterator[str]:
     is_newest = context.options.at is None
-    yield "".join(f"{one.line(context.now_ms, is_newest=is_newest)}\n" for one in context.snapshots)
+    yield "".join(f"{printable(one.line(context.now_ms, is_newest=is_newest))}\n" for one in context.snapshots)
     for part in answer.parts:
         yield "".join(f"{line}\n" for line in chain(["", f"{part.kind}:"], _table(context, part, on)))
 

@@ -1,0 +1,97 @@
+"""Says what to type here instead of a command or an option of Kafka's own tools."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, not_a_command, warn
+
+# By the names of Kafka's tools without `kafka-` and `.sh`.
+_TOOLS: Mapping[str, str] = {
+    "topics": "lagoon kafka topics; lagoon admin create-topic, create-partitions, delete-topic",
+    "console-consumer": "lagoon kafka fetch TOPIC, with --follow for what comes",
+    "console-producer": "lagoon kafka produce TOPIC",
+    "consumer-groups": "lagoon kafka groups, describe-group, lag; lagoon admin reset-offsets, delete-offsets, delete-group",
+    "groups": "lagoon kafka groups",
+    "share-groups": "lagoon kafka groups, describe-group, lag",
+    "streams-groups": "lagoon kafka groups, describe-group, lag",
+    "configs": "lagoon kafka configs; lagoon admin alter-configs, alter-quotas, alter-scram, delete-scram",
+    "client-metrics": "lagoon admin alter-configs client-metrics",
+    "acls": "lagoon kafka acls; lagoon admin create-acl, delete-acl",
+    "reassign-partitions": "lagoon admin reassign, cancel-reassignment; lagoon kafka reassignments",
+    "leader-election": "lagoon admin elect-leaders",
+    "delete-records": "lagoon admin delete-records",
+    "log-dirs": "lagoon kafka log-dirs; lagoon admin move-replica",
+    "get-offsets": "lagoon kafka offsets",
+    "broker-api-versions": "lagoon kafka versions",
+    "cluster": "lagoon kafka metadata --only cluster; lagoon admin unregister-broker",
+    "metadata-quorum": "lagoon kafka quorum; lagoon admin add-voter, remove-voter",
+    "features": "lagoon admin update-feature",
+    "transactions": "lagoon kafka transactions; lagoon admin abort-transaction",
+    "delegation-tokens": "lagoon admin create-token, renew-token, expire-token",
+    "mirror-maker": "lagoon ingest and lagoon restore; lagoon compare for what was mirrored",
+    "dump-log": "lagoon kafka fetch TOPIC --isolation-level read_uncommitted",
+}
+# Where a verb does not have the option itself.
+_OPTIONS: Mapping[str, str] = {
+    "--topic": "topics stand without an option",
+    "--topics": "topics stand without an option",
+    "--group": "groups stand without an option",
+    "--groups": "groups stand without an option",
+    "--partition": "partitions follow the topic: TOPIC:0,1",
+    "--list": "it lists without an option",
+    "--describe": "it describes without an option",
+    "--all-groups": "all groups are shown where none is named",
+    "--create": "lagoon admin create-topic TOPIC",
+    "--delete": "lagoon admin delete-topic TOPIC",
+    "--alter": "lagoon admin alter-configs or create-partitions",
+    "--add": "lagoon admin create-acl",
+    "--remove": "lagoon admin delete-acl",
+    "--reset-offsets": "lagoon admin reset-offsets GROUP",
+    "--add-config": "--config CONFIG=VALUE",
+    "--delete-config": "--unset CONFIG",
+    "--entity-type": "the kind stands first: topic NAME, broker ID, group ID",
+    "--entity-name": "the kind stands first: topic NAME, broker ID, group ID",
+    "--from-beginning": "--from earliest, which is where it starts without --follow",
+    "--max-messages": "-n N",
+    "--offset": "--from OFFSET",
+    "--execute": "--yes",
+    "--to-earliest": "--to earliest",
+    "--to-latest": "--to latest",
+    "--to-offset": "--to OFFSET",
+    "--to-datetime": "--to TIME",
+    "--under-replicated-partitions": "lagoon kafka health",
+    "--unavailable-partitions": "lagoon kafka health",
+    "--broker-list": "-b HOST:PORT",
+    "--command-config": "--kafka-properties FILE",
+    "--consumer.config": "--kafka-properties FILE",
+    "--producer.config": "--kafka-properties FILE",
+    "--state": "the state is shown without an option",
+    "--members": "lagoon kafka describe-group GROUP",
+}
+
+
+def not_here(program: str, name: str, known: Iterable[str], usage: str) -> int:
+    """The exit code for a word that is no command: in one line what to type, for those who know Kafka's tools."""
+    if line := _instead_of(name):
+        warn(f"{name}: no such command; type {line}")
+        return BAD_CONFIGURATION
+    return not_a_command(program, name, known, usage)
+
+
+def _instead_of(name: str) -> str | None:
+    tool = name.removesuffix(".sh").removesuffix(".bat").removeprefix("kafka-")
+    if tool in _TOOLS:
+        return _TOOLS[tool]
+    from kafka_lagoon.cli.admin.run import VERBS as OF_ADMIN  # noqa: PLC0415  both import this module
+    from kafka_lagoon.cli.kafka.run import VERBS as OF_KAFKA  # noqa: PLC0415
+
+    commands = {"kafka": OF_KAFKA, "admin": OF_ADMIN}
+    return next((f"lagoon {command} {name}" for command, verbs in commands.items() if name in verbs), None)
+
+
+def instead_of_option(given: Sequence[str], known: Collection[str]) -> str:
+    """What to type for the first option that is Kafka's and not one of those that are known; empty if there is none."""
+    for word in given:
+        option = word.partition("=")[0]
+        if option in _OPTIONS and option not in known:
+            return f" ({option} of Kafka's tools: {_OPTIONS[option]})"
+    return ""

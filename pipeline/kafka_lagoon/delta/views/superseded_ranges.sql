@@ -1,0 +1,98 @@
+CREATE OR REPLACE VIEW superseded_ranges (
+  cluster_id COMMENT 'Id that the cluster gave itself.',
+  topic COMMENT 'Name of the topic.',
+  topic_id COMMENT 'Id of the topic; null if the brokers give none.',
+  partition COMMENT 'Partition number.',
+  ingest_id COMMENT 'The run whose records do not count.',
+  from_offset COMMENT 'First offset of those records.',
+  to_offset COMMENT 'First offset after them.',
+  reason COMMENT 'TRUNCATED: an unclean leader election took them back. COPY: they had been archived before, by a version that believed a single broker which denied the topic.'
+)
+COMMENT 'Ranges of archived records that are not part of the history of a log: what view records_now leaves out of table records.'
+AS
+WITH affected AS (
+  SELECT DISTINCT cluster_id, topic, topic_id, partition
+  FROM record_ranges
+  WHERE to_offset < from_offset OR problem IN ('TOPIC_DELETED', 'TOPIC_RECREATED')
+),
+ordered AS (
+  SELECT
+    record_ranges.cluster_id,
+    record_ranges.topic,
+    record_ranges.topic_id,
+    record_ranges.partition,
+    record_ranges.ingest_id,
+    record_ranges.from_offset,
+    record_ranges.to_offset,
+    CASE WHEN record_ranges.to_offset < record_ranges.from_offset THEN 1 ELSE 0 END AS goes_back,
+    CASE
+      WHEN record_ranges.topic_id IS NULL AND record_ranges.problem IN ('TOPIC_DELETED', 'TOPIC_RECREATED') THEN 1 ELSE 0
+    END AS ends,
+    row_number() OVER (
+      PARTITION BY record_ranges.cluster_id, record_ranges.topic, record_ranges.topic_id, record_ranges.partition
+      ORDER BY
+        coalesce(record_ranges.sequence, -1),
+        record_ranges.ingest_id,
+        CASE WHEN record_ranges.to_offset > record_ranges.from_offset THEN 1 ELSE 0 END,
+        record_ranges.from_offset
+    ) AS place
+  FROM record_ranges
+  JOIN affected
+    ON record_ranges.cluster_id = affected.cluster_id
+    AND record_ranges.topic = affected.topic
+    AND record_ranges.topic_id IS NOT DISTINCT FROM affected.topic_id
+    AND record_ranges.partition = affected.partition
+),
+lives AS (
+  SELECT ordered.*, coalesce(sum(ends) OVER before_row, 0) AS life
+  FROM ordered
+  WINDOW before_row AS (
+    PARTITION BY cluster_id, topic, topic_id, partition ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+  )
+),
+parts AS (
+  SELECT lives.*, sum(goes_back) OVER up_to_row AS part
+  FROM lives
+  WINDOW up_to_row AS (
+    PARTITION BY cluster_id, topic, topic_id, partition ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+  )
+),
+reached AS (
+  SELECT parts.*, max(to_offset) OVER before_row AS archived_to
+  FROM parts
+  WINDOW before_row AS (
+    PARTITION BY cluster_id, topic, topic_id, partition, life, part
+    ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+  )
+)
+SELECT
+  earlier.cluster_id,
+  earlier.topic,
+  earlier.topic_id,
+  earlier.partition,
+  earlier.ingest_id,
+  greatest(earlier.from_offset, truncation.to_offset) AS from_offset,
+  earlier.to_offset,
+  'TRUNCATED' AS reason
+FROM parts AS truncation
+JOIN parts AS earlier
+  ON earlier.cluster_id = truncation.cluster_id
+  AND earlier.topic = truncation.topic
+  AND earlier.topic_id IS NOT DISTINCT FROM truncation.topic_id
+  AND earlier.partition = truncation.partition
+  AND earlier.life = truncation.life
+  AND earlier.place < truncation.place
+  AND earlier.to_offset > greatest(earlier.from_offset, truncation.to_offset)
+WHERE truncation.goes_back = 1
+UNION ALL
+SELECT
+  cluster_id,
+  topic,
+  topic_id,
+  partition,
+  ingest_id,
+  from_offset,
+  least(to_offset, archived_to) AS to_offset,
+  'COPY' AS reason
+FROM reached
+WHERE from_offset < to_offset AND from_offset < archived_to

@@ -1,0 +1,34 @@
+"""Next offsets of an archived topic, by topic id: a topic that is deleted or re-created keeps those of the id that it had.
+
+Brokers may be wrong about a topic for a while, so offsets are never dropped: an id that returns goes on where it was.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from kafka_lagoon.fetch.ranges import Position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archived:
+    """A topic of which something is archived: its id, the next position of each partition, and those of ids it had before.
+
+    `partitions` is empty once the topic was deleted. `topic_id` is None where brokers give none (before Kafka 2.8); a topic
+    without an id that returns after its deletion is not distinguished from a new one.
+    """
+
+    topic_id: str | None
+    partitions: Mapping[int, Position]
+    former: Mapping[str, Mapping[int, Position]] = field(default_factory=dict)
+
+    def deleted(self) -> "Archived":
+        """The topic without partitions to go on with; their positions are kept under its id."""
+        if self.topic_id is None or not self.partitions:
+            return replace(self, partitions={})
+        return replace(self, partitions={}, former={**self.former, self.topic_id: self.partitions})
+
+    def re_created(self, topic_id: str | None) -> "Archived":
+        """The topic under another id, at the positions that this id had reached before, if it was archived."""
+        former = dict(self.deleted().former)
+        partitions = former.pop(topic_id, {}) if topic_id is not None else {}
+        return Archived(topic_id=topic_id, partitions=partitions, former=former)

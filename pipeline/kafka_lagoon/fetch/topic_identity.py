@@ -1,0 +1,195 @@
+"""Checks what one broker says of archived topics against the others, before it is taken for a deletion or a re-creation.
+
+A broker that has lost its connection to the controller answers Metadata from what it knew then, and one that has just started
+knows no topics and no brokers yet. So an answer that contradicts the archive counts only if every live broker gives it.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.client.broker import Call
+from kafka_lagoon.client.cluster import CREATES_NOTHING, Cluster, TopicPartition, metadata_request
+from kafka_lagoon.client.metadata_checks import checked_metadata
+from kafka_lagoon.clock import Deadline, backoff
+from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.fetch.archived import Archived
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_lagoon.protocol.messages.metadata import (
+    METADATA,
+    MetadataResponse,
+    MetadataTopic,
+)
+from kafka_lagoon.wire.primitives import uuid_text
+
+NOT_CONFIRMED = "NOT_CONFIRMED"  # brokers say different things of a topic, or one of them did not answer
+_ROUNDS = 3  # a broker that has just started answers otherwise a moment later
+
+_Verdict = tuple[int, str | None]  # error code and topic id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BelievedTopics:
+    """Topics as they are to be taken, and those of which nothing is confirmed, with what brokers say of each."""
+
+    topics: Mapping[str, MetadataTopic]
+    unconfirmed: Mapping[str, str]
+
+
+def believed_topics(
+    cluster: Cluster, topics: Mapping[str, MetadataTopic], archived: Mapping[str, Archived], deadline: Deadline
+) -> BelievedTopics:
+    """One broker's answer, corrected by those of all brokers where it contradicts the archive.
+
+    A broker that describes a topic as it was archived is believed at once: fetching by its id and epochs proves it. Anything
+    else has to be said by every broker that any of them lists.
+    """
+    believed = dict(topics)
+    doubtful = {name for name, topic in topics.items() if contradicts(topic, archived.get(name))}
+    answers: Mapping[int, MetadataResponse] = {}
+    pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
+    for attempt in range(_ROUNDS if doubtful else 0):
+        if attempt and not _asked_again(cluster, doubtful, deadline, next(pauses)):
+            break
+        answers = ask_every_broker(cluster, doubtful, deadline)
+        for name in sorted(doubtful):
+            if topic := _agreed(name, archived.get(name), answers):
+                believed[name] = topic
+                cluster.learn_topic(topic)
+                doubtful.discard(name)
+        if not doubtful:
+            break
+    return BelievedTopics(topics=believed, unconfirmed={name: _spelled(name, answers) for name in sorted(doubtful)})
+
+
+def contradicts(topic: MetadataTopic, known: Archived | None) -> bool:
+    """True if a broker's description cannot hold together with what is archived, or denies a topic that is wanted.
+
+    It names another id, lacks partitions or has leaders of earlier epochs. Other errors than an unknown topic say nothing.
+    """
+    if topic.error_code:
+        is_known_deletion = known is not None and not known.partitions
+        return topic.error_code == UNKNOWN_TOPIC_OR_PARTITION and not is_known_deletion
+    if known is None:
+        return False
+    return not is_same_id(uuid_text(topic.topic_id), known.topic_id) or _is_older(topic, known)
+
+
+def is_same_id(left: str | None, right: str | None) -> bool:
+    """True if two ids may be of the same topic: brokers before Kafka 2.8 give none."""
+    return left is None or right is None or left == right
+
+
+def missing_partitions(topic: MetadataTopic, known: Archived) -> list[int]:
+    """Archived partitions that a description lacks; partitions of a topic id never go."""
+    return sorted(known.partitions.keys() - {partition.partition_index for partition in topic.partitions})
+
+
+def _is_older(topic: MetadataTopic, known: Archived) -> bool:
+    if missing_partitions(topic, known):
+        return True
+    return any(
+        0 <= partition.leader_epoch < position.leader_epoch
+        for partition in topic.partitions
+        if (position := known.partitions.get(partition.partition_index))
+    )
+
+
+def ask_every_broker(
+    cluster: Cluster, names: Collection[str], deadline: Deadline, broker_ids: Iterable[int] | None = None
+) -> dict[int, MetadataResponse]:
+    """Metadata of topics from each broker, or from each of some.
+
+    Brokers that do not answer are left out, and those that list no brokers: they have just started and know nothing yet.
+    """
+    call = Call(METADATA, metadata_request(names), CREATES_NOTHING)
+    calls = {broker_id: [call] for broker_id in (cluster.brokers if broker_ids is None else broker_ids)}
+    replies = cluster.ask_brokers(calls, deadline) if calls else {}
+    outcomes = {broker_id: reply.outcome for broker_id, (reply,) in replies.items()}
+    return {
+        broker_id: checked_metadata(outcome, names)[0]
+        for broker_id, outcome in outcomes.items()
+        if isinstance(outcome, MetadataResponse) and not outcome.error_code and outcome.brokers
+    }
+
+
+def said_by_all(name: str, answers: Mapping[int, MetadataResponse]) -> MetadataTopic | None:
+    """The description of a topic that all brokers give; None if they differ, or if a listed broker did not answer."""
+    listed = {broker.node_id for answer in answers.values() for broker in answer.brokers}
+    described = _descriptions(name, answers)
+    if not listed or not listed <= answers.keys() or len(described) < len(answers):
+        return None
+    return described[0] if len(set(map(_verdict, described))) == 1 else None
+
+
+def same_for_leaders(
+    cluster: Cluster,
+    partitions: Collection[TopicPartition],
+    topic_ids: Mapping[str, str | None],
+    deadline: Deadline,
+) -> set[TopicPartition]:
+    """The partitions whose own leaders know the topic by this id, so that what they say by name is about that topic."""
+    by_leader: dict[int, list[TopicPartition]] = {}
+    for partition in partitions:
+        if (leader_id := cluster.leader_of(partition)) is not None:
+            by_leader.setdefault(leader_id, []).append(partition)
+    answers = ask_every_broker(cluster, {partition.topic for partition in partitions}, deadline, by_leader)
+    known = {
+        (broker_id, topic.name): uuid_text(topic.topic_id)
+        for broker_id, answer in answers.items()
+        for topic in answer.topics
+        if not topic.error_code
+    }
+    return {
+        partition
+        for broker_id, led in by_leader.items()
+        for partition in led
+        if (broker_id, partition.topic) in known
+        and is_same_id(known[broker_id, partition.topic], topic_ids[partition.topic])
+    }
+
+
+def _asked_again(cluster: Cluster, names: Collection[str], deadline: Deadline, pause_s: float) -> bool:
+    """Wait, and learn from any broker which brokers there are now; False if there is no time, or no answer."""
+    if not deadline.pause(pause_s):
+        return False
+    try:
+        cluster.refresh(names, deadline)
+    except PipelineError:
+        return False
+    return True
+
+
+def _agreed(name: str, known: Archived | None, answers: Mapping[int, MetadataResponse]) -> MetadataTopic | None:
+    """The description that agrees with the archive, else the one that all brokers give."""
+    agreeing = [topic for topic in _descriptions(name, answers) if not contradicts(topic, known)]
+    real = [topic for topic in agreeing if not topic.error_code]
+    return max(real, key=_newest, default=None) or said_by_all(name, answers)
+
+
+def _newest(topic: MetadataTopic) -> tuple[int, int]:
+    return len(topic.partitions), sum(partition.leader_epoch for partition in topic.partitions)
+
+
+def _descriptions(name: str, answers: Mapping[int, MetadataResponse]) -> Sequence[MetadataTopic]:
+    return [topic for answer in answers.values() for topic in answer.topics if topic.name == name]
+
+
+def _verdict(topic: MetadataTopic) -> _Verdict:
+    return topic.error_code, None if topic.error_code else uuid_text(topic.topic_id)
+
+
+def _spelled(name: str, answers: Mapping[int, MetadataResponse]) -> str:
+    """The brokers' descriptions of a topic, for people."""
+    said = [
+        f"broker {broker_id}: {_in_words(topic)}"
+        for broker_id, answer in sorted(answers.items())
+        for topic in answer.topics
+        if topic.name == name
+    ]
+    return "; ".join(said) or "no broker answered"
+
+
+def _in_words(topic: MetadataTopic) -> str:
+    if topic.error_code:
+        return "no such topic" if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION else f"error {topic.error_code}"
+    return f"id {uuid_text(topic.topic_id)}, {len(topic.partitions)} partitions"

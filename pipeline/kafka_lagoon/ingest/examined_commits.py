@@ -1,0 +1,152 @@
+"""Looks at what others have committed to the archive's tables since a version that was read under the lock.
+
+What contradicts next offsets, or took away ranges and problems that earlier runs have added, is refused before a commit and
+reported after it; what changed single rows is said in a line and goes on: those who delete records mean to.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.delta.foreign_commits import (
+    Commit,
+    Contradiction,
+    Kind,
+    commits_between,
+    commits_since,
+    contradiction,
+)
+from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.ingest.next_offsets import NextOffsets, app_id
+
+KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """The versions of tables up to which commits were looked at, and what is to be said of these."""
+
+    versions: Mapping[str, int]
+    notes: Sequence[str] = ()
+
+
+def commits_of(warehouse: Warehouse, table: Table, after: int, upto: int) -> list[Commit]:
+    """The commits of a table after one version and up to another."""
+    return commits_between(warehouse.kernel.storage, warehouse.locations[table.name], after, upto)
+
+
+def conflict_in(commits: Sequence[Commit], cluster_id: str) -> Contradiction | None:
+    """What contradicts a cluster's archive."""
+    return contradiction(commits, app_id(cluster_id))
+
+
+def refusal(table: Table, conflict: Contradiction, *, has_offsets: bool) -> str:
+    """Cause and cure in one line; only where `has_offsets` is true can be read again what is gone."""
+    if conflict.commit.kind is Kind.GONE:
+        return (
+            f"table {table.name} lacks rows that it had, and its log does not have version {conflict.commit.version} any more: "
+            "give --after-restore keep to go on without them"
+        )
+    what = "next offsets count on records" if table == RECORDS else "earlier runs have added rows"
+    return f"table {table.name} {conflict.commit}, and {what} that are gone: {_ways_on(table, conflict, has_offsets)}"
+
+
+def _ways_on(table: Table, conflict: Contradiction, has_offsets: bool) -> str:
+    keep = "keep to go on without it" if has_offsets else "--after-restore keep to go on without them"
+    if has_offsets and conflict.rolled_back_to is not None:
+        return f"give --after-restore repeat to read again what is missing, or {keep}"
+    restore = f"RESTORE TABLE {table.name} TO VERSION AS OF {conflict.commit.version - 1} brings them back"
+    return f"{restore}; or give {'--after-restore ' if has_offsets else ''}{keep}"
+
+
+def examine(
+    warehouse: Warehouse,
+    cluster_id: str,
+    tables: Sequence[Table],
+    stored: NextOffsets,
+    repeated: NextOffsets | None,
+    after_restore: str | None,
+) -> Examined:
+    """Look at what was committed to tables since the last run did.
+
+    TableError if rows are gone that it knew, unless the user keeps the tables as they are, or everything goes back to
+    `repeated` and the table still has what was added until then.
+    """
+    versions, notes = dict[str, int](), list[str]()
+    for table in tables:
+        known = stored.examined.get(table.name)
+        if known is None:
+            versions[table.name] = warehouse.state(table.name).version
+            continue
+        commits = commits_since(warehouse.kernel.storage, warehouse.locations[table.name], known)
+        versions[table.name] = commits[-1].version if commits else min(known, warehouse.state(table.name).version)
+        notes += notes_of(table, commits)
+        conflict = conflict_in(commits, cluster_id)
+        is_excused = after_restore == KEEP or (
+            repeated is not None and conflict is not None and _reaches(warehouse, table, cluster_id, conflict, repeated)
+        )
+        if conflict and conflict.commit.kind is not Kind.GONE and not is_excused:
+            raise TableError(refusal(table, conflict, has_offsets=False))
+    return Examined(versions=versions, notes=notes)
+
+
+def _reaches(
+    warehouse: Warehouse, table: Table, cluster_id: str, conflict: Contradiction, repeated: NextOffsets
+) -> bool:
+    """Whether a table that was rolled back still has what runs up to the last one of `repeated` have added."""
+    if conflict.rolled_back_to is None:
+        return False
+    undone = commits_of(warehouse, table, conflict.rolled_back_to, conflict.commit.version - 1)
+    last = repeated.last_run.sequence if repeated.last_run else 0
+    return all(commit.kind is not Kind.GONE for commit in undone) and all(
+        commit.transactions.get(app_id(cluster_id), last + 1) > last for commit in undone
+    )
+
+
+def notes_of(table: Table, commits: Iterable[Commit]) -> list[str]:
+    """What is to be said of commits that do not stand in the way."""
+    rows = [commit for commit in commits if commit.kind is Kind.ROWS]
+    gone = [commit for commit in commits if commit.kind is Kind.GONE]
+    notes = [f"table {table.name} {rows[-1]} since the last ingest{_others(rows)}"] if rows else []
+    if gone:
+        notes.append(
+            f"table {table.name}: its log does not have versions {gone[0].version} to {gone[-1].version} any more, nor what "
+            "others did in them"
+        )
+    return notes
+
+
+def _others(commits: Sequence[Commit]) -> str:
+    return f", and in {len(commits) - 1} other versions" if len(commits) > 1 else ""
+
+
+def refuse_before(
+    warehouse: Warehouse, cluster_id: str, examined: Mapping[str, int], newest: Mapping[str, int]
+) -> None:
+    """TableError if somebody has committed to a table, after the version that was examined, what contradicts the archive.
+
+    `newest` has the versions of tables whose state was just read.
+    """
+    for table in (RECORDS, RECORD_RANGES, RECORD_PROBLEMS):
+        if table.name not in examined:
+            continue
+        after, upto = examined[table.name], newest.get(table.name)
+        if upto is None:
+            commits = commits_since(warehouse.kernel.storage, warehouse.locations[table.name], after)
+        else:
+            commits = commits_of(warehouse, table, after, upto)
+        if conflict := conflict_in(commits, cluster_id):
+            raise TableError(_meanwhile(table, conflict, "nothing is committed"))
+
+
+def refuse_after(warehouse: Warehouse, cluster_id: str, table: Table, before: int, version: int) -> None:
+    """TableError if what contradicts the archive stands between the version that a commit was to follow and the commit."""
+    if conflict := conflict_in(commits_of(warehouse, table, before, version), cluster_id):
+        raise TableError(
+            _meanwhile(table, conflict, f"version {version} is committed after it, and the next ingest asks")
+        )
+
+
+def _meanwhile(table: Table, conflict: Contradiction, outcome: str) -> str:
+    return f"{refusal(table, conflict, has_offsets=table == RECORDS)} (it came while this run was under way: {outcome})"

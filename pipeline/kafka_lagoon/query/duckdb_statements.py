@@ -1,0 +1,58 @@
+"""Judges a statement for DuckDB by what DuckDB's parser makes of it: one query, with no part that writes.
+
+The first word says little: EXPLAIN ANALYZE runs what follows it, and a common table expression may DELETE or COPY.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+
+from kafka_lagoon.query.statements import refused
+
+# Nodes of a query; DELETE_QUERY_NODE, COPY_QUERY_NODE and whatever later releases add write.
+_READ = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE"})
+_EXPLAIN = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\b(?:\s*analyze\b|\s*\([^()]*\))?", re.DOTALL | re.IGNORECASE
+)
+
+
+def refuse_all_but_a_query(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
+    """ConfigError unless the statement is one query, or asks how one is run; duckdb.Error if it cannot be parsed."""
+    statements = connection.extract_statements(statement)
+    if len(statements) != 1:
+        raise refused("one statement at a time")
+    if statements[0].type == duckdb.StatementType.EXPLAIN:
+        inner = _EXPLAIN.sub("", statement, count=1)
+        if inner == statement:
+            raise refused("EXPLAIN of a query")
+        refuse_all_but_a_query(connection, inner)
+        return
+    if statements[0].type == duckdb.StatementType.MULTI:
+        raise refused("PIVOT with its values: ON column IN (...)")
+    if statements[0].type != duckdb.StatementType.SELECT or not set(_nodes(_parsed(connection, statement))) <= _READ:
+        raise refused("SELECT and other statements that read")
+
+
+def _parsed(connection: duckdb.DuckDBPyConnection, statement: str) -> Any:
+    ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [statement]).fetchall()
+    tree = json.loads(text)
+    if tree["error"]:
+        raise refused("SELECT and other statements that read")
+    return tree
+
+
+def _nodes(tree: Any) -> Iterator[str]:
+    """Types of all query nodes, wherever they stand."""
+    waiting = [tree]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            kind = part.get("type")
+            if isinstance(kind, str) and kind.endswith("_NODE"):
+                yield kind
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part

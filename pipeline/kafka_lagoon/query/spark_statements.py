@@ -1,0 +1,103 @@
+"""Judges a statement for Spark by the plan that Spark's parser makes of it: one query over names, with no part that writes.
+
+The first word says little: `FROM ... INSERT INTO` and a DELETE behind WITH write, and `reflect` calls any method of Java.
+Every kind of node that is not known to read is refused, so that commands of later releases are.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from kafka_lagoon.query.statements import refused
+
+
+def _names(words: str) -> frozenset[str]:
+    """Words of a text, which a list of strings would spread over forty lines."""
+    return frozenset(words.split())
+
+
+_QUERY = _names(
+    "Aggregate Distinct Except Expand Filter Generate GlobalLimit Intersect Join LateralJoin LimitAll LocalLimit "
+    "LocalRelation Offset OneRowRelation PipeOperator Pivot Project Range RelationTimeTravel Repartition "
+    "RepartitionByExpression Sample Sort SubqueryAlias Tail Union UnionLoop Unpivot UnresolvedHaving UnresolvedHint "
+    "UnresolvedInlineTable UnresolvedOrdinal UnresolvedRelation UnresolvedSubqueryColumnAliases UnresolvedTVFAliases "
+    "UnresolvedTableValuedFunction UnresolvedWith Window WithWindowDefinition"
+)
+# What SHOW, DESCRIBE and EXPLAIN are; they run nothing.
+_ABOUT = _names(
+    "CurrentNamespace DescribeColumn DescribeQueryCommand DescribeRelation ExplainCommand ShowColumns ShowTables ShowViews "
+    "UnresolvedNamespace UnresolvedTable UnresolvedTableOrView"
+)
+_RELATIONS = ("UnresolvedRelation", "UnresolvedTableOrView", "UnresolvedTable")
+_TABLE_FUNCTIONS = _names(
+    "collations explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer range sequence "
+    "sql_keywords stack variant_explode variant_explode_outer"
+)
+# They call methods of Java, or open a file that an argument names.
+_FUNCTIONS = frozenset(("reflect", "java_method", "try_reflect", "from_protobuf", "to_protobuf"))
+_SUBQUERIES = _names(
+    "ArraySubquery Exists FunctionTableSubqueryArgumentExpression LateralSubquery ListQuery ScalarSubquery"
+)
+
+
+def refuse_all_but_a_query(plan: Any, schema: Sequence[str]) -> None:
+    """ConfigError unless a parsed plan reads only; names have no qualifier but the end of `schema` (catalog and schema)."""
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        kind = node.getClass().getSimpleName().rstrip("$")
+        if kind not in _QUERY | _ABOUT:
+            raise refused("SELECT and other statements that read", kind)
+        if kind in _RELATIONS:
+            _refuse_other_places([*_elements(node.multipartIdentifier())], schema)
+        if kind == "UnresolvedTableValuedFunction":
+            _refuse_function([*_elements(node.name())], _TABLE_FUNCTIONS)
+        waiting += [*_elements(node.children()), *_plans_within(kind, node)]
+        windows = _elements(node.windowDefinitions().values().toSeq()) if kind == "WithWindowDefinition" else ()
+        waiting += _subqueries([*_elements(node.expressions()), *windows])
+
+
+def _plans_within(kind: str, node: Any) -> Iterator[Any]:
+    """Plans that a node has beside its children."""
+    match kind:
+        case "ExplainCommand":
+            yield node.logicalPlan()
+        case "DescribeQueryCommand":
+            yield node.plan()
+        case "RelationTimeTravel":
+            yield node.relation()
+        case "UnresolvedWith":
+            yield from _elements(node.innerChildren())
+
+
+def _subqueries(expressions: Iterable[Any]) -> Iterator[Any]:
+    """Plans of all subqueries below expressions, of which each is looked at on the way."""
+    waiting = [*expressions]
+    while waiting:
+        expression = waiting.pop()
+        kind = expression.getClass().getSimpleName()
+        if kind == "UnresolvedFunction":
+            name = [*_elements(expression.nameParts())]
+            if name[-1].lower() in _FUNCTIONS:
+                raise refused("SELECT and other statements that read", name[-1])
+        if "UnresolvedIdentifier" in kind:
+            raise refused("statements that name their functions and tables", "IDENTIFIER")
+        if kind in _SUBQUERIES:
+            yield expression.plan()
+        waiting += _elements(expression.children())
+
+
+def _refuse_function(name: Sequence[str], known: Collection[str]) -> None:
+    if name[-1].lower() not in known:
+        raise refused("SELECT over the tables and views", name[-1])
+
+
+def _refuse_other_places(name: Sequence[str], schema: Sequence[str]) -> None:
+    """A qualifier may be a file format, and the name a path anywhere."""
+    qualifier = [part.lower() for part in name[:-1]]
+    if qualifier and qualifier != [part.strip("`").lower() for part in schema][-len(qualifier) :]:
+        raise refused("SELECT over the tables and views of its warehouse", ".".join(name))
+
+
+def _elements(several: Any) -> Iterator[Any]:
+    """What a Seq of Scala's holds."""
+    return (several.apply(number) for number in range(several.size()))

@@ -1,0 +1,94 @@
+"""Recognizes a restore that has finished and is still in the target, and topics whose records an earlier restore wrote.
+
+Restores of other warehouses leave no trace here: their records are like those of any other producer.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from kafka_lagoon.delta.arrow import table_of
+from kafka_lagoon.delta.schema import RESTORE_MAP
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
+from kafka_lagoon.restore.archived import ArchivedTopic
+from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
+from kafka_lagoon.restore.target import TargetTopic
+
+_WRITTEN = ["restore_id", "target_cluster_id", "target_topic", "target_topic_id"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRestore:
+    """A restore of which everything was written and read back; one receipt for each partition."""
+
+    plan: RestorePlan
+    receipts: Sequence[RestoreReceiptRow]
+
+    @property
+    def finished_at_ms(self) -> int:
+        """When the last partition was read back."""
+        return max((row.checked_at_ms for row in self.receipts), default=self.plan.planned_at_ms)
+
+    @property
+    def finished_at(self) -> str:
+        """The same for people."""
+        return datetime.fromtimestamp(self.finished_at_ms / 1000, tz=UTC).isoformat(timespec="seconds")
+
+    def is_of(self, topics: Sequence[ArchivedTopic]) -> bool:
+        """Whether it restored these topics, and not others that had their names before."""
+        of_plan = {one.source.topic: one.source.topic_id for one in self.plan.partitions}
+        return of_plan == {topic.topic: topic.topic_id for topic in topics if topic.partitions}
+
+    def is_in(self, targets: Mapping[str, TargetTopic | None]) -> bool:
+        """Whether the topics still exist and no offset that was written has been deleted since."""
+        planned = {one.target: one for one in self.plan.partitions}
+        receipts = {PartitionKey(row.target_topic, row.target_partition): row for row in self.receipts}
+        return planned.keys() == receipts.keys() and all(
+            _has(targets.get(target.topic), planned[target], row) for target, row in receipts.items()
+        )
+
+    def not_restored(self, topics: Sequence[ArchivedTopic]) -> Iterator[str]:
+        """What was archived since, in words."""
+        ends = {one.source.key: one.source.to_offset for one in self.plan.partitions}
+        for topic in topics:
+            more = sum(
+                max(0, source.to_offset - ends.get(source.key, source.from_offset))
+                for source in topic.partitions.values()
+            )
+            if more:
+                yield (
+                    f"topic {topic.topic}: {more:,} offsets were archived after the restore was planned, and are not restored: "
+                    "choose them by --from TIME or --where, with --into-existing"
+                )
+
+
+def _has(target: TargetTopic | None, planned: PlannedPartition, row: RestoreReceiptRow) -> bool:
+    if target is None or planned.target.partition not in target.logs:
+        return False
+    if None not in (target.topic_id, planned.target_topic_id) and target.topic_id != planned.target_topic_id:
+        return False
+    log = target.logs[planned.target.partition]
+    return not row.records or (
+        log.log_start_offset <= row.target_from_offset and log.high_watermark >= row.target_to_offset
+    )
+
+
+def topics_of(plan: RestorePlan) -> Sequence[str]:
+    """The names of the topics that a restore restores."""
+    return list(dict.fromkeys(one.source.topic for one in plan.partitions))
+
+
+def earlier_restores(
+    warehouse: Warehouse, target_cluster_id: str, topics: Mapping[str, str | None]
+) -> Mapping[str, str]:
+    """The last restore that wrote into each of these topics, which are given with their ids."""
+    last: dict[str, str] = {}
+    state = warehouse.state(RESTORE_MAP.name)
+    for name, topic_id in topics.items():
+        for url in warehouse.kernel.files(state, {"target_topic": name}):
+            for row in table_of(warehouse.kernel.storage.read(url), _WRITTEN).to_pylist():
+                is_same = None in (topic_id, row["target_topic_id"]) or topic_id == row["target_topic_id"]
+                if (row["target_cluster_id"], row["target_topic"]) == (target_cluster_id, name) and is_same:
+                    last[name] = max(last.get(name, ""), row["restore_id"])
+    return last

@@ -1,0 +1,28 @@
+"""Finds the archived topics of a cluster whose names a pattern matches."""
+
+import re
+
+from kafka_lagoon.delta.arrow import table_of
+from kafka_lagoon.delta.schema import RECORD_RANGES
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import ConfigError
+
+_NAMES = ["cluster", "cluster_id", "topic"]
+_OF_BROKERS = "__"  # such topics have to be named
+
+
+def matching_topics(warehouse: Warehouse, cluster: str, pattern: str) -> list[str]:
+    """Names of a cluster, given by its name or id, that match as a whole; ConfigError if none does.
+
+    Files that were written before clusters had names there are known by the id alone.
+    """
+    compiled, names = re.compile(pattern), set[str]()
+    for file in warehouse.kernel.described_files(warehouse.state(RECORD_RANGES.name), {}):
+        arrow = table_of(warehouse.kernel.storage.read(file.url))
+        for row in arrow.select([name for name in _NAMES if name in arrow.column_names]).to_pylist():
+            if cluster in (row.get("cluster"), row["cluster_id"]):
+                names.add(row["topic"])
+    matched = sorted(name for name in names if compiled.fullmatch(name) and not name.startswith(_OF_BROKERS))
+    if not matched:
+        raise ConfigError([f"--pattern: no topic of cluster {cluster} that is archived matches {pattern}"])
+    return matched

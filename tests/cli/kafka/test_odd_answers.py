@@ -1,0 +1,100 @@
+"""Verbs, and plans of ingests, on brokers whose answers are odd in one way each: rows and failures, and no traceback."""
+
+import argparse
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.cli.kafka.arguments import parse
+from kafka_lagoon.cli.kafka.output import answer_lines, warning_lines
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Verb
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, OffsetSpecs
+from kafka_lagoon.fetch.plan import Archived, Plan, plan
+from kafka_lagoon.fetch.ranges import Position
+from kafka_lagoon.fetch.read_spec import ReadSpec
+from kafka_lagoon.fetch.split import READ_COMMITTED
+from kafka_lagoon.wire.primitives import uuid_text
+from tests.fake import quorum, resources, security
+from tests.fake.answers import SPOKEN
+from tests.fake.cluster import FakeCluster
+from tests.fake.odd_answers import outcomes
+from tests.snapshot.test_tables import everything
+
+_SHORT = 23  # every so-many-th mutation in the tests of every day
+COMMANDS = (
+    *("versions", "metadata", "health", "offsets", "groups", "describe-group", "lag", "acls", "log-dirs --replicas"),
+    *("quorum", "reassignments", "transactions", "configs topic", "lag --time", "offsets --at 2024-01-01"),
+)
+
+
+@pytest.fixture
+def state(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
+    """A cluster that has something for every verb."""
+    for api, answer in (*security.ANSWERS, *quorum.ANSWERS, *resources.ANSWERS):
+        monkeypatch.setitem(SPOKEN, api.key, (api, answer))
+    cluster = everything()
+    cluster.faults.clear()
+    return cluster
+
+
+def shown(verb: Verb, options: argparse.Namespace, cluster: Cluster, deadline: Deadline) -> list[str]:
+    """Every line that a verb prints."""
+    answer: Answer = verb.answer(Context(cluster=cluster, options=options, deadline=deadline))
+    return [*answer_lines(answer, as_json=False), *warning_lines(answer)]
+
+
+def planned(state: FakeCluster) -> Callable[[Cluster, Deadline], Plan]:
+    """Plans a run after one that has read a little of every partition."""
+    archived = {
+        name: Archived(
+            topic_id=uuid_text(topic.topic_id),
+            partitions={number: Position(next_offset=1, leader_epoch=0) for number in range(len(topic.partitions))},
+        )
+        for name, topic in state.topics.items()
+    }
+    spec = ReadSpec(
+        topics=(),
+        pattern=".*",
+        start=OffsetSpecs(name="start", default=EARLIEST, by_partition={}),
+        end=OffsetSpecs(name="end", default=LATEST),
+        isolation_level=READ_COMMITTED,
+    )
+    return lambda cluster, deadline: plan(cluster, spec, archived, deadline)
+
+
+def seen(state: FakeCluster, step: int) -> Iterator[tuple[str, Any]]:
+    """What every verb shows, and every plan, after every `step`-th mutation."""
+    for words in COMMANDS:
+        name, *argv = words.split()
+        verb = import_module(f"kafka_lagoon.cli.kafka.{name.replace('-', '_')}").VERB
+        options = parse(verb, name, [*argv, "-b", "broker-1:9092"])
+        for mutation, outcome in outcomes(state, partial(shown, verb, options), step):
+            yield f"{words}: {mutation}", outcome
+    for mutation, outcome in outcomes(state, planned(state), step):
+        yield f"plan: {mutation}", outcome
+
+
+def impossible(outcome: Any) -> list[str]:
+    """Ranges of a plan that no log has."""
+    ranges = outcome.ranges if isinstance(outcome, Plan) else ()
+    return [str(one) for one in ranges if one.partition < 0 or one.from_offset < 0 or one.to_offset < one.from_offset]
+
+
+def test_odd_answers(state: FakeCluster) -> None:
+    """A sample of the mutations: lines, a plan, or one of our own errors."""
+    several = list(seen(state, _SHORT))
+    assert len(several) > 80
+    assert all(isinstance(outcome, list | Plan | PipelineError) for _, outcome in several)
+    assert {name: lines for name, outcome in several if (lines := impossible(outcome))} == {}
+
+
+@pytest.mark.proof
+def test_every_odd_answer(state: FakeCluster) -> None:
+    """All of them."""
+    assert {name: lines for name, outcome in seen(state, 1) if (lines := impossible(outcome))} == {}

@@ -1,0 +1,108 @@
+"""What commands write is for their user alone, unless settings or an existing warehouse say otherwise."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.cli.file_modes import loaded, umask_of
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.settings import load
+from tests.fake.broker import FakeBroker
+from tests.jobs.commands import lagoon, run, submit
+
+SHELL_UMASK = 0o022  # what users have
+
+
+@pytest.fixture(autouse=True)
+def _umask() -> Iterator[None]:
+    """That of a shell, for what a test starts; and it is the same after the test."""
+    before = os.umask(SHELL_UMASK)
+    yield
+    os.umask(before)
+
+
+def open_to_others(folder: Path) -> list[str]:
+    """What others may read, write or enter below a folder: nobody gets through a folder that is closed."""
+    reached = []
+    for path in folder.iterdir():
+        if not path.is_symlink() and path.lstat().st_mode & 0o077:
+            reached.append(f"{stat.filemode(path.lstat().st_mode)} {path.name}")
+            reached += open_to_others(path) if path.is_dir() else []
+    return reached
+
+
+@pytest.mark.parametrize(
+    ("folder", "umask", "expected"),
+    [
+        (None, None, 0o077),
+        (0o700, None, 0o077),
+        (0o750, None, 0o027),
+        (0o755, None, 0o022),
+        (0o755, "077", 0o077),
+        (None, "027", 0o027),
+        (None, "0022", 0o022),
+    ],
+)
+def test_modes_of_new_files(tmp_path: Path, folder: int | None, umask: str | None, expected: int) -> None:
+    """The setting decides; without it an existing warehouse's folder, so that its readers read on; else nobody reads them."""
+    lake = tmp_path / "lake"
+    if folder is not None:
+        lake.mkdir()
+        lake.chmod(folder)
+    assigned = [f"warehouse={lake}", *([f"umask={umask}"] if umask else [])]
+    assert umask_of(load(None, {}, assigned, cluster_needed=False)) == expected
+    loaded(None, {}, assigned, cluster_needed=False)
+    assert os.umask(0o022) == expected
+
+
+@pytest.mark.parametrize("text", ["rwx", "8", "77", "09", "1777"])
+def test_a_umask_is_octal(text: str) -> None:
+    """As chmod and systemd have it."""
+    with pytest.raises(ConfigError, match="umask: must be octal digits"):
+        load(None, {}, ["warehouse=x", f"umask={text}"], cluster_needed=False)
+
+
+@pytest.mark.spark
+def test_jobs_keep_their_files_private(brokers: dict[int, FakeBroker], tmp_path: Path) -> None:
+    """Tables, locks, reports, logs and what they leave in the temporary folder, by a JVM of our own and by Spark."""
+    server = f"kafka.bootstrap_servers=127.0.0.1:{next(iter(brokers.values())).server_address[1]}"
+    (tmp_path / "tmp").mkdir(mode=0o755)
+    options = ("--warehouse", str(tmp_path / "lake"), "--log-file", str(tmp_path / "events.jsonl"))
+    environ = {"TMPDIR": str(tmp_path / "tmp")}
+    runs = [
+        lagoon("snapshot", *options, "--set", server, **environ),
+        submit("maintain", *options, **environ),
+        submit("snapshot", "--warehouse", str(tmp_path / "submitted"), "--set", server, **environ),
+        lagoon("report", *options, "--out", str(tmp_path / "page.html"), **environ),
+        lagoon(
+            "sql", "--warehouse", str(tmp_path / "lake"), "--out", str(tmp_path / "a.csv"), "SELECT 1 AS a", **environ
+        ),
+    ]
+    assert [done.returncode for done in runs if done.returncode not in (0, 3)] == [], [done.stderr for done in runs]
+    assert (tmp_path / "page.html").exists()
+    for lake in ("lake", "submitted"):
+        assert (tmp_path / lake / "snapshots" / "_delta_log").is_dir()
+    assert open_to_others(tmp_path) == ["drwxr-xr-x tmp"]
+
+
+@pytest.mark.spark
+def test_spark_spills_into_a_private_folder(tmp_path: Path) -> None:
+    """Blocks, shuffles and spills of a session on this machine; the folder is gone after it, and Delta's files are private."""
+    script = (
+        "import os, pathlib\n"
+        "from kafka_lagoon.delta.session import session\n"
+        "os.umask(0o077)\n"
+        "spark = session('modes')\n"
+        f"spark.range(9).repartition(2).write.format('delta').save({str(tmp_path / 'table')!r})\n"
+        "folder = pathlib.Path(spark.conf.get('spark.local.dir'))\n"
+        "print(oct(folder.stat().st_mode & 0o777), any(folder.glob('blockmgr-*')), folder)\n"
+        "spark.stop()\n"
+    )
+    done = run(["python", "-c", script])
+    mode, has_blocks, folder = done.stdout.split()
+    assert (mode, has_blocks) == ("0o700", "True"), done.stderr
+    assert not Path(folder).exists()
+    assert open_to_others(tmp_path) == []

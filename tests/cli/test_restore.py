@@ -1,0 +1,73 @@
+"""What `lagoon restore` shows before it writes, and says when it ends."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from kafka_lagoon.apply.action import Action, Resource
+from kafka_lagoon.apply.kinds.acls import acl_of, create_acl
+from kafka_lagoon.cli import restore as command
+from kafka_lagoon.cli.restore import lines
+from kafka_lagoon.restore.archived import ArchivedTopic
+from kafka_lagoon.runs.restore import RestoreResult
+from tests.restore.lake import wanted
+from tests.restore.test_finished import FINISHED, RECEIPT
+
+TOPIC = ArchivedTopic(
+    cluster_id="cluster",
+    topic="t",
+    topic_id=None,
+    other_ids=[],
+    partitions={0: wanted(0, 5), 2: wanted(0, 7, partition=2)},
+    records=Counter({0: 1_000, 1: 50, 2: 500}),
+    codecs=frozenset(),
+)
+
+
+def result() -> RestoreResult:
+    """A restore that is about to begin."""
+    topic = Action(
+        kind="create_topic",
+        resource=Resource("topic", "new"),
+        before=None,
+        after={"partitions": 3, "replication_factor": 1},
+    )
+    rule = ("TOPIC", "new", "LITERAL", "User:alice", "*", "READ", "ALLOW")
+    names = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
+    acl = create_acl(acl_of(dict(zip(names, rule, strict=True))))
+    planned = RestoreResult(cluster="spare", cluster_id="id-of-spare", is_dry_run=False, topics=[TOPIC])
+    planned.targets, planned.actions, planned.notes = {"t": "new"}, [topic, acl], ["it is compacted"]
+    return planned
+
+
+@pytest.mark.parametrize(("answer", "is_confirmed"), [("yes", True), ("y", False), ("", False)])
+def test_what_is_confirmed(
+    answer: str, is_confirmed: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster by name and id, the topics with at most how many records, and what is created, ACLs included."""
+    monkeypatch.setattr("builtins.input", lambda: answer)
+    assert command._is_confirmed(result()) == is_confirmed
+    shown = capsys.readouterr()
+    assert "+ topic new" in shown.out
+    assert "User:alice" in shown.out
+    assert "note: it is compacted" in shown.out
+    assert "t to new: at most 1,500 records in 2 partitions" in shown.out
+    assert "into cluster spare (id-of-spare)?" in shown.err
+
+
+def test_what_is_said_of_a_finished_restore() -> None:
+    """When, whether its receipts were good, and that nothing was written."""
+    done = result()
+    done.actions, done.notes, done.plan, done.finished_at = (), [], FINISHED.plan, FINISHED.finished_at
+    done.receipts = [RECEIPT]
+    (line,) = lines(done)
+    assert line == (
+        "spare (id-of-spare): restore 0192-0001 finished on 2026-09-21T14:13:20+00:00, receipts good, 0 records written"
+    )
+    assert done.is_complete
+    done.receipts = [RECEIPT, replace(RECEIPT, problem="OTHER_RECORDS", other_records=3, other_offsets="1-3")]
+    first, last = lines(done)
+    assert first.endswith("and 3 are there that somebody else wrote meanwhile, at offsets 1-3")
+    assert "1 of 2 receipts good" in last
+    assert not done.is_complete

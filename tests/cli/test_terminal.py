@@ -1,0 +1,130 @@
+"""Nothing that a broker, a record or another user has written steers the terminal of whoever runs a command."""
+
+import ast
+import io
+import json
+from argparse import Namespace
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from kafka_lagoon import log
+from kafka_lagoon.cli import terminal
+from kafka_lagoon.cli.outcome import Outcome, one_by_one
+from kafka_lagoon.cli.people import Screen
+from kafka_lagoon.cli.tables import run
+from kafka_lagoon.cli.tables.command import Answer, Context
+from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot
+from kafka_lagoon.errors import ConfigError, TableError
+from tests.clock import CLOCK
+from tests.installed import CLONE
+
+# Clears the screen, sets its title, turns what follows around, and begins lines of its own.
+HOSTILE = "a\x1b[2J\x1b]0;owned\x07\x9b31m\u202egnp\u2028new\r\nlagoon: complete\x7f\x00"
+PACKAGE = CLONE / "pipeline" / "kafka_lagoon"
+
+
+def steers(text: str) -> list[str]:
+    """The characters of some output that are no text: its lines may end, and nothing else."""
+    return [one for one in text if not one.isprintable() and one != "\n"]
+
+
+SAID: dict[str, Callable[[], object]] = {
+    "say": lambda: terminal.say(f"cluster {HOSTILE}"),
+    "warn": lambda: terminal.warn(f"group {HOSTILE}"),
+    "confirm": lambda: terminal.is_confirmed(f"Carry this out on cluster {HOSTILE}?"),
+    "complain": lambda: terminal.complain(TableError(HOSTILE), HOSTILE),
+    "faults": lambda: terminal.complain(ConfigError([HOSTILE, HOSTILE]), HOSTILE),
+    "unknown": lambda: terminal.not_a_command(HOSTILE, HOSTILE, ["lag"], "usage: lagoon"),
+    "outcome": lambda: one_by_one([Outcome(job="ingest", cluster=HOSTILE, lines=[HOSTILE])], CLOCK, lambda _: 0),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_lines_are_harmless(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line each, the control characters spelled out: also the question before something is altered."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("no\n"))
+    SAID[name]()
+    said = "".join(capsys.readouterr())
+    assert steers(said) == []
+    assert "\\u001b[2J" in said
+    assert not any(line.startswith("lagoon: complete") for line in said.splitlines())
+
+
+def test_events_are_harmless() -> None:
+    """Values are exact, and the line is ASCII."""
+    stream = io.StringIO()
+    log.configure(stream)
+    log.error("refused", reason=HOSTILE)
+    assert steers(stream.getvalue()) == []
+    assert stream.getvalue().isascii()
+    assert json.loads(stream.getvalue())["reason"] == HOSTILE
+
+
+# Who prints without escaping, and why that is safe.
+EXACT = {
+    "cli/alterations.py": "JSON",
+    "cli/completion.py": "scripts of ours",
+    "cli/doctor.py": "colours, and JSON",
+    "cli/import_state.py": "a file whose texts its writer escapes",
+    "cli/kafka/output.py": "cells of tables are escaped one by one (people.py), then coloured",
+    "cli/kafka/watch.py": "the same lines",
+    "cli/sql.py": "names and comments of our own tables",
+    "cli/terminal.py": "what `say` has escaped; usages",
+}
+WRITES = {
+    *("cli/kafka/watch.py", "cli/pipes.py", "cli/terminal.py", "delta/schema.py", "jars/__main__.py", "log.py"),
+    "records/kernel_cache.py",
+}
+
+
+def calls(path: Path) -> set[str]:
+    """What a module calls to print: `say_exactly`, `print`, and `write` of a standard stream."""
+    called = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call):
+            text = ast.unparse(node.func)
+            if text in ("say_exactly", "print"):
+                called.add(text)
+            if text in ("sys.stdout.write", "sys.stderr.write", "sys.stdout.writelines", "sys.__stdout__.write"):
+                called.add("print")
+    return called
+
+
+def test_all_others_escape_what_they_print() -> None:
+    """A command that prints by other means than `say` and `warn` is listed above, with the reason."""
+    by_module = {
+        path.relative_to(PACKAGE).as_posix(): calls(path)
+        for path in PACKAGE.rglob("*.py")
+        if path.relative_to(PACKAGE).parts[0] not in ("sandbox", "conf", "jobs")
+    }
+    assert {name for name, called in by_module.items() if "say_exactly" in called} == set(EXACT)
+    assert {name for name, called in by_module.items() if "print" in called} == WRITES
+
+
+def test_the_tests_find_what_steers() -> None:
+    """Each of the characters is found where it is printed as it is."""
+    assert set(steers(HOSTILE)) == set("\x1b\x07\x9b\u202e\u2028\r\x7f\x00")
+
+
+def test_a_name_of_a_table_is_harmless_above_its_answer() -> None:
+    """Whoever can write the warehouse names clusters there; the line about a snapshot stands above tables of cells."""
+    moment = datetime(2026, 11, 21, tzinfo=UTC)
+    chosen = ChosenSnapshot(
+        cluster=HOSTILE,
+        snapshot_id="1",
+        snapshot_date=moment.date(),
+        captured_at=moment,
+        slot=moment,
+        status="complete",
+        failures=0,
+        completeness=None,
+        interval_ms=None,
+    )
+    context = Context(ask=cast("Any", None), options=Namespace(at=None), snapshots=[chosen], now_ms=1_795_000_000_000)
+    (shown,) = run._lines(context, Answer(parts=[]), Screen())
+    assert steers(shown) == []
+    assert shown.count("\n") == 1

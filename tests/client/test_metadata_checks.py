@@ -1,0 +1,92 @@
+"""What a Metadata response may have that no cluster has: each odd item is a failure, and hides no other."""
+
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.client.metadata_checks import checked_metadata
+from kafka_lagoon.protocol.messages.metadata import MetadataBroker, MetadataPartition, MetadataResponse, MetadataTopic
+
+
+def broker(node_id: int = 1, host: str = "a", port: int = 9092) -> MetadataBroker:
+    return MetadataBroker(node_id=node_id, host=host, port=port)
+
+
+def topic(name: str | None = "t", *indexes: int, leader_id: int = 1) -> MetadataTopic:
+    partitions = tuple(
+        MetadataPartition(error_code=0, partition_index=index, leader_id=leader_id, replica_nodes=(1,), isr_nodes=(1,))
+        for index in indexes
+    )
+    return MetadataTopic(error_code=0, name=name, partitions=partitions)
+
+
+def checked(*items: Any, requested: set[str] | None = None) -> tuple[MetadataResponse, list[str]]:
+    """The response of these brokers and topics as it is used, and the failures as lines."""
+    brokers = tuple(one for one in items if isinstance(one, MetadataBroker))
+    topics = tuple(one for one in items if isinstance(one, MetadataTopic))
+    response, failures = checked_metadata(MetadataResponse(brokers=brokers, topics=topics), requested)
+    return response, [f"{one.scope}: {one.name}" for one in failures]
+
+
+def test_a_plain_response_stays_as_it_is() -> None:
+    """Nothing is copied, and nothing fails."""
+    plain = broker(1), broker(2), topic("a", 0, 1), topic("b")
+    response, lines = checked(*plain)
+    assert (*response.brokers, *response.topics) == plain
+    assert response.topics[0] is plain[2]
+    assert lines == []
+
+
+@pytest.mark.parametrize(
+    "odd", [broker(-1), broker(2, ""), broker(2, "a\x1b[2J"), broker(2, port=0), broker(2, port=-1)]
+)
+def test_an_address_that_cannot_be(odd: MetadataBroker) -> None:
+    """The broker is left out; the others stay."""
+    response, lines = checked(odd, broker(1))
+    assert response.brokers == (broker(1),)
+    assert lines == [f"broker {odd.node_id}: ADDRESS_REFUSED"]
+
+
+@pytest.mark.parametrize("name", ["../x", "..", "", None, "a\x1b[2J", "a\udcff", "a" * 250])
+def test_a_name_that_no_topic_has(name: str | None) -> None:
+    """The topic is left out; the others stay, and the line can be printed and written."""
+    response, lines = checked(topic(name, 0), topic("t", 0))
+    assert [one.name for one in response.topics] == ["t"]
+    assert len(lines) == 1
+    assert lines[0].endswith("NAME_REFUSED")
+    assert lines[0].isprintable()
+
+
+def test_what_is_there_twice() -> None:
+    """Equal items are one; of two that differ the first is kept, and a failure says so."""
+    response, lines = checked(broker(), broker(), topic("t", 0, 0, 1), topic("t", 0, 0, 1))
+    assert (len(response.brokers), len(response.topics), len(response.topics[0].partitions)) == (1, 1, 2)
+    assert lines == []
+    other = topic("t", 0, 1, leader_id=2).partitions
+    twice = MetadataTopic(error_code=0, name="t", partitions=(*topic("t", 0, 1).partitions, *other[:1]))
+    response, lines = checked(broker(1, "a"), broker(1, "b"), twice, topic("t", 5))
+    assert (response.brokers[0].host, [one.leader_id for one in response.topics[0].partitions]) == ("a", [1, 1])
+    assert lines == [
+        "broker 1: CONTRADICTORY_ANSWER",
+        "topic t: CONTRADICTORY_ANSWER",
+        "t-0: CONTRADICTORY_ANSWER",
+    ]
+
+
+def test_partitions_without_a_number() -> None:
+    """They are left out."""
+    response, lines = checked(topic("t", 0, -1))
+    assert [one.partition_index for one in response.topics[0].partitions] == [0]
+    assert lines == ["t--1: NAME_REFUSED"]
+
+
+def test_topics_that_are_named() -> None:
+    """All are there, each once and no others; one that is left out has an error. A bad name is ours, and the broker says so."""
+    response, lines = checked(
+        topic("a", 0),
+        topic("z", 0),
+        MetadataTopic(error_code=17, name="b c", partitions=()),
+        requested={"a", "b c", "d"},
+    )
+    assert [(one.name, one.error_code) for one in response.topics] == [("a", 0), ("b c", 17), ("d", -1)]
+    assert lines == ["topic d: NOT_RETURNED"]

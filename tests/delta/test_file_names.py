@@ -1,0 +1,48 @@
+"""Text of a broker is text component of a path, wherever it is part of text."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_lagoon.delta.file_names import file_name
+
+HOSTILE = [
+    "",
+    ".",
+    "..",
+    "...",
+    "../victim",
+    "a/../../b",
+    "/etc",
+    "\\..\\",
+    "\x00",
+    "a\nb",
+    "\ud800",
+    "%2E%2E",
+    "~",
+    "é" * 300,
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_names_stay_below_their_folder(text: str, tmp_path: Path) -> None:
+    """What the file system makes of the name is a new entry of the folder, and of no other."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / file_name(text)).write_bytes(b"x")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+    assert [path.read_bytes() for path in folder.iterdir()] == [b"x"]
+
+
+def test_ordinary_names_are_kept() -> None:
+    """Cluster ids of Kafka are their own names, as releases before this text wrote them."""
+    assert file_name("MkU3OEVBNTcwNTJENDM2Qk_-") == "MkU3OEVBNTcwNTJENDM2Qk_-"
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_two_texts_have_two_names(text: str, other: str) -> None:
+    """Else two clusters would share a folder or a lock."""
+    assert (file_name(text) == file_name(other)) == (text == other)
+    assert len(file_name(text).encode()) <= 200

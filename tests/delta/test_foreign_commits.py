@@ -1,0 +1,119 @@
+"""What others commit to a table is judged by what it did to the rows, whoever did it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from kafka_lagoon.delta.foreign_commits import Commit, Contradiction, Kind, commit_of, contradiction
+
+
+def log_of(operation: str | None, *actions: dict[str, Any], engine: str = "another", **info: Any) -> bytes:
+    """A commit as an engine writes it."""
+    lines = [{"commitInfo": {"operation": operation, "engineInfo": engine, **info}}, *actions]
+    return "\n".join(map(json.dumps, lines)).encode()
+
+
+ADD, REMOVE = {"add": {"path": "a", "dataChange": True}}, {"remove": {"path": "b", "dataChange": True}}
+MOVED = ({"add": {"path": "a", "dataChange": False}}, {"remove": {"path": "b", "dataChange": False}})
+
+
+@pytest.mark.parametrize(
+    ("log", "kind"),
+    [
+        (log_of("WRITE", ADD), Kind.ROWS),
+        (log_of("WRITE", ADD, REMOVE), Kind.REPLACED),
+        (log_of("CREATE OR REPLACE TABLE AS SELECT", REMOVE), Kind.REPLACED),
+        (log_of(None, REMOVE), Kind.REPLACED),
+        (log_of("something new", ADD, REMOVE), Kind.REPLACED),
+        *((log_of(name, ADD, REMOVE), Kind.ROWS) for name in ("DELETE", "UPDATE", "MERGE", "TRUNCATE")),
+        (log_of("OPTIMIZE", *MOVED), Kind.HARMLESS),
+        (log_of("something new", *MOVED), Kind.HARMLESS),
+        (log_of("VACUUM END"), Kind.HARMLESS),
+        (log_of("SET TBLPROPERTIES", {"metaData": {"id": "x"}}), Kind.HARMLESS),
+        (log_of("RESTORE"), Kind.RESTORED),
+        (log_of("Manual Update", REMOVE, engine="Kernel-4.4.0/kafka-lagoon"), Kind.OURS),
+        (log_of("DELETE", REMOVE, userMetadata="kafka-lagoon"), Kind.OURS),
+        (log_of("WRITE", {"txn": {"appId": "lagoon/records/x", "version": 1}}, ADD), Kind.OURS),
+        (json.dumps(REMOVE).encode(), Kind.REPLACED),
+        (None, Kind.GONE),
+    ],
+)
+def test_kinds(log: bytes | None, kind: Kind) -> None:
+    """By actions; an operation that no engine of today knows is judged as strictly as an OVERWRITE."""
+    assert commit_of(7, log).kind is kind
+
+
+def a_commit(version: int, kind: Kind = Kind.HARMLESS, to: int | None = None, **transactions: int) -> Commit:
+    """A commit."""
+    return Commit(version=version, kind=kind, restored_version=to, transactions=transactions)
+
+
+RESTORED, REPLACED, ROWS, OURS = Kind.RESTORED, Kind.REPLACED, Kind.ROWS, Kind.OURS
+
+
+@pytest.mark.parametrize(
+    ("commits", "version", "rolled_back_to"),
+    [
+        ([a_commit(11, OURS, us=1), a_commit(12, ROWS), a_commit(13)], None, None),
+        ([a_commit(11, RESTORED, 9), a_commit(12, OURS, us=1)], 11, 9),  # under our commit
+        ([a_commit(11, OURS, us=1), a_commit(12, RESTORED, 10)], 12, 10),  # our commit is undone
+        ([a_commit(11, OURS, us=1), a_commit(12, ROWS), a_commit(13, RESTORED, 11)], None, None),  # a DELETE is undone
+        ([a_commit(11, OURS, other=1), a_commit(12, RESTORED, 10)], None, None),  # another's is undone
+        ([a_commit(11, RESTORED, 9), a_commit(12, RESTORED, 10)], None, None),  # a RESTORE is undone
+        ([a_commit(11, RESTORED, 9), a_commit(12, RESTORED, 11)], 11, 9),  # to the state after a RESTORE
+        ([a_commit(11, REPLACED), a_commit(12, OURS, us=1)], 11, None),
+        ([a_commit(11, REPLACED), a_commit(12, RESTORED, 10)], None, None),
+        ([a_commit(11, REPLACED), a_commit(12, RESTORED, 8)], 12, 8),
+        ([a_commit(11, RESTORED, 8), a_commit(12, REPLACED)], 12, None),
+        ([a_commit(11, RESTORED)], 11, None),  # to a time
+        ([a_commit(11, Kind.GONE), a_commit(12)], 11, None),
+        ([a_commit(11, Kind.GONE), a_commit(12, RESTORED, 10)], None, None),
+        ([], None, None),
+    ],
+)
+def test_contradictions(commits: list[Commit], version: int | None, rolled_back_to: int | None) -> None:
+    """Version 10 and what `us` has committed is relied on."""
+    cause = contradiction(commits, "us")
+    assert (cause.commit.version if cause else None, cause.rolled_back_to if cause else None) == (
+        version,
+        rolled_back_to,
+    )
+    assert cause is None or isinstance(cause, Contradiction)
+
+
+ROWS_OF = {"day": pa.array(["a", "a", "b"]), "number": pa.array([1, 2, 3])}
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind", "said"),
+    [
+        (
+            lambda path: DeltaTable(path).delete("number = 1"),
+            Kind.ROWS,
+            "had rows changed (version 2, DELETE by delta-rs",
+        ),
+        (lambda path: DeltaTable(path).update({"number": "0"}), Kind.ROWS, "UPDATE by delta-rs"),
+        (
+            lambda path: DeltaTable(path).restore(0),
+            Kind.RESTORED,
+            "was restored to version 0 (version 2, RESTORE by delta-rs",
+        ),
+        (lambda path: DeltaTable(path).optimize.compact(), Kind.HARMLESS, "OPTIMIZE"),
+        (lambda path: write_deltalake(path, pa.table(ROWS_OF), mode="append"), Kind.ROWS, "WRITE"),
+        (lambda path: write_deltalake(path, pa.table(ROWS_OF), mode="overwrite"), Kind.REPLACED, "had rows replaced"),
+    ],
+)
+def test_commits_of_delta_rs(tmp_path: Path, operation: Callable[[str], object], kind: Kind, said: str) -> None:
+    """What another engine than Spark writes, as it is on the disk."""
+    path = str(tmp_path / "table")
+    for _ in range(2):
+        write_deltalake(path, pa.table(ROWS_OF), mode="append", partition_by=["day"])
+    operation(path)
+    made = commit_of(2, (tmp_path / "table" / "_delta_log" / f"{2:020d}.json").read_bytes())
+    assert made.kind is kind
+    assert said in str(made)

@@ -1,0 +1,40 @@
+"""Next offsets belong to a topic id: whatever happens to the name, an id that returns goes on where it was."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_lagoon.fetch.archived import Archived
+from kafka_lagoon.fetch.ranges import Position
+
+AT_10, AT_20 = {0: Position(next_offset=10)}, {0: Position(next_offset=20)}
+
+
+def test_an_id_that_returns_goes_on_where_it_was():
+    """After a deletion, and after another topic of the name."""
+    first = Archived(topic_id="a", partitions=AT_10)
+    assert first.deleted().re_created("a") == first
+    second = first.re_created("b")
+    assert (second.topic_id, second.partitions, second.former) == ("b", {}, {"a": AT_10})
+    again = Archived(topic_id="b", partitions=AT_20, former=second.former).re_created("a")
+    assert (again.partitions, again.former) == (AT_10, {"b": AT_20})
+
+
+def test_a_topic_without_an_id_that_returns_is_another_one():
+    """Nothing tells it from a new one, and what was deleted by all brokers' word does not come back."""
+    assert Archived(topic_id=None, partitions=AT_10).deleted().re_created(None).partitions == {}
+
+
+@given(st.lists(st.sampled_from(["delete", "a", "b", "c"]), max_size=12))
+def test_no_position_of_an_id_is_ever_lost(changes: list[str]):
+    """Each id's position is found again under it, in whatever order ids come and go."""
+    topic = Archived(topic_id="a", partitions=AT_10)
+    reached = {"a": AT_10}
+    for change in changes:
+        topic = topic.deleted() if change == "delete" else topic.re_created(change)
+        if change != "delete" and not topic.partitions:
+            position = {0: Position(next_offset=100 + len(reached))}
+            assert change not in reached
+            reached[change] = position
+            topic = Archived(topic_id=change, partitions=position, former=topic.former)
+        current = {topic.topic_id: topic.partitions} if topic.partitions else {}
+        assert {**topic.former, **current} == reached

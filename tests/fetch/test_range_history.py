@@ -1,0 +1,107 @@
+"""Which archived records count follows from the order in which runs were written, not from their clocks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_lagoon.fetch.range_history import COPY, TRUNCATED, SupersededRange, in_order_of_runs, superseded
+
+
+def a_range(
+    run: str, start: int, end: int, sequence: int | None, problem: str | None = None, topic_id: str | None = "x"
+):
+    return {
+        "ingest_id": run,
+        "sequence": sequence,
+        "topic_id": topic_id,
+        "from_offset": start,
+        "to_offset": end,
+        "problem": problem,
+    }
+
+
+def superseded_by(*rows: Mapping[str, Any]) -> list[tuple[str, int, int, str]]:
+    return [(one.ingest_id, one.from_offset, one.to_offset, one.reason) for one in superseded(rows)]
+
+
+def test_a_truncation_takes_back_what_earlier_runs_had():
+    """Also if the clock of its run was behind, so that its id is smaller."""
+    rows = [
+        a_range("0192-9", 0, 10, 1),
+        a_range("0192-3", 10, 6, 2, "LOG_TRUNCATED"),
+        a_range("0192-3", 6, 14, 2),
+    ]
+    assert superseded_by(*rows) == superseded_by(*reversed(rows)) == [("0192-9", 6, 10, TRUNCATED)]
+
+
+def test_runs_without_a_number_came_first():
+    """Their ids are all that orders them."""
+    rows = [a_range("b", 5, 9, None), a_range("a", 0, 5, None), a_range("0", 9, 12, 7)]
+    assert [row["ingest_id"] for row in in_order_of_runs(rows)] == ["a", "b", "0"]
+
+
+def test_what_was_archived_again_is_a_copy():
+    """A topic that one broker denied for a moment, and that began again under the same id."""
+    rows = [
+        a_range("a", 0, 5, None),
+        a_range("b", 5, 5, None, "TOPIC_DELETED"),
+        a_range("c", 0, 5, None),
+        a_range("d", 5, 8, 4),
+        a_range("e", 8, 8, 5, "TOPIC_DELETED"),
+        a_range("f", 0, 9, 6),
+    ]
+    assert superseded_by(*rows) == [("c", 0, 5, COPY), ("f", 0, 8, COPY)]
+
+
+def test_what_a_truncated_log_goes_on_with_is_no_copy():
+    """It replaces what was there."""
+    rows = [a_range("a", 0, 9, 1), a_range("b", 9, 4, 2, "LOG_TRUNCATED"), a_range("b", 4, 7, 2), a_range("c", 5, 9, 3)]
+    assert superseded_by(*rows) == [("a", 4, 9, TRUNCATED), ("c", 5, 7, COPY)]
+
+
+def test_topics_without_ids_end_with_their_deletion():
+    """Brokers before Kafka 2.8: the next topic of the name has other records at the same offsets."""
+    rows = [
+        a_range("a", 0, 9, 1, topic_id=None),
+        a_range("b", 9, 9, 2, "TOPIC_DELETED", topic_id=None),
+        a_range("c", 0, 7, 3, topic_id=None),
+        a_range("d", 7, 5, 4, "LOG_TRUNCATED", topic_id=None),
+    ]
+    assert superseded_by(*rows) == [("c", 5, 7, TRUNCATED)]
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(["read", "truncate", "again"]), st.integers(0, 12)), max_size=12)
+
+
+@given(STEPS)
+def test_each_offset_counts_once(steps: list[tuple[str, int]]):
+    """Of each offset that was not truncated, the record that was read last is left."""
+    rows, archived = [], dict[int, str]()  # by offset: the run whose record counts
+    position = 0
+    for number, (step, argument) in enumerate(steps, 1):
+        run = f"run-{argument:02d}-{number}"
+        if step == "read":
+            rows.append(a_range(run, position, position + argument, number))
+            for offset in range(position, position + argument):
+                archived.setdefault(offset, run)
+            position += argument
+        elif step == "truncate" and argument < position:
+            rows.append(a_range(run, position, argument, number, "LOG_TRUNCATED"))
+            archived = {offset: kept for offset, kept in archived.items() if offset < argument}
+            position = argument
+        elif step == "again":
+            rows.append(a_range(run, position, position, number, "TOPIC_DELETED"))
+            position = 0
+    left: list[tuple[int, str]] = [
+        (offset, row["ingest_id"])
+        for row in rows
+        for offset in range(row["from_offset"], row["to_offset"])
+        if not any(_has(one, row["ingest_id"], offset) for one in superseded(rows))
+    ]
+    assert sorted(left) == sorted(archived.items())
+
+
+def _has(superseded: SupersededRange, run: str, offset: int) -> bool:
+    return superseded.ingest_id == run and superseded.from_offset <= offset < superseded.to_offset

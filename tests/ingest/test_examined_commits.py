@@ -1,0 +1,282 @@
+"""What others commit to the tables of an archive while a run reads, between its commits, or after it died, is never overlooked."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.delta.kernel import Kernel, State
+from kafka_lagoon.delta.schema import RECORDS
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.ingest.archive_lock import archive_lock
+from kafka_lagoon.ingest.commit import commit
+from tests.clock import CLOCK
+from tests.delta import foreign
+from tests.delta.record_samples import CLUSTER, run
+from tests.ingest.writers import Died, Writer, contents, dies, ingest
+
+pytestmark = pytest.mark.spark
+
+Foreign = Callable[[Warehouse], object]
+
+
+@pytest.fixture
+def archived(by_kernel: Writer, warehouse: Warehouse) -> Warehouse:
+    """Two runs: offsets 0 to 5 in version 1, up to 9 in version 2."""
+    ingest(by_kernel, 1, 5)
+    ingest(by_kernel, 2, 9)
+    return warehouse
+
+
+def restored(table: str = "records", version: int = 1) -> Foreign:
+    """A RESTORE of a table to what the first run left."""
+    return lambda warehouse: foreign.restore(warehouse, table, version)
+
+
+@contextmanager
+def before_append(warehouse: Warehouse, table: str, operation: Foreign) -> Iterator[None]:
+    """Somebody commits to a table in the moment between the last look at it and the commit of a run."""
+    real, calls = Kernel.append, [operation]
+
+    def append(kernel: Kernel, state: State, *arguments: Any, **options: Any) -> int:
+        if state.location == warehouse.locations[table] and calls:
+            calls.pop()(warehouse)
+        return real(kernel, state, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Kernel, "append", append)
+        yield
+    assert not calls
+
+
+def refused(warehouse: Warehouse, match: str) -> None:
+    """The next run refuses, and the one after it."""
+    for _ in range(2):
+        with pytest.raises(TableError, match=match), archive_lock(warehouse, CLUSTER, CLOCK):
+            pass
+
+
+def go_on(warehouse: Warehouse, number: int, upto: int, after_restore: str | None = None) -> list[str]:
+    """A run that commits, and its notes."""
+    with archive_lock(warehouse, CLUSTER, CLOCK, after_restore=after_restore) as lock:
+        start = lock.topics["t"].partitions[0].next_offset
+        commit(lock, run(lock, number, start, upto, problems=1))
+        return list(lock.notes)
+
+
+def assert_whole(warehouse: Warehouse, upto: int) -> None:
+    """Every record once, and ranges that tile."""
+    offsets, ranges, _ = contents(warehouse)
+    assert offsets == list(range(upto))
+    assert [start for start, _ in ranges] == [0, *(end for _, end in ranges[:-1])]
+    assert ranges[-1][1] == upto
+
+
+def refused_then_repeated(warehouse: Warehouse, upto: int) -> None:
+    """The next runs refuse; with `repeat` one brings what is missing, once, and the next goes on without."""
+    refused(warehouse, "--after-restore repeat")
+    go_on(warehouse, 8, upto, "repeat")
+    assert_whole(warehouse, upto)
+    assert go_on(warehouse, 9, upto + 1) == []
+    assert_whole(warehouse, upto + 1)
+
+
+class TestRestoreOfRecords:
+    """RESTORE rolls back records and not the next offsets: at whatever moment it comes, no run goes on from those."""
+
+    def test_while_a_run_reads(self, archived: Warehouse):
+        """Nothing is committed, nothing of the run stays, and the line has cause and cure."""
+        with archive_lock(archived, CLUSTER, CLOCK) as lock:
+            made = run(lock, 3, 9, 12)
+            foreign.restore(archived, "records", 1)
+            with pytest.raises(
+                TableError, match=r"restored to version 1 \(version 3, RESTORE .*--after-restore repeat"
+            ):
+                commit(lock, made)
+        assert contents(archived)[0] == list(range(5))
+        refused_then_repeated(archived, 12)
+
+    def test_in_the_moment_before_the_commit(self, archived: Warehouse):
+        """The commit stands over it, the run says so, and `repeat` brings no record twice."""
+        with archive_lock(archived, CLUSTER, CLOCK) as lock, before_append(archived, "records", restored()):
+            made = run(lock, 3, 9, 12)
+            with pytest.raises(TableError, match=r"restored to version 1 \(version 3.*version 4 is committed after it"):
+                commit(lock, made)
+        assert contents(archived)[0] == [*range(5), *range(9, 12)]
+        refused_then_repeated(archived, 12)
+
+    def test_in_the_moment_before_a_commit_that_dies(self, archived: Warehouse):
+        """Nobody has heard of it, and the next run finds it."""
+        with (
+            before_append(archived, "records", restored()),
+            dies(Kernel, "append", 1),
+            pytest.raises(Died),
+            archive_lock(archived, CLUSTER, CLOCK) as lock,
+        ):
+            commit(lock, run(lock, 3, 9, 12))
+        refused_then_repeated(archived, 12)
+
+    def test_between_the_records_and_their_ranges(self, archived: Warehouse):
+        """The run ends as it would; the next one finds that its records are gone."""
+        with archive_lock(archived, CLUSTER, CLOCK) as lock, before_append(archived, "record_ranges", restored()):
+            commit(lock, run(lock, 3, 9, 12))
+        refused_then_repeated(archived, 12)
+
+    def test_after_a_run_that_died(self, archived: Warehouse):
+        """Its ranges are pending: they are not left when it is repeated."""
+        with dies(Kernel, "append", 1), pytest.raises(Died), archive_lock(archived, CLUSTER, CLOCK) as lock:
+            commit(lock, run(lock, 3, 9, 12))
+        foreign.restore(archived, "records", 1)
+        refused_then_repeated(archived, 12)
+
+    def test_twice(self, archived: Warehouse):
+        """To the version that a RESTORE made: what counts is the version whose rows came back, with its own next offsets."""
+        foreign.restore(archived, "records", 1)
+        foreign.restore(archived, "records", 3)
+        refused_then_repeated(archived, 12)
+
+    def test_that_takes_nothing_away(self, archived: Warehouse):
+        """To the last run's version, after VACUUM and OPTIMIZE by others: nothing is missing, nothing is asked."""
+        foreign.vacuum(archived, "records")
+        foreign.restore(archived, "records", 2)
+        assert go_on(archived, 3, 12) == []
+        assert_whole(archived, 12)
+
+    def test_keep(self, archived: Warehouse):
+        """On somebody's word the records stay gone, and the next run goes on without."""
+        foreign.restore(archived, "records", 1)
+        go_on(archived, 3, 12, "keep")
+        go_on(archived, 4, 14)
+        assert contents(archived)[0] == [*range(5), *range(9, 14)]
+
+    def test_before_the_first_run_commits(self, warehouse: Warehouse):
+        """Nothing of it can be gone."""
+        with archive_lock(warehouse, CLUSTER, CLOCK) as lock:
+            foreign.restore(warehouse, "records", 0)
+            commit(lock, run(lock, 1, 0, 5))
+        go_on(warehouse, 2, 9)
+        assert_whole(warehouse, 9)
+
+
+@pytest.mark.parametrize("table", ["records", "record_ranges", "record_problems"])
+@pytest.mark.parametrize(
+    "operation", [foreign.overwrite, lambda warehouse, table: foreign.restore(warehouse, table, 1)]
+)
+@pytest.mark.parametrize("moment", ["between runs", "while reading"])
+def test_rows_that_are_replaced(archived: Warehouse, table: str, operation: Callable[..., None], moment: str):
+    """Of every table that a run adds to: refused, with the statement that brings them back, or to be kept so."""
+    if moment == "between runs":
+        operation(archived, table)
+    else:
+        with archive_lock(archived, CLUSTER, CLOCK) as lock:
+            made = run(lock, 3, 9, 12)
+            operation(archived, table)
+            with pytest.raises(TableError, match="nothing is committed"):
+                commit(lock, made)
+    refused(archived, f"^table {table} .*keep to go on without")
+    go_on(archived, 3, 12, "keep")
+    assert go_on(archived, 4, 14) == []
+
+
+def test_the_statement_that_brings_rows_back(archived: Warehouse):
+    """After the RESTORE that a refusal names, nothing is missing and nothing is asked."""
+    foreign.overwrite(archived, "record_ranges")
+    refused(archived, "RESTORE TABLE record_ranges TO VERSION AS OF 2 brings them back")
+    archived.spark.sql(f"RESTORE {archived.identifiers['record_ranges']} TO VERSION AS OF 2")
+    go_on(archived, 3, 12)
+    assert_whole(archived, 12)
+
+
+@pytest.mark.parametrize(
+    ("versions", "is_enough"), [((1, 1, 1), True), ((1, 2, 2), True), ((1, 0, 1), False), ((0, 0, 0), True)]
+)
+def test_all_tables_restored_together(archived: Warehouse, versions: tuple[int, ...], is_enough: bool):
+    """`repeat` goes back to what records have, if ranges and problems still have what was added until then."""
+    for table, version in zip(("records", "record_ranges", "record_problems"), versions, strict=True):
+        foreign.restore(archived, table, version)
+    if not is_enough:
+        with (
+            pytest.raises(TableError, match=r"^table record_ranges was restored to version 0"),
+            archive_lock(archived, CLUSTER, CLOCK, after_restore="repeat"),
+        ):
+            pass
+        return
+    with archive_lock(archived, CLUSTER, CLOCK, after_restore="repeat") as lock:
+        start = lock.topics["t"].partitions[0].next_offset if lock.topics else 0
+        commit(lock, run(lock, 3, start, 12))
+    assert_whole(archived, 12)
+    go_on(archived, 4, 14)
+    assert_whole(archived, 14)
+
+
+@pytest.mark.parametrize("operation", [foreign.delete, foreign.update, foreign.optimize, foreign.vacuum])
+def test_what_goes_on(archived: Warehouse, operation: Callable[..., None]):
+    """Rows that somebody deletes or changes on purpose are said once; what moves rows is not said."""
+    with archive_lock(archived, CLUSTER, CLOCK) as lock, before_append(archived, "records", lambda _: None):
+        made = run(lock, 3, 9, 12)
+        for table in ("records", "record_ranges"):
+            operation(archived, table)
+        commit(lock, made)
+    notes = go_on(archived, 4, 14)
+    is_noted = operation in (foreign.delete, foreign.update)
+    assert [note.partition(" (")[0] for note in notes] == [
+        f"table {table} had rows changed" for table in ("records", "record_ranges") if is_noted
+    ]
+    assert go_on(archived, 5, 15) == []
+    assert set(range(9, 15)) <= set(contents(archived)[0])
+
+
+def test_ranges_rolled_back_in_the_moment_before_theirs(archived: Warehouse):
+    """The run says it although its own ranges are there, and so does the next one."""
+    with (
+        archive_lock(archived, CLUSTER, CLOCK) as lock,
+        before_append(archived, "record_ranges", restored("record_ranges")),
+        pytest.raises(TableError, match=r"^table record_ranges was restored to version 1 \(version 3"),
+    ):
+        commit(lock, run(lock, 3, 9, 12))
+    refused(archived, "^table record_ranges was restored")
+
+
+def test_a_table_that_is_made_again_while_a_run_reads(archived: Warehouse):
+    """Nothing is committed to a table without the history that the run goes on from."""
+    with archive_lock(archived, CLUSTER, CLOCK) as lock:
+        made = run(lock, 3, 9, 12)
+        archived.kernel.storage.delete(f"{archived.locations['records']}/_delta_log")
+        archived.kernel.create(
+            archived.locations["records"], RECORDS.delta_schema(), RECORDS.partition_by, RECORDS.properties
+        )
+        with pytest.raises(TableError, match="removed and created again"):
+            commit(lock, made)
+
+
+class TestLogFilesThatAreGone:
+    """After a week commits leave the log: what they did is not taken for nothing."""
+
+    @pytest.fixture
+    def forgotten(self, archived: Warehouse) -> Callable[[], None]:
+        """A checkpoint, and no commit is left but the newest, which Delta keeps."""
+
+        def forget() -> None:
+            foreign.vacuum(archived, "records")
+            archived.kernel.checkpoint(archived.locations["records"])
+            for path in foreign.commit_files(archived, "records")[:-1]:
+                path.unlink()
+
+        return forget
+
+    def test_records_that_are_there(self, archived: Warehouse, forgotten: Callable[[], None]):
+        """The last run's records prove that nothing before them was rolled back."""
+        forgotten()
+        (note,) = go_on(archived, 3, 12)
+        assert note.startswith("table records: its log does not have versions 2 to 3 any more")
+        assert_whole(archived, 12)
+
+    def test_records_that_are_not(self, archived: Warehouse, forgotten: Callable[[], None]):
+        """Who rolled them back is not known; that they are gone is."""
+        foreign.restore(archived, "records", 1)
+        forgotten()
+        refused(archived, "--after-restore keep")
+        go_on(archived, 3, 12, "keep")
+        assert contents(archived)[0] == [*range(5), *range(9, 12)]

@@ -1,0 +1,142 @@
+"""A table's log is text of whoever can write the folder: none of its names, types and paths becomes SQL that is not ours."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.cli.main import main
+from kafka_lagoon.query.duckdb_tables import select_rows
+from tests.delta.lake import make_lake
+
+Action = dict[str, Any]
+COMMANDS = (
+    ("sql", "SELECT count(*) FROM snapshots"),
+    ("lag",),
+    ("health",),
+    ("changes",),
+    ("metrics",),
+    ("report", "--out", "page.html"),
+)
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two published snapshots."""
+    del spark
+    return make_lake(tmp_path_factory.mktemp("foreign") / "lake")
+
+
+def altered(lake: Path, to: Path, table: str, alter: Callable[[Action], None]) -> Path:
+    """A copy in which each action of one table's log is altered."""
+    shutil.copytree(lake, to)
+    for path in (to / table / "_delta_log").iterdir():
+        if path.suffix == ".json":
+            actions = [json.loads(line) for line in path.read_text().splitlines()]
+            for action in actions:
+                alter(action)
+            path.write_text("\n".join(map(json.dumps, actions)))
+        else:
+            path.unlink()
+    return to
+
+
+def with_column(name: str, kind: Any = "date", *, partition: bool = True) -> Callable[[Action], None]:
+    """Give the table another column, by which it is partitioned or not."""
+
+    def alter(action: Action) -> None:
+        if "metaData" in action:
+            schema = json.loads(action["metaData"]["schemaString"])
+            schema["fields"].append({"name": name, "type": kind, "nullable": True, "metadata": {}})
+            action["metaData"]["schemaString"] = json.dumps(schema)
+            action["metaData"]["partitionColumns"] += [name] if partition else []
+        if "add" in action and partition:
+            action["add"]["partitionValues"][name] = "2026-11-21"
+            action["add"]["path"] = f"{name}=2026-11-21/x.parquet"
+
+    return alter
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_sql_in_a_name(
+    lake: Path,
+    tmp_path: Path,
+    command: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The name of a partition column that ends its literal: one line, and no statement of the name has run."""
+    monkeypatch.chdir(tmp_path)
+    planted = tmp_path / "planted"
+    name = f"x', 1) AS DATE) AS a; COPY (SELECT 1) TO '{planted}'; --"
+    folder = altered(lake, tmp_path / "lake", "snapshots", with_column(name))
+    assert main([*command, "--warehouse", str(folder)]) == 1
+    out, complaint = capsys.readouterr()
+    (line,) = [line for line in (out + complaint).splitlines() if line.startswith("lagoon: ")]
+    assert "is not as we made it" in line
+    assert not planted.exists()
+    assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_columns_that_are_not_ours(lake: Path, tmp_path: Path, engine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line names them, by both engines."""
+    folder = altered(lake, tmp_path / "lake", "topics", with_column("planted", "string", partition=False))
+    assert main(["sql", "--warehouse", str(folder), "--engine", engine, "SELECT count(*) FROM topics"]) == 1
+    complaint = capsys.readouterr().err
+    assert "is not as we made it: column planted is not ours" in complaint
+    assert complaint.count("\n") == 1
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_columns_that_a_later_version_adds_are_null(
+    lake: Path, tmp_path: Path, engine: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table of an earlier version has them, without values."""
+
+    def alter(action: Action) -> None:
+        if "metaData" in action:
+            schema = json.loads(action["metaData"]["schemaString"])
+            schema["fields"] = [field for field in schema["fields"] if field["name"] != "problem"]
+            action["metaData"]["schemaString"] = json.dumps(schema)
+
+    folder = altered(lake, tmp_path / "lake", "consumer_lag", alter)
+    statement = "SELECT count(*) > 0 AS n, max(problem) AS problem FROM consumer_lag"
+    assert main(["sql", "--warehouse", str(folder), "--engine", engine, "--json", statement]) == 0
+    assert json.loads(capsys.readouterr().out) == {"n": True, "problem": None}
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/x.parquet", "file:///etc/x.parquet", "../topics/x.parquet", "a/../../x.parquet"]
+)
+def test_files_elsewhere(lake: Path, tmp_path: Path, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A log may name any file; those of a table lie in its folder."""
+
+    def alter(action: Action) -> None:
+        if "add" in action:
+            action["add"]["path"] = path
+
+    folder = altered(lake, tmp_path / "lake", "records", alter)
+    assert main(["sql", "--warehouse", str(folder), "SELECT count(*) FROM records"]) == 1
+    assert "names a file that does not lie in it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["date) AS a; DROP VIEW x; --", {"type": "udt", "class": "x"}, "decimal(1,2); --"])
+def test_types_of_a_table_of_others(lake: Path, tmp_path: Path, kind: Any) -> None:
+    """Desired states are read from tables of any columns: a type that Delta does not have is refused before SQL is made."""
+    folder = altered(lake, tmp_path / "lake", "topics", with_column("planted", kind, partition=False))
+    with pytest.raises(Exception, match=r"cannot be read|does not know type"):
+        select_rows("desired", folder / "topics")
+
+
+def test_names_of_a_table_of_others(lake: Path, tmp_path: Path) -> None:
+    """Its names are quoted wherever they stand, as columns, as texts and in patterns."""
+    name = "a'b\"c"
+    folder = altered(lake, tmp_path / "lake", "records", with_column(name, "string", partition=False))
+    query = select_rows("desired", folder / "records")
+    assert "'a''b\"c'" in query
+    assert '"a\'b""c"' in query

@@ -1,0 +1,173 @@
+"""Statements that write, reach outside of the warehouse or run code are refused by both engines; honest ones are not.
+
+What a statement begins with says little, so each way is hidden behind words of a query.
+"""
+
+import os
+from pathlib import Path
+
+import duckdb
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.cli.main import main
+from kafka_lagoon.query import duckdb_statements
+from kafka_lagoon.query.duckdb_engine import quoted_offset
+from kafka_lagoon.query.spark_statements import refuse_all_but_a_query
+from tests.delta.lake import make_lake
+from tests.documents import blocks, page
+
+PLANTED = "outside.csv"  # a file that no statement may read or write
+BY_DUCKDB = (
+    "COPY (SELECT 1) TO '{outside}'",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{outside}'",
+    "EXPLAIN (FORMAT json) COPY (SELECT 1) TO '{outside}'",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{lake}/planted.csv'",
+    "WITH a AS (COPY (SELECT 1 AS n) TO '{lake}/planted.csv') FROM a",
+    "SELECT (WITH a AS (COPY (SELECT 1 AS n) TO '{lake}/planted.csv') SELECT count(*) FROM a)",
+    "PIVOT (WITH a AS (COPY (SELECT 1 AS n) TO '{lake}/planted.csv') FROM a) ON n",
+    "WITH a AS (DELETE FROM records RETURNING *) FROM a",
+    "WITH a AS (INSERT INTO records VALUES (1) RETURNING *) FROM a",
+    "FROM read_text('{outside}')",
+    "FROM read_csv('{outside}')",
+    "FROM read_blob('{lake}/../{name}')",
+    "FROM '{outside}'",
+    "FROM glob('{folder}/*')",
+    "FROM sniff_csv('{outside}')",
+    "FROM query('FROM read_text(''{outside}'')')",
+    "FROM read_parquet('https://127.0.0.1:1/x')",
+    "SELECT 1; COPY (SELECT 1) TO '{outside}'",
+    "ATTACH '{outside}'",
+    "SET threads = 1",
+    "PRAGMA database_list",
+    "CALL enable_logging(storage = 'file')",
+    "LOAD httpfs",
+    "INSTALL httpfs",
+    "EXPORT DATABASE '{lake}/planted'",
+    "CREATE TABLE planted AS SELECT 1",
+    "USE memory",
+    "CHECKPOINT",
+)
+BY_SPARK = (
+    "FROM records INSERT INTO topics SELECT *",
+    "EXPLAIN FROM records INSERT INTO topics SELECT *",
+    "WITH a AS (SELECT 1) DELETE FROM records",
+    "WITH a AS (SELECT 1) INSERT INTO records SELECT * FROM a",
+    "SELECT java_method('java.lang.System', 'getenv', 'HOME')",
+    "SELECT * FROM records WHERE topic IN (SELECT reflect('java.lang.System', 'getenv', 'HOME'))",
+    "SELECT system.builtin.try_reflect('java.lang.System', 'getenv', 'HOME')",
+    "SELECT IDENTIFIER('reflect')('java.lang.System', 'getenv', 'HOME')",
+    "SELECT transform(array(1), x -> reflect('java.lang.System', 'getenv', 'HOME'))",
+    "SELECT sum(partition) OVER w FROM records WINDOW w AS (PARTITION BY reflect('java.lang.System', 'getenv', 'HOME'))",
+    "SELECT max(topic) FILTER (WHERE reflect('java.lang.System', 'getenv', 'HOME') = '') FROM records",
+    "FROM records |> SELECT reflect('java.lang.System', 'getenv', 'HOME')",
+    "SELECT * FROM records, LATERAL (SELECT reflect('java.lang.System', 'getenv', 'HOME'))",
+    "WITH RECURSIVE r AS (SELECT reflect('a', 'b') UNION ALL SELECT * FROM r) SELECT * FROM r",
+    "SELECT from_protobuf(value, 'M', '{outside}') FROM records",
+    "SELECT * FROM text.`{outside}`",
+    "WITH a AS (SELECT * FROM csv.`{outside}`) SELECT * FROM a",
+    "SELECT * FROM IDENTIFIER('text.`{outside}`')",
+    "SELECT * FROM json.`{outside}` VERSION AS OF 1",
+    "TABLE text.`{outside}`",
+    "DESCRIBE QUERY SELECT * FROM text.`{outside}`",
+    "EXPLAIN SELECT * FROM text.`{outside}`",
+    "SELECT * FROM table_changes('records', 0)",
+    "SELECT * FROM read_files('{outside}')",
+    "SELECT TRANSFORM (topic) USING 'sh' AS a FROM records",
+    "EXECUTE IMMEDIATE 'DELETE FROM records'",
+    "BEGIN SELECT 1; END",
+    "MERGE INTO records USING topics ON true WHEN MATCHED THEN DELETE",
+    "VACUUM records",
+    "DESCRIBE HISTORY records",
+    "SET spark.sql.shuffle.partitions = 1",
+    "ADD JAR '{outside}'",
+    "CACHE TABLE records",
+    "CREATE TABLE planted AS SELECT 1",
+)
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small warehouse, beside a file that is none of its own."""
+    del spark  # `lagoon` takes the session that runs
+    folder = tmp_path_factory.mktemp("hostile")
+    (folder / PLANTED).write_text("secret\n")
+    return make_lake(folder / "lake")
+
+
+def files(lake: Path) -> dict[str, bytes]:
+    """All files in and beside the warehouse."""
+    return {str(path): path.read_bytes() for path in lake.parent.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("engine", "statement"), [*(("duckdb", one) for one in BY_DUCKDB), *(("spark", one) for one in BY_SPARK)]
+)
+def test_hostile_statements(lake: Path, engine: str, statement: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 2 and one line, nothing of a foreign file or of the environment in it, and no file anywhere differs."""
+    before = files(lake)
+    places = {"lake": lake, "folder": lake.parent, "outside": lake.parent / PLANTED, "name": PLANTED}
+    code = main(["sql", "--warehouse", str(lake), "--engine", engine, statement.format(**places)])
+    out, complaint = capsys.readouterr()
+    assert (code, out, complaint.count("\n")) == (2, "", 1), complaint
+    assert complaint.startswith("lagoon: ")
+    assert "secret" not in complaint
+    assert os.environ["HOME"] not in complaint.replace(str(lake.parent), "")
+    assert files(lake) == before
+
+
+def of_pages(*names: str) -> list[str]:
+    """SQL statements of the documentation."""
+    return [
+        statement.strip()
+        for name in names
+        for block in blocks(page(name), "sql")
+        for statement in block.split(";\n")
+        if statement.strip()
+    ]
+
+
+READ = (
+    "SELECT 1 AS a UNION SELECT 2 ORDER BY a LIMIT 1",
+    "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT max(n) AS n FROM r",
+    "SELECT topic, sum(partition) OVER (PARTITION BY topic) AS n FROM records WHERE topic IN (SELECT topic FROM records)",
+    "VALUES (1)",
+    "TABLE records",
+    "DESCRIBE records",
+    "EXPLAIN SELECT 1 AS a",
+    "SHOW TABLES",
+    "-- why\nSELECT count(*) AS n FROM records",
+)
+
+
+def test_statements_of_the_documentation_are_queries(spark: SparkSession) -> None:
+    """For both engines; that they run, tests of their pages show. Those of values.md are for DuckDB."""
+    for statement in of_pages("queries", "sql", "views"):
+        plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(statement)
+        refuse_all_but_a_query(plan, ())
+    with duckdb.connect() as connection:
+        for statement in of_pages("queries", "sql", "views", "values"):
+            duckdb_statements.refuse_all_but_a_query(connection, quoted_offset(statement))
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+@pytest.mark.parametrize("statement", READ)
+def test_other_statements_that_read_run(
+    lake: Path, engine: str, statement: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of every shape that both engines know."""
+    assert main(["sql", "--warehouse", str(lake), "--engine", engine, statement]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.spark
+def test_names_of_a_catalog(spark: SparkSession) -> None:
+    """In a catalog a table may be named with the schema of the warehouse, and no other."""
+
+    def judge(statement: str) -> None:
+        plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(statement)
+        refuse_all_but_a_query(plan, ("`main`", "`kafka`"))
+
+    judge("SELECT * FROM kafka.records JOIN main.kafka.topics JOIN partitions")
+    for name in ("other.records", "parquet.`/etc`", "main.other.records"):
+        with pytest.raises(Exception, match="of its warehouse"):
+            judge(f"SELECT * FROM {name}")

@@ -1,0 +1,114 @@
+"""A restore that has finished is known by its plan and receipts, as long as the target has what it wrote."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.fetch.ranges import LogBounds
+from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
+from kafka_lagoon.restore.archived import ArchivedTopic
+from kafka_lagoon.restore.finished import FinishedRestore, earlier_restores
+from kafka_lagoon.restore.offset_map import OffsetRange
+from kafka_lagoon.restore.plan import PartitionKey
+from kafka_lagoon.restore.progress import Position
+from kafka_lagoon.restore.target import TargetTopic
+from kafka_lagoon.restore.tasks import WorkResult
+from kafka_lagoon.restore.writing import map_rows
+from tests.restore.lake import TOPIC_ID, wanted
+from tests.restore.test_progress import KEY, PLAN, store
+
+RECEIPT = RestoreReceiptRow(
+    restore_id=PLAN.restore_id,
+    source_cluster_id="old-id",
+    source_topic="t",
+    source_topic_id=TOPIC_ID,
+    source_partition=0,
+    target_cluster_id="new-id",
+    target_topic=KEY.topic,
+    target_partition=KEY.partition,
+    target_from_offset=11,
+    target_to_offset=20,
+    records=9,
+    records_read_back=9,
+    digest="d",
+    digest_read_back="d",
+    problem=None,
+    checked_at_ms=1_790_000_000_123,
+    other_records=0,
+    other_offsets=None,
+)
+FINISHED = FinishedRestore(plan=PLAN, receipts=[RECEIPT])
+
+
+def target(start: int, end: int, **more: Any) -> dict[str, TargetTopic | None]:
+    """The target, whose partition has these offsets."""
+    log = LogBounds(log_start_offset=start, high_watermark=end, last_stable_offset=end, end=end)
+    given = {"name": KEY.topic, "topic_id": "id", "partitions": 4, "logs": {KEY.partition: log}, **more}
+    return {KEY.topic: TargetTopic(**given)}
+
+
+def archived(**more: Any) -> ArchivedTopic:
+    """What is archived of the source."""
+    given: dict[str, Any] = {
+        "cluster_id": "cluster",
+        "topic": "t",
+        "topic_id": TOPIC_ID,
+        "other_ids": [],
+        "partitions": {0: wanted(5, 90)},
+        "records": Counter(),
+        "codecs": frozenset(),
+        **more,
+    }
+    return ArchivedTopic(**given)
+
+
+def test_its_records_are_in_the_target() -> None:
+    """All offsets that it wrote, in the topic that it wrote them to."""
+    assert FINISHED.is_in(target(11, 20))
+    assert FINISHED.is_in(target(0, 500, topic_id=None))
+    assert not FINISHED.is_in(target(12, 20))
+    assert not FINISHED.is_in(target(11, 19))
+    assert not FINISHED.is_in(target(11, 20, topic_id="created again"))
+    assert not FINISHED.is_in({KEY.topic: None})
+    assert not FINISHED.is_in(target(11, 20, logs={}))
+    assert not replace(FINISHED, receipts=[]).is_in(target(11, 20))
+    empty = replace(RECEIPT, records=0, target_from_offset=11, target_to_offset=11)
+    assert replace(FINISHED, receipts=[empty]).is_in(target(30, 30))
+    assert FINISHED.finished_at == "2026-09-21T14:13:20+00:00"
+
+
+def test_it_is_of_the_same_topics() -> None:
+    """A topic that was re-created in the source since is another one; what was archived since is reported."""
+    assert FINISHED.is_of([archived()])
+    assert not FINISHED.is_of([archived(topic_id="created again")])
+    assert not FINISHED.is_of([archived(), archived(topic="u")])
+    assert list(FINISHED.not_restored([archived()])) == []
+    (note,) = FINISHED.not_restored([archived(partitions={0: wanted(5, 100), 1: wanted(3, 7, partition=1)})])
+    assert note.startswith("topic t: 14 offsets were archived after")
+    (note,) = FINISHED.not_restored([archived(partitions={0: wanted(5, 100)})])
+    assert note.startswith("topic t: 10 offsets were archived after")
+
+
+@pytest.mark.spark
+def test_the_tables_know_it(warehouse: Warehouse) -> None:
+    """The last receipt of each partition, and the last restore that wrote to a topic of a cluster."""
+    later = replace(RECEIPT, checked_at_ms=RECEIPT.checked_at_ms + 1, other_records=2, other_offsets="3-4")
+    for row in (later, RECEIPT, replace(RECEIPT, restore_id="0199")):
+        store(warehouse).add_receipts([row])
+    assert store(warehouse).receipts(PLAN.restore_id) == [later]
+    assert store(warehouse).receipts("0192-0000") == []
+    for plan in (replace(PLAN, restore_id="0192-0002"), PLAN):
+        progress = store(warehouse, of=plan.restore_id).begin(plan)
+        result = WorkResult(
+            target=PartitionKey(*KEY),
+            position=Position(next_offset=8, target_offset=14),
+            ranges=[OffsetRange(5, 11, 3)],
+        )
+        store(warehouse, of=plan.restore_id).commit(progress, map_rows(plan, [result], 1))
+    assert earlier_restores(warehouse, "new-id", {KEY.topic: "id", "other": None}) == {KEY.topic: "0192-0002"}
+    assert earlier_restores(warehouse, "new-id", {KEY.topic: None}) == {KEY.topic: "0192-0002"}
+    assert earlier_restores(warehouse, "new-id", {KEY.topic: "created again"}) == {}
+    assert earlier_restores(warehouse, "another", {KEY.topic: "id"}) == {}

@@ -1,0 +1,23 @@
+"""Settings of a cluster as `--set` of a command line; secrets are files, because commands refuse them as text."""
+
+import tempfile
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from kafka_lagoon.kafka_settings import SECRETS
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="secrets-of-tests-")
+
+
+def set_options(settings: Mapping[str, str | bool]) -> list[str]:
+    """`--set kafka.NAME=VALUE` for each."""
+    return [word for name, value in settings.items() for word in ("--set", f"kafka.{name}={_given(name, value)}")]
+
+
+def _given(name: str, value: str | bool) -> str | bool:
+    if name not in SECRETS or not isinstance(value, str) or value.startswith(("env:", "file:")):
+        return value
+    file = Path(_FOLDER.name) / sha256(value.encode()).hexdigest()[:16]
+    file.write_text(value)
+    return f"file:{file}"

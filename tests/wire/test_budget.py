@@ -1,0 +1,118 @@
+"""What one answer may take when it is decoded: a few megabytes on the wire can claim no gigabytes and no minutes."""
+
+import time
+import tracemalloc
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from kafka_lagoon.errors import DecodeError
+from kafka_lagoon.protocol.apis import APIS
+from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.wire import budget
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.schema import Api, Array, Nested, fields_of
+from kafka_lagoon.wire.writing import encode
+
+ROOM = 1 << 19
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit that tests reach."""
+    monkeypatch.setattr(budget, "DECODED_MAX_BYTES", ROOM)
+
+
+def _bomb(api: Api, path: Sequence[str], count: int, version: int) -> bytes:  # type: ignore[type-arg]
+    """An answer whose list at this path has so many of its smallest structs."""
+    message = api.response()
+    holder = message
+    for name in path[:-1]:
+        item = _item(type(holder), name)()
+        setattr(holder, name, (item,))
+        holder = item
+    setattr(holder, path[-1], (_item(type(holder), path[-1])(),) * count)
+    return bytes(encode(message, version, api.is_flexible(version)))
+
+
+def _item(cls: type, name: str) -> type:
+    (field,) = (one for one in fields_of(cls) if one.name == name)
+    assert isinstance(field.kind, Array)
+    assert isinstance(field.kind.item, Nested)
+    return field.kind.item.cls
+
+
+def _lists(cls: type, version: int, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The lists of structs in a message, those within others too."""
+    several = []
+    for field in fields_of(cls):
+        if field.spec.present(version) and isinstance(field.kind, Array) and isinstance(field.kind.item, Nested):
+            several += [(*path, field.name), *_lists(field.kind.item.cls, version, (*path, field.name))]
+    return several
+
+
+_EVERY_LIST = [(api, path) for api in APIS.values() for path in _lists(api.response, api.versions.highest)]
+
+
+@pytest.mark.usefixtures("small")
+def test_every_list_is_bounded() -> None:
+    """Of every API: what it takes stays near the limit, and more is refused."""
+    passed, high, reasons = [], {}, set()
+    for api, path in _EVERY_LIST:
+        name, version = f"{api.name} {'.'.join(path)}", api.versions.highest
+        encoded = _bomb(api, path, 6_000, version)
+        tracemalloc.start()
+        try:
+            decode(api.response, version, api.is_flexible(version), encoded)
+            passed.append(name)
+        except DecodeError as error:
+            reasons.add(error.reason.partition(": ")[2])
+        if (peak := tracemalloc.get_traced_memory()[1]) > 3 * ROOM + 4 * len(encoded):
+            high[name] = peak
+        tracemalloc.stop()
+    assert high == {}
+    assert reasons == {f"more than {ROOM:,} bytes of memory"}
+    assert {name for name in passed if not name.startswith(("OffsetFetch", "ListOffsets", "DescribeLogDirs"))} == set()
+
+
+def test_a_megabyte_of_empty_directories() -> None:
+    """As DescribeLogDirs v1 it took 7.8 s. With a topic in each it takes as long, so some more of them are refused."""
+    encoded = _bomb(DESCRIBE_LOG_DIRS, ("results",), 131_072, 1)
+    assert len(encoded) > 1 << 20
+    plain = _bomb(METADATA, ("topics", "partitions"), 131_072, 12)
+
+    def seconds(api: Api, version: int, answer: bytes) -> float:  # type: ignore[type-arg]
+        started = time.process_time()
+        decode(api.response, version, api.is_flexible(version), answer)
+        return time.process_time() - started
+
+    assert seconds(DESCRIBE_LOG_DIRS, 1, encoded) < 10 * seconds(METADATA, 12, plain)
+
+
+def test_a_large_answer_is_read() -> None:
+    """100,000 partitions are far from the limit, and each message, in each thread, has all of it."""
+    encoded = _bomb(METADATA, ("topics", "partitions"), 100_000, 12)
+
+    def left_after() -> int:
+        for _ in range(3):
+            message = decode(METADATA.response, 12, True, encoded)
+            assert len(message.topics[0].partitions) == 100_000
+        return budget.BUDGET.left
+
+    for _ in range(2):
+        with ThreadPoolExecutor(1) as thread:  # a new one: no connection has given it a deadline
+            assert thread.submit(left_after).result() > budget.DECODED_MAX_BYTES * 0.9
+
+
+def test_what_a_deadline_leaves() -> None:
+    """An answer that would take longer than the time that is left is refused; without time small ones are read."""
+    few, many = (_bomb(METADATA, ("topics", "partitions"), count, 12) for count in (1_000, 300_000))
+    with ThreadPoolExecutor(1) as thread:  # a budget is a thread's own
+        thread.submit(budget.BUDGET.obey, lambda: 0.0).result()
+        assert thread.submit(decode, METADATA.response, 12, True, few).result()
+        with pytest.raises(DecodeError, match="bytes of memory"):
+            thread.submit(decode, METADATA.response, 12, True, many).result()
+        thread.submit(budget.BUDGET.obey, lambda: 30.0).result()
+        assert thread.submit(decode, METADATA.response, 12, True, many).result()
