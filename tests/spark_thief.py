@@ -6,6 +6,7 @@ The frames are those of Spark's `MessageEncoder` and `OpenBlocks`, so no code of
 import socket
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,13 +84,16 @@ def _text(value: bytes) -> bytes:
 
 
 def _sockets(pid: int) -> Iterator[str]:
+    """Inodes of the sockets of a process; a JVM opens and closes files all the time, so one that is gone is passed over."""
     try:
-        for path in Path(f"/proc/{pid}/fd").iterdir():
-            target = str(path.readlink())
+        descriptors = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:  # the process has ended
+        return
+    for descriptor in descriptors:
+        with suppress(OSError):
+            target = str(descriptor.readlink())
             if target.startswith("socket:["):
                 yield target.removeprefix("socket:[").removesuffix("]")
-    except OSError:  # it has ended
-        return
 
 
 def _family(root: int) -> list[int]:
