@@ -14,10 +14,13 @@ CONF ?= conf/local.toml
 OUT ?= report.html
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 SIDE_BY_SIDE = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest --ignore=tests/bench
 
 # spark-submit and Spark's workers take the python3 that PATH has.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export SPARK_CONF_DIR := $(CURDIR)/conf
+# Tests start hundreds of Python processes: each would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test quick proof lint types bench snapshot ingest restore maintain apply report lock clean
 
@@ -47,14 +50,14 @@ $(READY): pyproject.toml requirements.lock
 demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, and what changed between them
 	$(BIN)/python -m kafka_lagoon.sandbox.demo
 
-test: $(READY) ## all tests: units, properties, Kafka's own codec, real brokers, Spark
-	$(BIN)/python -m pytest --ignore=tests/bench $(SIDE_BY_SIDE) -m "not proof" tests
+test: $(READY) ## all tests but those of make proof: units, properties, Kafka's own codec, real brokers, Spark
+	$(PYTEST) $(SIDE_BY_SIDE) -m "not proof" tests
 
-quick: $(READY) ## tests without brokers, Java and Spark
-	$(BIN)/python -m pytest --ignore=tests/bench $(SIDE_BY_SIDE) -m "not kafka and not spark and not java and not proof" tests
+quick: $(READY) ## units and properties, without brokers, Java, Spark and processes; a minute
+	$(PYTEST) $(SIDE_BY_SIDE) -m "not kafka and not spark and not java and not process and not proof" tests
 
-proof: $(READY) ## what takes long, by hand: every filter in Spark, runs that are killed, fifty short runs of each job
-	$(BIN)/python -m pytest --ignore=tests/bench -m proof tests
+proof: $(READY) ## what takes long, by hand: older releases, runs that are killed, every example of every property
+	LAGOON_EXAMPLES=all $(PYTEST) $(SIDE_BY_SIDE) -m "proof or examples or hypothesis" tests
 
 lint: $(READY) ## style, format, words, and which layer imports which
 	$(BIN)/ruff check .

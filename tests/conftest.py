@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -19,6 +19,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
+from tests.effort import examples
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster
 from tests.integration.administered import Administered, administered_kafka
@@ -32,29 +33,39 @@ if TYPE_CHECKING:
     from kafka_lagoon.delta.warehouse import Warehouse
 
 # Machines that run these tests are shared: how long an example takes says nothing about the code.
-hypothesis.settings.register_profile("shared machine", deadline=None)
+hypothesis.settings.register_profile("shared machine", deadline=None, max_examples=examples(100))
 hypothesis.settings.load_profile("shared machine")
 
-# Files are shared out between workers in this order, what takes longest first, so that all end at about the same time.
-_LONGEST_FIRST = ("jobs", "sandbox", "ingest", "delta", "source", "query", "integration", "oracle", "records", "cli")
-
 # A fixture that costs a broker or a JVM marks every test that uses it, so that `make quick` can leave those out.
-_BROKERS = ("kafka", "kafka_392", "kafka_282", "secured", "secured_392", "secured_282", "administered")
-_MARKED_BY_FIXTURE = {**dict.fromkeys(_BROKERS, "kafka"), "spark": "spark"}
+_OLDER_RELEASES = ("kafka_392", "kafka_282", "secured_392", "secured_282")
+_BROKERS = ("kafka", "secured", "administered", *_OLDER_RELEASES)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests the marker of what they use, and their place in the order."""
-    items.sort(key=_place)
+    """Give tests the markers of what they use. On an older release they are for `make proof`, but for those marked `smoke`."""
     for item in items:
-        for fixture in getattr(item, "fixturenames", ()):
-            if fixture in _MARKED_BY_FIXTURE:
-                item.add_marker(_MARKED_BY_FIXTURE[fixture])
+        used = _fixtures_of(item)
+        if used & set(_BROKERS):
+            item.add_marker("kafka")
+        if used & set(_OLDER_RELEASES) and not item.get_closest_marker("smoke"):
+            item.add_marker("proof")
+        if "spark" in item.fixturenames:
+            item.add_marker("spark")
 
 
-def _place(item: pytest.Item) -> int:
-    folder = item.path.parent.name
-    return _LONGEST_FIRST.index(folder) if folder in _LONGEST_FIRST else len(_LONGEST_FIRST)
+def _fixtures_of(item: pytest.Item) -> set[str]:
+    """Names of its fixtures; a test or fixture that requests one by name has the name as a parameter."""
+    called = getattr(item, "callspec", None)
+    by_name = called.params.values() if called and "request" in item.fixturenames else ()
+    return {*item.fixturenames, *(name for name in by_name if isinstance(name, str))}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Share files out so that brokers and Spark run once (`make test`)."""
+    from tests.workers import Workers  # noqa: PLC0415  xdist may be missing where one test is run
+
+    return Workers(config, log)
 
 
 @pytest.fixture(autouse=True)
