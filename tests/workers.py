@@ -4,21 +4,27 @@ Files with Spark go to one worker, files with brokers to another; every worker t
 xdist's own order each worker started every broker and a Spark session, which took a third of the processor time of `make test`.
 """
 
+import re
+from functools import cache
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 from xdist.scheduler import LoadFileScheduling
 
-# The servers that most files of a folder need. A wrong entry costs time, nothing else.
-_SPARK = ("jobs", "ingest", "delta", "source", "query", "restore", "doctor", "runs", "cookbook")
-_BROKERS = ("integration", "sandbox", "produce")
-_SERVERS = {**dict.fromkeys(_SPARK, "spark"), **dict.fromkeys(_BROKERS, "brokers"), "oracle": "codecs"}
+# What a file that needs servers of a kind has in its text. A wrong guess costs time, nothing else.
+_SIGNS = {
+    "spark": re.compile(r"mark\.spark|\bspark\b: |\(\"spark\"|\bwarehouse: Warehouse|\bbucket: "),
+    "brokers": re.compile(r"mark\.kafka|\b(kafka|secured|administered)(_\d+)?: "),
+    "codecs": re.compile(r"mark\.java"),
+}
 
 
+@cache
 def servers_of(path: str) -> str | None:
-    """The servers that a test file needs, by its folder; None for the files that need none."""
-    folder = path.removeprefix("tests/").partition("/")[0]
-    return _SERVERS.get(folder)
+    """The servers that a test file needs; None for the files that need none."""
+    text = Path(path).read_text("utf-8")
+    return next((servers for servers, sign in _SIGNS.items() if sign.search(text)), None)
 
 
 class Workers(LoadFileScheduling):
@@ -31,7 +37,7 @@ class Workers(LoadFileScheduling):
     def schedule(self) -> None:
         """Choose the worker of each kind of servers, then as xdist does."""
         if not self._home:
-            self._home = dict(zip(("spark", "brokers", "codecs"), cycle(self.nodes), strict=False))
+            self._home = dict(zip(_SIGNS, cycle(self.nodes), strict=False))
         super().schedule()
 
     def _assign_work_unit(self, node: Any) -> None:

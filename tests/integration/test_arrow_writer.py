@@ -240,6 +240,7 @@ def _values(kafka: LocalKafka, topic: str) -> dict[int, list[tuple[int, bytes | 
     return read
 
 
+@pytest.mark.proof
 def test_leaders_that_die(kafka: LocalKafka) -> None:
     """A broker is killed while batches are on their way to it: nothing is missing, doubled or out of order."""
     _write_while_leaders_die(kafka, "columns-loss", [2])
