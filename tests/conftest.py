@@ -17,13 +17,14 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
 from tests.clock import CLOCK
 from tests.effort import examples
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster
 from tests.integration.administered import Administered, administered_kafka
 from tests.integration.secured import Secured, secured_kafka
+from tests.integration.tools_in_one import ToolsOfReleases
 from tests.object_store import ObjectStore, object_store, reach
 from tests.short_timeouts import short_timeouts
 
@@ -78,25 +79,32 @@ def _events_of_one_test() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+def tools() -> Iterator[ToolsOfReleases]:
+    """Kafka's command-line tools."""
+    with ToolsOfReleases() as tools:
+        yield tools
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory, tools: ToolsOfReleases) -> Iterator[LocalKafka]:
     """Three brokers of Kafka 4.3.1 in three racks."""
     nearest = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}  # KIP-392
     with LocalKafka(tmp_path_factory.mktemp("kafka"), racks=("a", "b", "c"), properties=nearest) as cluster:
-        yield cluster
+        yield tools.give_to(cluster)
 
 
 @pytest.fixture(scope="session")
-def kafka_392(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+def kafka_392(tmp_path_factory: pytest.TempPathFactory, tools: ToolsOfReleases) -> Iterator[LocalKafka]:
     """One broker of Kafka 3.9.2, the last release that knows the oldest versions of all APIs."""
     with LocalKafka(tmp_path_factory.mktemp("kafka-3.9.2"), version="3.9.2") as cluster:
-        yield cluster
+        yield tools.give_to(cluster)
 
 
 @pytest.fixture(scope="session")
-def kafka_282(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+def kafka_282(tmp_path_factory: pytest.TempPathFactory, tools: ToolsOfReleases) -> Iterator[LocalKafka]:
     """One broker of Kafka 2.8.2 on ZooKeeper, the last release that writes the message formats before headers."""
     with LocalKafka(tmp_path_factory.mktemp("kafka-2.8.2"), version="2.8.2") as cluster:
-        yield cluster
+        yield tools.give_to(cluster)
 
 
 # A JVM that lives for a minute gains nothing from its second compiler: this halves the CPU that the tests take. Each query runs
@@ -139,9 +147,10 @@ def bucket(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.fixture(scope="session")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+def secured(tmp_path_factory: pytest.TempPathFactory, tools: ToolsOfReleases) -> Iterator[Secured]:
     """One broker of Kafka 4.3.1 with listeners of every kind that clients must authenticate at."""
     with secured_kafka(tmp_path_factory.mktemp("secured"), "4.3.1") as broker:
+        tools.give_to(broker.kafka)
         yield broker
 
 
@@ -160,9 +169,9 @@ def secured_282(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 @pytest.fixture(scope="session")
-def administered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Administered]:
+def administered(tmp_path_factory: pytest.TempPathFactory, tools: ToolsOfReleases) -> Iterator[Administered]:
     """Three brokers of Kafka 4.3.1 for tests that alter the cluster, with permissions."""
-    with administered_kafka(tmp_path_factory.mktemp("administered")) as cluster:
+    with administered_kafka(tmp_path_factory.mktemp("administered"), tools.of(DEFAULT_VERSION)) as cluster:
         yield cluster
 
 

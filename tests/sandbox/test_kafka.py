@@ -51,12 +51,12 @@ def test_older_release_answers(kafka_392: LocalKafka) -> None:
     assert any("kafka-clients-3.9.2.jar" in part for part in _command_line(kafka_392))
 
 
-def test_tool_that_fails_says_why(kafka: LocalKafka) -> None:
+def test_tool_that_fails_says_why(single: LocalKafka) -> None:
     """A tool's own complaint is in the error, and a tool that hangs is ended."""
     with pytest.raises(ToolFailed, match="does not exist"):
-        kafka.tool(TOPICS, "--bootstrap-server", kafka.bootstrap_servers, "--describe", "--topic", "sandbox-nowhere")
+        single.tool(TOPICS, "--bootstrap-server", single.bootstrap_servers, "--describe", "--topic", "sandbox-nowhere")
     with pytest.raises(ToolFailed, match=r"no end within 0\.1 s"):
-        kafka.tool(TOPICS, "--bootstrap-server", kafka.bootstrap_servers, "--list", timeout_s=0.1)
+        single.tool(TOPICS, "--bootstrap-server", single.bootstrap_servers, "--list", timeout_s=0.1)
 
 
 @pytest.mark.kafka
