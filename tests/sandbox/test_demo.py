@@ -90,6 +90,7 @@ def test_lag_changes_as_the_load_says(shown: str) -> None:
     assert int(analytics[CHANGE]) == -int(analytics[LAG_BEFORE]) < 0
 
 
+@pytest.mark.proof
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_lag_without_commits_is_unknown(shown: str) -> None:
