@@ -12,7 +12,8 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 CONF ?= conf/local.toml
 OUT ?= report.html
-WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# One more than cores: a worker often waits for a server or a timeout.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1 )))
 SIDE_BY_SIDE = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 PYTEST := $(BIN)/python -m pytest --ignore=tests/bench
 

@@ -18,6 +18,7 @@ from kafka_lagoon.snapshot import group_rows
 from kafka_lagoon.snapshot import state_rows as rows
 from tests.delta.awkward import struct_class
 from tests.delta.samples import HOSTILE, NOON_MS, row, snapshot
+from tests.effort import examples
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HEADER_OF_ONE = snapshot(1).header
@@ -56,7 +57,7 @@ def as_read(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("table", STATE_TABLES, ids=lambda table: table.name)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_rows_come_back_from_parquet(table: Any, data: st.DataObject) -> None:
     """Whatever a row holds is read back from the file as it was, times to the millisecond."""
