@@ -135,7 +135,7 @@ def create_users(servers: str, users: Iterable[UserScramCredentialUpsertion]) ->
     """Create SCRAM users, one by one because a request may name a user once, and wait until each broker knows them."""
     admin, names = AdminClient({"bootstrap.servers": servers}), set[str]()
     for user in users:
-        names.add(user.username)
+        names.add(user.user)
         for future in admin.alter_user_scram_credentials([user]).values():
             future.result(30)
     every = scram.DescribeUserScramCredentialsRequest(users=None)
