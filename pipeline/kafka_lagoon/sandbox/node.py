@@ -3,7 +3,10 @@
 A broker is stopped by the handle of the process that was started here, never by a name or a port.
 """
 
+import base64
+import shutil
 import subprocess
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -111,6 +114,16 @@ class Node:
         first_voters = ("--initial-controllers", ",".join(voters)) if voters else ()
         return self._java("-cp", class_path(self.jars), *tool, *first_voters)
 
+    def copy_format(self, formatted: "Node") -> None:
+        """Format the empty data folders like those of another node, whose ids alone are replaced: that needs no JVM."""
+        for theirs, ours in zip(formatted.layout.data_folders(), self.layout.data_folders(), strict=True):
+            shutil.copytree(theirs, ours)
+            voter = self.layout.voter_directory_id if ours == self.layout.data() else None
+            ids = {"node.id": str(self.layout.node_id), "directory.id": voter or new_uuid()}
+            properties = ours / "meta.properties"
+            read = dict(line.split("=", 1) for line in properties.read_text().splitlines() if "=" in line)
+            properties.write_text("".join(f"{name}={value}\n" for name, value in {**read, **ids}.items()))
+
     def start(self) -> int:
         """Start the broker's process without waiting for answers; returns its process id."""
         broker = ("kafka.Kafka", str(self.layout.properties_file()))
@@ -123,6 +136,14 @@ class Node:
     def running(self) -> subprocess.Popen[bytes] | None:
         """The process, while it is there; a paused one is."""
         return self.process if self.process is not None and self.process.poll() is None else None
+
+
+def new_uuid() -> str:
+    """An id in Kafka's spelling, which must not begin with a dash: the tool would take it for an option."""
+    while True:
+        spelled = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not spelled.startswith("-"):
+            return spelled
 
 
 def _properties(layout: NodeLayout, cluster: Sequence[NodeLayout]) -> dict[str, str]:
