@@ -107,14 +107,16 @@ def _acls(broker: Broker, principal: str | None, deadline: Deadline) -> set[Acl]
 
 def create_acls(servers: str, bindings: Sequence[AclBinding]) -> None:
     """Create ACLs, and wait until they hold at each broker."""
-    for future in AdminClient({"bootstrap.servers": servers}).create_acls(list(bindings)).values():
+    admin = AdminClient({"bootstrap.servers": servers})
+    for future in admin.create_acls(list(bindings)).values():
         future.result(30)
     knows_acls(servers, present=[_acl(one) for one in bindings])
 
 
 def delete_acls(servers: str, matching: AclBindingFilter) -> None:
     """Delete ACLs, and wait until none of them holds at any broker."""
-    for future in AdminClient({"bootstrap.servers": servers}).delete_acls([matching]).values():
+    admin = AdminClient({"bootstrap.servers": servers})
+    for future in admin.delete_acls([matching]).values():
         knows_acls(servers, absent=[_acl(one) for one in future.result(30)])
 
 

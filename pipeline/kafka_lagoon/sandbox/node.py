@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from kafka_lagoon.jars.class_archives import archive_options
 from kafka_lagoon.jars.java import class_path, start_java
 
 _BROKER_LOG = ("-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS")
@@ -127,7 +128,8 @@ class Node:
     def start(self) -> int:
         """Start the broker's process without waiting for answers; returns its process id."""
         broker = ("kafka.Kafka", str(self.layout.properties_file()))
-        self.process = self._java(*self.options, "-cp", class_path(self.jars), *_BROKER_LOG, *broker)
+        options = [*archive_options(archive_of(self.jars)), *self.options]
+        self.process = self._java(*options, "-cp", class_path(self.jars), *_BROKER_LOG, *broker)
         return self.process.pid
 
     def _java(self, *arguments: str) -> subprocess.Popen[bytes]:
@@ -136,6 +138,11 @@ class Node:
     def running(self) -> subprocess.Popen[bytes] | None:
         """The process, while it is there; a paused one is."""
         return self.process if self.process is not None and self.process.poll() is None else None
+
+
+def archive_of(jars: Sequence[Path]) -> str:
+    """Name of the archive of classes that brokers with these jars start from (sandbox/archive.py)."""
+    return f"{jars[0].parent.name}.jsa"
 
 
 def new_uuid() -> str:
