@@ -44,6 +44,7 @@ $(READY): pyproject.toml requirements.lock
 	$(BIN)/python -m kafka_lagoon.jars delta-4.4.0 kafka-4.3.1
 	@# Without the archives JVMs start more slowly, and that is all.
 	-$(BIN)/lagoon path classes
+	-$(BIN)/python -m kafka_lagoon.sandbox.archive
 	@# Without the kernels the first fetch or ingest waits for them.
 	-$(BIN)/lagoon path kernels
 	@touch $@

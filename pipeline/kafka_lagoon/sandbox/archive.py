@@ -6,7 +6,7 @@
 import tempfile
 from pathlib import Path
 
-from kafka_lagoon.jars.class_archives import keep, making_options
+from kafka_lagoon.jars.class_archives import archive, keep, making_options
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
 from kafka_lagoon.sandbox.node import archive_of
@@ -15,7 +15,9 @@ from kafka_lagoon.sandbox.node import archive_of
 def make_archive() -> None:
     """Let one broker start and end, and keep the classes that it has read."""
     name = archive_of(jar_paths(f"kafka-{DEFAULT_VERSION}"))
-    with tempfile.TemporaryDirectory() as folder:
+    cache = archive(name).parent
+    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
         made = Path(folder) / name
         with LocalKafka(Path(folder) / "kafka", java_options=making_options(made)) as kafka:
             kafka.stop(1)
