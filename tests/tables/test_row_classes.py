@@ -49,8 +49,8 @@ def misplaced(tree: ast.AST, row_classes: dict[str, list[str]]) -> Iterator[str]
 
 def test_no_value_stands_in_the_place_of_another(trees: dict[str, ast.AST], row_classes: dict[str, list[str]]) -> None:
     """Two neighbours of one type that are swapped pass every type checker; by position their names have to agree."""
-    found = {module: list(misplaced(tree, row_classes)) for module, tree in trees.items()}
-    assert {module: lines for module, lines in found.items() if lines} == {}
+    misplaced_values = {module: list(misplaced(tree, row_classes)) for module, tree in trees.items()}
+    assert {module: lines for module, lines in misplaced_values.items() if lines} == {}
 
 
 def test_the_check_finds_neighbours_that_are_swapped(row_classes: dict[str, list[str]]) -> None:
