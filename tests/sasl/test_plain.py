@@ -2,9 +2,9 @@
 
 import pytest
 
-from kafka_lagoon.client.sasl.conversation import MechanismFailed
-from kafka_lagoon.client.sasl.plain import Plain
-from tests.client.sasl.speaking import begun, ended
+from kafka_lagoon.sasl.conversation import MechanismFailed
+from kafka_lagoon.sasl.plain import Plain
+from tests.sasl.speaking import begun, ended
 
 
 def us(user: str, password: str) -> Plain:

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.client.sasl.kerberos import Kerberos
-from kafka_lagoon.client.sasl.mechanism import mechanism_for
-from kafka_lagoon.client.sasl.oauthbearer import OAuthBearer
-from kafka_lagoon.client.sasl.plain import Plain
-from kafka_lagoon.client.sasl.scram import Scram
-from kafka_lagoon.client.sasl.token import Token
+from kafka_lagoon.client.logins import login_for
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import KafkaSettings, checked
+from kafka_lagoon.sasl.kerberos import Kerberos
+from kafka_lagoon.sasl.oauthbearer import OAuthBearer
+from kafka_lagoon.sasl.plain import Plain
+from kafka_lagoon.sasl.scram import Scram
+from kafka_lagoon.sasl.token import Token
 from tests.certificates import ROOT_PEM, server_context
-from tests.client.sasl.endpoint import answering, endpoint
+from tests.client.endpoint import answering, endpoint
 from tests.clock import CLOCK
 
 
@@ -32,7 +32,7 @@ def settings(mechanism: str, **given: Any) -> KafkaSettings:
 
 def bearer(**given: Any) -> OAuthBearer:
     """The mechanism that settings of OAUTHBEARER ask for."""
-    made = mechanism_for(settings("OAUTHBEARER", **given), "localhost", CLOCK)
+    made = login_for(settings("OAUTHBEARER", **given), "localhost", CLOCK)
     assert isinstance(made, OAuthBearer)
     return made
 
@@ -40,10 +40,10 @@ def bearer(**given: Any) -> OAuthBearer:
 def test_user_and_password() -> None:
     """Of PLAIN and SCRAM, the latter also for delegation tokens."""
     given = {"sasl_username": "alice", "sasl_password": "word"}
-    assert mechanism_for(settings("PLAIN", **given), "localhost", CLOCK) == Plain(username="alice", password="word")  # noqa: S106
+    assert login_for(settings("PLAIN", **given), "localhost", CLOCK) == Plain(username="alice", password="word")  # noqa: S106
     for name in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
         for delegation_token in (False, True):
-            made = mechanism_for(settings(name, **given, sasl_scram_tokenauth=delegation_token), "localhost", CLOCK)
+            made = login_for(settings(name, **given, sasl_scram_tokenauth=delegation_token), "localhost", CLOCK)
             expected = {"name": name, "username": "alice", "password": "word", "delegation_token": delegation_token}
             assert made == Scram(**expected)
 
@@ -54,10 +54,10 @@ def test_secrets_are_looked_up_for_each_connection(tmp_path: Path) -> None:
     given = settings("PLAIN", sasl_username="alice", sasl_password=f"file:{path}")
     for word in ("one", "two"):
         path.write_text(word + "\n")
-        assert mechanism_for(given, "localhost", CLOCK).secrets == (word,)
+        assert login_for(given, "localhost", CLOCK).secrets == (word,)
     path.unlink()
     with pytest.raises(ConfigError, match=f"file:{path}"):
-        mechanism_for(given, "localhost", CLOCK)
+        login_for(given, "localhost", CLOCK)
 
 
 def test_a_token_that_is_given() -> None:
@@ -97,13 +97,13 @@ def test_a_token_of_an_endpoint() -> None:
 def test_an_unsecured_token_stays_on_this_machine() -> None:
     """Whatever a broker advertises."""
     given = settings("OAUTHBEARER", sasl_oauthbearer_unsecured_principal="alice")
-    assert mechanism_for(given, "127.0.0.1", CLOCK).name == "OAUTHBEARER"
+    assert login_for(given, "127.0.0.1", CLOCK).name == "OAUTHBEARER"
     with pytest.raises(ConfigError, match=r"broker\.example is not this machine"):
-        mechanism_for(given, "broker.example", CLOCK)
+        login_for(given, "broker.example", CLOCK)
 
 
 def test_kerberos() -> None:
     """For the host's own service: full names end with a dot, those of services do not."""
     given = settings("GSSAPI", sasl_kerberos_keytab="/keys/alice", sasl_kerberos_principal="alice")
     expected = Kerberos(host="broker.example", service="kafka", principal="alice", keytab="/keys/alice")
-    assert mechanism_for(given, "broker.example.", CLOCK) == expected
+    assert login_for(given, "broker.example.", CLOCK) == expected

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.client.sasl.conversation import MechanismFailed
-from kafka_lagoon.client.sasl.kerberos import Kerberos
 from kafka_lagoon.errors import ConfigError
-from tests.client.sasl.speaking import answered, begun, ended
+from kafka_lagoon.sasl.conversation import MechanismFailed
+from kafka_lagoon.sasl.kerberos import Kerberos
+from tests.sasl.speaking import answered, begun, ended
 
 US = Kerberos(host="broker-1", service="kafka", principal="alice@TEST", keytab="/keys/alice")
 

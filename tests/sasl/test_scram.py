@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.client.sasl import scram
-from kafka_lagoon.client.sasl.conversation import MechanismFailed
-from kafka_lagoon.client.sasl.scram import FEWEST_ITERATIONS, MOST_ITERATIONS, Scram
-from tests.client.sasl.speaking import answered, begun, ended
+from kafka_lagoon.sasl import scram
+from kafka_lagoon.sasl.conversation import MechanismFailed
+from kafka_lagoon.sasl.scram import FEWEST_ITERATIONS, MOST_ITERATIONS, Scram
+from tests.sasl.speaking import answered, begun, ended
 
 _PASSWORD = "pencil"  # noqa: S105  of the examples in the RFCs
 

@@ -1,9 +1,9 @@
 """The other end of a conversation, without requests around it."""
 
-from kafka_lagoon.client.sasl.conversation import Mechanism, Tokens
+from kafka_lagoon.sasl.conversation import Login, Tokens
 
 
-def begun(mechanism: Mechanism) -> tuple[Tokens, bytes]:
+def begun(mechanism: Login) -> tuple[Tokens, bytes]:
     """A conversation, and what it says first."""
     tokens = mechanism.tokens()
     return tokens, next(tokens)

@@ -4,9 +4,9 @@ import traceback
 
 import pytest
 
-from kafka_lagoon.client.sasl.token import Token
-from kafka_lagoon.client.sasl.token_provider import TokenProvider
 from kafka_lagoon.errors import AuthenticationFailed, ConfigError
+from kafka_lagoon.sasl.token import Token
+from kafka_lagoon.sasl.token_provider import TokenProvider
 from tests.clock import CLOCK
 
 

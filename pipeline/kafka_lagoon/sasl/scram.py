@@ -13,7 +13,8 @@ from functools import lru_cache
 from secrets import token_urlsafe
 from threading import Lock
 
-from kafka_lagoon.client.sasl.conversation import MechanismFailed, Tokens, quoted, utf8
+from kafka_lagoon.sasl.conversation import MechanismFailed, Tokens, quoted, utf8
+from kafka_lagoon.sasl.mechanism import Mechanism, Peer, revealed
 
 # RFC 7677 and Kafka's brokers ask for the lower bound; they create no more than 16384. The upper one costs 0.4 s.
 FEWEST_ITERATIONS = 4096
@@ -132,3 +133,18 @@ def _from_base64(text: bytes) -> bytes | None:
         return binascii.a2b_base64(text, strict_mode=True)
     except binascii.Error:
         return None
+
+
+def _mechanism(name: str) -> Mechanism:
+    def login(peer: Peer) -> Scram:
+        return Scram(
+            name=name,
+            username=peer.settings.sasl_username or "",
+            password=revealed(peer.settings.sasl_password),
+            delegation_token=peer.settings.sasl_scram_tokenauth,
+        )
+
+    return Mechanism(name=name, login=login, sends_secret=False, needs=("sasl_username", "sasl_password"))
+
+
+SCRAM_SHA_256, SCRAM_SHA_512 = map(_mechanism, _HASHES)

@@ -6,9 +6,9 @@ from threading import Barrier
 
 import pytest
 
-from kafka_lagoon.client.sasl.token import Token, TokenCache
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConnectionFailed
+from kafka_lagoon.sasl.token import Token, TokenCache
 from tests.clock import CLOCK
 
 

@@ -15,12 +15,12 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import SplitResult, quote_plus, urlsplit
 
-from kafka_lagoon.client.sasl.conversation import quoted
-from kafka_lagoon.client.sasl.token import Token
+from kafka_lagoon.addresses import is_loopback
 from kafka_lagoon.client.transport import Transport
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import AuthenticationFailed, ConfigError, ConnectionFailed, ConnectionLost
-from kafka_lagoon.kafka_settings import is_loopback
+from kafka_lagoon.sasl.conversation import quoted
+from kafka_lagoon.sasl.token import Token
 
 DEADLINE_MS = 10_000
 BODY_LIMIT = 1 << 20  # bytes

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.client.sasl.conversation import MechanismFailed
-from kafka_lagoon.client.sasl.oauthbearer import OAuthBearer, read_extensions, unsecured
-from kafka_lagoon.client.sasl.token import Token
 from kafka_lagoon.errors import ConfigError
-from tests.client.sasl.speaking import answered, begun, ended
+from kafka_lagoon.sasl.conversation import MechanismFailed
+from kafka_lagoon.sasl.oauthbearer import OAuthBearer, read_extensions, unsecured
+from kafka_lagoon.sasl.token import Token
 from tests.clock import CLOCK
+from tests.sasl.speaking import answered, begun, ended
 
 
 def us(value: str = "abc.def", extensions: str | None = None) -> OAuthBearer:

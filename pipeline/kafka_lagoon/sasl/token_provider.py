@@ -1,7 +1,7 @@
 """Gets bearer tokens from a function of the user's, named `module:function`.
 
 Amazon's and Azure's brokers take OAUTHBEARER tokens that their own libraries sign. The function is called with the
-broker's host, and returns (token, expires_at_ms) or a `kafka_lagoon.client.sasl.token.Token`.
+broker's host, and returns (token, expires_at_ms) or a `kafka_lagoon.sasl.token.Token`.
 """
 
 import importlib
@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_lagoon.client.sasl.token import Token
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import AuthenticationFailed, ConfigError
+from kafka_lagoon.sasl.token import Token
 
 _SETTING = "sasl_oauthbearer_token_provider"
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.client.sasl import token_endpoint
-from kafka_lagoon.client.sasl.token import Token
-from kafka_lagoon.client.sasl.token_endpoint import TokenEndpoint, check_url
+from kafka_lagoon.client import token_endpoint
+from kafka_lagoon.client.token_endpoint import TokenEndpoint, check_url
 from kafka_lagoon.errors import AuthenticationFailed, ConfigError, ConnectionFailed, DeadlinePassed
+from kafka_lagoon.sasl.token import Token
 from tests.certificates import OTHER_ROOT, ROOT_PEM, server_context
-from tests.client.sasl.endpoint import Endpoint, Script, answering, endpoint, flooding, raw, trickling
+from tests.client.endpoint import Endpoint, Script, answering, endpoint, flooding, raw, trickling
 from tests.clock import CLOCK
 
 _SECRET = "s3cr3t:word"  # noqa: S105  a colon may be in a secret, not in an id

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from kafka_lagoon.client.sasl.conversation import MechanismFailed, Tokens, utf8
+from kafka_lagoon.sasl.conversation import MechanismFailed, Tokens, utf8
+from kafka_lagoon.sasl.mechanism import Mechanism, Peer, revealed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,3 +25,10 @@ class Plain:
         if "\0" in self.username or "\0" in self.password:
             raise MechanismFailed("NUL separates user name and password, so neither may have one")
         yield b"\0%b\0%b" % (utf8(self.username, "the user name"), utf8(self.password, "the password"))
+
+
+def _login(peer: Peer) -> Plain:
+    return Plain(username=peer.settings.sasl_username or "", password=revealed(peer.settings.sasl_password))
+
+
+PLAIN = Mechanism(name="PLAIN", login=_login, sends_secret=True, needs=("sasl_username", "sasl_password"))

@@ -1,6 +1,6 @@
-"""Defines what a SASL mechanism is: a generator of tokens in which the client speaks first.
+"""Defines a SASL login: a generator of tokens in which the client speaks first.
 
-It ends without an error only when the broker has proved whatever the mechanism lets it prove. Errors contain no secret.
+It ends without an error only after the broker has proved everything that the mechanism lets it prove. Errors contain no secret.
 """
 
 from collections.abc import Generator, Iterable
@@ -14,8 +14,8 @@ Tokens: TypeAlias = Generator[bytes, bytes, None]
 _LONGEST = 500  # characters of a broker's message that our messages repeat
 
 
-class Mechanism(Protocol):
-    """A way to authenticate one connection. Each connection has its own, because credentials are rotated."""
+class Login(Protocol):
+    """The authentication of one connection by one mechanism."""
 
     @property
     def name(self) -> str:
@@ -24,16 +24,16 @@ class Mechanism(Protocol):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What the broker may know and repeat in its messages, and must not be shown."""
+        """The secrets that a broker may know. Its messages are not shown if they contain them."""
         ...
 
     def tokens(self) -> Tokens:
-        """The exchange. Raises MechanismFailed, also when one was thrown into it because the broker refused."""
+        """Run the exchange. Raises MechanismFailed, also when the caller throws it because the broker refused."""
         ...
 
 
 class MechanismFailed(Exception):
-    """Why an exchange cannot go on, without secrets; authentication.py adds mechanism and address."""
+    """A login failed. The message contains no secret; authentication.py adds mechanism and address."""
 
 
 def utf8(text: str, what: str) -> bytes:

@@ -8,8 +8,9 @@ import importlib
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from kafka_lagoon.client.sasl.conversation import MechanismFailed, Tokens, quoted
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.sasl.conversation import MechanismFailed, Tokens, quoted
+from kafka_lagoon.sasl.mechanism import Mechanism, Peer
 
 _NO_LAYER = 1  # of the bits for the protection of what follows
 _OFFER_LENGTH = 4  # those bits, and the longest message of a protected connection, which is not used
@@ -74,3 +75,15 @@ def _library() -> Any:
         raise ConfigError(
             [f"sasl_mechanism GSSAPI: pip install gssapi, which needs Kerberos (Debian: libkrb5-dev): {error}"]
         ) from error
+
+
+def _login(peer: Peer) -> Kerberos:
+    return Kerberos(
+        host=peer.host.rstrip("."),
+        service=peer.settings.sasl_kerberos_service_name,
+        principal=peer.settings.sasl_kerberos_principal,
+        keytab=peer.settings.sasl_kerberos_keytab,
+    )
+
+
+GSSAPI = Mechanism(name="GSSAPI", login=_login, sends_secret=False)
