@@ -15,6 +15,7 @@ OUT ?= report.html
 # One more than cores: a worker often waits for a server or a timeout.
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1 )))
 SIDE_BY_SIDE = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
+WITH_SERVERS := cluster integration jobs oracle
 PYTEST := $(BIN)/python -m pytest --ignore=tests/bench
 
 # spark-submit and Spark's workers take the python3 that PATH has.
@@ -56,7 +57,7 @@ test: $(READY) ## all tests but those of make proof: units, properties, Kafka's 
 	$(PYTEST) $(SIDE_BY_SIDE) -m "not proof" tests
 
 quick: $(READY) ## units and properties, without brokers, Java, Spark and processes; a minute
-	$(PYTEST) $(SIDE_BY_SIDE) -m "not kafka and not spark and not java and not process and not proof" tests
+	$(PYTEST) $(SIDE_BY_SIDE) $(WITH_SERVERS:%=--ignore=tests/%) --without-processes -m "not kafka and not spark and not java and not proof" tests
 
 proof: $(READY) ## what takes long, by hand: older releases, runs that are killed, every example of every property
 	LAGOON_EXAMPLES=all $(PYTEST) $(SIDE_BY_SIDE) -m "proof or examples or hypothesis" tests

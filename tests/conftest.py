@@ -6,6 +6,7 @@ broker starts it again before it ends.
 
 import logging
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -40,6 +41,19 @@ hypothesis.settings.load_profile("shared machine")
 # A fixture that costs a broker or a JVM marks every test that uses it, so that `make quick` can leave those out.
 _OLDER_RELEASES = ("kafka_392", "kafka_282", "secured_392", "secured_282")
 _BROKERS = ("kafka", "secured", "administered", *_OLDER_RELEASES)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of `make quick`."""
+    parser.addoption("--without-processes", action="store_true", help="skip a test as soon as it starts a process")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _without_processes(pytestconfig: pytest.Config) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if pytestconfig.getoption("--without-processes"):
+            patch.setattr(subprocess.Popen, "__init__", lambda *_, **__: pytest.skip("starts a process"))
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -76,6 +76,7 @@ def every_broker_back(kafka: LocalKafka) -> Iterator[None]:
                 kafka.start(node_id)
 
 
+@pytest.mark.proof
 def test_elections_and_a_broker_that_is_gone(administered: Administered, hand: Hand) -> None:
     """Without its preferred leader a partition has the next one; without any in sync it has one only after an unclean
     election. The broker that is down can be forgotten; once it is back, it leads again after an election.

@@ -103,7 +103,7 @@ def old_logs(kafka_282: LocalKafka) -> Mapping[str, Log]:
     return logs(kafka_282, OLD_TOPICS)
 
 
-@pytest.fixture(params=[*NEW_TOPICS, *OLD_TOPICS])
+@pytest.fixture(params=[*NEW_TOPICS, *(pytest.param(topic, marks=pytest.mark.proof) for topic in OLD_TOPICS)])
 def log(request: pytest.FixtureRequest) -> Log:
     """Each of the logs."""
     return request.getfixturevalue("new_logs" if request.param in NEW_TOPICS else "old_logs")[request.param]
@@ -222,7 +222,7 @@ def test_reader_gets_the_same(log: Log, isolation_level: str) -> None:
 
 
 @pytest.mark.parametrize("isolation_level", [READ_COMMITTED, READ_UNCOMMITTED])
-@pytest.mark.parametrize("release", ["new_logs", "old_logs"])
+@pytest.mark.parametrize("release", ["new_logs", pytest.param("old_logs", marks=pytest.mark.proof)])
 def test_small_partitions_together_are_the_same(
     request: pytest.FixtureRequest, release: str, isolation_level: str
 ) -> None:

@@ -37,7 +37,7 @@ YEAR_10000_MS = 253_402_300_800_000
 THREE_BROKERS, OLDER = "4.3.1, three brokers", "3.9.2, one broker"
 
 
-@pytest.fixture(scope="module", params=[THREE_BROKERS, OLDER])
+@pytest.fixture(scope="module", params=[THREE_BROKERS, pytest.param(OLDER, marks=pytest.mark.proof)])
 def cluster(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
     """Both releases in the same state."""
     newest = request.param == THREE_BROKERS

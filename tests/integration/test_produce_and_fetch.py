@@ -93,6 +93,7 @@ def lagoon(kafka: LocalKafka, *argv: str, given: bytes = b"") -> subprocess.Comp
     return subprocess.run(command, input=given, capture_output=True, check=False, timeout=120)
 
 
+@pytest.mark.smoke
 def test_every_codec_is_read_by_others(release: LocalKafka) -> None:
     """Numbered and not, with each codec: librdkafka reads every record, and Kafka's dump every batch, as they were written."""
     topics = {codec: f"written-{codec}" for codec in CODECS}
