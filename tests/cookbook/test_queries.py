@@ -25,6 +25,7 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_answers_are_those_of_duckdb(week: Path) -> None:
     """Every answer on the page; `python -m tests.cookbook.pages` writes them."""
     assert renewed(PAGE, lambda statement: by_duckdb(week / "warehouse", statement)) == PAGE

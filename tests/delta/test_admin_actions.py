@@ -114,6 +114,7 @@ def lake(spark: SparkSession, bucket: ObjectStore) -> Warehouse:  # noqa: ARG001
     return made
 
 
+@pytest.mark.proof
 class TestOnAnObjectStore:
     """Without file locks the transaction id of a cluster's alterations keeps two runs apart."""
 

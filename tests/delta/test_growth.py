@@ -48,6 +48,7 @@ def counts(warehouse: Warehouse, table: str) -> dict[str, int]:
     }
 
 
+@pytest.mark.proof
 def test_old_commits_go_and_rows_stay(spark: SparkSession, tmp_path: Path) -> None:
     """After some days the log has the commits of three of them, a table a file for each, and every reader all rows."""
     warehouse = open_at(spark, tmp_path / "lake")

@@ -213,6 +213,7 @@ def committing(warehouse: Warehouse) -> Iterator[None]:
         yield
 
 
+@pytest.mark.proof
 def test_an_ingest_beside_a_rewrite(warehouse: Warehouse) -> None:
     """Runs commit while Spark rewrites a day: none waits for it, and neither loses what the other has committed."""
     for run in range(1, 6):

@@ -219,6 +219,7 @@ def test_all_readers_understand(warehouse: Warehouse, codec: str) -> None:
     assert len(written) == 2
 
 
+@pytest.mark.long
 def test_a_full_file_is_followed_by_another(tmp_path: Path) -> None:
     """Files end near the target; each batch lies in the file that was named for it; names never occur twice."""
     files = into(f"file:{tmp_path}", target_bytes=8 << 20)

@@ -63,7 +63,8 @@ def running(kafka: LocalKafka) -> Running:
     return Running(kafka)
 
 
-@pytest.mark.parametrize("broker_id", [1, *(pytest.param(other, marks=pytest.mark.proof) for other in (2, 3))])
+@pytest.mark.proof
+@pytest.mark.parametrize("broker_id", [1, 2, 3])
 def test_what_is_predicted_happens(running: Running, broker_id: int) -> None:
     """The same partitions are offline, under and at min.insync.replicas, and the same brokers lead the others."""
     before = _healthy(running.kafka)

@@ -192,6 +192,7 @@ def _clean_up(operator: Operator) -> None:
     operator.config("users", "changes-known", "--delete-config", "SCRAM-SHA-256")
 
 
+@pytest.mark.proof
 def test_each_change_is_listed_once(operator: Operator) -> None:
     """Thirty changes, with what was before and what is now; and none between two snapshots without one."""
     before = _snapshot_with(operator.kafka, snapshot_of(operator.kafka), 0)
@@ -205,6 +206,7 @@ def test_each_change_is_listed_once(operator: Operator) -> None:
         assert changes([before, after, snapshot_of(operator.kafka)]) == sorted(CHANGES, key=repr)
 
 
+@pytest.mark.proof
 def test_acls(secured: Secured, in_one: ToolsInOne, tmp_path: Path) -> None:
     """One that is added and one that is removed, by everything that tells it from others."""
     operator = Operator(secured.kafka, in_one, tmp_path)

@@ -84,7 +84,9 @@ def check_point(administered: Administered, warehouse: Path, prefix: str, point:
     return said, exit_code
 
 
-@pytest.mark.parametrize("point", SOME, ids=str)
+@pytest.mark.parametrize(
+    "point", [SOME[0], *(pytest.param(point, marks=pytest.mark.proof) for point in SOME[1:])], ids=str
+)
 def test_rows_are_true(administered: Administered, warehouse: Path, prefix: str, point: Point) -> None:
     """At the points where rows and requests follow each other."""
     said, exit_code = check_point(administered, warehouse, prefix, point)

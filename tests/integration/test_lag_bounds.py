@@ -85,7 +85,8 @@ def load(kafka: LocalKafka, topic: str) -> Iterator[tuple[Log, Log]]:
         consumer.close()
 
 
-@pytest.mark.parametrize("samples", [100, pytest.param(10_000, marks=pytest.mark.proof)])
+@pytest.mark.proof
+@pytest.mark.parametrize("samples", [100, 10_000])
 def test_the_true_lag_lies_between_the_bounds(kafka: LocalKafka, samples: int) -> None:
     """In every sample. What is acknowledged when the commit is read is below the upper end, the lower end is not beyond what
     was sent, and the commit is one that was in force meanwhile.

@@ -65,6 +65,7 @@ def predicted(snapshot: Snapshot) -> dict[str, Any]:
     return dict(row)
 
 
+@pytest.mark.proof
 def test_records_are_lost_when_it_was_predicted(broker: LocalKafka) -> None:
     """Not before the first unread record has expired, and not later than a segment and a check after that."""
     create(broker, TOPIC, retention_ms=str(RETENTION_MS), segment_ms=str(SEGMENT_MS))

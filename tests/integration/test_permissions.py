@@ -36,6 +36,7 @@ def trusted(snapshot: Snapshot) -> dict[str, str | None]:
     return {row.api: row.visibility for row in snapshot.of(CoverageRow)}
 
 
+@pytest.mark.proof
 def test_what_permissions_hide_is_not_taken_for_absent(guarded: LocalKafka) -> None:
     """Everything is proven complete at first. Then a topic is hidden and the cluster's description denied: the lists are
     shorter without any error, and they are not called complete any more.

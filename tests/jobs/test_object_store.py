@@ -20,6 +20,7 @@ from tests.object_store import KEY, SECRET, ObjectStore
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
+@pytest.mark.proof
 def test_a_lake_in_a_bucket(kafka: LocalKafka, bucket: ObjectStore, tmp_path: Path) -> None:
     """Snapshot, ingest, a query, a restore and a comparison with the location alone: no log store, no further credentials."""
     create_topics(kafka.bootstrap_servers, [NewTopic("in-a-bucket", 3, 1)])

@@ -106,6 +106,7 @@ def test_times_that_spark_writes_as_int96(lake: Path, tmp_path: Path) -> None:
     assert answer == [{"timestamp": datetime(2026, 11, 20, tzinfo=UTC)}]
 
 
+@pytest.mark.long
 def test_every_table_and_view_without_rows(tmp_path: Path) -> None:
     """A table without files has its columns, in Delta's types; so have the views on it."""
     for table in TABLES:
