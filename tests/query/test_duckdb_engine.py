@@ -17,7 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.query import duckdb_tables
-from kafka_lagoon.query.duckdb_engine import columns_of, quoted_offset
+from kafka_lagoon.query.duckdb_engine import columns_of, opened, quoted_offset
 from kafka_lagoon.query.duckdb_tables import NeedsSpark
 from kafka_lagoon.query.views import NAMES, column_comments
 from kafka_lagoon.settings import local_folder
@@ -112,11 +112,12 @@ def test_every_table_and_view_without_rows(tmp_path: Path) -> None:
     for table in TABLES:
         schema = pa.schema([*table.file_schema(), pa.field(table.partition_by, pa.date32(), nullable=False)])
         DeltaTable.create(str(tmp_path / table.name), schema, partition_by=[table.partition_by])
-    for name in NAMES:
-        with rows_of(tmp_path, f"FROM {name}") as rows:
+    with opened(tmp_path, NAMES) as ask_all:
+        for name in NAMES:
+            rows = ask_all(f"FROM {name}")
             assert rows.schema == columns_of(name)
             assert sum(batch.num_rows for batch in rows.batches) == 0
-        assert column_comments(name).keys() >= set(columns_of(name).names)
+            assert column_comments(name).keys() >= set(columns_of(name).names)
 
 
 def test_tables_that_are_not_named_are_not_opened(lake: Path, tmp_path: Path) -> None:
