@@ -97,6 +97,7 @@ def test_positions_and_fences_survive(warehouse: Warehouse) -> None:
     assert state.reader_version == 1
 
 
+@pytest.mark.proof
 def test_rewritten_files_hold_few_topics(warehouse: Warehouse) -> None:
     """After maintenance a question for one topic still leaves out the files of others."""
     topics = tuple(f"topic-{number}" for number in range(8))

@@ -242,10 +242,10 @@ def go(process: subprocess.Popen[str]) -> None:
 
 
 POINTS = [
-    pytest.param("write", 1, "before", False, id="before the first file"),
-    pytest.param("append", 1, "before", False, id="a file without a commit"),
+    pytest.param("write", 1, "before", False, id="before the first file", marks=pytest.mark.proof),
+    pytest.param("append", 1, "before", False, id="a file without a commit", marks=pytest.mark.proof),
     pytest.param("append", 2, "after", False, id="some tables"),
-    pytest.param("append", 5, "before", False, id="all facts and the file of the last table"),
+    pytest.param("append", 5, "before", False, id="all facts and the file of the last table", marks=pytest.mark.proof),
     pytest.param("append", 5, "after", True, id="after publication, before it was checked"),
 ]
 

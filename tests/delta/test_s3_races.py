@@ -77,6 +77,7 @@ def assert_all_is_there(
     ]
 
 
+@pytest.mark.proof
 def test_threads_race(spark: SparkSession, bucket: ObjectStore) -> None:
     """Four writers of one process: versions that others were quicker to make are tried again with the next number."""
     location, count = a_lake(), 2

@@ -73,6 +73,16 @@ def has_forgotten_topics(servers: str, names: Collection[str]) -> None:
     )
 
 
+def names_leader(servers: str, topics: Collection[str], leader_id: int) -> None:
+    """Wait until each broker names this leader of partition 0 of the topics."""
+
+    def holds(_: int, broker: Broker, deadline: Deadline) -> bool:
+        partitions = [one for topic in _topics(broker, topics, deadline) for one in topic.partitions]
+        return {one.leader_id for one in partitions if one.partition_index == 0} == {leader_id}
+
+    _on_every_broker(servers, holds, f"a broker does not name {leader_id} as leader of {topics}")
+
+
 def knows_acls(servers: str, present: Collection[Acl] = (), absent: Collection[Acl] = ()) -> None:
     """Wait until each broker goes by some ACLs, and no longer by others."""
 

@@ -217,6 +217,7 @@ def test_a_copy_without_faults(kafka: LocalKafka, source: list[list[Copied]], co
     delete_topics(servers, [COPY, WIDE])
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_an_archive_of_a_topic(
     kafka: LocalKafka, source: list[list[Copied]], compare: Callable[..., Answer], new_lake: Path, tmp_path: Path

@@ -33,6 +33,7 @@ def place(secured: Secured) -> Place:
     return place
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_permissions_of_an_ingest_are_enough_and_least(place: Place, tmp_path: Path) -> None:
     """With READ on a topic every record of it is archived, and no other topic matches a pattern. Without that permission
@@ -64,6 +65,7 @@ def test_permissions_of_a_comparison_are_enough_and_least(place: Place) -> None:
     assert "TOPIC_AUTHORIZATION_FAILED" in lacking.stderr
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_permissions_of_a_restore_are_enough_and_least(place: Place, tmp_path: Path) -> None:
     """With all of them a topic that exists gets its records once more, and they are read back; without one it is not whole."""
@@ -92,6 +94,7 @@ def _ingested(place: Place, warehouse: Path, *topics: str) -> subprocess.Complet
     return commands.here("ingest", "--warehouse", str(warehouse), *topics, *place.options())
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("transactions", ["none", "run"])
 def test_permissions_of_the_sink_are_enough_and_least(place: Place, spark: SparkSession, transactions: str) -> None:
     """With those that docs/spark.md names rows are written from executors that authenticate; without one of them the job fails."""

@@ -83,6 +83,7 @@ def _epochs(snapshot: Snapshot, group_id: str) -> list[str]:
     return [str(value) for value in (row.state, row.group_epoch, row.assignment_epoch, row.members)]
 
 
+@pytest.mark.proof
 def test_a_group_that_is_migrated(release: Release) -> None:
     """A group of classic members becomes a consumer group when the first member of the new protocol joins (KIP-848)."""
     group_id, servers = "newer-migrated", release.bootstrap_servers

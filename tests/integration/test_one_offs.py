@@ -18,6 +18,7 @@ from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import checked
 from tests.clock import CLOCK
+from tests.integration import every_broker
 from tests.integration.administered import Administered, soon
 from tests.integration.hanging import hang, unverified
 from tests.integration.kafka_tools import CONSUMER_GROUPS, TOPICS
@@ -139,6 +140,7 @@ def test_replicas_move(administered: Administered, desired: Desired) -> None:
     assert desired.done(text) in ([], [("reassign_partition", "once-b-0")])
     assert replicas_of(administered, "once-b", 2) == {1, 2}
     desired.done(action("elect_leaders", topics='["once-b"]'))
+    every_broker.names_leader(administered.bootstrap_servers, ["once-b"], 2)
     assert "Leader: 2" in administered.tool(TOPICS, "--describe", "--topic", "once-b")
     folders = [str(folder) for folder in administered.kafka.data_folders(2)]
     (there,) = [folder for folder in folders if (Path(folder) / "once-b-0").exists()]

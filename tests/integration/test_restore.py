@@ -119,7 +119,7 @@ def lake(kafka: LocalKafka, spark: object, tmp_path_factory: pytest.TempPathFact
     return folder
 
 
-@pytest.mark.parametrize("form", ["plain", "transactional"])
+@pytest.mark.parametrize("form", ["plain", pytest.param("transactional", marks=pytest.mark.proof)])
 def test_consumers_read_the_same(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str) -> None:
     """Keys, values, headers, times and order are those of the source, in a cluster of another size and release."""
     renames = {"drill": f"drill-{form}", "odd": f"odd-{form}"}
@@ -209,6 +209,7 @@ def test_a_dry_run_names_what_clashes(kafka: LocalKafka, kafka_392: LocalKafka, 
     assert "6,000 records of 3 partitions would be restored; nothing was changed" in done.stdout
 
 
+@pytest.mark.proof
 def test_some_records_of_some_partitions(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path) -> None:
     """What meets a condition, in the order of the source."""
     some = ["--topics", "drill", "--rename", "drill=some", "--partitions", "drill:0,2", "--with-configs"]
@@ -227,7 +228,7 @@ def test_some_records_of_some_partitions(kafka: LocalKafka, kafka_392: LocalKafk
     assert read_all(kafka_392, "some")[0] == {partition: some for partition, some in kept.items() if some}
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("moment", ["before", pytest.param("after", marks=pytest.mark.proof)])
 def test_a_run_that_dies_at_a_commit_goes_on(
     kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +256,7 @@ def test_a_run_that_dies_at_a_commit_goes_on(
     check_map(lake, kafka, kafka_392, "drill", new)
 
 
+@pytest.mark.proof
 def test_a_finished_restore_is_not_repeated(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path) -> None:
     """The same command says that it has finished, whatever it allows; another one names the restore whose records are in the way.
 
@@ -294,6 +296,7 @@ def delete_topic(kafka: LocalKafka, topic: str) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.proof
 def test_by_pattern_from_a_time_on(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path) -> None:
     """The topics that match, and of them the records with such times; the same command then knows that it has finished."""
     chosen = ["--pattern", "dr.*", "--rename", "drill=from-a-time", "--with-configs", "--topics", "drill"]
@@ -312,6 +315,7 @@ def test_by_pattern_from_a_time_on(kafka: LocalKafka, kafka_392: LocalKafka, lak
     assert (unmatched.returncode, "--pattern: no topic" in unmatched.stderr) == (2, True)
 
 
+@pytest.mark.proof
 def test_two_warehouses_at_once(
     kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

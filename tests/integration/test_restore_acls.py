@@ -68,6 +68,7 @@ def no_acls(administered: Administered) -> Iterator[None]:
     delete_acls(administered)
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark", "no_acls")
 def test_acls_come_along(administered: Administered, tmp_path: Path) -> None:
     """Those of the topics, under their new names, of prefixes, and of groups with offsets; those about everything are named.

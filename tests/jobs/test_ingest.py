@@ -91,6 +91,7 @@ def test_ingest_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
     assert len(rows(tmp_path, "record_ranges")) == len(ranges)
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_by_sparks_own_writer(kafka: LocalKafka, tmp_path: Path) -> None:
     """The same records and ranges where Spark writes the tables; the staging folder is empty of data afterwards."""
@@ -176,6 +177,7 @@ def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
     assert "2 LOST" in accepted.stdout
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> None:
     """From an offset up to a time, then a limit, then the rest: each run goes on where the one before ended."""
@@ -251,6 +253,7 @@ def test_a_full_disk(kafka: LocalKafka, tmp_path: Path) -> None:
     assert archived(tmp_path) == consumed(kafka.bootstrap_servers, ["full"])
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_an_unreadable_table(kafka: LocalKafka, tmp_path: Path) -> None:
     """A log of table records that is no JSON: one line that names the table, and nothing is changed."""

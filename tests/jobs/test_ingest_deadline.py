@@ -28,6 +28,7 @@ def slow(_: Warehouse, settings: TaskSettings, tasks: Sequence[Task], __: object
     return [archive(settings if number < half else late, task) for number, task in enumerate(tasks)]
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_out_of_time(kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit 3 and a line that says how much is left; the next run has no gap and doubles nothing."""

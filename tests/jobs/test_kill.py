@@ -179,10 +179,11 @@ MOST_TELLING = (
 ALL = (killed_while_planning, killed_while_reading, killed_before_its_commit, killed_between_its_commits) * 3
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
     "states",
-    [MOST_TELLING, pytest.param(ALL, marks=[pytest.mark.proof, pytest.mark.timeout(1800)])],
+    [MOST_TELLING, pytest.param(ALL, marks=pytest.mark.timeout(1800))],
     ids=["one", "all"],
 )
 def test_drivers_that_die(kafka: LocalKafka, tmp_path: Path, states: Sequence[State]) -> None:

@@ -72,6 +72,7 @@ def assert_whole(runs: Sequence[Run]) -> None:
         assert " WARN " not in done.stderr
 
 
+@pytest.mark.proof
 def test_jobs_by_spark_submit_with_passwords(filled: Secured, tmp_path: Path) -> None:
     """SCRAM over TLS, the password in the file itself, then by reference, on the command line too: it is nowhere else."""
     literal = filled.settings("scram-tls")

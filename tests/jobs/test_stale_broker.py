@@ -46,8 +46,9 @@ def just_started(response: MetadataResponse) -> MetadataResponse:
     return response
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("topics")
-@pytest.mark.parametrize("stale", [before, pytest.param(just_started, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("stale", [before, just_started])
 def test_no_topic_is_archived_again(
     kafka: LocalKafka, tmp_path: Path, stale: Callable[[MetadataResponse], MetadataResponse]
 ) -> None:

@@ -1,20 +1,20 @@
 """An unclean leader election while an ingest reads: what is archived in the end is what librdkafka reads."""
 
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.tasks import Task
 from kafka_lagoon.ingest.archive_task import TaskResult, TaskSettings, archive
 from kafka_lagoon.runs import ingest as ingest_module
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.integration import every_broker
 from tests.integration.state import create_topics
 from tests.jobs.archived import archived, assert_tiled, consumed
 from tests.jobs.commands import here, rows
@@ -22,7 +22,7 @@ from tests.jobs.commands import here, rows
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 BEHIND, AHEAD = 3, 2  # a replica that misses the last records, and the leader that has them
-WITH_EPOCH, WITHOUT_EPOCH = "unclean-with-epoch", "unclean-without-epoch"
+WITH_EPOCH, WITHOUT_EPOCH = TOPICS = ("unclean-with-epoch", "unclean-without-epoch")
 REPLICATED, ONLY_ON_LEADER, AFTERWARDS = 2_000, 2_100, 2_400
 
 
@@ -33,17 +33,6 @@ def produce(kafka: LocalKafka, records: int) -> None:
         for topic in (WITH_EPOCH, WITHOUT_EPOCH):
             producer.produce(topic, value=os.urandom(1_000), partition=0)
     assert producer.flush(60) == 0
-
-
-def until_leader(kafka: LocalKafka, leader_id: int) -> None:
-    """Wait until a broker leads both topics."""
-    give_up = time.monotonic() + 60
-    while time.monotonic() < give_up:
-        topics = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(timeout=30).topics
-        if all(topics[topic].partitions[0].leader == leader_id for topic in (WITH_EPOCH, WITHOUT_EPOCH)):
-            return
-        time.sleep(0.2)
-    raise AssertionError(f"broker {leader_id} does not lead")
 
 
 class Executors:
@@ -74,7 +63,7 @@ class Executors:
     def _elect(self) -> None:
         self._kafka.kill(AHEAD)
         self._kafka.start(BEHIND)
-        until_leader(self._kafka, BEHIND)
+        every_broker.names_leader(self._kafka.bootstrap_servers, TOPICS, BEHIND)
         produce(self._kafka, AFTERWARDS)
 
 
@@ -96,7 +85,7 @@ def test_between_two_splits(kafka: LocalKafka, tmp_path: Path, monkeypatch: pyte
     try:
         produce(kafka, REPLICATED)
         kafka.stop(BEHIND)
-        until_leader(kafka, AHEAD)
+        every_broker.names_leader(kafka.bootstrap_servers, TOPICS, AHEAD)
         produce(kafka, ONLY_ON_LEADER)
         executors = Executors(kafka)
         with monkeypatch.context() as patch:

@@ -77,6 +77,7 @@ def test_available_now_and_restarts(kafka: LocalKafka, stream: Stream):
     assert [stream.offsets(number) for number in range(3)] == [list(range(50)), list(range(20)), list(range(5))]
 
 
+@pytest.mark.proof
 def test_a_running_stream_follows(kafka: LocalKafka, stream: Stream):
     """What is written while the query runs is read, topics that begin to match a pattern too."""
     create(kafka, "stream-b-1")
@@ -107,6 +108,7 @@ def test_loss_between_runs(kafka: LocalKafka, stream: Stream):
     assert stream.offsets() == [*range(10), *range(15, 30)]
 
 
+@pytest.mark.proof
 def test_a_re_created_topic(kafka: LocalKafka, stream: Stream):
     """Another topic of the same name fails the stream, however long it is; if accepted, it is read from its beginning."""
     create(kafka, "stream-d")
@@ -129,6 +131,7 @@ def _create_when_gone(kafka: LocalKafka, topic: str) -> None:
     create(kafka, topic)
 
 
+@pytest.mark.proof
 def test_starting_at_the_latest(kafka: LocalKafka, stream: Stream):
     """A stream without startingOffsets begins where the logs end; its offsets may start another query."""
     create(kafka, "stream-e")

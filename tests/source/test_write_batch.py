@@ -13,7 +13,7 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.source.source_topics import admin, create
 
 pytestmark = pytest.mark.timeout(300)
-MODES = ("none", "task", "run")
+MODES = ("run", *(pytest.param(mode, marks=pytest.mark.proof) for mode in ("none", "task")))
 
 
 @pytest.fixture
@@ -97,6 +97,7 @@ def test_a_failing_task_undoes_all(lagoon: SparkSession, kafka: LocalKafka) -> N
         assert len(read(lagoon, kafka, topic, "read_uncommitted")) > 1
 
 
+@pytest.mark.proof
 def test_tasks_that_share_a_partition(lagoon: SparkSession, kafka: LocalKafka) -> None:
     """One transaction for all needs one writer for each partition: nothing is committed, and the line says what to do."""
     create(kafka, "sink-shared")

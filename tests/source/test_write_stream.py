@@ -90,7 +90,7 @@ def copying(
         query.stop()
 
 
-@pytest.mark.parametrize("transactions", ["task", "run"])
+@pytest.mark.parametrize("transactions", ["task", pytest.param("run", marks=pytest.mark.proof)])
 def test_a_repeated_micro_batch(copying: Copying, transactions: str) -> None:
     """Three micro-batches; the last one, run again because Spark does not know that it is written, is not written again."""
     assert len([one for one in copying.run(transactions).recentProgress if one.numInputRows]) == 3
@@ -103,6 +103,7 @@ def test_a_repeated_micro_batch(copying: Copying, transactions: str) -> None:
     assert copying.written() == list(range(101))
 
 
+@pytest.mark.proof
 def test_a_new_checkpoint_is_another_query(copying: Copying) -> None:
     """Its micro-batches have the numbers of the first one's, and are written all the same."""
     copying.run("task")
@@ -119,6 +120,7 @@ def test_without_transactions_a_repeated_micro_batch_is_doubled(copying: Copying
     assert len(copying.written()) == 120
 
 
+@pytest.mark.proof
 def test_tasks_that_share_partitions(copying: Copying) -> None:
     """One transaction for all tasks refuses them; transactions of tasks take them."""
     with pytest.raises(StreamingQueryException, match=r"several tasks wrote to|another task writes"):
@@ -166,6 +168,7 @@ def test_a_driver_that_died_between_commits(kafka: LocalKafka) -> None:
     assert values_of(kafka, topic) == [b"0", b"1"]
 
 
+@pytest.mark.proof
 def test_a_decided_transaction_that_timed_out(kafka: LocalKafka) -> None:
     """The query does not go on as if nothing were missing: the error says what is, and what to do."""
     topic = f"timed-out-{CLOCK.now_ms()}"
