@@ -83,6 +83,17 @@ def names_leader(servers: str, topics: Collection[str], leader_id: int) -> None:
     _on_every_broker(servers, holds, f"a broker does not name {leader_id} as leader of {topics}")
 
 
+def names_replicas(servers: str, topic: str, replicas: Collection[int]) -> None:
+    """Wait until each broker names these replicas of partition 0 of a topic, all of them in sync."""
+
+    def holds(_: int, broker: Broker, deadline: Deadline) -> bool:
+        (named,) = _topics(broker, [topic], deadline)
+        (partition,) = (one for one in named.partitions if one.partition_index == 0)
+        return set(partition.replica_nodes) == set(partition.isr_nodes) == set(replicas)
+
+    _on_every_broker(servers, holds, f"a broker names other replicas of {topic} than {replicas}")
+
+
 def knows_acls(servers: str, present: Collection[Acl] = (), absent: Collection[Acl] = ()) -> None:
     """Wait until each broker goes by some ACLs, and no longer by others."""
 

@@ -114,18 +114,6 @@ def test_records_are_deleted(desired: Desired) -> None:
     assert desired.done(action("delete_records", partitions='["once-b-0"]', before="2")) == []
 
 
-def replicas_of(administered: Administered, topic: str, count: int) -> set[int]:
-    """The brokers of a partition, all in sync, once it is moved: while it is, there are more of them."""
-    deadline = soon()
-    while not deadline.passed():
-        described = administered.tool(TOPICS, "--describe", "--topic", topic)
-        replicas, isr = (set(re.search(rf"{name}: (\S+)", described)[1].split(",")) for name in ("Replicas", "Isr"))
-        if replicas == isr and len(replicas) == count:
-            break
-        deadline.pause(0.1)
-    return set(map(int, replicas))
-
-
 def test_replicas_move(administered: Administered, desired: Desired) -> None:
     """A broker is emptied of what the file is responsible for; a replica goes to another directory; leaders follow."""
     before = administered.tool(TOPICS, "--describe", "--topic", "once-b")
@@ -135,10 +123,10 @@ def test_replicas_move(administered: Administered, desired: Desired) -> None:
     assert any("broker 3 keeps" in note for note in plan.notes)
     assert ("reassign_partition", "once-b-0") in desired.done(text)
     assert "Replicas: 3" in administered.tool(TOPICS, "--describe", "--topic", "once-kept")
-    assert replicas_of(administered, "once-b", 2) == {1, 2}
+    every_broker.names_replicas(administered.bootstrap_servers, "once-b", {1, 2})
     text = action("reassign_partitions", assignments="{ once-b-0 = [2, 1] }")
     assert desired.done(text) in ([], [("reassign_partition", "once-b-0")])
-    assert replicas_of(administered, "once-b", 2) == {1, 2}
+    every_broker.names_replicas(administered.bootstrap_servers, "once-b", {1, 2})
     desired.done(action("elect_leaders", topics='["once-b"]'))
     every_broker.names_leader(administered.bootstrap_servers, ["once-b"], 2)
     assert "Leader: 2" in administered.tool(TOPICS, "--describe", "--topic", "once-b")
