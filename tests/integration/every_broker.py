@@ -19,6 +19,10 @@ from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages import describe_configs as configs
 from kafka_lagoon.protocol.messages import describe_user_scram_credentials as scram
 from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
+from kafka_lagoon.protocol.messages.list_partition_reassignments import (
+    LIST_PARTITION_REASSIGNMENTS,
+    ListPartitionReassignmentsRequest,
+)
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic, MetadataTopic
 from tests.clock import CLOCK
 
@@ -92,6 +96,22 @@ def names_replicas(servers: str, topic: str, replicas: Collection[int]) -> None:
         return set(partition.replica_nodes) == set(partition.isr_nodes) == set(replicas)
 
     _on_every_broker(servers, holds, f"a broker names other replicas of {topic} than {replicas}")
+
+
+def has_moved_replicas(servers: str, names: Collection[str]) -> None:
+    """Wait until no replica moves any more, and each broker names the same replicas of the topics, all of them in sync."""
+    seen: dict[int, list[list[set[int]]]] = {}
+
+    def holds(node_id: int, broker: Broker, deadline: Deadline) -> bool:
+        if broker.ask(LIST_PARTITION_REASSIGNMENTS, ListPartitionReassignmentsRequest(), deadline).topics:
+            return False
+        topics = _topics(broker, names, deadline)
+        partitions = [sorted(topic.partitions, key=lambda one: one.partition_index) for topic in topics]
+        seen[node_id] = [[set(one.replica_nodes) for one in several] for several in partitions]
+        in_sync = all(set(one.replica_nodes) == set(one.isr_nodes) for several in partitions for one in several)
+        return in_sync and all(replicas == seen[node_id] for replicas in seen.values())
+
+    _on_every_broker(servers, holds, f"replicas of {names} are still moving")
 
 
 def knows_acls(servers: str, present: Collection[Acl] = (), absent: Collection[Acl] = ()) -> None:

@@ -64,6 +64,7 @@ class Desired:
             whole = make_plan("default", plan.cluster_id, plan.actions)
             done = execute(cluster, whole, frozenset(Guard), run, NoRecorder(), soon())
         assert [(one.action, one.failure) for one in done.results if one.outcome is not Outcome.DONE] == []
+        every_broker.has_moved_replicas(self._administered.bootstrap_servers, NAMES)
         deadline = soon()
         while self.plan(text).actions and not deadline.passed():  # leaders and moves take a moment
             assert deadline.pause(0.1)
