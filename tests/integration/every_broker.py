@@ -109,7 +109,10 @@ def has_moved_replicas(servers: str, names: Collection[str]) -> None:
         partitions = [sorted(topic.partitions, key=lambda one: one.partition_index) for topic in topics]
         seen[node_id] = [[set(one.replica_nodes) for one in several] for several in partitions]
         in_sync = all(set(one.replica_nodes) == set(one.isr_nodes) for several in partitions for one in several)
-        return in_sync and all(replicas == seen[node_id] for replicas in seen.values())
+        agrees = all(replicas == seen[node_id] for replicas in seen.values())
+        if not agrees:
+            seen.clear()
+        return in_sync and agrees
 
     _on_every_broker(servers, holds, f"replicas of {names} are still moving")
 
