@@ -4,12 +4,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from confluent_kafka import Consumer, Producer, ShareConsumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, ShareConsumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.integration import every_broker
 
 RECORDS = 120
+_COORDINATOR_MOVES = {14, 15, 16}  # it loads the group, is not elected yet, or is another broker
 
 
 def create_topics(bootstrap_servers: str, topics: list[NewTopic]) -> None:
@@ -40,7 +41,17 @@ def commit(bootstrap_servers: str, group_id: str, offsets: dict[tuple[str, int],
     """Store offsets for a group without ever being a member."""
     consumer = _consumer(bootstrap_servers, group_id)
     offsets_to_commit = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
-    consumer.commit(offsets=offsets_to_commit, asynchronous=False)
+
+    def is_committed() -> bool:
+        try:
+            consumer.commit(offsets=offsets_to_commit, asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() in _COORDINATOR_MOVES:
+                return False
+            raise
+        return True
+
+    every_broker.wait_until(is_committed, f"{group_id} has no coordinator")
     consumer.close()
 
 
