@@ -6,13 +6,12 @@ Every fault is listed at once, before any I/O, and no secret is ever part of a m
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from pydantic import Field, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from kafka_lagoon import java_properties, kafka_settings
 from kafka_lagoon.errors import ConfigError
@@ -39,16 +38,8 @@ _DAY_MS = 86_400_000
 _QUOTE, _QUOTED_NOTHING = "'", "''"
 
 
-class Settings(BaseSettings):
+class Settings(Strict):
     """Every setting of the jobs and of `lagoon`."""
-
-    model_config = SettingsConfigDict(
-        env_prefix=ENV_PREFIX,
-        env_nested_delimiter="__",
-        extra="forbid",
-        frozen=True,
-        hide_input_in_errors=True,
-    )
 
     warehouse: str | None = Field(None, description="Folder or URL under which the tables live, one folder each.")
     catalog: str | None = Field(None, description="Spark catalog that holds the tables, instead of `warehouse`.")
@@ -161,20 +152,8 @@ def load(
         _nested(_assignments(overrides, problems), problems),
     ]
 
-    class Loaded(Settings):
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,  # noqa: ARG003  pydantic's signature
-            env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-            dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-            file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            return tuple(InitSettingsSource(settings_cls, init_kwargs=source) for source in reversed(sources))
-
     try:
-        settings: Settings = Loaded.model_validate({})
+        settings = Settings.model_validate(_merged(sources))
     except ValidationError as error:
         raise ConfigError([*problems, *_problems(error)]) from None
     is_read = not (conf and problems)  # what is missing may stand in a file that could not be read
@@ -185,6 +164,16 @@ def load(
     if problems:
         raise ConfigError(problems)
     return settings
+
+
+def _merged(sources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """All values of some sources. Of a value that several have the last is kept; sections are merged."""
+    merged: dict[str, Any] = {}
+    for source in sources:
+        for name, value in source.items():
+            are_sections = isinstance(merged.get(name), dict) and isinstance(value, dict)
+            merged[name] = _merged([merged[name], value]) if are_sections else value
+    return merged
 
 
 def _toml(path: Path, problems: list[str]) -> dict[str, Any]:

@@ -76,13 +76,13 @@ class PartitionOrder:
         self.places: dict[str, dict[int, int]] = {}
         for place, (topic, partition) in enumerate(self.partitions):
             self.places.setdefault(topic, {})[partition] = place
-        self._chunks: dict[int, Chunk] = {}
+        self._chunks: dict[TopicPartition, Chunk] = {}  # by the first partition of each
 
     def chunk(self, items: Sequence[TopicPartition]) -> Chunk:
-        """The items of one request. Requests for several kinds of offset have the same."""
-        known = self._chunks.get(id(items))
-        if known is None or known.items is not items:
-            known = self._chunks[id(items)] = Chunk(self, items)
+        """The items of one request. Requests for several kinds of offset share a chunk while their items are equal."""
+        known = self._chunks.get(items[0])
+        if known is None or known.items != items:
+            known = self._chunks[items[0]] = Chunk(self, items)
         return known
 
     def places_of(self, names: Sequence[str], counts: Sequence[int], partitions: Sequence[int]) -> list[int]:

@@ -56,9 +56,8 @@ class Source:
     read_at_ms: int
 
 
-Refusal = (
-    int | Contradiction | None
-)  # a broker's error code; an answer that contradicts itself; None if it leaves an item out
+# A broker's error code, an answer that contradicts itself, or None for an item that the answer leaves out.
+Refusal = int | Contradiction | None
 
 
 class Intake(ABC, Generic[I, A]):
@@ -104,7 +103,7 @@ class Gathered(Generic[I, A]):
     failures: Mapping[I, Failure]
 
 
-class _OneByOne(Intake[I, A]):
+class _AnswersByItem(Intake[I, A]):
     """Keeps the answer to each item in a dictionary."""
 
     def __init__(self, read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int | Contradiction, A | None]]]) -> None:
@@ -173,16 +172,22 @@ def gather(
         _refresh(route, gatherings, deadline)
     for gathering in gatherings:
         _count(cluster, gathering)
-    return [Gathered(one.intake.answers, one.intake.sources, one.failures) for one in gatherings]
+    return [
+        Gathered(gathering.intake.answers, gathering.intake.sources, gathering.failures) for gathering in gatherings
+    ]
 
 
 def _gatherings(requests: Sequence[ShardedRequest[I, Any]]) -> list[_Gathering[I, Any]]:
-    """What is open at first: every item, once. Requests with the same items share the list."""
-    distinct = {id(request.items): list(dict.fromkeys(request.items)) for request in requests}
-    return [
-        _Gathering(request, request.intake or _OneByOne(request.read or _nothing), distinct[id(request.items)])
-        for request in requests
-    ]
+    """Every item is open at first, once. Neighbouring requests about the same items share the list."""
+    gatherings: list[_Gathering[I, Any]] = []
+    given: Sequence[I] = ()
+    distinct: list[I] = []
+    for request in requests:
+        if request.items != given:
+            given, distinct = request.items, list(dict.fromkeys(request.items))
+        intake = request.intake or _AnswersByItem(request.read or _nothing)
+        gatherings.append(_Gathering(request, intake, distinct))
+    return gatherings
 
 
 def _nothing(_response: Any, _items: Sequence[Any]) -> tuple[()]:
@@ -190,47 +195,63 @@ def _nothing(_response: Any, _items: Sequence[Any]) -> tuple[()]:
     return ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Division(Generic[I]):
+    """Items in chunks by the broker to ask. The broker of the `unroutable` ones is not known."""
+
+    items: Sequence[I]
+    chunk_size: int
+    chunks: Mapping[int, Sequence[Sequence[I]]]
+    unroutable: Sequence[I]
+
+    def is_of(self, gathering: _Gathering[I, Any]) -> bool:
+        """True if the items that are open are these; lists of the same objects are compared in 5 ns per item."""
+        return gathering.request.chunk == self.chunk_size and gathering.open == self.items
+
+
+@dataclass(frozen=True, slots=True)
+class _ChunkCall(Generic[I]):
+    """One request of a gathering to one broker, about a chunk of its items."""
+
+    gathering: _Gathering[I, Any]
+    items: Sequence[I]
+
+    def call(self) -> Call:
+        """Build the request."""
+        request = self.gathering.request
+        return Call(request.api, request.build(self.items), request.within, request.once)
+
+
 def _ask_round(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline: Deadline) -> None:
-    batches: dict[int, list[tuple[_Gathering[I, Any], Sequence[I]]]] = {}
-    divided: dict[tuple[int, int], tuple[Mapping[int, Sequence[Sequence[I]]], Sequence[I]]] = {}
+    by_broker: defaultdict[int, list[_ChunkCall[I]]] = defaultdict(list)
+    division: _Division[I] | None = None
     for gathering in gatherings:
-        same = id(gathering.open), gathering.request.chunk  # requests with the same items are divided once
-        if same not in divided:
-            divided[same] = _by_node(route, gathering.open, gathering.request.chunk)
-        chunks, unrouted = divided[same]
-        for item in unrouted:
+        if division is None or not division.is_of(gathering):  # neighbouring requests often have the same items
+            division = _divide(route, gathering)
+        for item in division.unroutable:
             gathering.refuse(item, None, route.unroutable_code)
-        for node_id, some in chunks.items():
-            batches.setdefault(node_id, []).extend((gathering, chunk) for chunk in some)
-    calls = {
-        node_id: [_call(gathering.request, items) for gathering, items in batch] for node_id, batch in batches.items()
-    }
+        for node_id, chunks in division.chunks.items():
+            by_broker[node_id] += [_ChunkCall(gathering, chunk) for chunk in chunks]
+    calls = {node_id: [chunk_call.call() for chunk_call in several] for node_id, several in by_broker.items()}
     for node_id, replies in cluster.ask_brokers(calls, deadline).items():
-        for (gathering, items), reply in zip(batches[node_id], replies, strict=True):
-            _take(gathering, items, node_id, reply)
+        for chunk_call, reply in zip(by_broker[node_id], replies, strict=True):
+            _take(chunk_call.gathering, chunk_call.items, node_id, reply)
     for gathering in gatherings:
         gathering.open, gathering.refused = gathering.refused, []
 
 
-def _call(request: ShardedRequest[I, Any], items: Sequence[I]) -> Call:
-    return Call(request.api, request.build(items), request.within, request.once)
-
-
-def _by_node(
-    route: Route[I], items: Sequence[I], chunk: int
-) -> tuple[Mapping[int, Sequence[Sequence[I]]], Sequence[I]]:
-    """The items in chunks by the broker to ask, and those of which it is not known."""
+def _divide(route: Route[I], gathering: _Gathering[I, Any]) -> _Division[I]:
     by_node: defaultdict[int | None, list[I]] = defaultdict(list)
-    node_of = route.node_of
-    for item in items:
+    node_of, size = route.node_of, gathering.request.chunk
+    for item in gathering.open:
         by_node[node_of(item)].append(item)
-    unrouted = by_node.pop(None, [])
+    unroutable = by_node.pop(None, [])
     chunks = {
-        node_id: [some[start : start + chunk] for start in range(0, len(some), chunk)]
-        for node_id, some in by_node.items()
+        node_id: [items[start : start + size] for start in range(0, len(items), size)]
+        for node_id, items in by_node.items()
         if node_id is not None
     }
-    return chunks, unrouted
+    return _Division(gathering.open, size, chunks, unroutable)
 
 
 def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply: Reply) -> None:
