@@ -109,7 +109,7 @@ class GroupColumns(Intake[str, OffsetFetchResponseGroup]):
     def __init__(self) -> None:
         self.are_named = True  # else a response is about the one group that was asked for, and does not say so
         self.responses: list[tuple[Structs[OffsetFetchResponseGroup], Source]] = []
-        self.answers = _Answers(self)
+        self.answers = _GroupAnswers(self)
         self.sources = _Sources(self)
         self._found: dict[str, tuple[int, int]] = {}  # of the first responses: which one has a group, and where
         self._looked_through = 0
@@ -150,7 +150,7 @@ class GroupColumns(Intake[str, OffsetFetchResponseGroup]):
         return self._found
 
 
-class _Answers(Mapping[str, OffsetFetchResponseGroup]):
+class _GroupAnswers(Mapping[str, OffsetFetchResponseGroup]):
     """The groups as messages, by id."""
 
     def __init__(self, columns: GroupColumns) -> None:
@@ -187,7 +187,7 @@ def groups_of(
     answers: Mapping[str, OffsetFetchResponseGroup], sources: Mapping[str, Source]
 ) -> Sequence[tuple[Structs[OffsetFetchResponseGroup], Source]]:
     """The groups by column, with the source of each piece."""
-    if isinstance(answers, _Answers):
+    if isinstance(answers, _GroupAnswers):
         return answers.columns.responses
     return [(by_column((group,), OffsetFetchResponseGroup), sources[group_id]) for group_id, group in answers.items()]
 

@@ -21,7 +21,7 @@ from kafka_lagoon.wire.columns import Lists, Structs, by_column
 _NONE = -1
 
 
-class Chunk:
+class PartitionChunk:
     """Some partitions of a request by topic, and their places in the order."""
 
     def __init__(self, order: "PartitionOrder", items: Sequence[TopicPartition]) -> None:
@@ -76,13 +76,13 @@ class PartitionOrder:
         self.places: dict[str, dict[int, int]] = {}
         for place, (topic, partition) in enumerate(self.partitions):
             self.places.setdefault(topic, {})[partition] = place
-        self._chunks: dict[TopicPartition, Chunk] = {}  # by the first partition of each
+        self._chunks: dict[TopicPartition, PartitionChunk] = {}  # by the first partition of each
 
-    def chunk(self, items: Sequence[TopicPartition]) -> Chunk:
+    def chunk(self, items: Sequence[TopicPartition]) -> PartitionChunk:
         """The items of one request. Requests for several kinds of offset share a chunk while their items are equal."""
         known = self._chunks.get(items[0])
         if known is None or known.items != items:
-            known = self._chunks[items[0]] = Chunk(self, items)
+            known = self._chunks[items[0]] = PartitionChunk(self, items)
         return known
 
     def places_of(self, names: Sequence[str], counts: Sequence[int], partitions: Sequence[int]) -> list[int]:
@@ -112,14 +112,14 @@ class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
 
     # As attributes they would be a reference cycle, which keeps some 30 MB of 100,000 partitions until the next collection.
     @property
-    def answers(self) -> "_Answers":  # type: ignore[override]
+    def answers(self) -> "_AnswersByPartition":  # type: ignore[override]
         """The answers as messages, by partition."""
-        return _Answers(self)
+        return _AnswersByPartition(self)
 
     @property
-    def sources(self) -> "_Sources":  # type: ignore[override]
+    def sources(self) -> "_SourcesByPartition":  # type: ignore[override]
         """The sources, by partition."""
-        return _Sources(self)
+        return _SourcesByPartition(self)
 
     def take(
         self, response: ListOffsetsResponse, items: Sequence[TopicPartition], source: Source
@@ -173,7 +173,7 @@ class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
         return [self.order.partitions[place] for place in absent]
 
 
-class _Answers(Mapping[TopicPartition, ListOffsetsResponsePartition]):
+class _AnswersByPartition(Mapping[TopicPartition, ListOffsetsResponsePartition]):
     """The answers as messages, by partition."""
 
     def __init__(self, columns: OffsetColumns) -> None:
@@ -201,7 +201,7 @@ class _Answers(Mapping[TopicPartition, ListOffsetsResponsePartition]):
         return len(self.columns.source_places) - self.columns.source_places.count(_NONE)
 
 
-class _Sources(Mapping[TopicPartition, Source]):
+class _SourcesByPartition(Mapping[TopicPartition, Source]):
     """The sources, by partition."""
 
     def __init__(self, columns: OffsetColumns) -> None:
@@ -226,7 +226,7 @@ def columns_of(
     partitions: Sequence[TopicPartition],
 ) -> OffsetColumns:
     """Answers by column in the order of `partitions`; those that came otherwise are put in that order."""
-    if isinstance(answers, _Answers) and answers.columns.order.partitions == partitions:
+    if isinstance(answers, _AnswersByPartition) and answers.columns.order.partitions == partitions:
         return answers.columns
     columns = OffsetColumns(PartitionOrder(partitions))
     for place, partition in enumerate(columns.order.partitions):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kafka_lagoon.client.connection import Answer
+from kafka_lagoon.client.connection import ReceivedResponse
 from kafka_lagoon.client.policy import admit
 from kafka_lagoon.client.session import Access, Session
 from kafka_lagoon.clock import Deadline, backoff
@@ -176,7 +176,7 @@ class Broker:
             replies[i] = Reply(error, self._access.clock.now_ms())
             return None
 
-    def _move(self, session: Session, outgoing: bytearray, deadline: Deadline) -> Iterator[Answer]:
+    def _move(self, session: Session, outgoing: bytearray, deadline: Deadline) -> Iterator[ReceivedResponse]:
         if self._interrupted:
             raise ConnectionLost(session.address, "exchange", "interrupted", session.in_flight)
         return session.move(outgoing, deadline)

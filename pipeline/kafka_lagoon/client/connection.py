@@ -54,7 +54,7 @@ class InFlight:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReceivedResponse:
     """A decoded response, the request that it answers, and how many bytes it took with its length."""
 
     request: InFlight
@@ -95,7 +95,7 @@ class Connection:
         self._next_id = (self._next_id + 1) & 0x7FFFFFFF
         return frame
 
-    def filled(self, count: int) -> Iterator[Answer]:
+    def filled(self, count: int) -> Iterator[ReceivedResponse]:
         """The responses that `count` more bytes in the last room complete; WireError when one is not for its request."""
         self._frames.filled(count)
         self._limit_next()
@@ -106,7 +106,7 @@ class Connection:
         """Bound the next frame by what the oldest request can be answered with."""
         self._frames.limit = min(self._limit, largest_response(self._waiting[0].api)) if self._waiting else self._limit
 
-    def _answer(self, frame: Frame) -> Answer:
+    def _answer(self, frame: Frame) -> ReceivedResponse:
         if not self._waiting:
             raise CorrelationMismatch(-1, int.from_bytes(frame[:4], "big", signed=True))
         request = self._waiting[0]
@@ -118,8 +118,8 @@ class Connection:
         self._waiting.popleft()
         self._limit_next()
         if request.api is API_VERSIONS and frame[body : body + 2] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
-            return Answer(request, _refused_version(frame), _PREFIX + len(frame))
-        return Answer(request, decode_response(request.api, request.version, frame), _PREFIX + len(frame))
+            return ReceivedResponse(request, _refused_version(frame), _PREFIX + len(frame))
+        return ReceivedResponse(request, decode_response(request.api, request.version, frame), _PREFIX + len(frame))
 
 
 def _refused_version(frame: Frame) -> ApiVersionsResponse:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from kafka_lagoon.client.connection import Answer, Connection, choose_version, negotiate
+from kafka_lagoon.client.connection import Connection, ReceivedResponse, choose_version, negotiate
 from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.policy import vet
 from kafka_lagoon.client.request_stats import RequestStats
@@ -133,7 +133,7 @@ class Session:
         """The bytes of a request that has no response: Produce with acks=0."""
         return self._sent(api, version, self._connection.unanswered_frame(api, version, request))
 
-    def move(self, outgoing: bytearray, deadline: Deadline, phase: str = "exchange") -> Iterator[Answer]:
+    def move(self, outgoing: bytearray, deadline: Deadline, phase: str = "exchange") -> Iterator[ReceivedResponse]:
         """Move bytes both ways once; the responses that are complete with them."""
         deadline = deadline.within(self._settings.request_timeout_ms)
         BUDGET.obey(deadline.remaining)
@@ -157,7 +157,7 @@ class Session:
         if not self._pace.wait(deadline):
             raise DeadlinePassed(self.address, "exchange", deadline.budget_ms)
 
-    def record(self, answer: Answer, sent_at: float) -> None:
+    def record(self, answer: ReceivedResponse, sent_at: float) -> None:
         """Count a response in the request stats, and remember its throttle time."""
         self._is_used = self.versions is not None
         now = self._clock.monotonic()
@@ -209,7 +209,7 @@ class Session:
         outgoing = bytearray(self.frame(api, version, request))
         sent_at = self._clock.monotonic()
         try:
-            answers: list[Answer] = []
+            answers: list[ReceivedResponse] = []
             while not answers:
                 answers += self.move(outgoing, deadline, phase)
         except FrameTooLarge as cause:

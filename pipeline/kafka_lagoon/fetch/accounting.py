@@ -21,7 +21,7 @@ from kafka_lagoon.fetch.ranges import (
     with_epochs,
 )
 from kafka_lagoon.fetch.record_rows import RecordProblemRow, RecordRangeRow
-from kafka_lagoon.fetch.split import Outcome
+from kafka_lagoon.fetch.split import SplitOutcome
 from kafka_lagoon.fetch.tasks import TaskOutcome
 from kafka_lagoon.fetch.topic_identity import NOT_CONFIRMED
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
@@ -82,7 +82,7 @@ def reconcile(
     """
     checked = checked or CheckedEpochs()
     left_out = {number for number, task in enumerate(tasks) if any(_is_left_out(one, checked) for one in task.outcomes)}
-    read: dict[TopicPartition, list[tuple[int, Outcome]]] = {}
+    read: dict[TopicPartition, list[tuple[int, SplitOutcome]]] = {}
     for number, task in enumerate(tasks):
         for outcome in task.outcomes:
             read.setdefault(TopicPartition(outcome.split.topic, outcome.split.partition), []).append((number, outcome))
@@ -110,7 +110,7 @@ def reconcile(
     )
 
 
-def _is_left_out(outcome: Outcome, checked: CheckedEpochs) -> bool:
+def _is_left_out(outcome: SplitOutcome, checked: CheckedEpochs) -> bool:
     """True if a split read records that its leader's log does not have, or has replaced, or that are another topic's."""
     partition = TopicPartition(outcome.split.topic, outcome.split.partition)
     divergence = checked.divergences.get(partition)
@@ -125,7 +125,7 @@ def _reason_to_leave_out(partition: TopicPartition, checked: CheckedEpochs) -> s
 
 
 def _joined_outcomes(
-    planned: PlannedRange, read: Sequence[tuple[int, Outcome]], left_out: set[int], reason: str
+    planned: PlannedRange, read: Sequence[tuple[int, SplitOutcome]], left_out: set[int], reason: str
 ) -> _PartitionRead:
     done = _PartitionRead(planned.first_readable, Counts(lost=planned.first_readable - planned.from_offset))
     for number, outcome in sorted(read, key=lambda numbered: numbered[1].split.from_offset):

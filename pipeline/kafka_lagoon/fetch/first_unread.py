@@ -22,7 +22,7 @@ from kafka_lagoon.fetch.unread_positions import (
     GAP_TOO_LONG,
     NO_RECORD_RETURNED,
     FirstUnread,
-    Outcome,
+    FirstUnreadOutcome,
     Position,
     UnreadRecords,
 )
@@ -75,7 +75,7 @@ class _Search:
         return TopicPartition(self.position.topic, self.position.partition)
 
 
-class _Answer(NamedTuple):
+class _FetchedPartition(NamedTuple):
     """What one answer says of a position."""
 
     first: FirstRecord | NoRecord | UnreadableBatch
@@ -125,7 +125,7 @@ def _give_up(results: _Results, search: _Search, problem: str, now_ms: int) -> N
     """A limit was reached; the header of a batch may have given a bound before."""
     has_bound = search.latest_ms is not None
     results.records[search.position] = FirstUnread(
-        outcome=Outcome.BOUND if has_bound else Outcome.NOT_READ,
+        outcome=FirstUnreadOutcome.BOUND if has_bound else FirstUnreadOutcome.NOT_READ,
         timestamp_ms=search.latest_ms,
         is_blocked=search.is_blocked,
         read_at_ms=now_ms,
@@ -175,7 +175,7 @@ def _groups(searches: Iterable[_Search]) -> list[dict[TopicPartition, _Search]]:
 
 def _request(
     cluster: Cluster, group: Mapping[TopicPartition, _Search], versions: Versions
-) -> ShardedRequest[TopicPartition, _Answer]:
+) -> ShardedRequest[TopicPartition, _FetchedPartition]:
     """A request for searches of one isolation level and one size."""
     some = next(iter(group.values()))
     size, isolation_level = _SIZES[some.step], READ_UNCOMMITTED if some.is_blocked else READ_COMMITTED
@@ -224,11 +224,11 @@ def _topic_id(cluster: Cluster, topic: str) -> bytes:
     return _NO_ID if topic_id is None else uuid_bytes(topic_id)
 
 
-def _answer(search: _Search, data: PartitionData) -> _Answer:
+def _answer(search: _Search, data: PartitionData) -> _FetchedPartition:
     records = memoryview(data.records or b"")
     aborted = [(one.producer_id, one.first_offset) for one in data.aborted_transactions or ()]
     is_committed = not search.is_blocked and data.last_stable_offset >= 0
-    return _Answer(
+    return _FetchedPartition(
         first=first_record(records, search.offset, aborted),
         end=data.last_stable_offset if is_committed else data.high_watermark,
         has_more=is_committed and data.last_stable_offset < data.high_watermark,
@@ -248,15 +248,15 @@ def _failed(results: _Results, search: _Search, failure: Failure) -> Iterator[_S
     else:
         if failure.name != _OUT_OF_RANGE:
             results.failures.append(failure)
-        results.records[search.position] = FirstUnread(outcome=Outcome.UNREADABLE, problem=failure.name)
+        results.records[search.position] = FirstUnread(outcome=FirstUnreadOutcome.UNREADABLE, problem=failure.name)
 
 
-def _answered(results: _Results, search: _Search, answer: _Answer, read_at_ms: int) -> Iterator[_Search]:
+def _answered(results: _Results, search: _Search, answer: _FetchedPartition, read_at_ms: int) -> Iterator[_Search]:
     """Note what was found, or yield the search with what is to be asked next."""
     results.bytes_fetched += answer.size
     search.rounds += 1
     if answer.is_truncated:
-        results.records[search.position] = FirstUnread(outcome=Outcome.UNREADABLE, problem=LOG_TRUNCATED)
+        results.records[search.position] = FirstUnread(outcome=FirstUnreadOutcome.UNREADABLE, problem=LOG_TRUNCATED)
     elif isinstance(answer.first, NoRecord):
         yield from _read_on(results, search, answer, answer.first, read_at_ms)
     else:
@@ -266,7 +266,7 @@ def _answered(results: _Results, search: _Search, answer: _Answer, read_at_ms: i
 def _seen(search: _Search, first: FirstRecord | UnreadableBatch, read_at_ms: int) -> FirstUnread:
     if isinstance(first, FirstRecord):
         return FirstUnread(
-            outcome=Outcome.RECORD,
+            outcome=FirstUnreadOutcome.RECORD,
             offset=first.offset,
             timestamp_ms=first.timestamp_ms,
             timestamp_type=first.timestamp_type,
@@ -274,7 +274,7 @@ def _seen(search: _Search, first: FirstRecord | UnreadableBatch, read_at_ms: int
             read_at_ms=read_at_ms,
         )
     return FirstUnread(
-        outcome=Outcome.UNREADABLE if first.latest_ms is None else Outcome.BOUND,
+        outcome=FirstUnreadOutcome.UNREADABLE if first.latest_ms is None else FirstUnreadOutcome.BOUND,
         timestamp_ms=first.latest_ms,
         is_blocked=search.is_blocked,
         read_at_ms=read_at_ms,
@@ -283,11 +283,13 @@ def _seen(search: _Search, first: FirstRecord | UnreadableBatch, read_at_ms: int
 
 
 def _read_on(
-    results: _Results, search: _Search, answer: _Answer, nothing: NoRecord, read_at_ms: int
+    results: _Results, search: _Search, answer: _FetchedPartition, nothing: NoRecord, read_at_ms: int
 ) -> Iterator[_Search]:
     """There was no record: go on after the gap, or with more bytes, or end where the log ends."""
     if answer.end < 0:  # an answer that does not say where the log ends cannot say that nothing is left to read
-        results.records[search.position] = FirstUnread(outcome=Outcome.UNREADABLE, problem=NO_RECORD_RETURNED)
+        results.records[search.position] = FirstUnread(
+            outcome=FirstUnreadOutcome.UNREADABLE, problem=NO_RECORD_RETURNED
+        )
         return
     has_progress, is_last_step = nothing.next_offset > search.offset, search.step == len(_SIZES) - 1
     search.latest_ms = nothing.latest_ms
@@ -296,11 +298,13 @@ def _read_on(
         search.is_blocked, search.step = True, 0
     elif search.offset >= answer.end:
         results.records[search.position] = FirstUnread(
-            outcome=Outcome.NOTHING, is_blocked=search.is_blocked, read_at_ms=read_at_ms
+            outcome=FirstUnreadOutcome.NOTHING, is_blocked=search.is_blocked, read_at_ms=read_at_ms
         )
         return
     elif is_last_step and not has_progress:
-        results.records[search.position] = FirstUnread(outcome=Outcome.UNREADABLE, problem=NO_RECORD_RETURNED)
+        results.records[search.position] = FirstUnread(
+            outcome=FirstUnreadOutcome.UNREADABLE, problem=NO_RECORD_RETURNED
+        )
         return
     else:
         search.step = min(search.step + 1, len(_SIZES) - 1)

@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Sequence
 
 from kafka_lagoon.fetch.leader_epochs import EpochRange, joined
-from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.split import Split, SplitOutcome
 from kafka_lagoon.records.decoding import Counts, Problem
 
 _MAX_EPOCHS = 1_000  # kept of one split: more is damage, and must not fill the memory
 
 
-class Progress:
+class SplitProgress:
     """How far a split has been read, and why no further."""
 
     def __init__(self, split: Split) -> None:
@@ -44,9 +44,9 @@ class Progress:
         return self._next_offset >= self._split.to_offset or self._failure is not None
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> SplitOutcome:
         """What was read of the split up to now."""
-        return Outcome(
+        return SplitOutcome(
             split=self._split,
             next_offset=self._next_offset,
             counts=self._counts,

@@ -14,11 +14,11 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.batch_headers import epoch_ranges, first_base, trusted_end
 from kafka_lagoon.fetch.last_batch import is_doubtful, next_base
 from kafka_lagoon.fetch.prefetcher import Prefetcher, Reply
-from kafka_lagoon.fetch.progress import Progress
+from kafka_lagoon.fetch.progress import SplitProgress
 from kafka_lagoon.fetch.ranges import LOG_TRUNCATED
 from kafka_lagoon.fetch.recovery import CORRUPT_LOG, Decision, ForgetEpoch, Recovery, SkipTo, Stop
 from kafka_lagoon.fetch.requests import FetchPosition, isolation_at
-from kafka_lagoon.fetch.split import READ_COMMITTED, Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import RUN_DEADLINE_PASSED, Limits, Stalls
 from kafka_lagoon.protocol.messages import fetch
 from kafka_lagoon.protocol.messages.fetch import PartitionData
@@ -50,7 +50,7 @@ class SplitReader:
         self._split, self._options = split, options
         self._limits = Limits.of(cluster.clock, options, stalls)
         self._largest_bytes = cluster.settings.receive_message_max_bytes - _OVERHEAD
-        self._progress = Progress(split)
+        self._progress = SplitProgress(split)
         self._recovery = Recovery(cluster, split, self._limits)
         self._prefetcher = Prefetcher(cluster, split, self._limits)
         self._usual_bytes = self._limit_bytes = min(options.fetch_bytes, self._largest_bytes)
@@ -60,7 +60,7 @@ class SplitReader:
             self._prefetcher.keep(self._position(split.from_offset, split.last_epoch), Reply(partition=answer))
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> SplitOutcome:
         """How far the split is read, in whole answers, and why the rest was not read."""
         return self._progress.outcome
 

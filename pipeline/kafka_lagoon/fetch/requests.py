@@ -41,7 +41,7 @@ class FetchPosition:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedPartition:
     """A split's partition at a position, and the leader epoch that we know of it."""
 
     split: Split
@@ -59,11 +59,11 @@ def requests(
     split: Split, position: FetchPosition, leader_epoch: int, rack: str = NO_RACK
 ) -> Iterator[tuple[FetchRequest, Versions]]:
     """Requests for a position, each with the versions that can carry it, the newest first."""
-    return shared_requests([Wanted(split, position, leader_epoch)], position.limit_bytes, rack)
+    return shared_requests([RequestedPartition(split, position, leader_epoch)], position.limit_bytes, rack)
 
 
 def shared_requests(
-    wanted: Sequence[Wanted], limit_bytes: int, rack: str = NO_RACK
+    wanted: Sequence[RequestedPartition], limit_bytes: int, rack: str = NO_RACK
 ) -> Iterator[tuple[FetchRequest, Versions]]:
     """Requests for positions of several partitions, which differ in their offsets, epochs and limits only.
 
@@ -76,7 +76,7 @@ def shared_requests(
     yield _request(wanted, limit_bytes, rack, with_epochs=False), _BY_NAME
 
 
-def _request(wanted: Sequence[Wanted], limit_bytes: int, rack: str, *, with_epochs: bool) -> FetchRequest:
+def _request(wanted: Sequence[RequestedPartition], limit_bytes: int, rack: str, *, with_epochs: bool) -> FetchRequest:
     topics: dict[tuple[str, str | None], list[FetchPartition]] = {}
     for each in wanted:
         partition = FetchPartition(

@@ -15,9 +15,15 @@ from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.errors import EncodeError, PipelineError, UnsupportedVersion
 from kafka_lagoon.fetch.batch_headers import epoch_ranges, trusted_end
 from kafka_lagoon.fetch.last_batch import is_doubtful
-from kafka_lagoon.fetch.progress import Progress
-from kafka_lagoon.fetch.requests import FetchPosition, Wanted, isolation_at, partitions_data, shared_requests
-from kafka_lagoon.fetch.split import READ_COMMITTED, Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.progress import SplitProgress
+from kafka_lagoon.fetch.requests import (
+    FetchPosition,
+    RequestedPartition,
+    isolation_at,
+    partitions_data,
+    shared_requests,
+)
+from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import Limits
 from kafka_lagoon.protocol.messages import fetch
 from kafka_lagoon.protocol.messages.fetch import FETCH, NO_RACK, NO_REPLICA, FetchResponse, PartitionData
@@ -82,7 +88,7 @@ class SmallPartitions:
         self._silent: set[int] = set()  # brokers that gave no answer: what they lead is read by itself
         self._columns = SharedColumns(options.decoding, read_committed=options.isolation_level == READ_COMMITTED)
         self._rows: list[tuple[Split, int]] = []
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[SplitOutcome] = []
 
     def read(self, splits: Sequence[Split]) -> Iterator[SharedRecords | Unread]:
         """The records of splits of different partitions, and which of them must be read by themselves, about in their order."""
@@ -135,7 +141,7 @@ class SmallPartitions:
         if counts is None:
             return False
         epochs = epoch_ranges(batches, split.from_offset, end)
-        progress = Progress(split)
+        progress = SplitProgress(split)
         progress.add(counts, (), end, epochs[-1].leader_epoch)
         progress.add_epochs(epochs)
         self.outcomes.append(progress.outcome)
@@ -176,7 +182,7 @@ class SmallPartitions:
             return None
         return leader_id if self._cluster.may_be_topic(split.topic, split.topic_id) else None
 
-    def _wanted(self, split: Split, limit: int, *, is_first: bool) -> Wanted:
+    def _wanted(self, split: Split, limit: int, *, is_first: bool) -> RequestedPartition:
         """First a partition gets twice what it should have, so that one that has more does not take the others' room."""
         expected = max(2 * (split.expected_bytes or 0), _LEAST_BYTES)
         position = FetchPosition(
@@ -186,9 +192,11 @@ class SmallPartitions:
             limit_bytes=min(limit, expected) if is_first else limit,
             wait_ms=0,
         )
-        return Wanted(split, position, self._cluster.leader_epoch_of(TopicPartition(split.topic, split.partition)))
+        return RequestedPartition(
+            split, position, self._cluster.leader_epoch_of(TopicPartition(split.topic, split.partition))
+        )
 
-    def _responses(self, wanted: Mapping[int, Sequence[Wanted]], limit: int) -> dict[int, FetchResponse]:
+    def _responses(self, wanted: Mapping[int, Sequence[RequestedPartition]], limit: int) -> dict[int, FetchResponse]:
         """The responses of the leaders, asked at the same time, each in the newest version that it knows."""
         deadline = self._limits.waiting_for(min(wanted, key=self._limits.stalls.timeout_ms))
         rack = self._cluster.settings.client_rack or NO_RACK

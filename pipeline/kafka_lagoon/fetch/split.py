@@ -30,7 +30,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class SplitOutcome:
     """How far a split was read: `counts` account for the offsets up to `next_offset`.
 
     `failure` is why the rest was not read: Kafka's error name or one of ours; None if all was.

@@ -11,7 +11,7 @@ from math import ceil
 
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.fetch.ranges import PlannedRange
-from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.split import Split, SplitOutcome
 
 _SMALLEST_TASK = 8 << 20  # below this a task costs more than it spreads
 _MANY_PARTITIONS = 5_000  # are one task if they are small: about a second, which is worth one file for all
@@ -29,7 +29,7 @@ class Task:
 class TaskOutcome:
     """What one task did: an outcome for each of its splits, and how many data files hold each partition's records."""
 
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[SplitOutcome]
     files: Mapping[TopicPartition, int]
 
 

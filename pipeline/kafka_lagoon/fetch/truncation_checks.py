@@ -13,7 +13,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.fetch.leader_epochs import Divergence, EpochEnd, EpochRange, confirms, divergence, joined
 from kafka_lagoon.fetch.ranges import PlannedRange, Position
-from kafka_lagoon.fetch.split import Outcome
+from kafka_lagoon.fetch.split import SplitOutcome
 from kafka_lagoon.fetch.topic_identity import is_same_id, same_for_leaders
 from kafka_lagoon.protocol.messages.fetch import BY_ID, FETCH
 from kafka_lagoon.protocol.messages.offset_for_leader_epoch import EpochEndOffset
@@ -88,7 +88,7 @@ def check_outcomes(
     cluster: Cluster,
     ranges: Sequence[PlannedRange],
     topic_ids: Mapping[str, str | None],
-    outcomes: Iterable[Outcome],
+    outcomes: Iterable[SplitOutcome],
     deadline: Deadline,
 ) -> CheckedEpochs:
     """Whether logs have what all splits of the ranges read; topics that were re-created meanwhile are left out.
@@ -124,7 +124,7 @@ def _fetches_by_name(cluster: Cluster, partition: TopicPartition) -> bool:
 
 
 def epochs_read(
-    ranges: Sequence[PlannedRange], outcomes: Iterable[Outcome]
+    ranges: Sequence[PlannedRange], outcomes: Iterable[SplitOutcome]
 ) -> dict[TopicPartition, tuple[EpochRange, ...]]:
     """The epochs that each partition's splits read, in the order of offsets, after the last epoch that was archived before.
 

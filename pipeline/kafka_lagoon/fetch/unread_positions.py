@@ -26,7 +26,7 @@ class Position(NamedTuple):
     high_watermark: int
 
 
-class Outcome(Enum):
+class FirstUnreadOutcome(Enum):
     """What was learned of a position."""
 
     RECORD = auto()  # the record
@@ -44,7 +44,7 @@ class FirstUnread:
     `is_blocked`: readers of committed records do not get it yet.
     """
 
-    outcome: Outcome
+    outcome: FirstUnreadOutcome
     offset: int | None = None
     timestamp_ms: int | None = None
     timestamp_type: int | None = None
@@ -64,4 +64,4 @@ class UnreadRecords:
 
 def not_read(positions: Sequence[Position], problem: str) -> dict[Position, FirstUnread]:
     """Positions of which nothing is learned."""
-    return dict.fromkeys(positions, FirstUnread(outcome=Outcome.NOT_READ, problem=problem))
+    return dict.fromkeys(positions, FirstUnread(outcome=FirstUnreadOutcome.NOT_READ, problem=problem))

@@ -20,34 +20,14 @@ _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 
 # Of PySpark's jars, those that serve cluster managers, Hive, MLlib, GraphX and the Scala shell. A JVM looks through its class
 # path for what it does not find in an archive, so these come last.
-_RARELY_NEEDED = (
-    *("kubernetes-", "spark-kubernetes_", "volcano-", "vertx-", "zjsonpatch-", "snakeyaml-engine-", "spark-yarn_"),
-    *(
-        "spark-hive",
-        "hive-beeline",
-        "hive-cli",
-        "hive-common",
-        "hive-exec",
-        "hive-jdbc",
-        "hive-metastore",
-        "hive-serde",
-    ),
-    *(
-        "hive-service",
-        "hive-shims",
-        "derby",
-        "datanucleus-",
-        "jdo-api",
-        "javax.jdo",
-        "jta-",
-        "transaction-api",
-        "libfb303",
-    ),
-    *("libthrift", "HikariCP", "javolution", "jpam", "ST4", "antlr-runtime", "commons-dbcp", "commons-pool", "opencsv"),
-    *("super-csv", "json-1", "stax-api", "spark-mllib", "spark-graphx", "breeze", "spire", "algebra_", "cats-kernel"),
-    *("arpack", "blas", "lapack", "JTransforms", "JLargeArrays", "spark-repl", "scala-compiler", "jline", "curator-"),
-    "zookeeper",
-)
+_RARELY_NEEDED_JARS = """
+kubernetes- spark-kubernetes_ volcano- vertx- zjsonpatch- snakeyaml-engine- spark-yarn_ spark-hive hive-beeline hive-cli
+hive-common hive-exec hive-jdbc hive-metastore hive-serde hive-service hive-shims derby datanucleus- jdo-api javax.jdo
+jta- transaction-api libfb303 libthrift HikariCP javolution jpam ST4 antlr-runtime commons-dbcp commons-pool opencsv
+super-csv json-1 stax-api spark-mllib spark-graphx breeze spire algebra_ cats-kernel arpack blas lapack JTransforms
+JLargeArrays spark-repl scala-compiler jline curator- zookeeper
+"""
+_RARELY_NEEDED = tuple(_RARELY_NEEDED_JARS.split())
 
 
 def archive(name: str) -> Path:

@@ -240,8 +240,14 @@ class TransactionLogValue:
 
 
 TRANSACTION_STATES = (
-    *("Empty", "Ongoing", "PrepareCommit", "PrepareAbort"),
-    *("CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence"),
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
 )
 
 
