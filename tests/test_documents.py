@@ -124,7 +124,7 @@ def test_the_first_query_runs(lake: Path) -> None:
 
 
 def test_every_question_runs(lake: Path) -> None:
-    """The statements about history, each as it stands; what they answer is in tests/delta/views."""
+    """The statements about history, each as it stands; what they answer is in tests/query/views."""
     statements = [statement for statement in blocks(page("sql"), "sql")[0].split(";") if statement.strip()]
     assert len(statements) == 7
     for statement in statements:

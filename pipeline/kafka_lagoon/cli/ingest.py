@@ -12,11 +12,11 @@ from kafka_lagoon.cli.progress import MeasuredProgress
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
-from kafka_lagoon.delta.schema import RECORD_TABLES
 from kafka_lagoon.ingest.pending_files import missing_in_words
 from kafka_lagoon.job_settings import IngestSettings
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.ingest import STEPS, IngestResult, ingest
+from kafka_lagoon.tables.record_tables import RECORD_TABLES
 
 
 def main(argv: Sequence[str]) -> int:

@@ -17,7 +17,7 @@ from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime,
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.job_settings import IngestSettings
 from kafka_lagoon.settings import Settings
-from kafka_lagoon.snapshot.tables import skipped_tables
+from kafka_lagoon.snapshot.collectors import skipped_tables
 from kafka_lagoon.times import FORMS, parse_time_ms
 
 T = TypeVar("T")

@@ -9,10 +9,10 @@ from kafka_lagoon.cli.restore_arguments import RestoreArguments, restore_argumen
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, is_confirmed, say, warn, worst_of_clusters
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
-from kafka_lagoon.delta.schema import WRITE_TABLES
-from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.restore import STEPS, RestoreResult, restore
+from kafka_lagoon.tables.schema import WRITE_TABLES
+from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 
 
 def main(argv: Sequence[str]) -> int:

@@ -20,7 +20,7 @@ from kafka_lagoon.metrics.snapshots import snapshot_facts, snapshot_samples
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.snapshot import take_snapshot, worst_lag
 from kafka_lagoon.snapshot.collect import STEPS
-from kafka_lagoon.snapshot.state_rows import Snapshot
+from kafka_lagoon.tables.snapshot_rows import Snapshot
 
 
 def main(argv: Sequence[str]) -> int:

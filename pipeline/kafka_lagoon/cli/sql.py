@@ -12,11 +12,11 @@ from kafka_lagoon.cli.pipes import write, write_in_pager
 from kafka_lagoon.cli.sql_arguments import PARQUET, TABLE, SqlArguments
 from kafka_lagoon.cli.sql_formats import csv_blocks, json_blocks, table_blocks, write_parquet
 from kafka_lagoon.cli.terminal import COMPLETE, say_exactly
-from kafka_lagoon.delta.schema import TABLES
-from kafka_lagoon.delta.views import NAMES, VIEWS, column_comments
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.query import duckdb_engine as sql_duckdb
 from kafka_lagoon.query.statements import Rows, mentioned, refuse_writing, type_name
+from kafka_lagoon.query.views import NAMES, VIEWS, column_comments
+from kafka_lagoon.tables.schema import TABLES
 from kafka_lagoon.text import aligned, did_you_mean, printable
 
 

@@ -15,9 +15,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from kafka_lagoon.delta.schema import Table, differences
 from kafka_lagoon.errors import SchemaChanged, TableError
-from kafka_lagoon.settings import UNWRITTEN
+from kafka_lagoon.tables.table import UNWRITTEN, Table, differences
 
 Field = Mapping[str, Any]  # a column as Delta's log has it
 

@@ -8,8 +8,9 @@ import pytest
 from kafka_lagoon.cli.kafka import output, verb
 from kafka_lagoon.cli.kafka.run import VERBS
 from kafka_lagoon.cli.kafka.verb import Answer, Context, Part
-from kafka_lagoon.delta.schema import STATE_TABLES
-from kafka_lagoon.snapshot.coverage import CoverageRow, coverage_rows
+from kafka_lagoon.snapshot.coverage import coverage_rows
+from kafka_lagoon.tables.schema import STATE_TABLES
+from kafka_lagoon.tables.snapshot_rows import CoverageRow
 from tests.cli.kafka.conftest import Ask
 from tests.fake.cluster import FakeCluster
 from tests.fake.oddities import ODDITIES, every_shape

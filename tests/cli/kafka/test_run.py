@@ -25,7 +25,7 @@ from tests.fake.faults import Fault, Hang
 from tests.plain_lines import python_in
 
 _HEAVY = ("pyspark", "pyarrow", "numba", "numpy", "rich")
-_NOT_NEEDED = ("kafka_lagoon.protocol.apis", "kafka_lagoon.snapshot.tables", "pydantic", "pydantic_core")
+_NOT_NEEDED = ("kafka_lagoon.protocol.apis", "kafka_lagoon.snapshot.collectors", "pydantic", "pydantic_core")
 
 
 def test_no_verb_that_reads_state_imports_what_is_heavy():

@@ -8,7 +8,7 @@ from kafka_lagoon.cli.arguments import names, pattern
 from kafka_lagoon.cli.kafka.selection import list_notes
 from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
-from kafka_lagoon.row_classes import Int32, before, column, row
+from kafka_lagoon.tables.row_classes import Int32, before, column, row
 
 
 @row

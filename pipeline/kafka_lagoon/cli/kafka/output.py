@@ -14,8 +14,8 @@ from kafka_lagoon.cli.kafka.verb import Answer, Part
 from kafka_lagoon.cli.people import Screen, screen, table
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say_exactly, warn
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
-from kafka_lagoon.row_classes import Timestamp
 from kafka_lagoon.snapshot.coverage import alike_failures, failure_row
+from kafka_lagoon.tables.row_classes import Timestamp
 
 _ANYWHERE = Screen()
 

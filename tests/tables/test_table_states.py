@@ -2,11 +2,10 @@
 
 import pytest
 
-from kafka_lagoon.row_columns import Stored
-from kafka_lagoon.snapshot.acls import AclRow
-from kafka_lagoon.snapshot.configs import ConfigRow, ConfigSynonym
-from kafka_lagoon.snapshot.quotas import QuotaRow
-from kafka_lagoon.snapshot.table_states import StoredTable, digest_of
+from kafka_lagoon.tables.cluster_rows import ConfigRow, ConfigSynonym
+from kafka_lagoon.tables.row_columns import Stored
+from kafka_lagoon.tables.security_rows import AclRow, QuotaRow
+from kafka_lagoon.tables.table_states import StoredTable, digest_of
 
 DAY_MS = 86_400_000
 

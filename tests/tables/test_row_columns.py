@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.row_classes import Int32, column, row
-from kafka_lagoon.row_columns import (
+from kafka_lagoon.tables.row_classes import Int32, column, row
+from kafka_lagoon.tables.row_columns import (
     Chosen,
     Columns,
     Difference,

@@ -12,7 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
-from kafka_lagoon import row_classes as kinds
+from kafka_lagoon.tables import row_classes as kinds
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 

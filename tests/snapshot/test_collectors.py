@@ -31,14 +31,15 @@ from kafka_lagoon.protocol.messages.describe_delegation_token import (
 )
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafka_lagoon.protocol.messages.describe_quorum import QuorumPartition, QuorumReplica
-from kafka_lagoon.snapshot.acls import ACLS, AclRow
+from kafka_lagoon.snapshot.acls import ACLS
 from kafka_lagoon.snapshot.collect import STEPS, collect
-from kafka_lagoon.snapshot.coverage import SKIPPED, CollectionFailureRow, CoverageRow
+from kafka_lagoon.snapshot.collection import Collector, Phase
+from kafka_lagoon.snapshot.collectors import COLLECTORS, required_permissions, skipped_tables
+from kafka_lagoon.snapshot.coverage import SKIPPED
 from kafka_lagoon.snapshot.quotas import QUOTAS
-from kafka_lagoon.snapshot.state_rows import Snapshot
-from kafka_lagoon.snapshot.state_table import Phase, StateTable
-from kafka_lagoon.snapshot.table_states import StoredTable
-from kafka_lagoon.snapshot.tables import STATE_TABLES, required_permissions, skipped_tables
+from kafka_lagoon.tables.security_rows import AclRow
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot
+from kafka_lagoon.tables.table_states import StoredTable
 from tests.clock import CLOCK
 from tests.fake import quorum, resources, security
 from tests.fake.answers import SPOKEN
@@ -63,7 +64,7 @@ def speak(monkeypatch: pytest.MonkeyPatch) -> Speak:
     return teach
 
 
-def captured(state: FakeCluster, *skipped: StateTable, stored: Mapping[str, StoredTable] | None = None) -> Snapshot:
+def captured(state: FakeCluster, *skipped: Collector, stored: Mapping[str, StoredTable] | None = None) -> Snapshot:
     with fake_cluster(state):
         deadline = Deadline.after(CLOCK, 8_000)
         with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
@@ -108,34 +109,34 @@ def one_acl() -> DescribeAclsResponse:
     return DescribeAclsResponse(resources=(DescribeAclsResource(resource_type=2, resource_name="t", acls=(acl,)),))
 
 
-def declared() -> Iterator[StateTable]:
+def declared() -> Iterator[Collector]:
     """Every table that a module of `snapshot` declares."""
     for module in pkgutil.iter_modules(snapshot.__path__, f"{snapshot.__name__}."):
         for value in vars(importlib.import_module(module.name)).values():
-            if isinstance(value, StateTable):
+            if isinstance(value, Collector):
                 yield value
 
 
 def test_every_declared_table_is_in_the_list() -> None:
     """A table that is declared and not listed would be neither collected nor published."""
-    assert {table.name for table in declared()} == {table.name for table in STATE_TABLES}
-    assert len({table.row for table in STATE_TABLES}) == len(STATE_TABLES)
+    assert {table.name for table in declared()} == {table.name for table in COLLECTORS}
+    assert len({table.row for table in COLLECTORS}) == len(COLLECTORS)
 
 
 def test_tables_are_in_the_order_of_their_phases() -> None:
     """What counts the failures and requests of others comes after them, and the row that makes all count is the last."""
-    phases = [table.phase for table in STATE_TABLES]
+    phases = [table.phase for table in COLLECTORS]
     assert phases == sorted(phases)
-    assert [table.name for table in STATE_TABLES if table.phase is Phase.COMMIT] == [STATE_TABLES[-1].name]
-    assert STEPS[-1] == [table.name for table in STATE_TABLES if table.phase is Phase.DETAILS][-1]
+    assert [table.name for table in COLLECTORS if table.phase is Phase.COMMIT] == [COLLECTORS[-1].name]
+    assert STEPS[-1] == [table.name for table in COLLECTORS if table.phase is Phase.DETAILS][-1]
 
 
 @pytest.mark.usefixtures("speak_everything")
 def test_every_table_has_rows() -> None:
     """A new table needs an answer of the fake brokers here: one that is always empty looks like a forgotten one."""
     taken = captured(everything())
-    assert [table.name for table in STATE_TABLES if not taken.of(table.row)] == []
-    assert set(taken.rows) == {table.row for table in STATE_TABLES}
+    assert [table.name for table in COLLECTORS if not taken.of(table.row)] == []
+    assert set(taken.rows) == {table.row for table in COLLECTORS}
     assert unexplained_of(taken) == []
 
 
@@ -143,16 +144,16 @@ def test_every_table_has_rows() -> None:
 def test_tables_declare_the_apis_that_they_need() -> None:
     """What a snapshot asks is what its tables declare: the page on permissions and skipped tables rely on it."""
     requested = {row.api for row in captured(everything()).of(CoverageRow)} - {API_VERSIONS.name}
-    names = {api.name for table in STATE_TABLES for api in table.apis}
+    names = {api.name for table in COLLECTORS for api in table.apis}
     assert requested <= names
-    lag_only = {api.name for table in STATE_TABLES if table.phase is Phase.LAG for api in table.apis}
-    details = {api.name for table in STATE_TABLES if table.phase is Phase.DETAILS for api in table.apis}
+    lag_only = {api.name for table in COLLECTORS if table.phase is Phase.LAG for api in table.apis}
+    details = {api.name for table in COLLECTORS if table.phase is Phase.DETAILS for api in table.apis}
     assert requested - lag_only == details - lag_only - {API_VERSIONS.name}
 
 
 def test_a_table_that_asks_for_itself_says_what_it_needs() -> None:
     """Its APIs and the permissions for them are declared; only such a table can be skipped."""
-    for table in STATE_TABLES:
+    for table in COLLECTORS:
         if table.phase is Phase.DETAILS:
             assert table.apis, table.name
             assert table.permissions or set(table.apis) == {API_VERSIONS}, (
@@ -246,7 +247,7 @@ def test_only_some_tables_can_be_skipped() -> None:
     assert skipped_tables(" acls ") == (ACLS,)
     with pytest.raises(ConfigError) as raised:
         skipped_tables("acls,brokers,akls")
-    these = ", ".join(table.name for table in STATE_TABLES if table.may_be_skipped)
+    these = ", ".join(table.name for table in COLLECTORS if table.may_be_skipped)
     assert raised.value.problems == tuple(
         f"snapshot.skip_tables: {name} cannot be skipped; these can: {these}" for name in ("akls", "brokers")
     )
@@ -255,9 +256,9 @@ def test_only_some_tables_can_be_skipped() -> None:
 def test_what_people_read_names_the_tables() -> None:
     """The setting's description lists every table that can be skipped; those, and no others, are not required."""
     description = SnapshotSettings.model_fields["skip_tables"].description or ""
-    skippable = ", ".join(table.name for table in STATE_TABLES if table.may_be_skipped)
+    skippable = ", ".join(table.name for table in COLLECTORS if table.may_be_skipped)
     assert description.endswith(f": {skippable}."), f"settings.py, skip_tables: name {skippable}"
-    assert all(table.required is not table.may_be_skipped for table in STATE_TABLES)
+    assert all(table.required is not table.may_be_skipped for table in COLLECTORS)
 
 
 def outcomes(taken: Snapshot) -> dict[str, str]:
@@ -282,7 +283,7 @@ def test_what_did_not_change_is_not_stored_again() -> None:
     first = captured(state)
     assert not first.stored_elsewhere
     second = captured(state, stored=stored_by(first))
-    slow = {table.name for table in STATE_TABLES if table.when_changed}
+    slow = {table.name for table in COLLECTORS if table.when_changed}
     assert second.stored_elsewhere == slow
     assert stored_by(second).keys() == slow
     assert {one.stored_in for one in second.published.tables or () if one.table_name in slow} == {
@@ -316,6 +317,6 @@ def test_every_table_says_how_it_was_collected(speak: Speak) -> None:
     state.add_topic("t", 1)
     state.faults.append(Fault(DESCRIBE_LOG_DIRS.key, Close(), times=1_000, node_id=3))
     ended = outcomes(captured(state, QUOTAS))
-    assert list(ended) == [table.name for table in STATE_TABLES if table.phase < Phase.SUMMARY]
+    assert list(ended) == [table.name for table in COLLECTORS if table.phase < Phase.SUMMARY]
     assert (ended["acls"], ended["quotas"], ended["scram_users"]) == ("not_offered", "skipped", "not_offered")
     assert (ended["topics"], ended["configs"], ended["log_dirs"]) == ("complete", "complete", "partial")

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.views import HISTORY, VIEWS, column_comments
 from kafka_lagoon.query.duckdb_engine import columns_of
-from tests.delta.views.engines import Engines
-from tests.delta.views.worked_examples import FOLDER, TABLES, Example, Expected, read_examples, tables_of, value_of
+from kafka_lagoon.query.views import HISTORY, VIEWS, column_comments
+from tests.query.views.engines import Engines
+from tests.query.views.worked_examples import FOLDER, TABLES, Example, Expected, read_examples, tables_of, value_of
 
 FILES = sorted(FOLDER.glob("*.txt"))
 EXAMPLES = {file.stem: read_examples(file) for file in FILES}

@@ -4,7 +4,7 @@ Every offset of every range is counted: `to_offset - from_offset` equals the sum
 partition join: each begins where the one before ended.
 """
 
-from kafka_lagoon.row_classes import ALWAYS, Binary, Int32, Int64, Timestamp, column, row
+from kafka_lagoon.tables.row_classes import ALWAYS, Binary, Int32, Int64, Timestamp, column, row
 
 _CLUSTER = "Name of the cluster in the configuration; null if archived by a version that did not store it."
 CREATE_TIME, LOG_APPEND_TIME, NO_TIMESTAMP_TYPE = 0, 1, -1

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from kafka_lagoon.delta.schema import HEADER, RECORD_TABLES, STATE_TABLES, TABLES, WRITE_TABLES, Table
+from kafka_lagoon.tables.record_tables import RECORD_TABLES
+from kafka_lagoon.tables.schema import HEADER, STATE_TABLES, TABLES, WRITE_TABLES
+from kafka_lagoon.tables.table import Table
 
 CREATE = "CREATE OR REPLACE VIEW"
 
@@ -36,7 +38,7 @@ class View:
 
 
 def _view(name: str, file: str, **words: str) -> View:
-    sql = (files("kafka_lagoon.delta") / "views" / f"{file}.sql").read_text("utf-8").format(**words)
+    sql = (files("kafka_lagoon.query") / "views" / f"{file}.sql").read_text("utf-8").format(**words)
     comment = re.search(r"^(?:\) )?COMMENT '(.*)'$", sql, re.MULTILINE)
     columns = re.findall(r"^  (\w+) COMMENT '(.*?)',?$", sql, re.MULTILINE)
     return View(name=name, comment=comment[1] if comment else "", columns=tuple(columns), sql=sql)
@@ -50,7 +52,7 @@ def _published(table: Table) -> View:
     return _view(name, "published_when_changed", table=table.name, columns=own)
 
 
-# Views of what happened from snapshot to snapshot; tests/delta/views/ has worked examples of each.
+# Views of what happened from snapshot to snapshot; tests/query/views/ has worked examples of each.
 HISTORY = (
     "consecutive_snapshots",
     "lag_trend",

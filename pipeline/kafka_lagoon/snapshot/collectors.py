@@ -1,4 +1,4 @@
-"""Lists the state tables. A new one is declared in a module of its own and named in `STATE_TABLES`, and nowhere else."""
+"""Lists the collectors of all state tables, and defines those that need no module of their own."""
 
 from kafka_lagoon import __version__
 from kafka_lagoon.admin.permissions import Permission
@@ -18,25 +18,11 @@ from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
-from kafka_lagoon.row_columns import Joined
 from kafka_lagoon.snapshot.acls import ACLS
+from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
 from kafka_lagoon.snapshot.configs import CONFIGS
-from kafka_lagoon.snapshot.coverage import (
-    CollectionFailureRow,
-    CoverageRow,
-    coverage_rows,
-    failure_rows,
-    not_offered,
-    visibility,
-    worth_a_row,
-)
+from kafka_lagoon.snapshot.coverage import coverage_rows, failure_rows, not_offered, visibility, worth_a_row
 from kafka_lagoon.snapshot.delegation_tokens import DELEGATION_TOKENS
-from kafka_lagoon.snapshot.group_rows import (
-    CommittedOffsetRow,
-    ConsumerGroupRow,
-    ConsumerLagRow,
-    GroupMemberRow,
-)
 from kafka_lagoon.snapshot.group_state import lag_of
 from kafka_lagoon.snapshot.log_dirs import LOG_DIRS
 from kafka_lagoon.snapshot.offsets import offset_rows
@@ -45,18 +31,15 @@ from kafka_lagoon.snapshot.quotas import QUOTAS
 from kafka_lagoon.snapshot.reassignments import REASSIGNMENTS
 from kafka_lagoon.snapshot.scram_users import SCRAM_USERS
 from kafka_lagoon.snapshot.share_lag import share_lag_rows, unnamed_topics
-from kafka_lagoon.snapshot.state_rows import (
-    BrokerRow,
-    PartitionOffsetsRow,
-    PartitionRow,
-    SnapshotRow,
-    TopicRow,
-)
-from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
 from kafka_lagoon.snapshot.time_lag import local_starts, with_time_lag
 from kafka_lagoon.snapshot.topology import broker_rows, partition_rows, topic_rows
 from kafka_lagoon.snapshot.transaction_tables import PRODUCERS, TRANSACTIONS
 from kafka_lagoon.snapshot.versions import API_VERSIONS_TABLE, FEATURES
+from kafka_lagoon.tables import state_tables
+from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionOffsetsRow, PartitionRow, TopicRow
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow
+from kafka_lagoon.tables.row_columns import Joined
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, SnapshotRow
 
 _TOPICS = Permission(DESCRIBE, TOPIC, "topics are left out, with their partitions, offsets and commits")
 _GROUPS = Permission(DESCRIBE, GROUP, "members, commits and lag are refused for each group")
@@ -69,65 +52,56 @@ _GROUP_APIS = (
     streams_group_describe.STREAMS_GROUP_DESCRIBE,
 )
 
-BROKERS = StateTable(
-    name="brokers",
-    row=BrokerRow,
-    key=("broker_id",),
+BROKERS = Collector(
+    table=state_tables.BROKERS,
     phase=Phase.LAG,
     collect=lambda collection: Collected(list(broker_rows(collection.topology.metadata, collection.identity))),
     apis=(METADATA, DESCRIBE_CLUSTER, DESCRIBE_QUORUM),
     permissions=(Permission(DESCRIBE, CLUSTER, "the controller is unknown"),),
 )
 
-TOPICS = StateTable(
-    name="topics",
-    row=TopicRow,
+TOPICS = Collector(
+    table=state_tables.TOPICS,
     phase=Phase.LAG,
     collect=lambda collection: Collected(list(topic_rows(collection.topology))),
     apis=(METADATA,),
     permissions=(_TOPICS,),
 )
 
-PARTITIONS = StateTable(
-    name="partitions",
-    row=PartitionRow,
+PARTITIONS = Collector(
+    table=state_tables.PARTITIONS,
     phase=Phase.LAG,
     collect=lambda collection: Collected(partition_rows(collection.topology, collection.durability)),
     apis=(METADATA, DESCRIBE_CONFIGS_API, DESCRIBE_TOPIC_PARTITIONS),
     permissions=(_TOPICS, Permission(DESCRIBE_CONFIGS, TOPIC, "columns about min.insync.replicas are null")),
 )
 
-PARTITION_OFFSETS = StateTable(
-    name="partition_offsets",
-    row=PartitionOffsetsRow,
+PARTITION_OFFSETS = Collector(
+    table=state_tables.PARTITION_OFFSETS,
     phase=Phase.LAG,
     collect=lambda collection: Collected(offset_rows(collection.topology, collection.group_state.after)),
     apis=(METADATA, LIST_OFFSETS),
     permissions=(_TOPICS,),
 )
 
-CONSUMER_GROUPS = StateTable(
-    name="consumer_groups",
-    row=ConsumerGroupRow,
+CONSUMER_GROUPS = Collector(
+    table=state_tables.CONSUMER_GROUPS,
     phase=Phase.LAG,
     collect=lambda collection: Collected(collection.group_state.groups.groups),
     apis=_GROUP_APIS,
     permissions=(_GROUPS, Permission(DESCRIBE, CLUSTER, "the list of groups is filtered")),
 )
 
-GROUP_MEMBERS = StateTable(
-    name="group_members",
-    row=GroupMemberRow,
-    key=("group_id", "member_id"),
+GROUP_MEMBERS = Collector(
+    table=state_tables.GROUP_MEMBERS,
     phase=Phase.LAG,
     collect=lambda collection: Collected(collection.group_state.groups.members),
     apis=_GROUP_APIS,
     permissions=(_GROUPS,),
 )
 
-COMMITTED_OFFSETS = StateTable(
-    name="committed_offsets",
-    row=CommittedOffsetRow,
+COMMITTED_OFFSETS = Collector(
+    table=state_tables.COMMITTED_OFFSETS,
     phase=Phase.LAG,
     collect=lambda collection: Collected(collection.group_state.commits.rows),
     apis=(OFFSET_FETCH, FIND_COORDINATOR),
@@ -147,9 +121,8 @@ def _lag(collection: Collection) -> Collected:
     return Collected(Joined(ConsumerLagRow, timed.rows, sharing), unnamed_topics(state.shares, collection.topology))
 
 
-CONSUMER_LAG = StateTable(
-    name="consumer_lag",
-    row=ConsumerLagRow,
+CONSUMER_LAG = Collector(
+    table=state_tables.CONSUMER_LAG,
     phase=Phase.LAG,
     collect=_lag,
     apis=(*_GROUP_APIS, OFFSET_FETCH, DESCRIBE_SHARE_GROUP_OFFSETS, METADATA, LIST_OFFSETS, FETCH),
@@ -165,11 +138,14 @@ def _coverage(collection: Collection) -> Collected:
     return Collected(list(coverage_rows(collection.cluster.request_stats, trusted, unoffered, skipped, left_out)))
 
 
-COVERAGE = StateTable(name="coverage", row=CoverageRow, phase=Phase.SUMMARY, collect=_coverage)
+COVERAGE = Collector(
+    table=state_tables.COVERAGE,
+    phase=Phase.SUMMARY,
+    collect=_coverage,
+)
 
-COLLECTION_FAILURES = StateTable(
-    name="collection_failures",
-    row=CollectionFailureRow,
+COLLECTION_FAILURES = Collector(
+    table=state_tables.COLLECTION_FAILURES,
     phase=Phase.SUMMARY,
     collect=lambda collection: Collected(list(failure_rows(worth_a_row(collection.failures, collection.topology)))),
 )
@@ -200,10 +176,14 @@ def _published(collection: Collection) -> Collected:
     return Collected([row])
 
 
-SNAPSHOTS = StateTable(name="snapshots", row=SnapshotRow, phase=Phase.COMMIT, collect=_published)
+SNAPSHOTS = Collector(
+    table=state_tables.SNAPSHOTS,
+    phase=Phase.COMMIT,
+    collect=_published,
+)
 
 # The order in which they are collected and published.
-STATE_TABLES = (
+COLLECTORS = (
     BROKERS,
     TOPICS,
     PARTITIONS,
@@ -230,10 +210,10 @@ STATE_TABLES = (
 )
 
 
-def skipped_tables(names: str | None) -> tuple[StateTable, ...]:
+def skipped_tables(names: str | None) -> tuple[Collector, ...]:
     """The tables that the setting `snapshot.skip_tables` names; ConfigError if one of them is needed or does not exist."""
     skipped = {name.strip() for name in (names or "").split(",")} - {""}
-    may_be = {table.name: table for table in STATE_TABLES if table.may_be_skipped}
+    may_be = {table.name: table for table in COLLECTORS if table.may_be_skipped}
     if unknown := sorted(skipped - may_be.keys()):
         known = ", ".join(may_be)
         raise ConfigError([f"snapshot.skip_tables: {name} cannot be skipped; these can: {known}" for name in unknown])
@@ -243,7 +223,7 @@ def skipped_tables(names: str | None) -> tuple[StateTable, ...]:
 def required_permissions() -> tuple[Permission, ...]:
     """What a snapshot with all of its tables needs, each operation on a type of resource once."""
     needed: dict[tuple[int, int], list[str]] = {}
-    for table in STATE_TABLES:
+    for table in COLLECTORS:
         for permission in table.permissions:
             losses = needed.setdefault((permission.operation, permission.resource_type), [])
             losses += [] if permission.without in losses else [permission.without]

@@ -15,8 +15,6 @@ from pyspark.sql import SparkSession
 import kafka_lagoon.delta
 from kafka_lagoon.delta import publish as publishing
 from kafka_lagoon.delta.admin_actions import recording
-from kafka_lagoon.delta.schema import RECORD_RANGES, RECORDS, STATE_TABLES, TABLES, Table
-from kafka_lagoon.delta.views import CHANGES, HISTORY, VIEWS
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.range_history import superseded
@@ -24,8 +22,11 @@ from kafka_lagoon.query import duckdb_engine as sql_duckdb
 from kafka_lagoon.query import spark_engine as sql_spark
 from kafka_lagoon.query.spark_engine import make_available
 from kafka_lagoon.query.statements import mentioned, type_name
-from kafka_lagoon.snapshot import group_rows
-from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.query.views import CHANGES, HISTORY, VIEWS
+from kafka_lagoon.tables import group_rows, snapshot_rows
+from kafka_lagoon.tables.record_tables import RECORD_RANGES, RECORDS
+from kafka_lagoon.tables.schema import STATE_TABLES, TABLES
+from kafka_lagoon.tables.table import Table
 from tests.clock import CLOCK
 from tests.delta import action_samples
 from tests.delta.samples import lag_row, row, snapshot
@@ -33,13 +34,13 @@ from tests.delta.test_publish import publish_once
 from tests.warehouses import records_like, settings
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-# The others have one template, or worked examples of their own (tests/delta/views/).
+# The others have one template, or worked examples of their own (tests/query/views/).
 WRITTEN = [
     view.name for view in VIEWS if not view.name.endswith("_published") and view.name not in (*HISTORY, *CHANGES)
 ]
 
 
-def publish_facts_only(warehouse: Warehouse, made: rows.Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+def publish_facts_only(warehouse: Warehouse, made: snapshot_rows.Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     """An attempt that wrote its facts and died before its row in `snapshots`."""
     real = publishing._write
 
@@ -76,7 +77,7 @@ def filled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> War
     ]
     with pytest.MonkeyPatch.context() as patch:
         publish_once(made, snapshot(1, groups[0], lag_row("busy", "a", 0, lag=100)))
-        state = rows.TableState(table_name="acls", outcome="complete", row_count=0, stored_in="1", digest=None)
+        state = snapshot_rows.TableState(table_name="acls", outcome="complete", row_count=0, stored_in="1", digest=None)
         publish_once(made, snapshot(2, *groups, *lag, tables=(state,)))
         publish_once(made, snapshot(1, groups[1], lag_row("idle", "z", 9, lag=1), cluster="other"))
         publish_facts_only(made, snapshot(3, *groups, lag_row("busy", "a", 0, lag=777)), patch)

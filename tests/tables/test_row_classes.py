@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import kafka_lagoon
-from kafka_lagoon.row_classes import Int32, column, row
+from kafka_lagoon.tables.row_classes import Int32, column, row
 
 PRODUCT = Path(kafka_lagoon.__file__).parent
 TREES = {path.relative_to(PRODUCT).as_posix(): ast.parse(path.read_text("utf-8")) for path in PRODUCT.rglob("*.py")}

@@ -22,7 +22,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_lagoon.delta.schema import HEADER, SNAPSHOT_DATE, STATE_TABLES, Table
+from kafka_lagoon.tables.schema import HEADER, SNAPSHOT_DATE, STATE_TABLES
+from kafka_lagoon.tables.table import Table
 
 FOLDER = Path(__file__).parent / "examples"
 TABLES = {table.name: table for table in STATE_TABLES}

@@ -7,13 +7,13 @@ import duckdb
 import pyarrow as pa
 
 from kafka_lagoon.delta.arrow import arrow_table
-from kafka_lagoon.delta.schema import SNAPSHOT_DATE, TABLES
-from kafka_lagoon.delta.views import VIEWS
 from kafka_lagoon.query import duckdb_engine
-from kafka_lagoon.snapshot.coverage import CoverageRow
+from kafka_lagoon.query.views import VIEWS
+from kafka_lagoon.snapshot.collectors import COLLECTORS
 from kafka_lagoon.snapshot.health import FINDINGS, findings
-from kafka_lagoon.snapshot.state_rows import PartitionRow, SnapshotHeader
-from kafka_lagoon.snapshot.tables import STATE_TABLES
+from kafka_lagoon.tables.cluster_rows import PartitionRow
+from kafka_lagoon.tables.schema import SNAPSHOT_DATE, TABLES
+from kafka_lagoon.tables.snapshot_rows import CoverageRow, SnapshotHeader
 from tests.delta.samples import NOON_MS, row, snapshot
 
 _PARTITION_FLAGS = ("is_leaderless", "is_under_replicated", "is_under_min_isr", "is_at_min_isr", "is_preferred_leader")
@@ -42,7 +42,7 @@ def _shown(partitions: list[PartitionRow]) -> set[tuple[int, str]]:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         for table in TABLES:
-            if table.name in {one.name for one in STATE_TABLES}:
+            if table.name in {one.name for one in COLLECTORS}:
                 rows = arrow_table(table, header, made.of(table.row))
             else:
                 rows = table.file_schema().empty_table()
@@ -65,7 +65,7 @@ def test_lists_come_from_the_apis_that_tables_declare() -> None:
     """What table_coverage takes for the source of a table is one of the APIs in its declaration."""
     (view,) = (view for view in VIEWS if view.name == "table_coverage")
     sources = re.findall(r"\('(\w+)', '(\w+)', (?:TRUE|FALSE), (?:TRUE|FALSE)\)", view.sql)
-    declared = {table.name: {api.name for api in table.apis} for table in STATE_TABLES}
+    declared = {table.name: {api.name for api in table.apis} for table in COLLECTORS}
     listing = {
         "committed_offsets": {"ListGroups"},
         "features": {"ApiVersions"},

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from kafka_lagoon.delta.schema import TABLES, Table
+from kafka_lagoon.tables.schema import TABLES
+from kafka_lagoon.tables.table import Table
 from tests.test_tree import TESTS
 
 # Columns that no test names so far; none is added to these.
@@ -20,7 +21,7 @@ _UNNAMED = {
 @pytest.fixture(scope="module")
 def named() -> set[str]:
     """Every word of the tests."""
-    files = [path for path in TESTS.rglob("test_*.py") if path.name != "test_columns.py"]
+    files = [path for path in TESTS.rglob("test_*.py") if path.name != "test_named_columns.py"]
     return {word for path in files for word in re.findall(r"\w+", path.read_text("utf-8"))}
 
 

@@ -1,7 +1,7 @@
 """Declares the rows of the state tables about groups: members, commits and lag."""
 
-from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, before, column, row
-from kafka_lagoon.snapshot.state_rows import NO_TOPIC_IDS
+from kafka_lagoon.tables.cluster_rows import NO_TOPIC_IDS
+from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, before, column, row
 
 
 def _of_groups(condition: str) -> str:

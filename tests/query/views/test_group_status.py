@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from tests.delta.views.engines import by_duckdb
-from tests.delta.views.worked_examples import Example, tables_of
+from tests.query.views.engines import by_duckdb
+from tests.query.views.worked_examples import Example, tables_of
 
 _GROUPS, _SNAPSHOTS, _WINDOW = 300, 16, 10
 _START = datetime(2026, 11, 20, 20, tzinfo=UTC)

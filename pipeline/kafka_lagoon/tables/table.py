@@ -1,26 +1,16 @@
-"""Derives the schemas of all tables from their row classes: Arrow schemas, Delta's JSON and SQL DDL.
-
-`schema.sql` is the DDL for people and for review. `python -m kafka_lagoon.delta.schema` prints it; a test compares the two.
-"""
+"""Derives a table's schema from its row class: for Arrow, for Delta's log and as SQL DDL, with Delta's table properties."""
 
 import inspect
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from kafka_lagoon.apply.action_rows import AdminActionRow
-from kafka_lagoon.delta.columns import TIMESTAMP, Column, arrow_field, columns_of, delta_type, quoted
-from kafka_lagoon.fetch import record_rows as records
-from kafka_lagoon.produce.restore_rows import RestoreMapRow, RestoreReceiptRow
-from kafka_lagoon.snapshot import tables
-from kafka_lagoon.snapshot.state_rows import SnapshotHeader
-from kafka_lagoon.snapshot.state_table import FIRST_VERSION, StateTable
+from kafka_lagoon.tables.columns import TIMESTAMP, Column, arrow_field, delta_type, quoted
 
-SNAPSHOT_DATE, INGEST_DATE, WRITE_DATE = "snapshot_date", "ingest_date", "write_date"
+UNWRITTEN = "no job has written there yet, or the tables are elsewhere"  # where a table is missing
 
 # Reader version 1 and no deletion vectors: deltalake, DuckDB, Polars and Trino read the tables as they are. Not
 # append-only to Delta, although the pipeline only appends: retention deletes old days.
@@ -34,10 +24,10 @@ _EVERY_VERSIONS = "30"
 # table gets a commit for each snapshot, and whoever opens the table lists them all: 20 us each. Older snapshots are
 # rows, so the log's history is for readers that are under way. Records can be rolled back for a week (RESTORE).
 LOG_RETENTION, TOMBSTONE_RETENTION = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
-_STATE_LOG_DAYS, _RECORDS_LOG_DAYS = 3, 7
+STATE_LOG_DAYS, RECORDS_LOG_DAYS = 3, 7
 
 # A run's position is domain metadata, committed with its records; the feature concerns writers alone.
-_WITH_DOMAINS = {"delta.feature.domainMetadata": "supported"}
+WITH_DOMAINS = {"delta.feature.domainMetadata": "supported"}
 
 # Table property that names the columns with bounds in every file, so that readers look for bounds of no others: delta-rs takes
 # a missing bound for "no such row" (deltalake, and DuckDB over its dataset).
@@ -150,84 +140,12 @@ def _without_metadata(kind: Any) -> Any:
     return [_without_metadata(field) for field in kind] if isinstance(kind, list) else kind
 
 
-def _day(name: str, of: str) -> Column:
+def day_column(name: str, of: str) -> Column:
+    """Declare the column that a table is partitioned by."""
     comment = f"UTC day of {of}; the table is partitioned by it."
     return Column(name=name, field=name, type=pa.date32(), nullable=False, comment=comment)
 
 
-HEADER = tuple(columns_of(SnapshotHeader))
-
-
-def _state(table: StateTable) -> Table:
-    return Table(
-        name=table.name,
-        row=table.row,
-        comment=_comment(table.row),
-        columns=(*HEADER, *columns_of(table.row), _day(SNAPSHOT_DATE, "captured_at")),
-        features={},
-        bounded_in_0_1=("snapshot_id", "cluster", "captured_at"),
-        log_days=_STATE_LOG_DAYS,
-        when_changed=table.when_changed,
-        is_optional=table.added_in != FIRST_VERSION,
-    )
-
-
-def _archive(name: str, row: type[Any], features: Mapping[str, str], bounded_in_0_1: str) -> Table:
-    return Table(
-        name=name,
-        row=row,
-        comment=_comment(row),
-        columns=(*columns_of(row), _day(INGEST_DATE, "the run")),
-        features=features,
-        bounded_in_0_1=tuple(bounded_in_0_1.split()),
-        log_days=_RECORDS_LOG_DAYS,
-    )
-
-
-def _writing(name: str, row: type[Any], features: Mapping[str, str] | None = None) -> Table:
-    return Table(
-        name=name,
-        row=row,
-        comment=_comment(row),
-        columns=(*columns_of(row), _day(WRITE_DATE, "the row")),
-        features=features or {},
-        bounded_in_0_1=(),
-        log_days=_STATE_LOG_DAYS,
-        is_optional=True,
-    )
-
-
-def _comment(row: type[Any]) -> str:
+def comment_of(row: type[Any]) -> str:
+    """Return the comment of a table: the first paragraph of its row class's docstring."""
     return (inspect.getdoc(row) or "").partition("\n\n")[0]
-
-
-# The order of publication: a row in `snapshots`, the last, says that all others are there.
-STATE_TABLES = tuple(_state(table) for table in tables.STATE_TABLES)
-
-RECORDS = _archive(
-    "records",
-    records.RecordRow,
-    _WITH_DOMAINS,
-    "cluster_id topic topic_id partition offset timestamp timestamp_ms timestamp_type leader_epoch producer_id "
-    "producer_epoch ingest_id",
-)
-RECORD_RANGES = _archive("record_ranges", records.RecordRangeRow, {}, "ingest_id cluster_id")
-RECORD_PROBLEMS = _archive("record_problems", records.RecordProblemRow, {}, "ingest_id cluster_id")
-RECORD_TABLES = (RECORDS, RECORD_RANGES, RECORD_PROBLEMS)
-
-# What was written to clusters. The days of these tables are those of the rows.
-ADMIN_ACTIONS = _writing("admin_actions", AdminActionRow)
-RESTORE_MAP = _writing("restore_map", RestoreMapRow, _WITH_DOMAINS)
-RESTORE_RECEIPTS = _writing("restore_receipts", RestoreReceiptRow)
-WRITE_TABLES = (ADMIN_ACTIONS, RESTORE_MAP, RESTORE_RECEIPTS)
-
-TABLES = (*STATE_TABLES, *RECORD_TABLES, *WRITE_TABLES)
-
-
-def schema_sql() -> str:
-    """The DDL of every table, as committed in `schema.sql`."""
-    return "\n\n".join(f"{table.ddl(table.name)};" for table in TABLES) + "\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(schema_sql())

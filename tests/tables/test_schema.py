@@ -1,38 +1,22 @@
 """Row classes become columns, Arrow schemas, Delta's JSON and DDL."""
 
-from importlib.resources import files
-
 import pyarrow as pa
 import pytest
 
-from kafka_lagoon.delta.columns import TIMESTAMP
-from kafka_lagoon.delta.schema import (
-    HEADER,
-    INGEST_DATE,
-    RECORD_TABLES,
-    SNAPSHOT_DATE,
-    STATE_TABLES,
-    TABLES,
-    WRITE_DATE,
-    Table,
-    schema_sql,
-)
-from kafka_lagoon.fetch import record_rows as records
-from kafka_lagoon.snapshot import tables
-from kafka_lagoon.snapshot.state_rows import SnapshotRow
+from kafka_lagoon.snapshot.collectors import COLLECTORS
+from kafka_lagoon.tables import record_rows as records
+from kafka_lagoon.tables.columns import TIMESTAMP
+from kafka_lagoon.tables.record_tables import INGEST_DATE, RECORD_TABLES
+from kafka_lagoon.tables.schema import HEADER, SNAPSHOT_DATE, STATE_TABLES, TABLES, WRITE_DATE
+from kafka_lagoon.tables.snapshot_rows import SnapshotRow
+from kafka_lagoon.tables.table import Table
 
 BY_NAME = {table.name: table for table in TABLES}
 
 
-def test_the_committed_ddl_is_the_ddl() -> None:
-    """schema.sql says what the row classes say."""
-    stored = (files("kafka_lagoon.delta") / "schema.sql").read_text("utf-8")
-    assert stored == schema_sql(), "run python -m kafka_lagoon.delta.schema > pipeline/kafka_lagoon/delta/schema.sql"
-
-
 def test_every_row_class_has_its_table() -> None:
-    """No row class is forgotten, and `snapshots` is published last."""
-    assert [table.name for table in STATE_TABLES] == [table.name for table in tables.STATE_TABLES]
+    """No collector is without a table and no table without a collector, in one order; `snapshots` is published last."""
+    assert [table.row for table in STATE_TABLES] == [collector.row for collector in COLLECTORS]
     assert STATE_TABLES[-1].row is SnapshotRow
     assert {table.row for table in RECORD_TABLES} == {
         records.RecordRow,

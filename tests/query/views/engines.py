@@ -7,9 +7,9 @@ import duckdb
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.views import CREATE, VIEWS, with_needs
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.statements import type_name
+from kafka_lagoon.query.views import CREATE, VIEWS, with_needs
 
 Rows = list[dict[str, Any]]
 

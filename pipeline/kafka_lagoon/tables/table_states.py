@@ -14,8 +14,8 @@ from operator import attrgetter
 from types import NoneType
 from typing import Any, Protocol, runtime_checkable
 
-from kafka_lagoon.row_columns import column_of
-from kafka_lagoon.snapshot.state_rows import TableState
+from kafka_lagoon.tables.row_columns import column_of
+from kafka_lagoon.tables.snapshot_rows import TableState
 
 COMPLETE, PARTIAL, FAILED, SKIPPED, NOT_OFFERED = "complete", "partial", "failed", "skipped", "not_offered"
 _DAY_MS = 86_400_000
