@@ -18,7 +18,6 @@ from kafka_lagoon.protocol.messages.create_acls import CREATE_ACLS, AclCreation,
 from kafka_lagoon.protocol.messages.delete_acls import (
     DELETE_ACLS,
     DeleteAclsFilter,
-    DeleteAclsFilterResult,
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
@@ -118,7 +117,6 @@ def create_acls(cluster: Cluster, wanted: Sequence[Acl], deadline: Deadline) -> 
         items=wanted,
         build=lambda items: CreateAclsRequest(creations=tuple(map(_creation, items))),
         read=_read_creations,
-        explain=lambda response, items: zip(items, (one.error_message for one in response.results), strict=False),
         chunk=_CHUNK,
         within=_WITH_PATTERNS,
         once=False,
@@ -133,7 +131,6 @@ def delete_acls(cluster: Cluster, unwanted: Sequence[Acl], deadline: Deadline) -
         items=unwanted,
         build=lambda items: DeleteAclsRequest(filters=tuple(map(_exactly, items))),
         read=_read_deletions,
-        explain=lambda response, items: zip(items, map(_explanation, response.filter_results), strict=False),
         chunk=_CHUNK,
         within=_WITH_PATTERNS,
         once=False,
@@ -162,10 +159,10 @@ def _creation(acl: Acl) -> AclCreation:
     )
 
 
-def _read_creations(response: CreateAclsResponse, items: Sequence[Acl]) -> Iterator[tuple[Acl, int, None]]:
+def _read_creations(response: CreateAclsResponse, items: Sequence[Acl]) -> Iterator[tuple[Acl, int, None, str | None]]:
     """Results are in the order of the request."""
     for acl, result in zip(items, response.results, strict=False):
-        yield acl, result.error_code, None
+        yield acl, result.error_code, None, result.error_message
 
 
 def _exactly(acl: Acl) -> DeleteAclsFilter:
@@ -180,13 +177,10 @@ def _exactly(acl: Acl) -> DeleteAclsFilter:
     )
 
 
-def _read_deletions(response: DeleteAclsResponse, items: Sequence[Acl]) -> Iterator[tuple[Acl, int, int]]:
+def _read_deletions(response: DeleteAclsResponse, items: Sequence[Acl]) -> Iterator[tuple[Acl, int, int, str | None]]:
     """Results are in the order of the request; an ACL that was found may have an error of its own."""
     for acl, result in zip(items, response.filter_results, strict=False):
-        codes = (result.error_code, *(match.error_code for match in result.matching_acls))
-        yield acl, next(filter(None, codes), 0), len(result.matching_acls)
-
-
-def _explanation(result: DeleteAclsFilterResult) -> str | None:
-    texts = (result.error_message, *(match.error_message for match in result.matching_acls))
-    return next(filter(None, texts), None)
+        matches = result.matching_acls
+        codes = (result.error_code, *(match.error_code for match in matches))
+        messages = (result.error_message, *(match.error_message for match in matches))
+        yield acl, next(filter(None, codes), 0), len(matches), next(filter(None, messages), None)

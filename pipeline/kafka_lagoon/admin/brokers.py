@@ -1,6 +1,6 @@
 """Lists registered brokers, and unregisters those that are gone for good (UnregisterBroker, KIP-500), KRaft only."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
@@ -11,7 +11,6 @@ from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, WI
 from kafka_lagoon.protocol.messages.unregister_broker import (
     UNREGISTER_BROKER,
     UnregisterBrokerRequest,
-    UnregisterBrokerResponse,
 )
 
 
@@ -30,13 +29,8 @@ def unregister_brokers(cluster: Cluster, broker_ids: Sequence[int], deadline: De
         api=UNREGISTER_BROKER,
         items=broker_ids,
         build=lambda items: UnregisterBrokerRequest(broker_id=items[0]),
-        read=_read,
-        explain=lambda response, items: [(items[0], response.error_message)],
+        read=lambda response, items: [(items[0], response.error_code, None, response.error_message)],
         chunk=1,
         once=True,  # repeated, it would unregister a broker that came back in between
     )
     return gather(cluster, ByController(cluster, Scope.broker), [sharded], deadline)[0].failures
-
-
-def _read(response: UnregisterBrokerResponse, items: Sequence[int]) -> Iterator[tuple[int, int, None]]:
-    yield items[0], response.error_code, None

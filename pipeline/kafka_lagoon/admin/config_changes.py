@@ -4,7 +4,7 @@ Brokers before Kafka 2.3 know AlterConfigs alone, which unsets all that is not s
 sent again, and a log event says so. A resource with a sensitive value is refused there: nobody can read it to send it again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_lagoon import log
 from kafka_lagoon.admin.config_values import SENSITIVE, ConfigResource, config_values
@@ -67,8 +67,7 @@ def alter_configs(
         api=INCREMENTAL_ALTER_CONFIGS,
         items=list(changes),
         build=build,
-        read=_codes,
-        explain=_explanations,
+        read=_read,
         chunk=_CHUNK,
         once=not validate_only,
     )
@@ -130,17 +129,13 @@ def _alter_whole(
         api=ALTER_CONFIGS,
         items=list(whole),
         build=build,
-        read=_codes,
-        explain=_explanations,
+        read=_read,
         chunk=_CHUNK,
         once=not validate_only,
     )
     return gather(cluster, _ByOwnBroker(cluster), [sharded], deadline)[0].failures
 
 
-def _codes(response: _Response, _: Sequence[ConfigResource]) -> list[tuple[ConfigResource, int, None]]:
-    return [(ConfigResource(one.resource_type, one.resource_name), one.error_code, None) for one in response.responses]
-
-
-def _explanations(response: _Response, _: Sequence[ConfigResource]) -> list[tuple[ConfigResource, str | None]]:
-    return [(ConfigResource(one.resource_type, one.resource_name), one.error_message) for one in response.responses]
+def _read(response: _Response, _: Sequence[ConfigResource]) -> Iterator[tuple[ConfigResource, int, None, str | None]]:
+    for result in response.responses:
+        yield ConfigResource(result.resource_type, result.resource_name), result.error_code, None, result.error_message

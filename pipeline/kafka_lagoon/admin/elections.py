@@ -49,7 +49,6 @@ def elect_leaders(
         items=partitions,
         build=build,
         read=_read,
-        explain=_explain,
         chunk=_CHUNK,
         within=_WITH_TYPES if election_type == UNCLEAN else None,
         once=True,
@@ -65,18 +64,10 @@ def scope_of(partition: TopicPartition) -> Scope:
 
 def _read(
     response: ElectLeadersResponse, items: Sequence[TopicPartition]
-) -> Iterator[tuple[TopicPartition, int, None]]:
+) -> Iterator[tuple[TopicPartition, int, None, str | None]]:
     if response.error_code:
-        yield from ((item, response.error_code, None) for item in items)
+        yield from ((item, response.error_code, None, None) for item in items)
     for topic in response.replica_election_results:
         for result in topic.partition_result:
             code = 0 if result.error_code == ELECTION_NOT_NEEDED else result.error_code
-            yield TopicPartition(topic.topic, result.partition_id), code, None
-
-
-def _explain(
-    response: ElectLeadersResponse, _items: Sequence[TopicPartition]
-) -> Iterator[tuple[TopicPartition, str | None]]:
-    for topic in response.replica_election_results:
-        for result in topic.partition_result:
-            yield TopicPartition(topic.topic, result.partition_id), result.error_message
+            yield TopicPartition(topic.topic, result.partition_id), code, None, result.error_message

@@ -48,7 +48,8 @@ UNKNOWN_EPOCH = -1
 _NO_ID = bytes(16)
 _OLDEST = 2  # before, offsets are stored in ZooKeeper (v0) or expire by their own time (v1)
 _HAS_MEMBERS = "the group has members, which would commit their own offsets again: stop them first"
-_EXPLANATIONS = {
+# Of error codes, for an administrator, who is no member of the group.
+EXPLANATIONS = {
     UNKNOWN_MEMBER_ID: _HAS_MEMBERS,
     ILLEGAL_GENERATION: _HAS_MEMBERS,
     REBALANCE_IN_PROGRESS: _HAS_MEMBERS,
@@ -142,11 +143,14 @@ def _alter_offsets(
         )
         return OffsetCommitRequest(group_id=group_id, topics=tuple(wanted))
 
-    def read(response: OffsetCommitResponse, _: Sequence[GroupPartition]) -> Iterator[tuple[GroupPartition, int, None]]:
+    def read(
+        response: OffsetCommitResponse, _: Sequence[GroupPartition]
+    ) -> Iterator[tuple[GroupPartition, int, None, str | None]]:
         for topic in response.topics:
             name = topic.name or names.get(topic.topic_id, "")
             for partition in topic.partitions:
-                yield GroupPartition(group_id, name, partition.partition_index), partition.error_code, None
+                code, item = partition.error_code, GroupPartition(group_id, name, partition.partition_index)
+                yield item, code, None, EXPLANATIONS.get(code)
 
     newest = BY_ID if all(item.topic in topic_ids for item in items) else BY_NAME
     # Once: a consumer that started after a lost answer may have committed meanwhile, and would be set back.
@@ -155,7 +159,6 @@ def _alter_offsets(
         items=items,
         build=build,
         read=read,
-        explain=lambda response, some: explained(read(response, some)),
         within=Versions(_OLDEST, newest.highest),
         once=True,
     )
@@ -200,19 +203,19 @@ def _delete_offsets(items: Sequence[GroupPartition]) -> ShardedRequest[GroupPart
 
     def read(
         response: OffsetDeleteResponse, some: Sequence[GroupPartition]
-    ) -> Iterator[tuple[GroupPartition, int, None]]:
-        if response.error_code:
-            yield from ((item, response.error_code, None) for item in some)
+    ) -> Iterator[tuple[GroupPartition, int, None, str | None]]:
+        if code := response.error_code:
+            yield from ((item, code, None, EXPLANATIONS.get(code)) for item in some)
         for topic in response.topics:
             for partition in topic.partitions:
-                yield GroupPartition(group_id, topic.name, partition.partition_index), partition.error_code, None
+                code, item = partition.error_code, GroupPartition(group_id, topic.name, partition.partition_index)
+                yield item, code, None, EXPLANATIONS.get(code)
 
     return ShardedRequest(
         api=OFFSET_DELETE,
         items=items,
         build=build,
         read=read,
-        explain=lambda response, some: explained(read(response, some)),
         once=True,  # as commits
     )
 
@@ -223,9 +226,3 @@ def by_group(items: Iterable[GroupPartition]) -> Mapping[str, Sequence[GroupPart
     for item in items:
         groups.setdefault(item.group_id, []).append(item)
     return groups
-
-
-def explained(results: Iterable[tuple[Any, int, Any]]) -> Iterator[tuple[Any, str | None]]:
-    """What an error code of a group means for somebody who is no member of it."""
-    for item, code, _ in results:
-        yield item, _EXPLANATIONS.get(code)

@@ -117,19 +117,17 @@ def delete_groups(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline
         items=group_ids,
         build=lambda items: DeleteGroupsRequest(groups_names=tuple(items)),
         read=_read_deletions,
-        explain=lambda response, _: (
-            (one.group_id, "the group has members: stop them first" if one.error_code == NON_EMPTY_GROUP else None)
-            for one in response.results
-        ),
         chunk=_CHUNK,
         once=True,
     )
     return gather(cluster, ByCoordinator(cluster), [sharded], deadline)[0]
 
 
-def _read_deletions(response: DeleteGroupsResponse, _: Sequence[str]) -> Iterator[tuple[str, int, None]]:
+def _read_deletions(response: DeleteGroupsResponse, _: Sequence[str]) -> Iterator[tuple[str, int, None, str | None]]:
     for result in response.results:
-        yield result.group_id, result.error_code, None
+        has_members = result.error_code == NON_EMPTY_GROUP
+        message = "the group has members: stop them first" if has_members else None
+        yield result.group_id, result.error_code, None, message
 
 
 def described_as(listing: GroupListing) -> str:

@@ -70,7 +70,6 @@ def alter_reassignments(
         items=list(targets),
         build=build,
         read=_read_altered,
-        explain=_explain,
         chunk=_CHUNK,
         once=True,
     )
@@ -80,18 +79,10 @@ def alter_reassignments(
 
 def _read_altered(
     response: AlterPartitionReassignmentsResponse, items: Sequence[TopicPartition]
-) -> Iterator[tuple[TopicPartition, int, None]]:
+) -> Iterator[tuple[TopicPartition, int, None, str | None]]:
     if response.error_code:
-        yield from ((item, response.error_code, None) for item in items)
+        yield from ((item, response.error_code, None, response.error_message) for item in items)
     for topic in response.responses:
         for result in topic.partitions:
-            yield TopicPartition(topic.name, result.partition_index), result.error_code, None
-
-
-def _explain(
-    response: AlterPartitionReassignmentsResponse, items: Sequence[TopicPartition]
-) -> Iterator[tuple[TopicPartition, str | None]]:
-    yield from ((item, response.error_message) for item in items)
-    for topic in response.responses:
-        for result in topic.partitions:
-            yield TopicPartition(topic.name, result.partition_index), result.error_message
+            item = TopicPartition(topic.name, result.partition_index)
+            yield item, result.error_code, None, result.error_message

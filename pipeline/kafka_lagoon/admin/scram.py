@@ -17,7 +17,6 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS,
     AlterUserScramCredentialsRequest,
-    AlterUserScramCredentialsResponse,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
@@ -85,8 +84,9 @@ def _alter(
         api=ALTER_USER_SCRAM_CREDENTIALS,
         items=list(changes),
         build=lambda items: _request({one: changes[one] for one in items}),
-        read=lambda response, _: _read_results(response, by_user),
-        explain=lambda response, _: ((by_user[one.user], one.error_message) for one in response.results),
+        read=lambda response, _: [
+            (by_user[result.user], result.error_code, None, result.error_message) for result in response.results
+        ],
         once=True,
     )
     return gather(cluster, ByController(cluster, _scope), [sharded], deadline)[0]
@@ -120,10 +120,3 @@ def _upsertion(credential: ScramCredential, new: NewPassword) -> ScramCredential
         salt=salt,
         salted_password=salted,
     )
-
-
-def _read_results(
-    response: AlterUserScramCredentialsResponse, by_user: Mapping[str, ScramCredential]
-) -> Iterator[tuple[ScramCredential, int, None]]:
-    for result in response.results:
-        yield by_user[result.user], result.error_code, None

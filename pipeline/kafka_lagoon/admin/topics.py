@@ -75,8 +75,9 @@ def create_topics(
         build=lambda names: CreateTopicsRequest(
             topics=tuple(by_name[name] for name in names), timeout_ms=timeout_ms, validate_only=validate_only
         ),
-        read=lambda response, _: [(topic.name, topic.error_code, None) for topic in response.topics],
-        explain=lambda response, _: [(topic.name, topic.error_message) for topic in response.topics],
+        read=lambda response, _: [
+            (topic.name, topic.error_code, None, topic.error_message) for topic in response.topics
+        ],
         chunk=_chunk(most),
         within=Versions(1, LATEST) if validate_only else None,  # v0 would create them
         once=not validate_only,
@@ -115,8 +116,9 @@ def _deletion(cluster: Cluster, topics: Mapping[str, str | None]) -> ShardedRequ
         api=DELETE_TOPICS,
         items=list(topics),
         build=build,
-        read=lambda response, _: [(name_of(one), one.error_code, None) for one in response.responses],
-        explain=lambda response, _: [(name_of(one), one.error_message) for one in response.responses],
+        read=lambda response, _: [
+            (name_of(result), result.error_code, None, result.error_message) for result in response.responses
+        ],
         chunk=_TOPICS,
         within=_BY_ID if ids else _BY_NAME,
         once=True,
@@ -135,8 +137,9 @@ def create_partitions(
         build=lambda names: CreatePartitionsRequest(
             topics=tuple(by_name[name] for name in names), timeout_ms=timeout_ms, validate_only=validate_only
         ),
-        read=lambda response, _: [(topic.name, topic.error_code, None) for topic in response.results],
-        explain=lambda response, _: [(topic.name, topic.error_message) for topic in response.results],
+        read=lambda response, _: [
+            (topic.name, topic.error_code, None, topic.error_message) for topic in response.results
+        ],
         chunk=_chunk(max((topic.count for topic in topics), default=0)),
         once=not validate_only,
     )

@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, Generic, TypeVar
+from types import MappingProxyType
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from kafka_lagoon.client.broker import Call, Reply, may_have_arrived
 from kafka_lagoon.client.cluster import Cluster
@@ -56,6 +57,9 @@ class Source:
     read_at_ms: int
 
 
+# (item, error code, answer or None), perhaps with the broker's message.
+ItemAnswer: TypeAlias = tuple[I, int | Contradiction, A | None] | tuple[I, int | Contradiction, A | None, str | None]
+
 # A broker's error code, an answer that contradicts itself, or None for an item that the answer leaves out.
 Refusal = int | Contradiction | None
 
@@ -65,28 +69,28 @@ class Intake(ABC, Generic[I, A]):
 
     answers: Mapping[I, A]
     sources: Mapping[I, Source]
+    messages: Mapping[I, str | None] = MappingProxyType({})  # the brokers' words about items without an answer
 
     @abstractmethod
     def take(self, response: Any, items: Sequence[I], source: Source) -> Mapping[I, "Refusal"]:
-        """Keep the answers about some items; returns those without one, and why."""
+        """Keep the answers about some items; returns the items without an answer, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardedRequest(Generic[I, A]):
     """A request of one API about many items: `build` makes the message for some of them, `read` reads their answers.
 
-    `read` yields (item, error code, answer or None); items that it does not yield count as not answered. Where there is an
-    `intake`, it takes whole responses instead. `explain` yields (item, what the broker says beside the error code). A request
-    with `once` is not sent again about an item after it may have been carried out, nor any after a `final` error code. What
-    is `required` every broker of the supported releases can answer, so that one that does not offer it has failed.
+    `read` yields (item, error code, answer or None), and a fourth value where the API has error messages. Items that it does
+    not yield count as not answered. An `intake` takes whole responses instead. A request with `once` is not sent again about
+    an item after it may have been carried out, and no request is after a `final` error code. Every broker of the supported
+    releases offers a `required` API, so a broker that does not has failed.
     """
 
     api: Api[Any, Any]
     items: Sequence[I]
     build: Callable[[Sequence[I]], object]
-    read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int | Contradiction, A | None]]] | None = None
+    read: Callable[[Any, Sequence[I]], Iterable[ItemAnswer[I, A]]] | None = None
     intake: Intake[I, A] | None = None
-    explain: Callable[[Any, Sequence[I]], Iterable[tuple[I, str | None]]] | None = None
     chunk: int = CHUNK
     within: Versions | None = None
     once: bool = False
@@ -106,16 +110,17 @@ class Gathered(Generic[I, A]):
 class _AnswersByItem(Intake[I, A]):
     """Keeps the answer to each item in a dictionary."""
 
-    def __init__(self, read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int | Contradiction, A | None]]]) -> None:
+    def __init__(self, read: Callable[[Any, Sequence[I]], Iterable[ItemAnswer[I, A]]]) -> None:
         self._read = read
         self.answers: dict[I, Any] = {}
         self.sources: dict[I, Source] = {}
+        self.messages: dict[I, str | None] = {}
 
     def take(self, response: Any, items: Sequence[I], source: Source) -> Mapping[I, Refusal]:
-        """Sort one response into answers and refusals; what nobody asked for is passed over."""
+        """Sort one response into answers and refusals; items that were not requested are passed over."""
         open_, refused = set(items), dict[I, Refusal]()
         wanted = frozenset(open_)
-        for item, code, answer in self._read(response, items):
+        for item, code, answer, *message in self._read(response, items):
             if item not in open_:
                 if item in wanted and (code or self.answers.get(item) != answer) and refused.get(item) != code:
                     self.answers.pop(item, None)
@@ -124,6 +129,7 @@ class _AnswersByItem(Intake[I, A]):
             open_.discard(item)
             if code:
                 refused[item] = code
+                self.messages[item] = message[0] if message else None
             else:
                 self.answers[item] = answer
                 self.sources[item] = source
@@ -139,7 +145,6 @@ class _Gathering(Generic[I, A]):
     open: Sequence[I]
     refused: list[I] = field(default_factory=list)  # in this round
     refusals: dict[I, tuple[int | None, PipelineError | int]] = field(default_factory=dict)
-    explanations: dict[I, str | None] = field(default_factory=dict)
     failures: dict[I, Failure] = field(default_factory=dict)
     answered: Counter[int] = field(default_factory=Counter)  # how many items by broker
     unsure: set[I] = field(default_factory=set)  # items that may have been processed without an answer
@@ -268,8 +273,6 @@ def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply
     refused = gathering.intake.take(reply.outcome, items, Source(node_id, reply.at_ms))
     if len(refused) < len(items):
         gathering.answered[node_id] += len(items) - len(refused)
-    if refused and gathering.request.explain:
-        gathering.explanations |= gathering.request.explain(reply.outcome, items)
     for item, code in refused.items():
         left_out = ConnectionFailed(f"broker {node_id}", "exchange", "the answer leaves it out")
         gathering.refuse(item, node_id, left_out if code is None else code)
@@ -351,7 +354,7 @@ def _fail(
         attempts=attempts,
         elapsed_ms=int((cluster.clock.monotonic() - started) * 1000),
         may_be_done=item in gathering.unsure,
-        explanation=gathering.explanations.get(item),
+        explanation=gathering.intake.messages.get(item),
     )
     if gathering.request.required:
         gathering.failures[item] = replace(gathering.failures[item], is_required=True)
