@@ -1,7 +1,7 @@
 """Makes DuckDB queries of Delta tables: deltalake reads a table's log, DuckDB the Parquet files that the log names.
 
 DuckDB prunes files by the partition column and row groups by their statistics, and streams. DeltaTable.to_pyarrow_table
-is not used: short processes that called it aborted at their end ("Not obvious" in DESIGN.md).
+is not used: short processes that called it aborted at their end (docs/decisions/storage.md says why).
 """
 
 import json
