@@ -43,7 +43,7 @@ class Deadline:
         return max(0.0, self.expires_at - self.clock.monotonic())
 
     def passed(self) -> bool:
-        """Whether no time is left."""
+        """True if no time is left."""
         return self.remaining() <= 0
 
     def within(self, budget_ms: int) -> "Deadline":

@@ -224,7 +224,7 @@ class UnsupportedVersion(PipelineError):
         )
 
     def reason(self) -> str:
-        """What is needed, where API and broker are named beside it."""
+        """The versions that are needed, for messages that name API and broker elsewhere."""
         if self._is_too_old():
             return f"needs {self.needed}"
         if self.theirs is None:
@@ -339,7 +339,7 @@ class SnapshotExists(TableError):
 
 
 class ChecksFailed(TableError):
-    """What was read back is not what was written."""
+    """Data that was read back differs from the data that was written."""
 
 
 class LockHeld(PipelineError):

@@ -110,7 +110,7 @@ def local_folder(warehouse: str) -> Path | None:
 
 
 def opens_without_session(settings: Settings) -> bool:
-    """Whether the tables are in a folder of this machine, and nothing here says that a path may mean another file system.
+    """True if the tables are in a folder of this machine, and no setting of Spark may make a path mean another file system.
 
     spark-submit has started a JVM with settings of its own where PYSPARK_GATEWAY_PORT is set.
     """
@@ -258,7 +258,7 @@ def _problem(kind: str, location: tuple[int | str, ...], message: str, bounds: M
 
 
 def _must(kind: str, bounds: Mapping[str, Any]) -> str:
-    """What a value must be, by pydantic's kind of fault: its own sentences are about types of Python."""
+    """The requirement on a value, by pydantic's kind of fault: its own sentences are about types of Python."""
     match kind.partition("_")[0]:
         case "missing":
             return "must be set"

@@ -42,7 +42,7 @@ class Acl(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclFilter:
-    """What an ACL must have to be described; None and ANY match all. Numbers as in protocol/acls.py."""
+    """Conditions on the ACLs to describe; None and ANY match all. Numbers as in protocol/acls.py."""
 
     resource_type: int = acls.ANY
     resource_name: str | None = None

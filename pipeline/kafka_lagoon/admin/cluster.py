@@ -41,7 +41,7 @@ class Identity:
 
     @property
     def operations(self) -> int:
-        """What we may do with the cluster, as bits (protocol/acls.py)."""
+        """Operations that we may do on the cluster, as bits (protocol/acls.py)."""
         return self.described.cluster_authorized_operations if self.described else NOT_ASKED
 
 

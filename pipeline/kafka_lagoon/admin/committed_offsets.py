@@ -193,7 +193,7 @@ def groups_of(
 
 
 def _contradict_themselves(groups: Structs[OffsetFetchResponseGroup]) -> bool:
-    """Whether a group has a topic or a partition twice."""
+    """True if a group has a topic or a partition twice."""
     topics = groups.lists("topics")
     return names_any_twice(topics.items, topics.counts)
 

@@ -36,18 +36,18 @@ _MILLISECONDS = {".hours": 3_600_000, ".minutes": 60_000, ".ms": 1}
 
 
 class ConfigResource(NamedTuple):
-    """What has configs: a type of DescribeConfigs, and a name. The empty name is that of all brokers."""
+    """A resource that has configs: a type of DescribeConfigs, and a name. The empty name stands for all brokers."""
 
     resource_type: int
     name: str
 
     @property
     def is_one_broker(self) -> bool:
-        """Whether only the broker itself describes and alters it."""
+        """True if only the broker itself describes and alters it."""
         return self.resource_type in PER_BROKER and self.name != ""
 
     def scope(self) -> Scope:
-        """What a failure is about."""
+        """The scope of a failure about the resource."""
         if self.resource_type == TOPIC:
             return Scope.of_topic(self.name)
         return Scope.group(self.name) if self.resource_type == GROUP else Scope.config(f"{self}")
@@ -80,7 +80,7 @@ Values = Mapping[str, ConfigValue]
 
 
 def is_sensitive(values: Values, name: str) -> bool:
-    """Whether a config holds a secret: as the broker says, or by its name if the broker does not list it."""
+    """True if a config holds a secret: as the broker says, or by its name if the broker does not list it."""
     return values[name].is_sensitive if name in values else name.endswith(_SECRET_ENDINGS)
 
 
@@ -118,7 +118,7 @@ def _by_resource(resources: Sequence[ConfigResource], configs: Configs) -> Mappi
 
 
 def _scopes(resource: ConfigResource) -> Sequence[Scope]:
-    """What a failure about the resource alone may be about."""
+    """Error codes of a failure about the resource alone."""
     by_name = Scope.config(f"{TYPE_NAMES[resource.resource_type]} {resource.name}")
     broker = [Scope.broker(int(resource.name))] if resource.is_one_broker else []
     return [resource.scope(), by_name, *broker]

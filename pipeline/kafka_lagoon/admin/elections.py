@@ -58,7 +58,7 @@ def elect_leaders(
 
 
 def scope_of(partition: TopicPartition) -> Scope:
-    """What a failure about a partition is about."""
+    """The scope of a failure about a partition."""
     return Scope.of_partition(partition.topic, partition.partition)
 
 

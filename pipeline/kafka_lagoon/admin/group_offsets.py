@@ -60,7 +60,7 @@ EXPLANATIONS = {
 
 
 class GroupPartition(NamedTuple):
-    """What a group stores about one partition is known by these."""
+    """A partition of which a group stores an offset."""
 
     group_id: str
     topic: str

@@ -123,7 +123,7 @@ def _refusal(response: DescribeLogDirsResponse) -> int:
 
 
 def _contradicts_itself(response: DescribeLogDirsResponse) -> bool:
-    """Whether a directory, or a replica of one, is there twice."""
+    """True if a directory, or a replica in it, is listed twice."""
     several = [by_column(log_dir.topics, DescribeLogDirsTopic) for log_dir in response.results]
     is_repeated = len({log_dir.log_dir for log_dir in response.results}) < len(response.results)
     return is_repeated or any(names_any_twice(topics, [len(topics)], "is_future_key") for topics in several)

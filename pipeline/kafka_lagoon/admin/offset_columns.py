@@ -56,7 +56,7 @@ class PartitionChunk:
         return self._answered_places
 
     def topics(self, timestamp: int) -> Sequence[ListOffsetsTopic]:
-        """What to ask for the offset that a timestamp stands for."""
+        """The topics of a request for the offset that a timestamp stands for."""
         count = len(self._partitions)
         columns = {
             "partition_index": self._partitions,

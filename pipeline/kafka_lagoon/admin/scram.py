@@ -36,7 +36,7 @@ FEWEST_ITERATIONS, MOST_ITERATIONS = 4096, 16384  # of what brokers accept
 
 
 class ScramCredential(NamedTuple):
-    """What a user can log in with: the user, and the number of the mechanism."""
+    """A SCRAM credential of a user: the user name and the number of the mechanism."""
 
     user: str
     mechanism: int

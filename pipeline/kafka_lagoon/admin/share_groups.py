@@ -37,7 +37,7 @@ from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
 
 
 class GroupTopic(NamedTuple):
-    """What a share group stores about one topic."""
+    """A topic of which a share group stores offsets."""
 
     group_id: str
     topic: str

@@ -74,7 +74,7 @@ class OpenTransaction(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducersTransactions:
-    """What coordinators know of some producers: transactional ids by producer id, and the descriptions of these ids.
+    """Transactions of some producers as coordinators know them: transactional ids by producer id, and their descriptions.
 
     An id that was listed and then not found is in neither the descriptions nor the failures.
     """
@@ -92,7 +92,7 @@ def list_transactions(
     producer_ids: Collection[int] = (),
     states: Collection[str] = (),
 ) -> Listings:
-    """What every broker coordinates, of these producers and in these states (none: of all); the coordinators are remembered.
+    """List the transactions of all brokers, of these producers and in these states (none: of all); learn their coordinators.
 
     Brokers before Kafka 3.8 have no filter for those open for `longer_than_ms`: UNSUPPORTED_VERSION.
     """

@@ -206,7 +206,7 @@ class Broker:
         return self._session
 
     def _is_advertised(self) -> bool:
-        """Whether the address is from metadata and not from our settings."""
+        """True if the address is from metadata and not from our settings."""
         return self.node_id is not None and (self.host, self.port) not in self._access.settings.addresses()
 
 
@@ -216,7 +216,7 @@ def _open(replies: Sequence[Reply | None]) -> list[int]:
 
 
 def _may_succeed_again(error: PipelineError) -> bool:
-    """Whether it may help to send the same bytes to the same broker again: it refused or closed the connection.
+    """True if it may help to send the same bytes to the same broker again: it refused or closed the connection.
 
     It does not help after a deadline, or where another protocol, a certificate or a password is the cause.
     """
@@ -228,5 +228,5 @@ def _may_succeed_again(error: PipelineError) -> bool:
 
 
 def may_have_arrived(error: object) -> bool:
-    """Whether the broker may have received, and processed, a request that was not answered."""
+    """True if the broker may have received, and processed, a request that was not answered."""
     return isinstance(error, ConnectionFailed) and error.phase == "exchange"

@@ -166,7 +166,7 @@ class Cluster:
         return self._topics[topic].topic_id if topic in self._topics else None
 
     def may_be_topic(self, topic: str, topic_id: str | None) -> bool:
-        """Whether this may be the topic that is known by this name: same id, or either id is unknown."""
+        """True if this may be the topic that is known by this name: same id, or either id is unknown."""
         known = self.topic_id_of(topic)
         return topic_id is None or known is None or known == topic_id
 
@@ -271,7 +271,7 @@ class Cluster:
         return [*sorted(self.brokers.values(), key=lambda broker: broker.failing), *self._bootstrap]
 
     def _may_be_newer(self, broker: Broker) -> bool:
-        """Whether to ask it after another was too old: not if that may cost a timeout, or if it has been asked by its id."""
+        """True if the broker may be asked after another one was too old: not if it was asked already, or may cost a timeout."""
         return not broker.failing and (broker.node_id is not None or not self.brokers)
 
     def _confirm(self, cluster_id: str | None) -> None:
@@ -372,7 +372,7 @@ def metadata_request(topics: Collection[str] | None) -> MetadataRequest:
 
 
 def _is_transient(failure: PipelineError) -> bool:
-    """Whether another attempt may help: not where another protocol answers, or a certificate is wrong."""
+    """True if another attempt may help: not if another protocol answers, or a certificate is wrong."""
     if isinstance(failure, AddressRefused):
         return False
     if isinstance(failure, BrokerError):

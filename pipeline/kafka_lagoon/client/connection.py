@@ -74,7 +74,7 @@ class Connection:
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their response."""
+        """Number of requests that wait for their response."""
         return len(self._waiting)
 
     def room(self) -> memoryview:

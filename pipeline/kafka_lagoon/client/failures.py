@@ -42,7 +42,7 @@ class ScopeType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What a request was about. The fields that its type does not have are None.
+    """The subject of a request. The fields that its type does not have are None.
 
     `name` is a list (`all topics`), a resource with configs, or offsets of a partition. `items` counts the things that one
     request was about where it does not name them: the configs of 200 topics.
@@ -92,7 +92,7 @@ class Scope:
 
     @classmethod
     def group_partition(cls, group_id: str, topic: str | None, partition: int) -> "Scope":
-        """What a group stored about one partition."""
+        """The offset that a group stores for a partition."""
         return cls(scope_type=ScopeType.GROUP_PARTITION, group_id=group_id, topic=topic, partition=partition)
 
     @classmethod

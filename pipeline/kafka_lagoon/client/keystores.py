@@ -92,7 +92,7 @@ def _read(settings: str, path: str) -> _Store:
 
 
 def _is_pkcs12(store: _Store) -> bool:
-    """Whether it is PKCS12 rather than PEM. The bytes decide, as they do in Java: files are often named wrongly."""
+    """True if it is PKCS12 rather than PEM. The bytes decide, as they do in Java: files often have the wrong ending."""
     if kind := _JAVA_STORES.get(store.content[:4]):
         path = Path(store.path)
         converted = path.with_name(f"{path.name if path.suffix == '.p12' else path.stem}.p12")

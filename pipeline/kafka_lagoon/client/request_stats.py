@@ -37,7 +37,7 @@ class ApiStats:
 
 @dataclass(slots=True)
 class ItemCounts:
-    """How many items (partitions, groups, brokers) one API got from one broker, or did not."""
+    """Number of items (partitions, groups, brokers) that one broker answered, or failed to answer, for one API."""
 
     answered: int = 0
     failed: int = 0
@@ -71,7 +71,7 @@ class RequestStats:
             stats.last_answered_at = max(stats.last_answered_at, answered_at)
 
     def has_answer_of(self, other_than: Container[str]) -> bool:
-        """Whether any request was answered, of APIs other than these."""
+        """True if any request was answered, of APIs other than these."""
         with self._lock:
             return any(stats.answers for (api, _), stats in self.by_api.items() if api not in other_than)
 

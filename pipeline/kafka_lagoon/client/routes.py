@@ -31,7 +31,7 @@ class Route(Protocol[J]):
         """The id of the broker to ask, None if it is not known."""
 
     def scope_of(self, item: J) -> Scope:
-        """What a failure of the item is about."""
+        """The scope of a failure of the item."""
 
     def refresh(self, items: Sequence[J], deadline: Deadline) -> None:
         """Look up the brokers of these items again."""

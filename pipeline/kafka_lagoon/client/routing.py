@@ -196,7 +196,7 @@ def _gatherings(requests: Sequence[ShardedRequest[I, Any]]) -> list[_Gathering[I
 
 
 def _nothing(_response: Any, _items: Sequence[Any]) -> tuple[()]:
-    """What is read of responses that nobody reads."""
+    """Read a response that has no content of interest."""
     return ()
 
 
@@ -303,12 +303,12 @@ def _reconcile(
 
 
 def _is_final(refusal: PipelineError) -> bool:
-    """Whether the cause is not the connection: an error response, our credentials, or an address that is not allowed."""
+    """True if the cause is not the connection: an error response, our credentials, or an address that is not allowed."""
     return isinstance(refusal, AuthenticationFailed | AddressRefused) or not isinstance(refusal, ConnectionFailed)
 
 
 def _may_be_done(refusal: PipelineError | int) -> bool:
-    """Whether the broker may have carried out the request, at least in part, without saying so."""
+    """True if the broker may have carried out the request, at least in part, without answering so."""
     if isinstance(refusal, int):
         return refusal in (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
     return may_have_arrived(refusal)

@@ -46,7 +46,7 @@ _RENEWED_AFTER_S = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What the connections to a cluster have in common; `tls` is None for connections without TLS."""
+    """Values that the connections to a cluster share; `tls` is None for connections without TLS."""
 
     settings: KafkaSettings
     tls: ssl.SSLContext | None
@@ -100,24 +100,24 @@ class Session:
 
     @property
     def tls(self) -> TlsSession | None:
-        """How the connection is encrypted, and the broker's certificates; None without TLS."""
+        """The encryption of the connection, and the broker's certificates; None without TLS."""
         return self._transport.tls_session()
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their response."""
+        """Number of requests that wait for their response."""
         return self._connection.in_flight
 
     @property
     def max_in_flight(self) -> int:
-        """How many requests may wait for their response."""
+        """Number of requests that may wait for their response."""
         fetch = self._offered.get(FETCH.key)
         may_pipeline = not self._is_secure or (fetch is not None and fetch.highest >= _PIPELINED_TLS_FETCH)
         return self._settings.max_in_flight_requests_per_connection if may_pipeline else 1
 
     @property
     def must_reauthenticate(self) -> bool:
-        """Whether to authenticate again before anything else is sent."""
+        """True if the connection must authenticate again before any other request."""
         return self._renew_at is not None and self._clock.monotonic() >= self._renew_at
 
     def version(self, api: Api[Any, Any], within: Versions | None) -> int:
@@ -227,7 +227,7 @@ class Session:
         return frame
 
     def _hint(self) -> str:
-        """What may be wrong when the broker closes a new connection.
+        """Likely causes when the broker closes a new connection.
 
         Listeners that require SASL answer ApiVersions, and close the connection on any other request.
         """

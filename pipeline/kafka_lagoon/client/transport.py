@@ -84,7 +84,7 @@ class Transport:
         return received
 
     def tls_session(self) -> TlsSession | None:
-        """How the connection is encrypted, and the certificates that were verified; None without TLS."""
+        """The encryption of the connection, and the certificates that were verified; None without TLS."""
         if not isinstance(self._socket, ssl.SSLSocket):
             return None
         chain: Sequence[Mapping[str, Any]] = ()
@@ -162,7 +162,7 @@ class _Secure:
         self._socket.close()
 
     def _try(self, outgoing: bytearray, room: memoryview) -> int | None:
-        """How many bytes were received, 0 when some were only sent, None when nothing moved.
+        """Number of bytes received, 0 when some were only sent, None when nothing moved.
 
         Reads first: what a peer sent before it closed says why.
         """

@@ -32,7 +32,7 @@ FILE_LEFT_OUT = "FILE_LEFT_OUT"  # what was read is in one file with records tha
 
 
 def is_loss(row: RecordRangeRow) -> bool:
-    """Whether a range has something that no later run can read."""
+    """True if a range has offsets that no later run can read."""
     return row.problem in LOSSES or row.corrupt > 0
 
 
@@ -59,7 +59,7 @@ class Reconciled:
 
 @dataclass(slots=True)
 class _PartitionRead:
-    """What the splits of one range read, up to where reading first stopped."""
+    """The part of a range that its splits read, up to where reading first stopped."""
 
     reached: int
     counts: Counts

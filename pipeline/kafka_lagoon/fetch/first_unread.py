@@ -76,7 +76,7 @@ class _Search:
 
 
 class _FetchedPartition(NamedTuple):
-    """What one answer says of a position."""
+    """A position's partition in an answer."""
 
     first: FirstRecord | NoRecord | UnreadableBatch
     end: int

@@ -14,7 +14,7 @@ Look = Callable[[int], Batches | None]  # the leader's answer at an offset, None
 
 
 def is_doubtful(batches: Batches, to_offset: int, high_watermark: int, last_stable_offset: int) -> bool:
-    """Whether the last batch may end elsewhere than it says; not if the log ends there, or `to_offset` is among its records."""
+    """True if the last batch may end elsewhere than it says; not if the log ends there, or `to_offset` is among its records."""
     if not batches.count or batches.next_base is not None:
         return False
     base, last, count, magic, disposition = batches.table[

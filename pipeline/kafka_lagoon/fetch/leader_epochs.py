@@ -49,7 +49,7 @@ def cut(epochs: Iterable[EpochRange], end_offset: int) -> tuple[EpochRange, ...]
 
 
 def contradicts(epoch_range: EpochRange, end: EpochEnd | None) -> bool:
-    """Whether a leader's answer says that its log lacks some of these offsets; no answer says nothing.
+    """True if a leader's answer shows that its log lacks some of these offsets; without an answer False.
 
     Brokers before Kafka 2.0 answer with an end offset and no epoch: -1.
     """
@@ -59,7 +59,7 @@ def contradicts(epoch_range: EpochRange, end: EpochEnd | None) -> bool:
 
 
 def confirms(epoch_range: EpochRange, end: EpochEnd | None) -> bool:
-    """Whether a leader's answer says that its log has all of these offsets."""
+    """True if a leader's answer shows that its log has all of these offsets."""
     return end is not None and end.leader_epoch == epoch_range.leader_epoch and end.end_offset >= epoch_range.end_offset
 
 

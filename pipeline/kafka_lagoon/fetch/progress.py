@@ -14,7 +14,7 @@ _MAX_EPOCHS = 1_000  # kept of one split: more is damage, and must not fill the 
 
 
 class SplitProgress:
-    """How far a split has been read, and why no further."""
+    """How far a split has been read, and the reason why reading ended before its end."""
 
     def __init__(self, split: Split) -> None:
         self._split = split
@@ -40,12 +40,12 @@ class SplitProgress:
 
     @property
     def ended(self) -> bool:
-        """Whether everything is read, or nothing more can be."""
+        """True if the whole split is read, or no more of it can be."""
         return self._next_offset >= self._split.to_offset or self._failure is not None
 
     @property
     def outcome(self) -> SplitOutcome:
-        """What was read of the split up to now."""
+        """The outcome up to now."""
         return SplitOutcome(
             split=self._split,
             next_offset=self._next_offset,

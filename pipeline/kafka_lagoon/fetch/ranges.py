@@ -109,7 +109,7 @@ class PlannedRange:
 
     @property
     def offsets(self) -> int:
-        """How many offsets the range spans."""
+        """Number of offsets that the range spans."""
         return self.to_offset - self.from_offset
 
 

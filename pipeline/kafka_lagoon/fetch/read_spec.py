@@ -12,7 +12,7 @@ _TO_THE_END = OffsetSpecs(name="the end", default=LATEST)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSpec:
-    """What one run reads.
+    """The topics and offsets that one run reads.
 
     `start` decides for topics that were never archived. Archived ones continue at their next offsets and their new
     partitions start at the earliest, so that a schedule needs no other arguments for its second run.
@@ -27,7 +27,7 @@ class ReadSpec:
 
     @property
     def reads_to_the_end(self) -> bool:
-        """Whether every log is read to its end."""
+        """True if every log is read to its end."""
         return self.end.default == LATEST and not self.end.by_partition
 
     def select(self, topics: Iterable[str], internal: Iterable[str] = ()) -> list[str]:

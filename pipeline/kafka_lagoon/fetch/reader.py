@@ -61,7 +61,7 @@ class SplitReader:
 
     @property
     def outcome(self) -> SplitOutcome:
-        """How far the split is read, in whole answers, and why the rest was not read."""
+        """The outcome up to now, in whole answers."""
         return self._progress.outcome
 
     def batches(self) -> Iterator[pa.RecordBatch]:

@@ -133,7 +133,7 @@ class Recovery:
         return self._again(NO_PROGRESS, detail, refresh=self._empty_answers % _CONFIRMATIONS == 0)
 
     def rest_seems_empty(self, partition: PartitionData) -> bool:
-        """Whether empty answers say that nothing is left before the split's end, though the log continues there.
+        """True if empty answers show that nothing is left before the split's end, though the log continues there.
 
         Cleaning removes the last records of a log too: tombstones and what transactions leave. Readers of committed
         records then get nothing before an open transaction, and nobody before an empty newest segment.
@@ -142,7 +142,7 @@ class Recovery:
         return self._empty_answers >= _CONFIRMATIONS and reach >= self._split.to_offset
 
     def is_local(self, offset: int) -> bool:
-        """Whether an offset is on the leader's own disk, where empty means empty: remote storage may just be slow."""
+        """True if an offset is on the leader's own disk, where an empty answer means no records: remote storage may be slow."""
         answers = list_offsets(self._cluster, [self._partition], [LOCAL_START], self._deadline)[LOCAL_START]
         if self._partition in answers.failures:
             return (

@@ -50,7 +50,7 @@ class RequestedPartition:
 
 
 def isolation_at(split: Split, offset: int, isolation_level: str) -> int:
-    """How to ask for an offset: readers of everything ask like the others where transactions are known to have ended."""
+    """Isolation level for an offset. Readers of everything use READ_COMMITTED where transactions are known to have ended."""
     is_committed = isolation_level == READ_COMMITTED or offset < split.stable_end
     return fetch.READ_COMMITTED if is_committed else fetch.READ_UNCOMMITTED
 

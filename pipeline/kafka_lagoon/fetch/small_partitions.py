@@ -149,7 +149,7 @@ class SmallPartitions:
         return True
 
     def _ask(self, splits: Sequence[Split], *, is_first: bool) -> list[PartitionData | None]:
-        """What each split's leader answers, None if it gives nothing that could be read here."""
+        """The leader's answer for each split, None if it has no batches that can be read here."""
         by_leader: dict[int, list[int]] = {}
         for number, split in enumerate(splits):
             leader_id = self._leader_of(split)
@@ -225,7 +225,7 @@ class SmallPartitions:
 
 
 def _has_no_news(answer: PartitionData) -> bool:
-    """Whether the leader neither refuses nor sends the reader elsewhere."""
+    """True if the leader neither refuses nor sends the reader elsewhere."""
     is_elsewhere = answer.preferred_read_replica != NO_REPLICA
     return not (answer.error_code or is_elsewhere or answer.diverging_epoch.end_offset >= 0)
 

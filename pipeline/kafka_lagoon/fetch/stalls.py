@@ -30,7 +30,7 @@ class Stalls:
     _stalls: dict[int | None, tuple[int, float]] = field(default_factory=dict)
 
     def timeout_ms(self, broker_id: int | None) -> int:
-        """How long to wait for a broker without progress."""
+        """Longest wait for a broker without progress."""
         since = self.clock.monotonic() - self.stall_timeout_ms / 1000 * _FORGOTTEN_AFTER
         counts = {stalled_id: count for stalled_id, (count, last_at) in self._stalls.items() if last_at >= since}
         own = counts.pop(broker_id, 0)
@@ -48,7 +48,7 @@ class Stalls:
             self._stalls[broker_id] = (_GIVEN_UP_AFTER - 1, self._stalls[broker_id][1])
 
     def gives_up_on(self, broker_id: int | None) -> bool:
-        """Whether a broker has stalled so often that asking it now is a waste of time."""
+        """True if a broker has stalled so often that another request to it would only cost time."""
         count, last_at = self._stalls.get(broker_id, (0, 0.0))
         return count >= _GIVEN_UP_AFTER and self.clock.monotonic() - last_at < self.stall_timeout_ms / 1000
 
@@ -67,10 +67,10 @@ class Limits:
         return cls(stalls or Stalls(clock, options.stall_timeout_ms), run)
 
     def run_is_over(self) -> bool:
-        """Whether the run's deadline has passed."""
+        """True if the run's deadline has passed."""
         return self.run is not None and self.run.passed()
 
     def waiting_for(self, broker_id: int | None) -> Deadline:
-        """How long to wait for a broker from now on."""
+        """Longest wait for a broker from now on."""
         timeout_ms = self.stalls.timeout_ms(broker_id)
         return self.run.within(timeout_ms) if self.run else Deadline.after(self.stalls.clock, timeout_ms)

@@ -27,14 +27,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOutcome:
-    """What one task did: an outcome for each of its splits, and how many data files hold each partition's records."""
+    """The outcome of one task: of each of its splits, and the number of data files that hold each partition's records."""
 
     outcomes: Sequence[SplitOutcome]
     files: Mapping[TopicPartition, int]
 
 
 def task_bytes(total_bytes: int, parallelism: int, most: int) -> int:
-    """How many bytes a task should read: an even share for each core, in one round of tasks or several if that is too much."""
+    """Number of bytes a task should read: an even share for each core, in one round of tasks or in several."""
     cores = max(parallelism, 1)
     rounds = max(1, -(-total_bytes // (cores * most)))
     return max(min(_SMALLEST_TASK, most), -(-total_bytes // (cores * rounds)))

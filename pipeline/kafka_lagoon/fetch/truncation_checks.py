@@ -65,7 +65,7 @@ def _epoch_end(answer: EpochEndOffset | None) -> EpochEnd | None:
 def check_positions(
     cluster: Cluster, positions: Mapping[TopicPartition, Position], deadline: Deadline
 ) -> CheckedEpochs:
-    """Whether logs still have what is archived of them.
+    """Check that logs still have the archived offsets.
 
     For a position that was confirmed before only the last epoch is asked for; its others only where that one diverges.
     """
@@ -91,7 +91,7 @@ def check_outcomes(
     outcomes: Iterable[SplitOutcome],
     deadline: Deadline,
 ) -> CheckedEpochs:
-    """Whether logs have what all splits of the ranges read; topics that were re-created meanwhile are left out.
+    """Check that logs have the offsets that all splits of the ranges read; topics that were re-created meanwhile are left out.
 
     A leader may change between two splits, and after an unclean election its log may hold other records. Leaders are asked by
     name, and one that does not fetch by topic id has also answered the reads by name: its own metadata has to have that id.

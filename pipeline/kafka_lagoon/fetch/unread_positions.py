@@ -27,7 +27,7 @@ class Position(NamedTuple):
 
 
 class FirstUnreadOutcome(Enum):
-    """What was learned of a position."""
+    """The kind of answer about a position."""
 
     RECORD = auto()  # the record
     NOTHING = auto()  # that there is none before the end of the log
@@ -55,7 +55,7 @@ class FirstUnread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadRecords:
-    """What was found for each position, failures of requests, and the bytes of records that came."""
+    """The first unread record of each position, failures of requests, and the bytes of records that were received."""
 
     first: Mapping[Position, FirstUnread]
     failures: Sequence[Failure]

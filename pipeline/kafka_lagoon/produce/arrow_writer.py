@@ -39,7 +39,7 @@ RECORD_TOO_LARGE = "RECORD_TOO_LARGE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """How batches are made and sent; `acks` as in `Delivery`, `codec` one of records/compressing.py.
+    """Options for making and sending batches; `acks` as in `Delivery`, `codec` one of records/compressing.py.
 
     At most `buffer_bytes` of batches wait or are on their way; what is given in smaller Arrow batches than makes good batches
     is collected, up to a quarter of that. `delivery_timeout_ms` is how long a batch may be refused before its partition is
@@ -107,7 +107,7 @@ class ArrowWriter:
 
     @property
     def failures(self) -> list[Unwritten]:
-        """What was not written so far, and why."""
+        """Batches that were not written so far, and why."""
         return self._sender.failures
 
     def write(self, arrow_batch: pa.RecordBatch, *, topic: str | None = None, partition: int | None = None) -> None:
@@ -128,7 +128,7 @@ class ArrowWriter:
             self._encode_collected()
 
     def take_written(self) -> list[Written]:
-        """What was written since the last call, in order within each partition."""
+        """Batches that were written since the last call, in order within each partition."""
         return self._sender.take_written()
 
     def flush(self) -> None:
@@ -212,7 +212,7 @@ class ArrowWriter:
 
 
 class _Lane:
-    """What rows of one topic go through: the choice of partitions, and the encoder for its largest batch."""
+    """The choice of partitions for the rows of one topic, and the encoder for its largest batch."""
 
     def __init__(
         self, cluster: Cluster, topic: TargetTopic, options: WriteOptions, transaction: Transaction | None

@@ -35,12 +35,12 @@ class BatchProgress:
     open_transactions: tuple[Transaction, ...] = ()
 
     def includes(self, series: str, number: int) -> bool:
-        """Whether a batch is this one, or an earlier one of the series."""
+        """True if a batch is this one, or an earlier one of the series."""
         return series == self.series and number <= self.number
 
 
 def read_progress(cluster: Cluster, group_id: str, deadline: Deadline) -> list[BatchProgress]:
-    """What a group has committed, of each series that it knows; waits until no transaction is pending that commits more."""
+    """Commits of a group, of each series that it knows; waits until no transaction that commits more is pending."""
     known: dict[str, BatchProgress] = {}
     for progress, groups in _committed(cluster, group_id, deadline):
         rest = [
@@ -81,7 +81,7 @@ def _parts(progress: BatchProgress) -> list[BatchProgress]:
 
 
 def _committed(cluster: Cluster, group_id: str, deadline: Deadline) -> list[tuple[BatchProgress, int]]:
-    """What a group has committed, each with the number of groups that keep it."""
+    """Commits of a group, each with the number of groups that keep it."""
     pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
     while True:
         fetched = committed_offsets(cluster, [group_id], deadline)
@@ -132,7 +132,7 @@ def _progress(topic: str, number: int, content: Mapping[str, Any]) -> BatchProgr
 
 
 def _content(metadata: str | None) -> Mapping[str, Any] | None:
-    """What we wrote; None for a commit of somebody else's."""
+    """Our own content of a commit; None for a commit of another writer."""
     try:
         content = json.loads(metadata or "")
     except ValueError:

@@ -91,7 +91,7 @@ class _Queue:
 
 @dataclass(slots=True)
 class Reconciled:
-    """What a round came to: `waiting` are partitions that must be tried again, `stale` those whose leader may be another."""
+    """The result of a round: `waiting` partitions must be tried again, the leader of `stale` partitions may have changed."""
 
     written: list[Written] = field(default_factory=list)
     unwritten: list[Unwritten] = field(default_factory=list)
@@ -183,7 +183,7 @@ class BatchQueues:
             queue.failing_since, queue.rounds = None, 0
 
     def _is_final(self, queue: _Queue, refusal: Refusal, now: float) -> bool:
-        """Whether to give up. A batch that was refused for its place behind another one is the first of its queue by now."""
+        """True if the batch is given up. A batch that was refused for its place in the order is the first of its queue by now."""
         if queue.batches[0].is_unsure and not self._is_idempotent:
             return True
         if queue.failing_since is not None and now - queue.failing_since >= self._timeout_s:

@@ -89,12 +89,12 @@ class BatchSender:
                 self._queues.end(partition, failure)
 
     def has_failed(self, partition: TopicPartition) -> bool:
-        """Whether a partition takes no more batches."""
+        """True if a partition takes no more batches."""
         with self._changed:
             return self._queues.failure_of(partition) is not None
 
     def take_written(self) -> list[Written]:
-        """What was written since the last call, in order within each partition."""
+        """Batches that were written since the last call, in order within each partition."""
         with self._changed:
             written, self._written = self._written, []
             return written
@@ -139,7 +139,7 @@ class BatchSender:
                 self._changed.notify_all()
 
     def _next(self) -> dict[TopicPartition, list[Batch]]:
-        """What to send: half of the buffer, so that the other half can be filled meanwhile. Nothing when it is closed."""
+        """The batches to send: half of the buffer, so that the other half can be filled meanwhile. None when it is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closing or self._waiting_bytes)
             return {} if self._is_closing else self._queues.first(self._buffer_bytes // 2)

@@ -20,7 +20,7 @@ class ProducerState:
 
     @property
     def is_idempotent(self) -> bool:
-        """Whether all batches have a producer id."""
+        """True if all batches have a producer id."""
         producers = [self.producer, *self.partitions.values()]
         return all(one.producer_id != NO_PRODUCER for one in producers if one)
 

@@ -41,7 +41,7 @@ _MAYBE_WRITTEN = "it may have been written all the same"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """How batches are sent: by topic id where `topic_ids` has one and the broker takes it, else by name.
+    """Options of requests: batches are sent by topic id where `topic_ids` has one and the broker takes it, else by name.
 
     `acks`: with NO_ACKS there is no answer, so nothing is known; with LEADER_ACKS a batch is lost if the leader is lost
     before others have it; ALL_ACKS waits for all in-sync replicas, for `timeout_ms` at most. Batches of a `transaction`
@@ -142,7 +142,7 @@ def send_unanswered(
 
 
 def without_offset(partition: TopicPartition) -> PartitionProduceResponse:
-    """What stands for the answer that there is none of with NO_ACKS."""
+    """An answer for NO_ACKS, to which brokers send none."""
     return PartitionProduceResponse(index=partition.partition, error_code=0, base_offset=-1, record_errors=())
 
 
@@ -177,7 +177,7 @@ def _read(
 def read_answers(
     response: ProduceResponse, delivery: Delivery
 ) -> Iterator[tuple[TopicPartition, int, PartitionProduceResponse]]:
-    """What a broker says about each partition; the code is 0 for what is in the log."""
+    """The answer about each partition; the code is 0 for a batch that is in the log."""
     names = {topic_id: name for name, topic_id in delivery.topic_ids.items()}
     for topic in response.responses:
         for answer in topic.partition_responses:

@@ -133,7 +133,7 @@ _EXPLAINED = {
 
 
 def explain(code: int | None, timeout_ms: int | None) -> str | None:
-    """What an error code means in a transaction, which a name does not say; None for others."""
+    """The meaning of an error code in a transaction, where its name does not say it; None for others."""
     reason = _EXPLAINED.get(code) if code is not None else None
     is_about_time = code in FENCED or code == INVALID_TRANSACTION_TIMEOUT
     return f"{reason} (its timeout is {timeout_ms} ms)" if reason and is_about_time and timeout_ms else reason

@@ -77,7 +77,7 @@ class Transaction:
 
     @property
     def producer(self) -> Producer:
-        """What its first batch in each partition carries; batches also need the attribute TRANSACTIONAL."""
+        """The fields of its first batch in each partition; batches also need the attribute TRANSACTIONAL."""
         return Producer(self.producer_id, self.epoch, 0)
 
     def versions(self, api: Api[Any, Any]) -> Versions:

@@ -48,7 +48,7 @@ def schema_of(columns: frozenset[str] | None) -> pa.Schema:
 
 
 def are_in_headers(schema: pa.Schema) -> bool:
-    """Whether all columns are made of the headers of batches, so that no record has to be read for them."""
+    """True if all columns are made of the headers of batches, so that no record has to be read for them."""
     return _BUFFERS.keys().isdisjoint(schema.names)
 
 

@@ -228,7 +228,7 @@ class Decoding:
         return max(self._options.expanded_bytes, _MIN_SLICE)
 
     def _is_large(self, index: int) -> bool:
-        """Whether a batch has several records and would make an Arrow batch of much more than the usual size."""
+        """True if a batch has several records and would make an Arrow batch much larger than usual."""
         entry = self._table[index]
         if entry[layout.DISPOSITION] != layout.DECODE or (rows := _rows_of(entry)) < 2:  # noqa: PLR2004  one record cannot be divided
             return False
@@ -342,7 +342,7 @@ def _rows_of(entry: NDArray[np.int64]) -> int:
 
 
 def counts_of(state: NDArray[np.int64], entries: Table) -> Counts:
-    """What the decoder has counted, of the batches of these entries."""
+    """The decoder's counts for the batches of these entries."""
     counted = state.tolist()
     return Counts(
         records=counted[layout.RECORD_COUNT],

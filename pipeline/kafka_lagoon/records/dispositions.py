@@ -69,7 +69,7 @@ class Dispositions:
         return stop
 
     def is_sound(self, index: int) -> bool:
-        """Whether a batch's checksum is right, or checksums are not verified."""
+        """True if a batch's checksum is right, or checksums are not verified."""
         return not self._check_crcs or crc32c(self._data[self._starts[index] : self._ends[index]]) == self._crcs[index]
 
     def _check(self, index: int, stop: int) -> None:

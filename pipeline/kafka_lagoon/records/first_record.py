@@ -103,7 +103,7 @@ def first_record(
 
 
 def _cut(header: _Header, offset: int) -> NoRecord:
-    """What the header of a batch says whose records are not there."""
+    """The content of the header of a batch whose records are missing."""
     is_plain = not header.attributes & _CONTROL and header.records > 0 and header.magic == _CURRENT_MAGIC
     return NoRecord(max(offset, header.base_offset), header.max_ms if is_plain else None)
 

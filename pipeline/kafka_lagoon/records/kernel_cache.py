@@ -72,7 +72,7 @@ def kept_in(source: str) -> Path | None:
 
 
 def _from_cache(source: str, key: bytes, compiled: Callable[[], bytes]) -> bytes:
-    """What an earlier process has kept, else what is compiled now.
+    """The object code that an earlier process has kept, else newly compiled code.
 
     Of the workers that an executor starts at once, one compiles and the others wait for it.
     """

@@ -86,7 +86,7 @@ def _decode_inner(outer: _Message, options: DecodeOptions) -> list[LegacyRecord]
 
 
 def _base_offset(outer: _Message, last: int) -> int:
-    """What is added to inner offsets. In magic 1 the entry's own offset is the last record's.
+    """The number to add to inner offsets. In magic 1 the entry's own offset is the last record's.
 
     Kafka's reader takes an entry offset of 0 for a base of 0, which some versions of librdkafka sent to brokers. Brokers
     never store that, and records after the entry's offset would be counted twice.

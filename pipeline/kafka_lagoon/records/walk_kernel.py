@@ -77,7 +77,7 @@ def _bound(before: int, entry: int) -> None:
 
 @kernel("int64(int64, int64, int64)")
 def walk_batches(address: int, size: int, table: int) -> int:
-    """How many whole batches the buffer begins with; each gets an entry in the table, unless the table is 0.
+    """Number of whole batches at the beginning of the buffer; each gets an entry in the table, unless the table is 0.
 
     Stops at a length that no batch can have, which is after the last entry's position and size.
     """

@@ -27,7 +27,7 @@ Fill = Callable[
 
 
 class Readers(NamedTuple):
-    """What reading by column needs of reading by message (`reading`), for one class, version and encoding."""
+    """The decoders of `reading` that reading by column uses, for one class, version and encoding."""
 
     messages: Callable[[Frame, int, int], tuple[list[Any], int]]
     field: Callable[[Field], Callable[[Frame, int], tuple[Any, int]]]  # of an array of structs, its count
@@ -133,7 +133,7 @@ def _gathered(field: Field, values: list[Any]) -> Sequence[Any]:
 
 
 def is_by_column(field: Field) -> bool:
-    """Whether a field is an array of structs that is read by column."""
+    """True if a field is an array of structs that is read by column."""
     return isinstance(field.kind, Array) and field.kind.by_column
 
 

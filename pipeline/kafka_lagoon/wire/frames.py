@@ -62,7 +62,7 @@ class FrameBuffer:
             received = received[count:]
 
     def missing(self) -> int:
-        """How many bytes the next frame still lacks, 0 when it is whole; FrameTooLarge beyond the limit."""
+        """Number of bytes that the next frame still lacks, 0 when it is whole; FrameTooLarge beyond the limit."""
         if self._large:
             return self._large.size - self._large.filled
         if len(self._bytes) < _PREFIX.size:

@@ -81,7 +81,7 @@ class Spec:
     repeats: bool = False
 
     def present(self, version: int) -> bool:
-        """Whether messages of `version` carry the field."""
+        """True if messages of `version` carry the field."""
         return self.since <= version <= self.until
 
 
@@ -96,7 +96,7 @@ class Field:
     default: Any
 
     def nullable(self, version: int) -> bool:
-        """Whether null may stand in messages of `version`."""
+        """True if null may stand in messages of `version`."""
         return self.optional and version >= self.spec.nullable_since
 
 
@@ -159,7 +159,7 @@ def fields_of(cls: type) -> tuple[Field, ...]:
 
 @cache
 def keeps_views(cls: type) -> bool:
-    """Whether values of a message are views of its frame (record data), so that it lives as long as they do."""
+    """True if values of a message are views of its frame (record data), so that the frame lives as long as they do."""
     kinds = [field.kind.item if isinstance(field.kind, Array) else field.kind for field in fields_of(cls)]
     return any(
         kind.view if isinstance(kind, Blob) else isinstance(kind, Nested) and keeps_views(kind.cls) for kind in kinds
@@ -239,5 +239,5 @@ class Api(Generic[Q, R]):
         return self.request.__name__.removesuffix("Request")
 
     def is_flexible(self, version: int) -> bool:
-        """Whether `version` uses compact lengths and tag sections."""
+        """True if `version` uses compact lengths and tag sections."""
         return self.flexible is not None and version >= self.flexible
