@@ -1,4 +1,4 @@
-"""Checks how one cluster is reached: Kafka's own client properties in snake case.
+"""Declares and checks the settings to reach a cluster: Kafka's own client properties in snake case.
 
 Settings that would send a password in the clear, or to a server that was not verified, are refused here, before any I/O, unless
 `allow_plaintext_credentials` is set.
@@ -18,7 +18,7 @@ ENV_PREFIX = "LAGOON_"  # of environment variables that are settings
 _OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # folder of jars and kernels: of the machine, not of a run
 _TLS_VERSIONS = frozenset({"TLSv1.2", "TLSv1.3"})
 _JAAS = "sasl_jaas_config"
-# How Java logs in and names its cryptography: a listener sees no difference.
+# Properties of Java's login and cryptography, which make no difference to a listener.
 _JAVA_ONLY = (
     "sasl.login.",
     "ssl.protocol",
@@ -63,7 +63,7 @@ def _tls_versions(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """A check of a value in addition to its type, after it or (`before`) instead of pydantic's words about it."""
+    """A check of a value, after the check of its type, or before it so that its message replaces pydantic's."""
 
     check: Callable[[Any], Any]
     before: bool = False
@@ -312,7 +312,7 @@ def checked(values: Mapping[str, Any]) -> KafkaSettings:
 
 
 def _with_jaas(values: Any) -> Any:
-    """The values with those of `sasl_jaas_config` in its place."""
+    """Replace `sasl_jaas_config` by the settings that it contains."""
     if not isinstance(values, dict) or not values.get(_JAAS):
         return values
     line = values[_JAAS]

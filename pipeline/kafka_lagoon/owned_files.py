@@ -1,4 +1,4 @@
-"""Says who can have written a file or folder, before what is in it is run as code, and who may read new ones."""
+"""Checks who can have written a file or folder before its content is run as code, and who may read new files."""
 
 import os
 import stat

@@ -79,7 +79,7 @@ class Settings(Strict):
 
     @model_validator(mode="after")
     def _keeps_published_slots(self) -> "Settings":
-        """A slot that may still be asked for must be seen to be published, and what a run refers to must stay."""
+        """Snapshots stay as long as their slot may be requested again, and as long as a run may refer to them."""
         days = self.retention.snapshots_all_days
         if days is not None and days * _DAY_MS < max(self.snapshot.slot_max_age_ms, self.snapshot.deadline_ms):
             raise ValueError(
@@ -140,8 +140,8 @@ def load(
 ) -> Settings:
     """Settings from a TOML file, then a Kafka `client.properties`, then `LAGOON_...`, then `key=value`; later wins.
 
-    ConfigError lists every fault. Variables of the environment that name no setting are faults too, and so is having no
-    cluster, or no place for tables, where one is needed.
+    ConfigError lists every fault. These are faults, too: a variable of the environment that names no setting, no cluster
+    although `cluster_needed`, and no place for tables although `tables_needed`.
     """
     problems: list[str] = []
     sources = [
@@ -155,7 +155,7 @@ def load(
         settings = Settings.model_validate(_merged(sources))
     except ValidationError as error:
         raise ConfigError([*problems, *_problems(error)]) from None
-    is_read = not (conf and problems)  # what is missing may stand in a file that could not be read
+    is_read = not (conf and problems)  # a missing setting may stand in a file that could not be read
     if is_read and tables_needed and not settings.warehouse and not (settings.catalog and settings.schema_name):
         problems.append(NO_PLACE)
     if is_read and cluster_needed and not settings.named_clusters():
@@ -166,7 +166,7 @@ def load(
 
 
 def _merged(sources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """All values of some sources. Of a value that several have the last is kept; sections are merged."""
+    """Merge sources, section by section; a later value replaces an earlier one."""
     merged: dict[str, Any] = {}
     for source in sources:
         for name, value in source.items():

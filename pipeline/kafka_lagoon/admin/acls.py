@@ -1,7 +1,7 @@
 """Describes, creates and deletes the ACLs of a cluster (DescribeAcls, CreateAcls, DeleteAcls, KIP-140).
 
-No ACLs is an answer; no authorizer is a failure, SECURITY_DISABLED. ACLs are deleted one by one, each by a filter that only
-it can match, so that nothing goes that nobody has seen.
+No ACLs is an answer; no authorizer is a failure, SECURITY_DISABLED. ACLs are deleted one by one, each by a filter that matches
+only this ACL, so that no other ACL is deleted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ _CHUNK = 1_000  # ACLs in one request
 
 
 class Acl(NamedTuple):
-    """One ACL; numbers as in protocol/acls.py, none of those that only filters have."""
+    """An ACL; numbers as in protocol/acls.py, without those that only filters have."""
 
     resource_type: int
     resource_name: str
@@ -111,7 +111,7 @@ def acls_of(response: DescribeAclsResponse) -> list[Acl]:
 
 
 def create_acls(cluster: Cluster, wanted: Sequence[Acl], deadline: Deadline) -> Gathered[Acl, None]:
-    """Create ACLs; one that exists already is a success. Brokers obey them a moment later."""
+    """Create ACLs; an ACL that exists already is a success. Brokers obey them a moment later."""
     sharded: ShardedRequest[Acl, None] = ShardedRequest(
         api=CREATE_ACLS,
         items=wanted,
@@ -178,7 +178,7 @@ def _exactly(acl: Acl) -> DeleteAclsFilter:
 
 
 def _read_deletions(response: DeleteAclsResponse, items: Sequence[Acl]) -> Iterator[tuple[Acl, int, int, str | None]]:
-    """Results are in the order of the request; an ACL that was found may have an error of its own."""
+    """Results are in the order of the request; a matching ACL may have an error of its own."""
     for acl, result in zip(items, response.filter_results, strict=False):
         matches = result.matching_acls
         codes = (result.error_code, *(match.error_code for match in matches))

@@ -1,4 +1,4 @@
-"""Asks what the principal of our connections may do with the cluster, its topics and groups (KIP-430), without trying it.
+"""Asks for the operations that we may do on the cluster, its topics and groups (KIP-430), without trying them.
 
 Brokers answer with bits (protocol/acls.py), and NOT_ASKED where their version has none.
 """
@@ -34,7 +34,7 @@ _CHUNK = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOperations:
-    """Operations by topic, and the error codes of topics that were named and not described."""
+    """Operations by topic, and the error codes of named topics that were not described."""
 
     operations: Mapping[str, int]
     refused: Mapping[str, int]
@@ -85,7 +85,7 @@ def group_operations(
 ) -> tuple[Mapping[str, int], Mapping[str, Failure]]:
     """Operations that we may do on classic and consumer groups, and the failures of groups that were not described.
 
-    Coordinators before Kafka 2.3 do not say it: NOT_ASKED.
+    Coordinators before Kafka 2.3 do not answer it: NOT_ASKED.
     """
     types = {group_id: described_as(listing) for group_id, listing in groups.items()}
     sharded: list[ShardedRequest[str, Any]] = [

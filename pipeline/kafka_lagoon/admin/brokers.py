@@ -1,4 +1,4 @@
-"""Lists registered brokers, and unregisters those that are gone for good (UnregisterBroker, KIP-500), KRaft only."""
+"""Lists registered brokers, and unregisters brokers that will not return (UnregisterBroker, KIP-500), KRaft only."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ from kafka_lagoon.protocol.messages.unregister_broker import (
 
 
 def registered_brokers(cluster: Cluster, deadline: Deadline) -> Mapping[int, bool] | Failure | None:
-    """Brokers by id, and whether they are fenced, as one that is down is; None where brokers do not tell (before Kafka 4.0)."""
+    """Brokers by id, and whether they are fenced, such as those that are down; None before Kafka 4.0, which does not tell."""
     request = DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
     answer = ask_cluster(cluster, DESCRIBE_CLUSTER, request, Scope.cluster(), deadline, WITH_FENCED)
     if isinstance(answer, Failure):
@@ -24,7 +24,7 @@ def registered_brokers(cluster: Cluster, deadline: Deadline) -> Mapping[int, boo
 
 
 def unregister_brokers(cluster: Cluster, broker_ids: Sequence[int], deadline: Deadline) -> Mapping[int, Failure]:
-    """Forget these brokers, and return those that are still registered."""
+    """Unregister these brokers, and return the failures."""
     sharded: ShardedRequest[int, None] = ShardedRequest(
         api=UNREGISTER_BROKER,
         items=broker_ids,

@@ -1,7 +1,7 @@
-"""Alters the configs of resources: only what changes, by IncrementalAlterConfigs (KIP-339).
+"""Alters the configs of resources, by IncrementalAlterConfigs (KIP-339), which sends only the changes.
 
-Brokers before Kafka 2.3 know AlterConfigs alone, which unsets all that is not sent: everything that is set is then read and
-sent again, and a log event says so. A resource with a sensitive value is refused there: nobody can read it to send it again.
+Brokers before Kafka 2.3 know only AlterConfigs, which unsets all configs that are not sent: there all configs of a resource are
+read and sent again, and a log event tells it. A resource with a sensitive value is refused, because nobody can read it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ WOULD_UNSET_SECRETS = "WOULD_UNSET_SECRETS"
 
 
 class _ByOwnBroker(ByController):
-    """A broker's own configs to the broker, all others to the controller."""
+    """Routes a broker's own configs to the broker, all others to the controller."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster, ConfigResource.scope)
@@ -55,7 +55,7 @@ def alter_configs(
     *,
     validate_only: bool = False,
 ) -> Mapping[ConfigResource, Failure]:
-    """Set and unset configs, and return the resources that kept theirs. A resource gets all of its changes or none."""
+    """Set and unset configs, and return the failures by resource. A resource gets all of its changes or none."""
 
     def build(resources: Sequence[ConfigResource]) -> IncrementalAlterConfigsRequest:
         return IncrementalAlterConfigsRequest(
@@ -90,7 +90,7 @@ def _incremental(resource: ConfigResource, changes: Changes) -> IncrementalAlter
 def _replace_configs(
     cluster: Cluster, changes: Mapping[ConfigResource, Changes], deadline: Deadline, *, validate_only: bool
 ) -> Mapping[ConfigResource, Failure]:
-    """Send what is set, with the changes in it."""
+    """Send all configs of the resources, with the changes in them."""
     whole: dict[ConfigResource, Mapping[str, str]] = {}
     failures: dict[ConfigResource, Failure] = {}
     for resource, values in config_values(cluster, list(changes), deadline).items():

@@ -1,4 +1,4 @@
-"""Tells what is set on a resource itself, and what would hold without it: what has to be known before a config is altered."""
+"""Reads the values that configs have before an alteration: the resource's own, and the inherited ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class ConfigValue:
     """A config of a resource.
 
     `own` is set on the resource itself, None if it is not; SENSITIVE stands for a value that nobody can read. `inherited` is
-    what holds, or would hold, without it: None if there is nothing, or if the broker does not tell.
+    the value in force without it: None if there is none, or if the broker does not return it.
     """
 
     own: str | None
@@ -72,7 +72,7 @@ class ConfigValue:
 
     @property
     def effective(self) -> str | None:
-        """The value that holds."""
+        """The value in force."""
         return self.inherited if self.own is None else self.own
 
 
@@ -87,7 +87,7 @@ def is_sensitive(values: Values, name: str) -> bool:
 def config_values(
     cluster: Cluster, resources: Sequence[ConfigResource], deadline: Deadline
 ) -> Mapping[ConfigResource, Values | Failure]:
-    """All configs of these resources by name, or why they are not known."""
+    """All configs of these resources by name, or the failure."""
     known: dict[ConfigResource, Values | Failure] = {}
     for resource_type in dict.fromkeys(resource.resource_type for resource in resources):
         of_type = [one for one in resources if one.resource_type == resource_type]
@@ -103,7 +103,7 @@ def config_values(
 
 
 def _by_resource(resources: Sequence[ConfigResource], configs: Configs) -> Mapping[ConfigResource, Values | Failure]:
-    """The answers, and for each other resource its own failure, or that of a request about many."""
+    """The answers, and for each other resource its own failure, or the failure of a request about many resources."""
     answered = {ConfigResource(result.resource_type, result.resource_name): result for result in configs.results}
     failures = {failure.scope: failure for failure in configs.failures}
     left_out = own_failure(DESCRIBE_CONFIGS, Scope.config("settings"), "PROTOCOL_ERROR", "the answer leaves it out")

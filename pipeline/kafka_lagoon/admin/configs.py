@@ -119,7 +119,7 @@ def _describe(
     within: Versions | None,
     keys: Sequence[str] | None = None,
 ) -> Gathered[str, DescribeConfigsResult]:
-    """The answer about each resource: one that is refused for the moment is asked about again, alone."""
+    """The answer about each resource. After a transient error a resource is requested again, alone."""
 
     def read(
         response: DescribeConfigsResponse, _: Sequence[str]

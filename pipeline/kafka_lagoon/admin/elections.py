@@ -1,6 +1,6 @@
-"""Elects leaders of partitions (ElectLeaders, KIP-183 and KIP-460): the preferred replica, or any that lives.
+"""Elects leaders of partitions (ElectLeaders, KIP-183 and KIP-460): the preferred replica, or any live replica.
 
-An unclean election loses the records that the new leader does not have. A partition that already has the leader is done.
+An unclean election loses the records that the new leader lacks. A partition that has the leader already is a success.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _CHUNK = 5_000  # each partition is a record of the metadata log, of which the c
 def elect_leaders(
     cluster: Cluster, partitions: Sequence[TopicPartition], election_type: int, deadline: Deadline
 ) -> Mapping[TopicPartition, Failure]:
-    """Elect PREFERRED or UNCLEAN leaders, and return the partitions that have none of that kind."""
+    """Elect PREFERRED or UNCLEAN leaders, and return the failures by partition."""
 
     def build(items: Sequence[TopicPartition]) -> ElectLeadersRequest:
         topics: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Tells the levels of features that all brokers obey, and changes them (UpdateFeatures, KIP-584 and KIP-778).
+"""Describes the levels of features that all brokers obey, and changes them (UpdateFeatures, KIP-584 and KIP-778).
 
 The levels are in the answer to ApiVersions, as the broker that answers knows them.
 """
@@ -70,7 +70,7 @@ def feature_levels(cluster: Cluster, deadline: Deadline) -> Mapping[str, Feature
 def update_features(
     cluster: Cluster, changes: Mapping[str, FeatureChange], deadline: Deadline, *, validate_only: bool = False
 ) -> Mapping[str, Failure]:
-    """Change levels, all or none of them, and return the features that keep theirs."""
+    """Change levels, all or none of them, and return the failures by feature."""
 
     def build(names: Sequence[str]) -> UpdateFeaturesRequest:
         return UpdateFeaturesRequest(

@@ -1,8 +1,8 @@
-"""Alters and deletes what groups have committed (OffsetCommit, OffsetDelete), as an administrator, not as a member.
+"""Alters and deletes committed offsets of groups (OffsetCommit, OffsetDelete), as an administrator, not as a member.
 
-A group must have no members for it: brokers refuse a commit of nobody else, so that it cannot be undone by the next commit
-of a consumer that is still running. Offsets are committed by topic id where the broker takes it (OffsetCommit v10), so that a
-topic that was re-created meanwhile gets no offset of the one before.
+The group must have no members: brokers refuse commits of others then, because the next commit of a running consumer would undo
+them. Offsets are committed by topic id where the broker takes it (OffsetCommit v10), so that a topic that was re-created
+meanwhile gets no offset of the former topic.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -82,7 +82,7 @@ class Commit:
 
 
 class ByGroup(ByCoordinator):
-    """To the coordinators of the groups that items belong to; an item has `group_id`."""
+    """Routes to the coordinators of the items' groups; an item has `group_id`."""
 
     def node_of(self, item: Any) -> int | None:
         """The last known coordinator of its group."""
@@ -102,7 +102,7 @@ class ByGroup(ByCoordinator):
 def alter_offsets(
     cluster: Cluster, commits: Mapping[GroupPartition, Commit], deadline: Deadline
 ) -> Gathered[GroupPartition, None]:
-    """Commit these offsets. A group that does not exist is made by it, and its coordinator found."""
+    """Commit these offsets. A group that does not exist is created by that."""
     topic_ids = _topic_ids(cluster, {item.topic for item in commits}, deadline)
     groups = by_group(commits)
     refused = _without_coordinator(cluster, list(groups), deadline)
@@ -119,12 +119,12 @@ def alter_offsets(
 
 
 def _without_coordinator(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline) -> Mapping[str, int]:
-    """Error codes of groups whose coordinator no broker will name, however long it is asked: it needs a permission."""
+    """Final error codes of groups whose coordinator no broker names, for example without permission."""
     unknown = [group_id for group_id in group_ids if cluster.coordinator_of(group_id) is None]
     try:
         codes = cluster.find_coordinators(unknown, deadline) if unknown else {}
     except PipelineError:
-        return {}  # the commits will say why nobody answers
+        return {}  # the commits will fail with the reason
     return {group_id: code for group_id, code in codes.items() if not error_code(code).retriable}
 
 
@@ -174,7 +174,7 @@ def _partition(item: GroupPartition, commit: Commit) -> OffsetCommitRequestParti
 
 
 def _topic_ids(cluster: Cluster, topics: set[str], deadline: Deadline) -> dict[str, bytes]:
-    """The ids of the topics, of those that have one; where nobody can be asked, the commits will say so."""
+    """The ids of the topics that have one; if no broker answers, the commits will fail with the reason."""
     try:
         cluster.refresh(topics, deadline)
     except PipelineError:
@@ -186,7 +186,7 @@ def _topic_ids(cluster: Cluster, topics: set[str], deadline: Deadline) -> dict[s
 def delete_offsets(
     cluster: Cluster, partitions: Sequence[GroupPartition], deadline: Deadline
 ) -> Gathered[GroupPartition, None]:
-    """Forget what groups have committed for these partitions; one without a commit is a success."""
+    """Delete the committed offsets of groups for these partitions; a partition without a commit is a success."""
     several = [_delete_offsets(items) for items in by_group(partitions).values()]
     return merged(gather(cluster, ByGroup(cluster), several, deadline))
 

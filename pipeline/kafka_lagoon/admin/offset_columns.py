@@ -1,4 +1,4 @@
-"""Keeps offsets of many partitions by column, in the order of the partitions that were asked for.
+"""Keeps offsets of many partitions by column, in the order of the requested partitions.
 
 A snapshot asks for seven offsets of every partition: an answer, a source and a name for each would be two million objects.
 """
@@ -39,9 +39,9 @@ class PartitionChunk:
         self._answered_places: list[int] = []
 
     def places_of(self, order: "PartitionOrder", topics: Structs[ListOffsetsResponseTopic]) -> list[int] | None:
-        """The places that a response answers for; None if they are not those of this chunk, each once.
+        """The places of the partitions in a response; None if they are not exactly those of this chunk.
 
-        Responses about the same chunk mostly answer in the same order.
+        Responses about the same chunk mostly have the same order.
         """
         partitions = topics.lists("partitions")
         answered = list(topics.column("name")), partitions.counts, partitions.items.column("partition_index")
@@ -69,7 +69,7 @@ class PartitionChunk:
 
 
 class PartitionOrder:
-    """The partitions that are asked for, each once, and the place of each."""
+    """The requested partitions, each once, and the place of each."""
 
     def __init__(self, partitions: Sequence[TopicPartition]) -> None:
         self.partitions = list(dict.fromkeys(partitions))
@@ -86,7 +86,7 @@ class PartitionOrder:
         return known
 
     def places_of(self, names: Sequence[str], counts: Sequence[int], partitions: Sequence[int]) -> list[int]:
-        """Where the partitions of some topics stand; KeyError if one was not asked for."""
+        """The places of partitions of some topics; KeyError for a partition that was not requested."""
         places: list[int] = []
         start = 0
         for name, count in zip(names, counts, strict=True):
@@ -95,12 +95,12 @@ class PartitionOrder:
         return places
 
     def place(self, partition: TopicPartition) -> int:
-        """Where a partition stands; KeyError if it was not asked for."""
+        """The place of a partition; KeyError if it was not requested."""
         return self.places[partition.topic][partition.partition]
 
 
 class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
-    """One kind of offset of partitions: -1 in each column where there is no answer, or where it says that there is none."""
+    """One kind of offset of partitions: -1 in each column where there is no answer, or no such offset."""
 
     def __init__(self, order: PartitionOrder) -> None:
         self.order, count = order, len(order.partitions)
@@ -124,7 +124,7 @@ class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
     def take(
         self, response: ListOffsetsResponse, items: Sequence[TopicPartition], source: Source
     ) -> Mapping[TopicPartition, Refusal]:
-        """Keep a response as a whole if it answers for these partitions and for no others, without an error."""
+        """Keep a response as a whole if it answers for exactly these partitions, without an error."""
         wanted, topics = self.order.chunk(items), by_column(response.topics, ListOffsetsResponseTopic)
         answers = topics.lists("partitions").items
         self.several_sources.append(source)
@@ -145,7 +145,7 @@ class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
     def _take_each(
         self, response: ListOffsetsResponse, items: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, Refusal]:
-        """Sort the answers; what was not asked for is passed over, and of two that differ neither is believed."""
+        """Sort the answers; partitions that were not requested are ignored, and of two different answers neither is believed."""
         refused: dict[TopicPartition, Refusal] = dict.fromkeys(items)
         answers: dict[TopicPartition, ListOffsetsResponsePartition] = {}
         for topic in response.topics:
@@ -164,7 +164,7 @@ class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
         return refused
 
     def take_back_absent(self) -> list[TopicPartition]:
-        """The partitions whose answer says that there is no such offset; from now on they have no answer."""
+        """Remove the answers that there is no such offset, and return their partitions."""
         if not self.offsets or min(self.offsets) >= 0:
             return []
         absent = [place for place, source in enumerate(self.source_places) if self.offsets[place] < 0 <= source]
@@ -225,7 +225,7 @@ def columns_of(
     sources: Mapping[TopicPartition, Source],
     partitions: Sequence[TopicPartition],
 ) -> OffsetColumns:
-    """Answers by column in the order of `partitions`; those that came otherwise are put in that order."""
+    """Answers by column in the order of `partitions`; answers in another form are converted."""
     if isinstance(answers, _AnswersByPartition) and answers.columns.order.partitions == partitions:
         return answers.columns
     columns = OffsetColumns(PartitionOrder(partitions))

@@ -73,7 +73,7 @@ def quorum_partitions(response: DescribeQuorumResponse) -> Iterator[QuorumPartit
 
 
 def add_voters(cluster: Cluster, voters: Mapping[int, Voter], deadline: Deadline) -> Mapping[int, Failure]:
-    """Give controllers that follow already a vote, one after the other, and return those that got none."""
+    """Give votes to controllers that are observers, one after the other, and return the failures."""
 
     def build(items: Sequence[int]) -> AddRaftVoterRequest:
         (voter_id,) = items
@@ -88,7 +88,7 @@ def add_voters(cluster: Cluster, voters: Mapping[int, Voter], deadline: Deadline
         )
 
     failures: dict[int, Failure] = {}
-    for voter_id in voters:  # the controller makes one change at a time, and answers error 7 to the others
+    for voter_id in voters:  # the controller makes one change at a time, and answers error 7 to others
         sharded: ShardedRequest[int, None] = ShardedRequest(
             api=ADD_RAFT_VOTER, items=[voter_id], build=build, read=_read_one, once=True
         )
@@ -97,7 +97,7 @@ def add_voters(cluster: Cluster, voters: Mapping[int, Voter], deadline: Deadline
 
 
 def remove_voters(cluster: Cluster, directory_ids: Mapping[int, str], deadline: Deadline) -> Mapping[int, Failure]:
-    """Take the votes of controllers, one after the other, and return those that keep theirs."""
+    """Take the votes of controllers, one after the other, and return the failures."""
 
     def build(items: Sequence[int]) -> RemoveRaftVoterRequest:
         (voter_id,) = items

@@ -35,7 +35,7 @@ def describe_client_quotas(cluster: Cluster, deadline: Deadline) -> Sequence[Cli
 
 
 def entity_of(parts: Sequence[ClientQuotaEntity | AlterClientQuotaEntity]) -> QuotaEntity:
-    """The parts of an answer, as they compare."""
+    """The parts of an answer in the order of `QuotaEntity`."""
     return tuple(sorted((part.entity_type, part.entity_name) for part in parts))
 
 

@@ -1,4 +1,4 @@
-"""Lists partitions that are being moved to other brokers, moves them, and calls moves off (KIP-455).
+"""Lists partitions that are being moved to other brokers, moves them, and cancels moves (KIP-455).
 
 The controller answers; under KRaft any broker passes the request on. The list needs DESCRIBE on the cluster, the rest ALTER.
 """
@@ -28,13 +28,13 @@ _CHUNK = 5_000  # each partition is a record of the metadata log, of which the c
 
 
 class _ByControllerIfThereIsOne(ByController):
-    """Nothing waits for the election of a controller: a snapshot goes on without the reassignments."""
+    """Routes to the controller without waiting for its election: a snapshot goes on without the reassignments."""
 
     unroutable_rounds = 3
 
 
 def list_reassignments(cluster: Cluster, deadline: Deadline) -> ListPartitionReassignmentsResponse | Failure:
-    """All moves under way, or why they are not known."""
+    """All moves under way, or the failure."""
     sharded: ShardedRequest[str, ListPartitionReassignmentsResponse] = ShardedRequest(
         api=LIST_PARTITION_REASSIGNMENTS,
         items=[_ALL],
@@ -48,7 +48,7 @@ def list_reassignments(cluster: Cluster, deadline: Deadline) -> ListPartitionRea
 def alter_reassignments(
     cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int] | None], deadline: Deadline
 ) -> Mapping[TopicPartition, Failure]:
-    """Begin to move partitions to these brokers (None: call the move off), and return those that are not moved.
+    """Begin to move partitions to these brokers (None: cancel the move), and return the failures.
 
     A move is complete once all new replicas are in sync, which may take hours.
     """

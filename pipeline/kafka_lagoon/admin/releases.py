@@ -1,4 +1,4 @@
-"""Tells which Kafka releases brokers may be, from the APIs and versions that they list.
+"""Guesses the Kafka releases of brokers, from the APIs and versions that they list.
 
 Brokers do not return their release. The range is for people; no code may decide by it (docs/decisions, 12).
 """
@@ -12,7 +12,7 @@ from kafka_lagoon.protocol.releases import ApiList, api_lists
 from kafka_lagoon.wire.schema import Versions
 
 _NEWEST = len(RELEASES) - 1
-_NEWER = len(RELEASES)  # than all that we know
+_NEWER = len(RELEASES)  # than all known releases
 _PRIVATE = 1_000  # keys from here on are a vendor's own
 
 UNLIKE_ANY = "unlike any release"  # new APIs, but not all that the oldest release has

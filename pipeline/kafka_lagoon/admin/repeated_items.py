@@ -1,6 +1,6 @@
-"""Finds items that an answer has twice, or with a number that no partition has, in lists of topics with partitions.
+"""Finds partitions that an answer has twice, or with a negative number, in lists of topics.
 
-Such an answer contradicts itself, or nearly so, and Kafka sends none: nothing of it is believed.
+Kafka sends no such answer, so nothing of it is believed.
 """
 
 from collections.abc import Sequence

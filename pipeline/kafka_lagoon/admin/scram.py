@@ -32,7 +32,7 @@ from kafka_lagoon.secret import Secret
 
 _HASHES = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
 _SALT_BYTES = 24
-FEWEST_ITERATIONS, MOST_ITERATIONS = 4096, 16384  # of what brokers accept
+FEWEST_ITERATIONS, MOST_ITERATIONS = 4096, 16384  # that brokers accept
 
 
 class ScramCredential(NamedTuple):
@@ -43,7 +43,7 @@ class ScramCredential(NamedTuple):
 
 
 class NewPassword(NamedTuple):
-    """A password, and how often it is hashed."""
+    """A password and its number of iterations."""
 
     password: Secret
     iterations: int
@@ -53,7 +53,7 @@ def describe_scram_users(
     cluster: Cluster, deadline: Deadline
 ) -> Sequence[DescribeUserScramCredentialsResult] | Failure:
     """Every user with SCRAM credentials, from any broker."""
-    everybody = DescribeUserScramCredentialsRequest(users=())  # null, refused, is answered by no broker up to 4.3
+    everybody = DescribeUserScramCredentialsRequest(users=())  # no broker up to 4.3 answers null
     scope = Scope.list("SCRAM users")
     answer = ask_cluster(cluster, DESCRIBE_USER_SCRAM_CREDENTIALS, everybody, scope, deadline)
     return answer if isinstance(answer, Failure) else answer.results
@@ -64,8 +64,8 @@ def alter_scram_users(
 ) -> Gathered[ScramCredential, None]:
     """Set passwords, or delete the credentials that are None.
 
-    Requests name a user once only (brokers refuse two mechanisms of one in a request), so users with two take two requests,
-    one after the other. A deletion that was repeated would be refused, so that nothing is sent twice.
+    Brokers refuse a request with two mechanisms of a user, so users with two take two requests, one after the other. Brokers
+    would refuse a repeated deletion, so nothing is sent twice.
     """
     rounds = [{one: changes[one] for one in some} for some in _once_per_user(changes)]
     return merged(_alter(cluster, some, deadline) for some in rounds)

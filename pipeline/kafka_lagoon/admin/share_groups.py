@@ -88,7 +88,7 @@ def _partition_failures(answers: Mapping[str, DescribeShareGroupOffsetsResponseG
 def alter_share_offsets(
     cluster: Cluster, start_offsets: Mapping[GroupPartition, int], deadline: Deadline
 ) -> Gathered[GroupPartition, None]:
-    """Let share groups begin at these offsets; what was acknowledged after them is delivered again."""
+    """Set the start offsets of share groups; records that were acknowledged after them are delivered again."""
     several = [_alter_share_offsets(items, start_offsets) for items in by_group(start_offsets).values()]
     return merged(gather(cluster, ByGroup(cluster), several, deadline))
 
@@ -137,7 +137,7 @@ def _read_alterations(
 def delete_share_offsets(
     cluster: Cluster, topics: Sequence[GroupTopic], deadline: Deadline
 ) -> Gathered[GroupTopic, None]:
-    """Forget how far share groups are in whole topics."""
+    """Delete the offsets of share groups in whole topics."""
     groups: dict[str, list[GroupTopic]] = {}
     for item in topics:
         groups.setdefault(item.group_id, []).append(item)

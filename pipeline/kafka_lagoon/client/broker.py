@@ -1,7 +1,7 @@
 """Sends requests to one broker, over one connection that is opened when it is needed.
 
-A connection on which anything unexpected happens is closed, and every request in flight gets the same error. Requests that
-a lost connection left unanswered are sent again here, unless they must arrive only once.
+A connection is closed after anything unexpected, and every request in flight gets the same error. Requests that a lost
+connection left unanswered are sent again here, unless they must arrive only once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 _ATTEMPTS = 3
 _ENOUGH = 1 << 18  # bytes to be sent: more requests are only made when less than these are left
-_ADDRESS_PHASES = ("resolve", "connect")  # a failure in these is one of the address
+_ADDRESS_PHASES = ("resolve", "connect")  # a failure in these phases concerns the address
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Broker:
         """The responses to several requests, pipelined; a call that failed has its error in its place.
 
         Requests that a lost connection left unanswered are sent again. That does no harm where an API only reads, or where
-        the broker recognises what it has done already. Other calls must be sent `once`.
+        the broker recognises a repeated request. Other calls must be sent `once`.
         """
         replies: list[Reply | None] = [None] * len(calls)
         settings = self._access.settings
@@ -142,7 +142,7 @@ class Broker:
         for i in _open(replies):
             if (earlier := replies[i]) is None or not may_have_arrived(
                 earlier.outcome
-            ):  # that it may have arrived stays
+            ):  # a request that may have arrived keeps that mark
                 replies[i] = Reply(error, self._access.clock.now_ms())
 
     def _run(self, calls: Sequence[Call], order: list[int], replies: list[Reply | None], deadline: Deadline) -> None:

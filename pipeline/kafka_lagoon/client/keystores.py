@@ -1,6 +1,6 @@
-"""Reads certificates and keys from what Java calls truststores and keystores, and returns them as PEM.
+"""Reads certificates and keys from truststores and keystores, and returns them as PEM.
 
-Whatever is wrong with one is said in one line that names the setting and how to mend it, and shows nothing of the content.
+An error is one line that names the setting and the remedy, and shows nothing of the content.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Splits requests about many items over the brokers that answer for them, and gathers answers and failures.
 
-A stale leader or coordinator is looked up again, all under one deadline. Every item comes back with an answer or with a
-`Failure`; no list is silently shorter than what was asked for. Nothing is kept here of an item that was answered, so that a
-request about a hundred thousand of them costs what its `Intake` makes of their answers.
+Stale leaders and coordinators are looked up again, all under one deadline. Every item comes back with an answer or with a
+`Failure`; no list is silently shorter than the request. Nothing is kept here of an item that was answered, so that a request
+about a hundred thousand items costs no more memory than its `Intake` keeps.
 """
 
 from abc import ABC, abstractmethod
@@ -43,7 +43,9 @@ I = TypeVar("I", bound=Hashable)  # noqa: E741  an item: a partition, a group, a
 A = TypeVar("A")
 R = TypeVar("R")
 
-_GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID})  # not yet known to this broker, or deleted
+_GONE = frozenset(
+    {UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID}
+)  # the topic is not yet known to this broker, or deleted
 _GONE_ROUNDS = 3
 _NOBODY = (None, 0)
 CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' socket.request.max.bytes
@@ -95,7 +97,7 @@ class ShardedRequest(Generic[I, A]):
     within: Versions | None = None
     once: bool = False
     required: bool = False
-    final: frozenset[int] = frozenset()  # beside those that never get better by themselves
+    final: frozenset[int] = frozenset()  # beside the codes that are never retriable
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ class _AnswersByItem(Intake[I, A]):
 
 @dataclass(slots=True)
 class _Gathering(Generic[I, A]):
-    """A sharded request in progress: the items without an answer, each asked for in every round, and their last refusals."""
+    """A sharded request in progress: the items without an answer, which every round requests, and their last refusals."""
 
     request: ShardedRequest[I, A]
     intake: Intake[I, A]
@@ -317,7 +319,7 @@ def _may_be_done(refusal: PipelineError | int) -> bool:
 def _give_up(
     cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], attempts: int, started: float
 ) -> None:
-    """Fail what is open after the deadline has passed; brokers that never answered are not waited for again."""
+    """Fail the open items after the deadline has passed; brokers that never answered get one attempt from now on."""
     for gathering in gatherings:
         for item in gathering.open:
             node_id, refusal = gathering.refusals[item]
@@ -380,7 +382,7 @@ def ask_cluster(
     deadline: Deadline,
     within: Versions | None = None,
 ) -> R | Failure:
-    """The response of any broker to a request that is not split, or why there is none."""
+    """The response of any broker to a request that is not split, or the failure."""
     started = cluster.clock.monotonic()
     try:
         answer = cluster.ask_any(api, request, deadline, within)

@@ -38,7 +38,7 @@ R = TypeVar("R")
 # version of Fetch came with 3.5; releases between lose nothing but the pipelining.
 _PIPELINED_TLS_FETCH = 14
 _OF_CONNECTIONS = frozenset({API_VERSIONS.name})
-_RENEWED_AT = (0.85, 0.95)  # of the session's lifetime, at random as in Kafka's clients, so that not all renew at once
+_RENEWED_AT = (0.85, 0.95)  # of the session's lifetime, at random as in Kafka's clients, so that renewals are spread
 _RENEWED_AFTER_S = (
     1.0  # brokers refuse to re-authenticate more often; later does no harm, the next request waits for it
 )
@@ -56,7 +56,7 @@ class Access:
 
 
 class Session:
-    """One connection, from `open` to its first error."""
+    """A connection, from `open` to its first error."""
 
     def __init__(self, transport: Transport, node_id: int | None, host: str, access: Access) -> None:
         self.address = transport.address
@@ -68,7 +68,7 @@ class Session:
         self.versions: ApiVersionsResponse | None = None  # its ApiVersions response
         self._offered: dict[int, Versions] = {}
         self._is_secure = access.tls is not None
-        self._is_used = False  # there was a response after those that opening takes
+        self._is_used = False  # there was a response beside those of opening
         self._quiet_until = (
             0.0  # monotonic; KIP-219: the response to a throttled request comes at once, the client waits
         )
@@ -134,7 +134,7 @@ class Session:
         return self._sent(api, version, self._connection.unanswered_frame(api, version, request))
 
     def move(self, outgoing: bytearray, deadline: Deadline, phase: str = "exchange") -> Iterator[ReceivedResponse]:
-        """Move bytes both ways once; the responses that are complete with them."""
+        """Move bytes both ways once, and return the responses that they complete."""
         deadline = deadline.within(self._settings.request_timeout_ms)
         BUDGET.obey(deadline.remaining)
         try:
@@ -197,9 +197,7 @@ class Session:
             raise BrokerError(
                 response.error_code, error_code(response.error_code).name, API_VERSIONS.name, self.address
             )
-        if (
-            not response.api_keys
-        ):  # then nothing could be asked, and what is not asked would look like what is not there
+        if not response.api_keys:  # else no API could be requested, and everything would look absent
             raise ConnectionFailed(self.address, "handshake", "offers no APIs at all")
         self._offered = {api.api_key: Versions(api.min_version, api.max_version) for api in response.api_keys}
         return response
@@ -236,7 +234,7 @@ class Session:
         if not self._offered:
             return "" if self._settings.uses_tls() else ", as some listeners do that want TLS; see security_protocol"
         if self._settings.uses_sasl() or self._request_stats.has_answer_of(_OF_CONNECTIONS):
-            return ""  # an answer of any broker shows that nothing is wanted before requests
+            return ""  # an answer of any broker shows that the listener wants nothing before requests
         return ", after the first request, as listeners do that want SASL; see security_protocol"
 
 

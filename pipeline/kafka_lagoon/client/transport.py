@@ -1,4 +1,4 @@
-"""Opens sockets and moves bytes over them, with or without TLS; the only module that does.
+"""Opens sockets and moves bytes over them, with or without TLS; no other module opens sockets.
 
 Every wait has a deadline, and both directions move at once: a broker stops reading while it waits to write, so a client
 that only writes would wait for it forever.
@@ -57,8 +57,8 @@ class Transport:
     ) -> "Transport":
         """A stream to the first of the host's addresses that accepts, through TLS if there is a context for it.
 
-        `vet` returns why a numeric address must not be connected to. ConnectionFailed names the last refusal, and
-        what is wrong with a certificate.
+        `vet` returns the reason against a numeric address. ConnectionFailed names the last refusal, or the fault of a
+        certificate.
         """
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         stream = _first(host, port, address, deadline, vet)
@@ -164,7 +164,7 @@ class _Secure:
     def _try(self, outgoing: bytearray, room: memoryview) -> int | None:
         """Number of bytes received, 0 when some were only sent, None when nothing moved.
 
-        Reads first: what a peer sent before it closed says why.
+        Reads first: the bytes that a peer sent before it closed tell the reason.
         """
         self._wants, before = 0, len(outgoing)
         received = self._pull(room)

@@ -1,9 +1,9 @@
-"""Finds the first record that a reader at an offset would get next, for many positions at once, with its timestamp.
+"""Finds the first record that a reader at an offset would get, with its timestamp, for many positions at once.
 
-One Fetch per leader asks for many partitions and few bytes of each. A leader returns whole batches only, and nothing of a
-partition whose first batch is larger than what was asked for (KIP-74), except for the first partition of a request. So a
-partition without bytes is asked for again with four times as many, at last alone; what does not come costs no bytes. A
-request names a partition once: further offsets of the same partition go into requests of their own.
+One Fetch per leader requests many partitions and few bytes of each. A leader returns whole batches only, and nothing of a
+partition whose first batch exceeds the limit of bytes (KIP-74), except for the first partition of a request. So a partition
+without bytes is requested again with four times as many, at last alone; batches that are left out cost no bytes. A request
+names a partition once: further offsets of the same partition go into requests of their own.
 """
 
 from collections import deque
@@ -50,8 +50,8 @@ _SIZES = (
     1 << 20,
 )  # bytes of a partition, from try to try; the last one is alone
 _REQUEST_BYTES = 4 << 20  # of one answer, at most; the first partition may exceed it
-_ROUND_BYTES = 64 << 20  # of all answers that are in memory at the same time
-_SPARE_BYTES = 16 << 20  # for a first partition that exceeds its share: the others are not to go without
+_ROUND_BYTES = 64 << 20  # of all answers in memory at the same time
+_SPARE_BYTES = 16 << 20  # for a first partition that exceeds its share, so that the others get theirs
 _MOST_ROUNDS = 32  # of requests for one position
 _WITH_EPOCH, _BY_NAME_WITH_EPOCH, _BY_NAME = Versions(12, 18), Versions(12, 12), Versions(4, 11)
 _OUT_OF_RANGE = error_code(OFFSET_OUT_OF_RANGE).name
@@ -60,7 +60,7 @@ _NO_ID = bytes(16)
 
 @dataclass(slots=True, kw_only=True)
 class _Search:
-    """One position that is still open: where it is read next, and with which limit."""
+    """A position without an answer yet: the next offset to read, and the limit of bytes."""
 
     position: Position
     offset: int
@@ -80,7 +80,7 @@ class _FetchedPartition(NamedTuple):
 
     first: FirstRecord | NoRecord | UnreadableBatch
     end: int
-    has_more: bool  # there is something between the last stable offset and the high watermark
+    has_more: bool  # the log continues between the last stable offset and the high watermark
     is_truncated: bool
     size: int
 
@@ -122,7 +122,7 @@ def _search(position: Position) -> _Search:
 
 
 def _give_up(results: _Results, search: _Search, problem: str, now_ms: int) -> None:
-    """A limit was reached; the header of a batch may have given a bound before."""
+    """A limit was reached; the header of a batch may have given a bound of the timestamp."""
     has_bound = search.latest_ms is not None
     results.records[search.position] = FirstUnread(
         outcome=FirstUnreadOutcome.BOUND if has_bound else FirstUnreadOutcome.NOT_READ,
@@ -134,7 +134,7 @@ def _give_up(results: _Results, search: _Search, problem: str, now_ms: int) -> N
 
 
 def _ask(cluster: Cluster, searches: Sequence[_Search], results: _Results, deadline: Deadline) -> Iterator[_Search]:
-    """Ask the leaders once about each search; yields those that are to be asked again."""
+    """Send each search to its leader once; yields the searches that continue."""
     unsupported = searches
     for versions in _forms(cluster, searches):
         groups = _groups(unsupported)
@@ -156,13 +156,13 @@ def _ask(cluster: Cluster, searches: Sequence[_Search], results: _Results, deadl
 
 
 def _forms(cluster: Cluster, searches: Sequence[_Search]) -> tuple[Versions, Versions]:
-    """The versions to ask in: by topic id where brokers give ids, with the epoch of the record before where they know it."""
+    """Versions of the requests: by topic id where brokers have ids, with the epoch of the record before where it is known."""
     has_ids = all(cluster.topic_id_of(topic) is not None for topic in {search.position.topic for search in searches})
     return (_WITH_EPOCH if has_ids else _BY_NAME_WITH_EPOCH), _BY_NAME
 
 
 def _groups(searches: Iterable[_Search]) -> list[dict[TopicPartition, _Search]]:
-    """Searches of one isolation level that each have a partition of their own."""
+    """Searches of one isolation level, all of different partitions."""
     groups: dict[tuple[bool, int], dict[TopicPartition, _Search]] = {}
     seen: dict[tuple[bool, TopicPartition], int] = {}
     for search in searches:
@@ -252,7 +252,7 @@ def _failed(results: _Results, search: _Search, failure: Failure) -> Iterator[_S
 
 
 def _answered(results: _Results, search: _Search, answer: _FetchedPartition, read_at_ms: int) -> Iterator[_Search]:
-    """Note what was found, or yield the search with what is to be asked next."""
+    """Keep the result of the answer, or yield the search with its next offset and limit."""
     results.bytes_fetched += answer.size
     search.rounds += 1
     if answer.is_truncated:
@@ -285,8 +285,8 @@ def _seen(search: _Search, first: FirstRecord | UnreadableBatch, read_at_ms: int
 def _read_on(
     results: _Results, search: _Search, answer: _FetchedPartition, nothing: NoRecord, read_at_ms: int
 ) -> Iterator[_Search]:
-    """There was no record: go on after the gap, or with more bytes, or end where the log ends."""
-    if answer.end < 0:  # an answer that does not say where the log ends cannot say that nothing is left to read
+    """Continue after an answer without the record: after the gap, or with more bytes; end where the log ends."""
+    if answer.end < 0:  # without the end of the log nobody knows that nothing is left to read
         results.records[search.position] = FirstUnread(
             outcome=FirstUnreadOutcome.UNREADABLE, problem=NO_RECORD_RETURNED
         )

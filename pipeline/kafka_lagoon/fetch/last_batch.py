@@ -2,7 +2,7 @@
 
 Compaction removes records and keeps a batch's last offset, so fewer records than offsets are legal. A wrong last offset looks
 the same, and reading on after it would skip the batches in between. A leader answers with the first batch whose last offset is
-not below the requested one, in the segment that the requested offset belongs to; so it shows what follows.
+not below the requested offset, in the segment of that offset, which shows the batches that follow.
 """
 
 from collections.abc import Callable

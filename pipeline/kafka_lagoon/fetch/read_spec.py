@@ -1,4 +1,4 @@
-"""Describes what one run reads: topics by name or pattern, where each starts and ends, and as which kind of reader."""
+"""Describes the input of a run: topics by name or pattern, their first and last offsets, and the isolation level."""
 
 import re
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class ReadSpec:
         return self.end.default == LATEST and not self.end.by_partition
 
     def select(self, topics: Iterable[str], internal: Iterable[str] = ()) -> list[str]:
-        """The topics that are named, or whose whole name matches the pattern and that are not internal."""
+        """The named topics, or topics whose whole name matches the pattern and that are not internal."""
         names = set(topics)
         pattern = re.compile(self.pattern) if self.pattern else None
         hidden = set(internal)

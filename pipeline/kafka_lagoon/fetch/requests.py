@@ -1,7 +1,7 @@
 """Makes Fetch requests for one partition or for several of one leader, and finds them in the answers.
 
-A topic is requested by its id where broker and id allow it, because a name may be another topic since, and with the leader
-epoch of the record before, because a log may have been truncated and continued with other records.
+A topic is requested by its id where the broker has ids, because the name may belong to another topic by now, and with the
+leader epoch of the record before, because a log may have been truncated and continued with other records.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _NO_ID = bytes(16)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPosition:
-    """Where reading continues, and how. `last_epoch` is the leader epoch of the record before `offset`, -1 if unknown."""
+    """The position and limits of a fetch. `last_epoch` is the leader epoch of the record before `offset`, -1 if unknown."""
 
     offset: int
     last_epoch: int

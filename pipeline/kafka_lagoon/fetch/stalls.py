@@ -2,7 +2,7 @@
 
 A broker that hangs, or a network that cuts every large answer, would cost the whole stall timeout for each partition. So
 the timeout is a quarter the next time for a broker that stalled, and less for others too, because it may be the network.
-After a few stalls a broker is not asked for as long as the stall timeout, and then once for a second.
+After a few stalls a broker gets no request for as long as the stall timeout, and then one request with a limit of a second.
 """
 
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.fetch.split import ReadOptions
 
 RUN_DEADLINE_PASSED = "RUN_DEADLINE_PASSED"  # the run's time was up; not DEADLINE_PASSED, which is a request's
-BROKER_STALLED = "BROKER_STALLED"  # nobody was asked, because the leader had stalled for other partitions
+BROKER_STALLED = "BROKER_STALLED"  # no request was sent, because the leader had stalled for other partitions
 
-BOOTSTRAP = -1  # in the place of a broker's id, where any broker is asked
+BOOTSTRAP = -1  # stands for a broker's id where any broker is asked
 
 _SHORTEST_MS = 1_000
 _MOST_BY_OTHERS = 2  # quarterings for a broker that has not stalled itself
@@ -23,7 +23,7 @@ _FORGOTTEN_AFTER = 10  # stall timeouts
 
 @dataclass(slots=True)
 class Stalls:
-    """Which brokers stalled during one run, how often and when last; None stands for "no leader known"."""
+    """The brokers that stalled during a run, how often and when last; None stands for "no leader known"."""
 
     clock: Clock
     stall_timeout_ms: int
@@ -38,12 +38,12 @@ class Stalls:
         return max(self.stall_timeout_ms >> 2 * min(quarterings, 16), min(self.stall_timeout_ms, _SHORTEST_MS))
 
     def stalled(self, broker_id: int | None) -> None:
-        """Note that a broker made no progress within its time."""
+        """Count a stall: a broker made no progress within its time."""
         count = self._stalls.get(broker_id, (0, 0.0))[0]
         self._stalls[broker_id] = (count + 1, self.clock.monotonic())
 
     def progressed(self, broker_id: int | None) -> None:
-        """Note that a broker has answered: it may be asked again, though it may stall at the same request."""
+        """Record that a broker has answered: it gets requests again, though it may stall at the same request."""
         if self.gives_up_on(broker_id):
             self._stalls[broker_id] = (_GIVEN_UP_AFTER - 1, self._stalls[broker_id][1])
 

@@ -1,4 +1,4 @@
-"""Asks the leaders whether their logs still have what was read: an unclean leader election takes records back.
+"""Asks the leaders whether their logs still have the records that were read: an unclean leader election takes records back.
 
 A check is one round trip: for the n-th epoch of all partitions each leader gets one request, and all requests go out at
 once. A leader that does not answer neither confirms nor contradicts.
@@ -22,7 +22,7 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedEpochs:
-    """Where the leaders' logs diverge from what was read, for which partitions they have all of it, and which are others'.
+    """Divergences of the leaders' logs from the records read, partitions that have all of them, and partitions of other topics.
 
     `foreign` partitions were read by name from leaders whose topic has another id, or that did not say which one it has.
     """
@@ -67,7 +67,7 @@ def check_positions(
 ) -> CheckedEpochs:
     """Check that logs still have the archived offsets.
 
-    For a position that was confirmed before only the last epoch is asked for; its others only where that one diverges.
+    Of a position that was confirmed before only the last epoch is requested, and its other epochs only if that one diverges.
     """
     read = {partition: position.read_epochs for partition, position in positions.items()}
     first = check_epochs(
@@ -94,7 +94,7 @@ def check_outcomes(
     """Check that logs have the offsets that all splits of the ranges read; topics that were re-created meanwhile are left out.
 
     A leader may change between two splits, and after an unclean election its log may hold other records. Leaders are asked by
-    name, and one that does not fetch by topic id has also answered the reads by name: its own metadata has to have that id.
+    name, and leaders too old to fetch by topic id also served the reads by name: their own metadata must have that id.
     """
     read = epochs_read(ranges, outcomes)
     try:
@@ -128,7 +128,7 @@ def epochs_read(
 ) -> dict[TopicPartition, tuple[EpochRange, ...]]:
     """The epochs that each partition's splits read, in the order of offsets, after the last epoch that was archived before.
 
-    A leader that has that one, and what was read after it, has everything before it too.
+    A leader that has that epoch, and the epochs read after it, has everything before it, too.
     """
     read: dict[TopicPartition, list[EpochRange]] = {
         TopicPartition(planned.topic, planned.partition): list(planned.epochs[-1:]) for planned in ranges

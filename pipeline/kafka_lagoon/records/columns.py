@@ -1,10 +1,10 @@
-"""Decodes batches into Arrow batches, and counts what every offset was.
+"""Decodes batches into Arrow batches, and counts every offset by its disposition.
 
-Every offset that is passed is counted once. A batch that contradicts itself costs its own records, never those of its
-neighbours: it becomes a problem with its raw bytes, and decoding goes on after it.
+Every offset is counted once. A corrupt batch costs its own records, never those of its neighbours: it becomes a problem
+with its raw bytes, and decoding continues after it.
 
 Python handles batches, the kernels handle records. For every batch Python verifies the checksum and decompresses, each about
-0.3 us a call; what takes several steps is done only if there are control batches or aborted transactions.
+0.3 us a call; further steps are done only if there are control batches or aborted transactions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -213,7 +213,7 @@ class Decoding:
                 yield from self._flush()
 
     def _allocate(self) -> Buffers:
-        """Buffers for what is left to decode, or for the largest part of it that one Arrow batch may hold."""
+        """Buffers for the records that are left to decode, or for the largest part of them that one Arrow batch may hold."""
         rest = self._table[self._index : self._stop]
         is_packed = rest[:, layout.ATTRIBUTES] & layout.CODEC_BITS > 0
         expected = int((rest[:, layout.SIZE] * np.where(is_packed, _USUAL_EXPANSION, 1)).sum())
@@ -263,7 +263,7 @@ class Decoding:
         return np.empty(0, np.int64)
 
     def _flush(self) -> Iterator[pa.RecordBatch]:
-        """Yield what the buffers hold."""
+        """Yield the content of the buffers."""
         buffers, self._buffers = self._buffers, None
         if buffers and buffers.rows:
             for _, offset in buffers.escaped():

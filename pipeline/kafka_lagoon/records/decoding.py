@@ -1,6 +1,6 @@
-"""The options of a decoder of records, and what it returns beside the columns.
+"""The options of the decoder of records, and its results beside the columns.
 
-Every offset that a decoder passes is counted once: as a record, or by the reason why there is none.
+Every offset that the decoder passes is counted once: as a record, or by the reason why it has no record.
 """
 
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
 """Inlined functions that kernels are made of: table entries, numbers of variable length, fields after their length, UTF-8.
 
-Nothing at or after `end` is read. What does not fit ends NOWHERE, which is after every end, so that the next part fails, too:
-a walk over several parts is checked once, at its end.
+Nothing at or after `end` is read. A field that does not fit ends NOWHERE, which is after every end, so that the next field
+fails, too: a walk over several fields is checked once, at its end.
 """
 
 from kafka_lagoon.records import layout

@@ -1,7 +1,7 @@
-"""Decodes what was fetched of several small partitions into the same Arrow buffers, which are set up once for all of them.
+"""Decodes fetched records of several small partitions into the same Arrow buffers, which are set up once for all of them.
 
-Only what is whole and plain is decoded here. What needs a decision (damage, aborted transactions, old formats, header keys
-that are escaped, a gap at the end) is refused, and columns.py decodes it.
+Only whole partitions without special cases are decoded here. Partitions with damage, aborted transactions, old formats,
+header keys that must be escaped, or a gap at the end are refused, and columns.py decodes them.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Kernels that find the batches in a buffer, read their headers into the table of batches, and check control batches.
 
-Nothing outside the bounds that a caller gave is read or written, whatever the bytes say. A batch whose header cannot be true
-is given a disposition and a fault in the table, and the walk goes on after it.
+Nothing outside the bounds that a caller gave is read or written, whatever the bytes are. A batch whose header cannot be true
+gets a disposition and a fault in the table, and the walk continues after it.
 """
 
 from kafka_lagoon.records import layout

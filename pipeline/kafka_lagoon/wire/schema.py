@@ -1,7 +1,7 @@
 """Provides the vocabulary in which messages are declared: types, version ranges, and the class of an API.
 
 Every fact about a field (type, versions, nullability, tag, default) is written once, beside the field. A message is a plain
-dataclass; `reading` and `writing` derive their closures from what is declared here.
+dataclass; `reading` and `writing` derive their closures from the declarations.
 """
 
 import dataclasses
@@ -111,11 +111,11 @@ def wire(
     repeats: bool = False,
     default: Any = dataclasses.MISSING,
 ) -> Any:
-    """Declare what the annotation of a field does not say.
+    """Declare the facts of a field that its annotation does not tell.
 
     `ignorable`: a version that lacks the field drops a value silently (Kafka's schemas say which), and refuses none.
-    `legacy`: never compact, even in flexible versions (the client_id of request headers). `repeats`: read once for all that
-    have the same bytes (the configs of topics).
+    `legacy`: never compact, even in flexible versions (the client_id of request headers). `repeats`: read once for all values
+    that have the same bytes (the configs of topics).
     """
     spec = Spec(since, until, tag, nullable_since, ignorable, legacy, repeats)
     return dataclasses.field(default=default, metadata={"wire": spec})
@@ -220,7 +220,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api(Generic[Q, R]):
-    """A request, its response, and what both have in common in every version.
+    """An API: the request, its response, and the facts that both share.
 
     `flexible`: first version with compact lengths and tag sections, None if none has them.
     `flexible_response_header`: False only for ApiVersions, whose response is read before versions are known (KIP-511).
