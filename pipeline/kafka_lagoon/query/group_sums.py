@@ -1,6 +1,7 @@
-"""SQL for how far a group is behind: sums over its partitions, and which group is the worst.
+"""SQL that sums the lag of a group over its partitions, and orders groups by it, for both engines.
 
-Both engines run it. `lagoon lag` and the report are made of it, so they agree about every group.
+`lagoon lag`, the report, the metrics and view `lag_by_group` use it, so they agree about every group. group_lag.py is the same
+in Python.
 """
 
 LAG_TABLE = "consumer_lag_published"
@@ -12,14 +13,14 @@ MOST = "lag DESC NULLS LAST"
 UNKNOWN_LAG = f"lag IS NULL AND NOT {UNCOMMITTED}"
 UNKNOWN_TIME = f"{TIME_LAG} IS NULL AND NOT {UNCOMMITTED}"
 
+# Over the partitions of a group.
+SUMS = f"""count(*) AS partitions, count(lag) AS known_partitions,
+    CAST(sum(lag) AS BIGINT) AS lag, max(lag) AS highest_lag, max({TIME_LAG}) AS time_lag_ms,
+    CAST(sum(records_lost) AS BIGINT) AS records_lost,
+    count(CASE WHEN {UNKNOWN_LAG} THEN 1 END) AS unknown_lags,
+    count(CASE WHEN {UNKNOWN_TIME} THEN 1 END) AS unknown_time_partitions"""
 # To be followed by conditions and GROUP BY cluster, snapshot_id, group_id.
-SUMS = f"""
-    SELECT cluster, snapshot_id, group_id, count(*) AS partitions, count(lag) AS known_partitions,
-      CAST(sum(lag) AS BIGINT) AS lag, max(lag) AS highest_lag, max({TIME_LAG}) AS time_lag_ms,
-      CAST(sum(records_lost) AS BIGINT) AS records_lost,
-      count(CASE WHEN {UNKNOWN_LAG} THEN 1 END) AS unknown_lags,
-      count(CASE WHEN {UNKNOWN_TIME} THEN 1 END) AS unknown_time_partitions
-    FROM {LAG_TABLE} WHERE"""  # noqa: S608  names of ours
+SUMS_OF_GROUPS = f"SELECT cluster, snapshot_id, group_id, {SUMS} FROM {LAG_TABLE} WHERE"  # noqa: S608  names of ours
 
 # That one partition has nothing unread does not make the group well where the age of another is not known.
 KNOWN_AGE = "CASE WHEN sums.unknown_time_partitions > 0 AND sums.time_lag_ms = 0 THEN NULL ELSE sums.time_lag_ms END"

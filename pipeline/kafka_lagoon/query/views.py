@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from kafka_lagoon.query.group_sums import SUMS, UNCOMMITTED
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from kafka_lagoon.tables.schema import HEADER, STATE_TABLES, TABLES, WRITE_TABLES
 from kafka_lagoon.tables.table import Table
@@ -78,7 +79,7 @@ CHANGES = (
 
 VIEWS = (  # each after those that it reads
     *(
-        _view(name, name)
+        _view(name, name, sums=SUMS, uncommitted=UNCOMMITTED)
         for name in (
             "snapshots_now",
             "lag_now",

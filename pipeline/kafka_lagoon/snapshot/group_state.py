@@ -19,7 +19,7 @@ from kafka_lagoon.snapshot.commits import Commits, commits_of
 from kafka_lagoon.snapshot.group_types import GONE
 from kafka_lagoon.snapshot.groups import Groups, group_rows
 from kafka_lagoon.snapshot.lag import LagColumns, lag_rows
-from kafka_lagoon.snapshot.lag_logs import Ends, Logs
+from kafka_lagoon.snapshot.lag_logs import EndOffsets, PartitionLogs
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 
@@ -83,12 +83,12 @@ def read_groups(
 
 def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOffsetsRow]) -> LagColumns:
     """The lag of all groups that commit (share groups do not), given the rows of the offsets read after their commits."""
-    ends = Ends(
+    ends = EndOffsets(
         before={},
         before_problems={partition: failure.name for partition, failure in state.before.failures.items()},
         after={},
     )
-    logs = Logs(topology, ends)
+    logs = PartitionLogs(topology, ends)
     logs.add_existing(state.before, offsets)
     groups, commits = state.groups, state.commits
     committing = [group for group in groups.groups if group.group_type != SHARE]

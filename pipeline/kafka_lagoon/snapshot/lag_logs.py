@@ -20,7 +20,7 @@ _NO_SUCH_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ends:
+class EndOffsets:
     """End offsets that were read before the commits (or why they are not known), and rows of those read after them."""
 
     before: Mapping[TopicPartition, int]
@@ -33,7 +33,7 @@ class _Slots(dict[int, int]):
 
     __slots__ = ("_logs", "_topic")
 
-    def __init__(self, logs: "Logs", topic: str) -> None:
+    def __init__(self, logs: "PartitionLogs", topic: str) -> None:
         super().__init__()
         self._logs, self._topic = logs, topic
 
@@ -41,10 +41,10 @@ class _Slots(dict[int, int]):
         return self._logs.add(self._topic, partition)
 
 
-class Logs:
+class PartitionLogs:
     """Columns by slot. Those with the name of a column of consumer_lag are that column."""
 
-    def __init__(self, topology: Topology, ends: Ends) -> None:
+    def __init__(self, topology: Topology, ends: EndOffsets) -> None:
         self._topology, self._ends = topology, ends
         self.topics = sorted(topology.partitions)
         self._topic_places = {topic: place for place, topic in enumerate(self.topics)}

@@ -35,6 +35,9 @@ class Chosen(Sequence[Any]):
     def __len__(self) -> int:
         return len(self.places)
 
+    def __sub__(self, other: "Chosen") -> "Difference":
+        return Difference(self, other)
+
     def __iter__(self) -> Iterator[Any]:
         values = self.values
         if min(self.places, default=0) >= 0:
@@ -62,6 +65,10 @@ class Difference(Sequence[Any]):
 
     def __len__(self) -> int:
         return len(self.minuend)
+
+    def at_least(self, least: int) -> "Difference":
+        """The differences, but `least` where they are smaller."""
+        return Difference(self.minuend, self.subtrahend, least)
 
     def __iter__(self) -> Iterator[int | None]:
         for left, right in zip(self.minuend, self.subtrahend, strict=True):
