@@ -36,9 +36,15 @@ def result() -> RestoreResult:
     rule = ("TOPIC", "new", "LITERAL", "User:alice", "*", "READ", "ALLOW")
     names = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
     acl = create_acl(acl_of(dict(zip(names, rule, strict=True))))
-    planned = RestoreResult(cluster="spare", cluster_id="id-of-spare", is_dry_run=False, topics=[TOPIC])
-    planned.targets, planned.actions, planned.notes = {"t": "new"}, [topic, acl], ["it is compacted"]
-    return planned
+    return RestoreResult(
+        cluster="spare",
+        cluster_id="id-of-spare",
+        is_dry_run=False,
+        topics=[TOPIC],
+        targets={"t": "new"},
+        actions=[topic, acl],
+        notes=["it is compacted"],
+    )
 
 
 @pytest.mark.parametrize(("answer", "is_confirmed"), [("yes", True), ("y", False), ("", False)])
@@ -58,15 +64,16 @@ def test_what_is_confirmed(
 
 def test_what_is_said_of_a_finished_restore() -> None:
     """When, whether its receipts were good, and that nothing was written."""
-    done = result()
-    done.actions, done.notes, done.plan, done.finished_at = (), [], FINISHED.plan, FINISHED.finished_at
-    done.receipts = [RECEIPT]
+    done = replace(
+        result(), actions=(), notes=[], plan=FINISHED.plan, finished_at=FINISHED.finished_at, receipts=[RECEIPT]
+    )
     (line,) = lines(done)
     assert line == (
         "spare (id-of-spare): restore 0192-0001 finished on 2026-09-21T14:13:20+00:00, receipts good, 0 records written"
     )
     assert done.is_complete
-    done.receipts = [RECEIPT, replace(RECEIPT, problem="OTHER_RECORDS", other_records=3, other_offsets="1-3")]
+    other = replace(RECEIPT, problem="OTHER_RECORDS", other_records=3, other_offsets="1-3")
+    done = replace(done, receipts=[RECEIPT, other])
     first, last = lines(done)
     assert first.endswith("and 3 are there that somebody else wrote meanwhile, at offsets 1-3")
     assert "1 of 2 receipts good" in last

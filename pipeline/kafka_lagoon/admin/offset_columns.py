@@ -145,7 +145,7 @@ class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
     def _take_each(
         self, response: ListOffsetsResponse, items: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, Refusal]:
-        """Sort the answers; partitions that were not requested are ignored, and of two different answers neither is believed."""
+        """Sort the answers; partitions that were not requested are ignored, and two different answers are not believed."""
         refused: dict[TopicPartition, Refusal] = dict.fromkeys(items)
         answers: dict[TopicPartition, ListOffsetsResponsePartition] = {}
         for topic in response.topics:

@@ -1,28 +1,28 @@
 CREATE OR REPLACE VIEW lag_by_group (
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_id COMMENT 'The latest published snapshot of the cluster.',
-  captured_at COMMENT 'When that snapshot began to look at the cluster.',
+  captured_at COMMENT 'When the snapshot began to read the cluster.',
   group_id COMMENT 'group.id; any text, so escape it where it is shown.',
-  group_type COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers cannot say.',
+  group_type COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers do not return it.',
   state COMMENT 'State as Kafka spells it; null if problem is set.',
   members COMMENT 'Number of members; null if problem is set.',
   topics COMMENT 'Topics of these partitions.',
-  partitions COMMENT 'Partitions that the group has committed, is assigned or subscribes to.',
-  known_partitions COMMENT 'Those whose lag is known: lag and worst_lag are about these alone.',
-  lag COMMENT 'Sum of lag over known_partitions, raw; null if there is none.',
-  worst_lag COMMENT 'Largest lag of one partition; null if none is known.',
+  partitions COMMENT 'Partitions that the group has committed offsets of, is assigned or subscribes to.',
+  known_partitions COMMENT 'Partitions whose lag is known: lag and worst_lag are about these only.',
+  lag COMMENT 'Sum of lag over known_partitions, raw; null if there are none.',
+  worst_lag COMMENT 'Largest lag of a partition; null if no lag is known.',
   worst_topic COMMENT 'Topic of that partition.',
   worst_partition COMMENT 'Number of that partition.',
   uncommitted_partitions COMMENT 'Partitions without a commit, whose lag is therefore null.',
   unowned_partitions COMMENT 'Partitions that no member owns.',
-  loss_known_partitions COMMENT 'Partitions for which it is known whether records were lost.',
-  records_lost COMMENT 'Sum of records_lost over loss_known_partitions; null if there is none.',
-  retention_margin COMMENT 'Smallest retention_margin of one partition; null if none is known.',
-  problem COMMENT 'Why the group could not be described; null if it was.',
-  problem_partitions COMMENT 'Partitions with a problem in lag_now: a side, or who owns it, is not known.'
+  loss_known_partitions COMMENT 'Partitions of which it is known whether records were lost.',
+  records_lost COMMENT 'Sum of records_lost over loss_known_partitions; null if there are none.',
+  retention_margin COMMENT 'Smallest retention_margin of a partition; null if none is known.',
+  problem COMMENT 'Why the group could not be described; null if it was described.',
+  problem_partitions COMMENT 'Partitions with a problem in lag_now: the end offset, the commit or the owner is unknown.'
 )
-COMMENT 'Groups in the latest published snapshot of each cluster and how far they are behind, one row per group.'
+COMMENT 'Groups in the latest published snapshot of each cluster with their lag, one row per group.'
 AS
 SELECT
   consumer_groups.cluster,
