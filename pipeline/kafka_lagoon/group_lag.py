@@ -25,7 +25,7 @@ class GroupLag:
         self, lag: int | None, lag_basis: str, time_lag_ms: int | None = None, records_lost: int | None = None
     ) -> None:
         """Add a partition."""
-        # Nothing is unread: nothing waits. Share groups have no position whose record could be looked at.
+        # Without unread records nothing waits. Share groups have no position to look at.
         age_ms = 0 if lag == 0 or lag_basis == SHARE else time_lag_ms
         has_commit = lag_basis != LOG_START
         self.partitions += 1
@@ -41,5 +41,5 @@ class GroupLag:
             self.records_lost = records_lost + (self.records_lost or 0)
 
     def known_time_lag_ms(self) -> int | None:
-        """The largest age; None where all known ages are 0 and that of a partition is not known."""
+        """The largest age; None if all known ages are 0 and that of another partition is unknown."""
         return None if self.unknown_time_partitions and not self.time_lag_ms else self.time_lag_ms

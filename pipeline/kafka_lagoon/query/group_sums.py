@@ -6,7 +6,8 @@ in Python.
 
 LAG_TABLE = "consumer_lag_published"
 UNCOMMITTED = "lag_basis = 'log_start'"
-# Who has read everything waits for nothing; share groups have no position whose record could be looked at. Null: not known.
+# Age of the first unread record: 0 if nothing is unread; 0 for share groups, which have no position to look at; null if
+# unknown.
 TIME_LAG = "CASE WHEN lag = 0 OR lag_basis = 'share' THEN 0 ELSE time_lag_ms END"
 LOST = "CASE WHEN records_lost > 0 THEN records_lost ELSE 0 END DESC"
 MOST = "lag DESC NULLS LAST"
@@ -19,10 +20,10 @@ SUMS = f"""count(*) AS partitions, count(lag) AS known_partitions,
     CAST(sum(records_lost) AS BIGINT) AS records_lost,
     count(CASE WHEN {UNKNOWN_LAG} THEN 1 END) AS unknown_lags,
     count(CASE WHEN {UNKNOWN_TIME} THEN 1 END) AS unknown_time_partitions"""
-# To be followed by conditions and GROUP BY cluster, snapshot_id, group_id.
+# Append conditions and GROUP BY cluster, snapshot_id, group_id.
 SUMS_OF_GROUPS = f"SELECT cluster, snapshot_id, group_id, {SUMS} FROM {LAG_TABLE} WHERE"  # noqa: S608  names of ours
 
-# That one partition has nothing unread does not make the group well where the age of another is not known.
+# A group whose known ages are all 0 is not up to date if the age of another partition is unknown.
 KNOWN_AGE = "CASE WHEN sums.unknown_time_partitions > 0 AND sums.time_lag_ms = 0 THEN NULL ELSE sums.time_lag_ms END"
 GROUP_AGE = "CASE WHEN unknown_time_partitions > 0 THEN NULL ELSE coalesce(time_lag_ms, -1) END DESC NULLS FIRST"
 WORST_GROUP = f"{LOST}, {GROUP_AGE}, {MOST}, cluster, group_id"

@@ -114,12 +114,12 @@ def lag_rows(
 
 
 def _by_group(commits: Sequence[CommittedOffsetRow]) -> CommitColumns | Sequence[CommittedOffsetRow]:
-    """The commits with those of each group beside each other."""
+    """Sort commits so that those of a group are neighbours."""
     return commits if isinstance(commits, CommitColumns) else sorted(commits, key=attrgetter("group_id"))
 
 
 def _spans(commits: Sequence[CommittedOffsetRow]) -> Mapping[str, range]:
-    """The rows of the commits of each group."""
+    """The range of rows of each group's commits."""
     if isinstance(commits, CommitColumns):
         return {group_id: range(*span) for group_id, span in commits.spans.items()}
     spans = {}
@@ -140,5 +140,5 @@ def _slots(commits: Sequence[CommittedOffsetRow], logs: PartitionLogs) -> "array
 
 
 def _topic_counts(commits: Sequence[CommittedOffsetRow]) -> Iterable[tuple[str, int]]:
-    """Topics with how many neighbouring rows each has."""
+    """Topics with their number of neighbouring rows."""
     return commits.topic_counts if isinstance(commits, CommitColumns) else zip(column_of(commits, "topic"), repeat(1))

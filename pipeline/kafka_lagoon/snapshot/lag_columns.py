@@ -67,7 +67,7 @@ class LagPartitions:
             is_committed, rows = True, self._numbers[own.start : own.stop]
             self.owner_of += array("i", (_NONE,)) * len(slots)
         else:
-            committed = dict(zip(slots, own, strict=True))  # the last of two counts
+            committed = dict(zip(slots, own, strict=True))  # if a partition was committed twice, the last commit counts
             owners = _owners(members, self.logs) if members else {}
             expected = _expected(committed, owners, members, self.logs)
             slots = array("i", expected)
@@ -84,7 +84,7 @@ class LagPartitions:
             self.problem_of += self._problem_places(described, slots, rows, unread)
 
     def _has_problems(self) -> bool:
-        """Whether there is any; a partition that nobody knows is one, and may be added with a group."""
+        """True if any row may have a problem. A partition that does not exist is a problem, and may be added with a group."""
         return bool(self._commit_problems or self.unknown or self.logs.problems)
 
     def _problem_places(
@@ -126,7 +126,7 @@ class LagPartitions:
 
 @dataclass(frozen=True, slots=True)
 class LagSpan:
-    """Neighbouring rows; what the columns of table consumer_lag are made of."""
+    """A range of rows; the columns of table consumer_lag are made of it."""
 
     _of: LagPartitions
     _span: slice
@@ -154,9 +154,9 @@ class LagSpan:
         return array("i", map(self._of.logs.topic_of.__getitem__, self._of.slots[self._span]))
 
     def log(self, name: str, *, of_changed: bool = False) -> Chosen:
-        """A column of the partition's log; null where the topic was deleted or re-created meanwhile, unless `of_changed`.
+        """A column of the partition's log. Null where the topic was deleted or re-created meanwhile, unless `of_changed`.
 
-        A commit and an end offset of two incarnations of a topic have nothing to do with each other.
+        A commit and an end offset of two incarnations of a topic must not be compared.
         """
         slots, changed = self._of.slots[self._span], self._of.logs.changed
         if changed and not of_changed:
@@ -164,14 +164,14 @@ class LagSpan:
         return Chosen(slots, getattr(self._of.logs, name))
 
     def committed_offset(self) -> Chosen:
-        """What the group committed; null if that is unknown, or nothing."""
+        """The committed offset; null if it is unknown, or nothing was committed."""
         rows, unknown = self._of.commit_of[self._span], self._of.unknown
         if unknown:
             rows = array("i", [_NONE if row in unknown else row for row in rows])
         return Chosen(rows, self._of.committed)
 
     def problem(self) -> Chosen:
-        """Why lag, or what it is made of, is unknown."""
+        """The reason why lag, or one of its inputs, is unknown."""
         return Chosen(self._of.problem_of[self._span], list(self._of.problems))
 
     def have_problems(self) -> bool:
@@ -202,7 +202,7 @@ def _owners(members: Iterable[tuple[int, GroupMemberRow]], logs: PartitionLogs) 
     for number, member in members:
         for assigned in member.assignment or ():
             if assigned.topic is not None:
-                numbered = filter(_FROM_0, assigned.partitions)  # members store what they like
+                numbered = filter(_FROM_0, assigned.partitions)  # members can store any number
                 slots = map(logs.slots(assigned.topic).__getitem__, numbered)
                 owners |= dict.fromkeys(slots, number)
     return owners
