@@ -12,6 +12,8 @@ from kafka_lagoon.runs.report import Report
 from tests.clock import CLOCK
 from tests.delta.lake import make_lake
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -68,6 +68,7 @@ def test_describe_tells_the_columns(words: list[str], capsys: pytest.CaptureFixt
     )
 
 
+@pytest.mark.long
 def test_describe_knows_every_name(capsys: pytest.CaptureFixture[str]) -> None:
     """Views too, with a type and a meaning for each column; a wrong name is one line with the nearest."""
     for name in NAMES:

@@ -13,6 +13,8 @@ import pytest
 from kafka_lagoon.jars.locked_jars import cache_folder
 from tests.cookbook.week import make_week
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "docs" / "notebooks" / "lagoon.ipynb"
 CELLS = [cell for cell in json.loads(NOTEBOOK.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]

@@ -107,8 +107,8 @@ def has_moved_replicas(servers: str, names: Collection[str]) -> None:
             return False
         topics = _topics(broker, names, deadline)
         partitions = [sorted(topic.partitions, key=lambda one: one.partition_index) for topic in topics]
-        seen[node_id] = [[set(one.replica_nodes) for one in several] for several in partitions]
-        in_sync = all(set(one.replica_nodes) == set(one.isr_nodes) for several in partitions for one in several)
+        seen[node_id] = [[set(partition.replica_nodes) for partition in topic] for topic in partitions]
+        in_sync = all(set(found.replica_nodes) == set(found.isr_nodes) for topic in partitions for found in topic)
         agrees = all(replicas == seen[node_id] for replicas in seen.values())
         if not agrees:
             seen.clear()

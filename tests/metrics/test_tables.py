@@ -17,6 +17,8 @@ from tests.delta.lake import make_lake
 from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
 from tests.metrics.parsed import in_file, parsed, value
 
+pytestmark = pytest.mark.long
+
 
 def _topic(name: str, retention_ms: int, policy: str = "delete") -> list[ConfigRow]:
     values = {"retention.ms": str(retention_ms), "cleanup.policy": policy}

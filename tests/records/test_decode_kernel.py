@@ -93,6 +93,7 @@ def _starts(log) -> list[tuple[int, int]]:
     return starts
 
 
+@pytest.mark.long
 def test_garbage_in_bulk():
     """Mutated buffers of every kind end in rows or problems, and every offset is counted once."""
     mutate(3_000, seed=5)

@@ -1,10 +1,14 @@
 """Losses, health and changes of the page."""
 
+import pytest
+
 from kafka_lagoon.report.coverage import failures_of, health_of, missing_tables_of, short_lists_of
 from kafka_lagoon.report.findings import changes_of, findings_of, losses_of, no_estimates_of
 from kafka_lagoon.report.scope import Scope, scopes
 from tests.delta.samples import HOUR_MS, NOON_MS
 from tests.report.history import CLOSING, LAST, SCRIPT
+
+pytestmark = pytest.mark.long
 
 
 def test_losses(scope: Scope) -> None:

@@ -3,12 +3,15 @@
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.report.charts import Reading
 from kafka_lagoon.report.groups import groups_of, histories, statuses, total_history
 from kafka_lagoon.report.scope import Scope
 from tests.report.history import CLOSING, HOURS, HUGE, RIGHT_TO_LEFT, SCRIPT
+
+pytestmark = pytest.mark.long
 
 
 def test_sums_are_those_of_the_tables(scope: Scope, lake: Path) -> None:

@@ -22,6 +22,8 @@ from tests.delta.samples import HOUR_MS, NOON_MS
 from tests.report.history import CLOSING, HUGE, RIGHT_TO_LEFT, SCRIPT
 from tests.report.parsed_page import Page, data_of, rows_of
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def parsed(report: Report) -> Page:

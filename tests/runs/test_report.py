@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from kafka_lagoon.query.duckdb_engine import opened
 from kafka_lagoon.report.page import RELATIONS, render
 from kafka_lagoon.runs.report import ReportOptions, make_report
 from tests.delta.lake import make_lake
 from tests.delta.samples import NOON_MS, snapshot
+
+pytestmark = pytest.mark.long
 
 
 def test_one_page_for_all_clusters(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from tests.fake.cluster import FakeCluster
 from tests.fake.oddities import ODDITIES, every_shape
 from tests.nulls import plain_table, unexplained
 
+pytestmark = pytest.mark.long
+
 # Those that print rows with declared columns; records and what was produced have formats of their own.
 COMMANDS = (
     *("versions", "metadata", "health", "offsets", "groups", "describe-group", "lag", "acls", "log-dirs"),

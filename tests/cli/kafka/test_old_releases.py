@@ -24,6 +24,8 @@ from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
 from tests.protocol.api_lists import minor, recorded
 from tests.short_timeouts import short_timeouts
 
+pytestmark = pytest.mark.long
+
 LISTS = recorded()
 # The first that is supported, what was added since in steps, the last on ZooKeeper, and the newest.
 RELEASES_ASKED = [

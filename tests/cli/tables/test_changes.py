@@ -8,6 +8,8 @@ from kafka_lagoon.cli.tables.changes import ENTITIES, TYPES
 from kafka_lagoon.query.views import column_comments
 from tests.cli.tables.conftest import Ask
 
+pytestmark = pytest.mark.long
+
 DEFAULT = ("--cluster", "default")
 EVERY = [
     ("removed", "topic", "gone", None, "G", None),

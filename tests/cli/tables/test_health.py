@@ -6,6 +6,8 @@ from kafka_lagoon.cli.tables.health import FINDINGS, SEVERITIES
 from kafka_lagoon.query.views import column_comments
 from tests.cli.tables.conftest import Ask
 
+pytestmark = pytest.mark.long
+
 DEFAULT = ("--cluster", "default")
 WORST = ["leaderless", "under_min_isr", "under_replicated"]
 

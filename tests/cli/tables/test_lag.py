@@ -6,6 +6,8 @@ from kafka_lagoon.text import printable
 from tests.cli.tables.conftest import Ask
 from tests.delta.samples import HOSTILE
 
+pytestmark = pytest.mark.long
+
 DEFAULT = ("--cluster", "default")
 
 
