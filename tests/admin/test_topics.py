@@ -67,8 +67,11 @@ def test_a_creation_is_sent_once(state: FakeCluster, cluster: Cluster) -> None:
     assert state.count(CREATE_TOPICS.key) == 1
 
 
-def test_large_topics_are_created_in_several_requests(state: FakeCluster, cluster: Cluster) -> None:
+def test_large_topics_are_created_in_several_requests(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
     """Controllers refuse more than 10,000 records of metadata at once."""
+    cluster = connect(
+        request_timeout_ms=30_000, default_api_timeout_ms=30_000
+    )  # the fake broker makes 10,000 partitions
     assert create_topics(cluster, [new(f"t{number}", 2_000) for number in range(5)], soon()) == {}
     assert state.count(CREATE_TOPICS.key) == 3
 

@@ -7,8 +7,8 @@ import pytest
 from kafka_lagoon.client.connection import (
     HANDSHAKE_MAX_BYTES,
     PLAIN_MAX_BYTES,
-    Answer,
     Connection,
+    ReceivedResponse,
     choose_version,
     negotiate,
 )
@@ -43,14 +43,14 @@ def response(correlation_id: int, group_id: str) -> bytes:
     return (len(header) + len(body)).to_bytes(4, "big") + header + body
 
 
-def received(peer: Connection, data: bytes) -> list[Answer]:
+def received(peer: Connection, data: bytes) -> list[ReceivedResponse]:
     """The answers that these bytes complete."""
     with peer.room() as room:
         room[: len(data)] = data
     return list(peer.filled(len(data)))
 
 
-def groups(answers: list[Answer]) -> list[str]:
+def groups(answers: list[ReceivedResponse]) -> list[str]:
     """The groups in ListGroups answers."""
     return [group.group_id for answer in answers for group in answer.message.groups]
 

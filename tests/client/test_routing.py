@@ -111,11 +111,11 @@ def test_what_a_broker_says_beside_the_code_is_kept(state: FakeCluster, connect:
             ],
         ),
         read=lambda response, _: [
-            (ORDERS[partition.partition_index], partition.error_code, partition)
+            (item, partition.error_code, partition, texts[item])
             for topic in response.topics
             for partition in topic.partitions
+            for item in (ORDERS[partition.partition_index],)
         ],
-        explain=lambda _, items: [(item, texts[item]) for item in items],
     )
     gathered: Gathered[TopicPartition, Any] = gather(cluster, ByLeader(cluster), [request], soon())[0]
     assert set(gathered.answers) == {ORDERS[0]}

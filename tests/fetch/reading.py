@@ -6,7 +6,7 @@ from typing import Any
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.reader import SplitReader
-from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
@@ -47,7 +47,7 @@ def split(state: FakeCluster, **more: Any) -> Split:
     return Split(**fields)
 
 
-def read(cluster: Cluster, wanted: Split, options: ReadOptions = QUICK) -> tuple[dict[int, bytes | None], Outcome]:
+def read(cluster: Cluster, wanted: Split, options: ReadOptions = QUICK) -> tuple[dict[int, bytes | None], SplitOutcome]:
     """The values by offset, and the outcome, of which everything is checked that holds always."""
     reader = SplitReader(cluster, wanted, options)
     values: dict[int, bytes | None] = {}
@@ -62,7 +62,7 @@ def read(cluster: Cluster, wanted: Split, options: ReadOptions = QUICK) -> tuple
     return values, outcome
 
 
-def check(wanted: Split, outcome: Outcome) -> None:
+def check(wanted: Split, outcome: SplitOutcome) -> None:
     """Counts add up to what was passed; nothing is left only if nothing failed; no thread is left."""
     assert outcome.counts.offsets() == outcome.next_offset - wanted.from_offset
     assert wanted.from_offset <= outcome.next_offset <= wanted.to_offset

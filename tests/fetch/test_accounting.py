@@ -16,7 +16,7 @@ from kafka_lagoon.fetch.ranges import (
     PlannedRange,
     Position,
 )
-from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.split import Split, SplitOutcome
 from kafka_lagoon.fetch.tasks import TaskOutcome
 from kafka_lagoon.fetch.topic_identity import NOT_CONFIRMED
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
@@ -54,13 +54,13 @@ def plan_of(
     )
 
 
-def read(start: int, end: int, reached: int | None = None, *, partition: int = 0, **more: object) -> Outcome:
+def read(start: int, end: int, reached: int | None = None, *, partition: int = 0, **more: object) -> SplitOutcome:
     split = Split(topic="t", topic_id="new", partition=partition, from_offset=start, to_offset=end, stable_end=end)
     reached = end if reached is None else reached
-    return Outcome(split=split, next_offset=reached, counts=Counts(records=reached - start), **more)
+    return SplitOutcome(split=split, next_offset=reached, counts=Counts(records=reached - start), **more)
 
 
-def task(*outcomes: Outcome, files: int = 1) -> TaskOutcome:
+def task(*outcomes: SplitOutcome, files: int = 1) -> TaskOutcome:
     return TaskOutcome(
         outcomes=outcomes, files={TopicPartition(one.split.topic, one.split.partition): files for one in outcomes}
     )
@@ -181,7 +181,7 @@ def test_a_task_without_an_outcome_moves_nothing():
 
 def test_lost_before_and_while_reading_add_up():
     """What retention took before the plan and what it took during the run are one number; the range stays whole."""
-    late = Outcome(split=read(20, 30).split, next_offset=30, counts=Counts(lost=4, records=6))
+    late = SplitOutcome(split=read(20, 30).split, next_offset=30, counts=Counts(lost=4, records=6))
     (row,) = reconciled(plan_of(planned(10, 30, log_start=20)), task(late)).ranges
     assert (row.from_offset, row.to_offset, row.lost, row.records, row.problem) == (10, 30, 14, 6, LOST)
 

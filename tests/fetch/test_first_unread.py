@@ -13,7 +13,7 @@ from kafka_lagoon.fetch.unread_positions import (
     GAP_TOO_LONG,
     NO_RECORD_RETURNED,
     FirstUnread,
-    Outcome,
+    FirstUnreadOutcome,
     Position,
 )
 from kafka_lagoon.protocol.messages.fetch import FETCH, READ_COMMITTED, READ_UNCOMMITTED
@@ -59,7 +59,7 @@ def test_one_request_to_each_leader(state: FakeCluster, connect: Callable[..., C
     """Each position has the record at its offset and that record's time, in one request for each leader."""
     answers = ask(connect(), *(position(number, number) for number in range(6)))
     assert [(one.outcome, one.offset, one.timestamp_ms) for one in answers] == [
-        (Outcome.RECORD, number, 1_000 + 10 * number) for number in range(6)
+        (FirstUnreadOutcome.RECORD, number, 1_000 + 10 * number) for number in range(6)
     ]
     assert [state.count(FETCH.key, node) for node in (1, 2, 3)] == [1, 1, 1]
 
@@ -92,12 +92,12 @@ def test_large_batches_are_asked_for_again(state: FakeCluster, connect: Callable
 def test_the_budget(connect: Callable[..., Cluster]) -> None:
     """What would exceed it is not read; positions that come first are read first."""
     answers = ask(connect(), *(position(number, 0) for number in range(6)), max_bytes=3 * 4_096)
-    assert [one.outcome for one in answers[:3]] == [Outcome.RECORD] * 3
-    read = [one for one in answers if one.outcome is Outcome.RECORD]
-    left = [one for one in answers if one.outcome is Outcome.NOT_READ]
+    assert [one.outcome for one in answers[:3]] == [FirstUnreadOutcome.RECORD] * 3
+    read = [one for one in answers if one.outcome is FirstUnreadOutcome.RECORD]
+    left = [one for one in answers if one.outcome is FirstUnreadOutcome.NOT_READ]
     assert len(read) + len(left) == 6
     assert all(one.problem == BUDGET_USED_UP for one in left)
-    assert ask(connect(), position(0, 0), max_bytes=100)[0].outcome is Outcome.NOT_READ
+    assert ask(connect(), position(0, 0), max_bytes=100)[0].outcome is FirstUnreadOutcome.NOT_READ
 
 
 def test_gaps_and_aborted_transactions(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
@@ -109,9 +109,9 @@ def test_gaps_and_aborted_transactions(state: FakeCluster, connect: Callable[...
     second.append(timed(0, 1_000, 2), marker(2, 8, commit=True))
     answers = ask(connect(), position(0, 0), position(1, 2), position(0, 3))
     assert [(one.outcome, one.offset, one.timestamp_ms) for one in answers] == [
-        (Outcome.RECORD, 10, 9_000),
-        (Outcome.NOTHING, None, None),
-        (Outcome.RECORD, 10, 9_000),
+        (FirstUnreadOutcome.RECORD, 10, 9_000),
+        (FirstUnreadOutcome.NOTHING, None, None),
+        (FirstUnreadOutcome.RECORD, 10, 9_000),
     ]
 
 
@@ -124,7 +124,7 @@ def test_long_gaps_are_read_on(state: FakeCluster, connect: Callable[..., Cluste
     log.log, log.high_watermark = [], 0
     log.append(*(aborted(n, [LARGE * 4], 7) for n in range(40)), marker(40, 7), timed(41, 9_000, 2))
     (answer,) = ask(connect(), position(0, 0))
-    assert (answer.outcome, answer.problem) == (Outcome.NOT_READ, GAP_TOO_LONG)
+    assert (answer.outcome, answer.problem) == (FirstUnreadOutcome.NOT_READ, GAP_TOO_LONG)
 
 
 def test_a_header_is_a_bound(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
@@ -133,7 +133,7 @@ def test_a_header_is_a_bound(state: FakeCluster, connect: Callable[..., Cluster]
     log.log, log.high_watermark = [], 0
     log.append(marker(0, 7, commit=True), timed(1, 9_000, 2, LARGE))
     (answer,) = ask(connect(), position(0, 0), max_bytes=5_000)
-    assert (answer.outcome, answer.timestamp_ms, answer.problem) == (Outcome.BOUND, 9_010, BUDGET_USED_UP)
+    assert (answer.outcome, answer.timestamp_ms, answer.problem) == (FirstUnreadOutcome.BOUND, 9_010, BUDGET_USED_UP)
 
 
 def test_an_open_transaction(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
@@ -157,8 +157,8 @@ def test_a_truncated_log(state: FakeCluster, connect: Callable[..., Cluster]) ->
     log = state.topics["t"].partitions[0]
     log.epoch_ends, log.leader_epoch = {3: 4}, 4
     (answer,) = ask(connect(), position(0, 6, last_epoch=3))
-    assert (answer.outcome, answer.problem) == (Outcome.UNREADABLE, "LOG_TRUNCATED")
-    assert ask(connect(), position(0, 4, last_epoch=3))[0].outcome is Outcome.RECORD
+    assert (answer.outcome, answer.problem) == (FirstUnreadOutcome.UNREADABLE, "LOG_TRUNCATED")
+    assert ask(connect(), position(0, 4, last_epoch=3))[0].outcome is FirstUnreadOutcome.RECORD
 
 
 @pytest.mark.parametrize("highest", [18, 12, 11, 4])
@@ -190,7 +190,7 @@ def test_failures_are_unreadable(connect: Callable[..., Cluster]) -> None:
     assert not unread.failures
     unknown = Position("nowhere", 0, 0, -1, False, 9)
     unread = first_unread(cluster, [unknown], MANY, Deadline.after(CLOCK, 1_000))
-    assert unread.first[unknown].outcome is Outcome.UNREADABLE
+    assert unread.first[unknown].outcome is FirstUnreadOutcome.UNREADABLE
     assert [failure.name for failure in unread.failures] == [unread.first[unknown].problem]
 
 
@@ -199,10 +199,10 @@ def test_damaged_records(state: FakeCluster, connect: Callable[..., Cluster]) ->
     log = state.topics["t"].partitions[0]
     log.log[0] = FakeBatch(0, 3, log.log[0].data[:-1] + b"x")
     (answer,) = ask(connect(), position(0, 2))
-    assert (answer.outcome, answer.problem) == (Outcome.UNREADABLE, "CORRUPT_BATCH")
+    assert (answer.outcome, answer.problem) == (FirstUnreadOutcome.UNREADABLE, "CORRUPT_BATCH")
     log.log = []
     (answer,) = ask(connect(), position(0, 2))
-    assert (answer.outcome, answer.problem) == (Outcome.UNREADABLE, NO_RECORD_RETURNED)
+    assert (answer.outcome, answer.problem) == (FirstUnreadOutcome.UNREADABLE, NO_RECORD_RETURNED)
 
 
 def test_a_record_without_values_is_a_record(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
@@ -210,7 +210,7 @@ def test_a_record_without_values_is_a_record(state: FakeCluster, connect: Callab
     log = state.topics["t"].partitions[0]
     log.log, log.high_watermark = [], 0
     log.append(batch(0, [None]))
-    assert ask(connect(), position(0, 0))[0].outcome is Outcome.RECORD
+    assert ask(connect(), position(0, 0))[0].outcome is FirstUnreadOutcome.RECORD
 
 
 def test_an_answer_that_does_not_say_where_the_log_ends(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
@@ -225,4 +225,4 @@ def test_an_answer_that_does_not_say_where_the_log_ends(state: FakeCluster, conn
 
     state.faults.append(Fault(FETCH.key, Altered(change), times=1_000))
     (first,) = ask(connect(), position(0, 3))
-    assert (first.outcome, first.problem) == (Outcome.UNREADABLE, NO_RECORD_RETURNED)
+    assert (first.outcome, first.problem) == (FirstUnreadOutcome.UNREADABLE, NO_RECORD_RETURNED)

@@ -9,7 +9,7 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.small_partitions import SharedRecords, SmallPartitions, Unread, groups
-from kafka_lagoon.fetch.split import READ_UNCOMMITTED, Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import READ_UNCOMMITTED, ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import Limits, Stalls
 from kafka_lagoon.protocol.messages.fetch import FETCH, FetchResponse
 from kafka_lagoon.records.decoding import DecodeOptions
@@ -73,12 +73,12 @@ def splits(state: FakeCluster, **more: Any) -> list[Split]:
 
 def together(
     cluster: Cluster, wanted: Sequence[Split], options: ReadOptions = QUICK, stalls: Stalls | None = None
-) -> tuple[Rows, dict[int, Outcome], list[Unread]]:
+) -> tuple[Rows, dict[int, SplitOutcome], list[Unread]]:
     """The values, the outcomes by partition, and what had to be read alone."""
     stalls = stalls or Stalls(CLOCK, options.stall_timeout_ms)
     small = SmallPartitions(cluster, options, Limits.of(CLOCK, options, stalls))
     rows: Rows = {}
-    outcomes: list[Outcome] = []
+    outcomes: list[SplitOutcome] = []
     unread: list[Unread] = []
     for part in small.read(wanted):
         if isinstance(part, SharedRecords):
@@ -97,7 +97,9 @@ def together(
     return rows, {outcome.split.partition: outcome for outcome in outcomes}, unread
 
 
-def alone(cluster: Cluster, part: Unread, options: ReadOptions, stalls: Stalls | None = None) -> tuple[Rows, Outcome]:
+def alone(
+    cluster: Cluster, part: Unread, options: ReadOptions, stalls: Stalls | None = None
+) -> tuple[Rows, SplitOutcome]:
     reader = SplitReader(cluster, part.split, options, stalls, part.answer)
     rows: Rows = {}
     for each in reader.batches():

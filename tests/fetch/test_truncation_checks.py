@@ -5,7 +5,7 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.ranges import PlannedRange
-from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.split import Split, SplitOutcome
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs, check_outcomes
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -20,7 +20,7 @@ from tests.fetch.splits import in_epochs, soon, splits, whole
 PARTITION = TopicPartition("t", 0)
 
 
-def checked_outcomes(cluster: Cluster, planned: PlannedRange, *outcomes: Outcome) -> CheckedEpochs:
+def checked_outcomes(cluster: Cluster, planned: PlannedRange, *outcomes: SplitOutcome) -> CheckedEpochs:
     """What the leaders have of one range that was read."""
     return check_outcomes(cluster, [planned], {planned.topic: planned.topic_id}, outcomes, soon())
 
@@ -38,7 +38,7 @@ def test_without_an_answer(state: FakeCluster, connect: Connect, silent: type) -
     assert (checked.divergences, checked.confirmed) == ({}, frozenset())
 
 
-def done(state: FakeCluster, start: int, end: int, *epochs: EpochRange) -> Outcome:
+def done(state: FakeCluster, start: int, end: int, *epochs: EpochRange) -> SplitOutcome:
     split = Split(
         topic="t",
         topic_id=uuid_text(state.topics["t"].topic_id),
@@ -47,7 +47,7 @@ def done(state: FakeCluster, start: int, end: int, *epochs: EpochRange) -> Outco
         to_offset=end,
         stable_end=end,
     )
-    return Outcome(split=split, next_offset=end, counts=Counts(records=end - start), epochs=epochs)
+    return SplitOutcome(split=split, next_offset=end, counts=Counts(records=end - start), epochs=epochs)
 
 
 def test_a_split_after_an_unclean_election(state: FakeCluster, connect: Connect) -> None:

@@ -15,7 +15,7 @@ from kafka_lagoon.compare.reading import LOST, read_ahead, unread
 from kafka_lagoon.compare.result import ComparedPartition, How, failures_of, notes_of
 from kafka_lagoon.compare.sequences import Report, compare_sequences
 from kafka_lagoon.compare.sides import Connection, Side, Source
-from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.split import Split, SplitOutcome
 
 LOST_MEANWHILE = "records were deleted before they were read again: what is doubled may be called missing or extra"
 _NO_WORDS = np.empty(0, np.uint64)
@@ -61,9 +61,9 @@ def _lost_start(side: Side, number: int) -> int:
 class _Second:
     """A second pass over a partition that differs, for values that must be counted in all of it."""
 
-    def __init__(self, connections: Sequence[Connection], first: Sequence[Outcome], how: How) -> None:
+    def __init__(self, connections: Sequence[Connection], first: Sequence[SplitOutcome], how: How) -> None:
         self._connections, self._first, self._how = connections, first, how
-        self._outcomes: dict[int, Outcome] = {}
+        self._outcomes: dict[int, SplitOutcome] = {}
         self.notes: list[str] = []
 
     def failures(self, index: int, of: Source) -> list[Failure]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.reader import SplitReader
-from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.records.digests import ALL_FIELDS, Hashes, record_hashes
 
@@ -47,7 +47,7 @@ class HashedReader:
         )
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> SplitOutcome:
         """The outcome up to now."""
         return self._reader.outcome
 
@@ -58,7 +58,7 @@ class HashedReader:
                 yield Chunk(batch.column("offset").to_numpy(), record_hashes(batch, self._fields), batch)
 
 
-def unread(outcome: Outcome) -> str | None:
+def unread(outcome: SplitOutcome) -> str | None:
     """The reason why a range was not read completely; None if it was."""
     if outcome.failure:
         return outcome.failure

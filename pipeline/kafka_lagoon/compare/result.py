@@ -10,7 +10,7 @@ from kafka_lagoon.compare.multisets import SetDifference
 from kafka_lagoon.compare.reading import unread
 from kafka_lagoon.compare.sequences import CompareLimits
 from kafka_lagoon.compare.sides import Side, Source
-from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.records.decoding import DecodeOptions
@@ -84,7 +84,7 @@ class Comparison:
         return self.is_whole and not self.counts().keys() - NOT_COMPARED
 
 
-def failures_of(of: Source, outcome: Outcome) -> list[Failure]:
+def failures_of(of: Source, outcome: SplitOutcome) -> list[Failure]:
     """Failures that kept a split from being read completely."""
     name = unread(outcome)
     if name is None:
@@ -94,7 +94,7 @@ def failures_of(of: Source, outcome: Outcome) -> list[Failure]:
     return [own_failure(FETCH, scope, name, f"{of.cluster}: {detail or 'not all of it could be read'}")]
 
 
-def notes_of(of: Source, outcome: Outcome) -> list[str]:
+def notes_of(of: Source, outcome: SplitOutcome) -> list[str]:
     """Notes about a split that was read."""
     escaped = sum(problem.reason == HEADER_KEY_NOT_UTF8 for problem in outcome.problems)
     if not escaped:

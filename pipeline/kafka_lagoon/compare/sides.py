@@ -15,7 +15,7 @@ from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import ResolvedOffsets, resolve
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LogBounds
-from kafka_lagoon.fetch.split import READ_COMMITTED, Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split, SplitOutcome
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -35,7 +35,7 @@ class Reader(Protocol):
     """Reads one range of a partition; `outcome` then says how far, and what is missing."""
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> SplitOutcome:
         """The outcome up to now."""
 
     def chunks(self) -> Generator[Chunk, None, None]:

@@ -14,7 +14,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.errors import PipelineError, TableError
-from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import BOOTSTRAP, RUN_DEADLINE_PASSED, Limits, Stalls
 from kafka_lagoon.fetch.tasks import Task, TaskOutcome
 from kafka_lagoon.kafka_settings import KafkaSettings
@@ -57,7 +57,7 @@ class TaskResult:
 
 @dataclass(slots=True)
 class _Progress:
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[SplitOutcome] = field(default_factory=list)
     files: dict[TopicPartition, int] = field(default_factory=dict)
 
 
@@ -147,6 +147,6 @@ def _read_alone(
     progress.files[TopicPartition(split.topic, split.partition)] = len(holding)
 
 
-def _unread(split: Split, failure: str, detail: str | None) -> Outcome:
+def _unread(split: Split, failure: str, detail: str | None) -> SplitOutcome:
     """The outcome of a split of which nothing was read: no broker named its leader, or there was no time left."""
-    return Outcome(split=split, next_offset=split.from_offset, counts=Counts(), failure=failure, detail=detail)
+    return SplitOutcome(split=split, next_offset=split.from_offset, counts=Counts(), failure=failure, detail=detail)

@@ -17,7 +17,7 @@ from kafka_lagoon.compare.sides import Connection, Reader, Side, Wanted
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import AtOffset, BeforeEnd, Earliest, Latest, OffsetSpec
 from kafka_lagoon.fetch.range_history import in_order_of_runs
-from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.records.decoding import Counts
 from kafka_lagoon.records.digests import record_hashes
@@ -139,9 +139,9 @@ class _ArchiveReader:
     counts: Counts = field(default_factory=Counts)
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> SplitOutcome:
         """All of it is read, or reading has raised."""
-        return Outcome(split=self.split, next_offset=self.split.to_offset, counts=self.counts)
+        return SplitOutcome(split=self.split, next_offset=self.split.to_offset, counts=self.counts)
 
     def chunks(self) -> Generator[Chunk, None, None]:
         """The records by offset."""

@@ -12,7 +12,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.delta.storage import JAVA_ERRORS
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.fetch.unread_positions import FirstUnread, Outcome, Position, UnreadRecords, not_read
+from kafka_lagoon.fetch.unread_positions import FirstUnread, FirstUnreadOutcome, Position, UnreadRecords, not_read
 from kafka_lagoon.query.spark_engine import make_available
 
 NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE = "NO_EARLIER_SNAPSHOT", "HISTORY_UNREADABLE"
@@ -48,7 +48,10 @@ def interpolated(
         written_ms = _written_ms(position.offset, before, after or (now_ms, position.high_watermark))
         if written_ms is not None:
             first[position] = FirstUnread(
-                outcome=Outcome.INTERPOLATED, timestamp_ms=written_ms, read_at_ms=now_ms, is_blocked=position.is_blocked
+                outcome=FirstUnreadOutcome.INTERPOLATED,
+                timestamp_ms=written_ms,
+                read_at_ms=now_ms,
+                is_blocked=position.is_blocked,
             )
     return UnreadRecords(first=first, failures=(), bytes_fetched=0)
 

@@ -18,7 +18,7 @@ from kafka_lagoon.errors import RecordsError
 from kafka_lagoon.fetch.ranges import LOSSES, LOST
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.small_partitions import SmallPartitions, Unread
-from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import Limits
 from kafka_lagoon.fetch.tasks import Task
 from kafka_lagoon.kafka_settings import KafkaSettings
@@ -119,7 +119,7 @@ def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.ListArray.from_arrays(column.offsets, headers, type=kind, mask=pc.equal(pc.list_value_length(column), 0))
 
 
-def _report_losses(outcome: Outcome, reading: Reading) -> None:
+def _report_losses(outcome: SplitOutcome, reading: Reading) -> None:
     """Raise why a split was not read whole, or log it where that is accepted."""
     split = outcome.split
     where = f"{split.topic}:{split.partition}"

@@ -79,7 +79,7 @@ def chosen_cluster(options: argparse.Namespace, environ: Mapping[str, str]) -> C
     """The selected cluster with all settings; ConfigError lists every fault."""
     if options.bootstrap_servers and not _has_other_settings(options, environ):
         return ChosenCluster(name=DEFAULT_CLUSTER, kafka=_plain_settings(options.bootstrap_servers), settings=None)
-    from kafka_lagoon.cli.file_modes import loaded  # noqa: PLC0415  pydantic-settings; see kafka_settings.checked
+    from kafka_lagoon.cli.file_modes import loaded  # noqa: PLC0415  pydantic; see kafka_settings.checked
 
     section = f"clusters.{options.cluster}" if options.cluster else "kafka"
     assigned = [f"{section}.bootstrap_servers={options.bootstrap_servers}"] if options.bootstrap_servers else []
