@@ -99,7 +99,9 @@ def facts(snapshot: Snapshot) -> Facts:
     kinds = [kind for kind in snapshot.rows if kind not in moving]
     tables = {
         kind.__name__: [
-            {name: value for name, value in asdict(row).items() if name not in how} for row in snapshot.of(kind)
+            {name: value for name, value in asdict(row).items() if name not in how}
+            for row in snapshot.of(kind)
+            if getattr(row, "topic", None) != "__share_group_state"  # brokers write to it by themselves
         ]
         for kind in kinds
     }
@@ -352,11 +354,11 @@ def test_sessions_of_a_second(secured: Secured) -> None:
 def test_tokens_are_renewed_before_they_expire(signed: Secured) -> None:
     """A connection goes on with a new token when its first one ends, which is where the broker's session ends."""
     assert signed.tokens
-    signed.tokens.lifetime_s = 2
+    signed.tokens.lifetime_s = 5  # at two seconds a busy machine is late
     not_cached = {"sasl_oauthbearer_scope": "short"}
     request_stats, before = RequestStats(), len(signed.tokens.given)
     with connect(signed.settings(SIGNED_WAY) | not_cached, request_stats) as cluster:
-        ask_for(cluster, 3)
+        ask_for(cluster, 6.5)
     assert answers(request_stats)["SaslHandshake"] >= 2
     assert len(signed.tokens.given) - before >= 2
 
