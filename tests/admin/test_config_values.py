@@ -1,4 +1,4 @@
-"""What is set on a resource itself, and what holds without it."""
+"""The values set on a resource itself, and the values in force without them."""
 
 from dataclasses import replace
 from typing import Any

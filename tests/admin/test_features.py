@@ -19,7 +19,7 @@ INVALID_UPDATE = 95
 
 
 def known(level: int, epoch: int, highest: int) -> Callable[[Any], Any]:
-    """What a broker knows of a feature."""
+    """A feature as a broker knows it."""
 
     def change(response: Any) -> Any:
         return replace(

@@ -14,7 +14,7 @@ ZK_241, ZK_251, ZK_282 = (LISTS[one, "zookeeper"] for one in ("2.4.1", "2.5.1", 
 
 
 def answer(listed: Listed, level: int | None = None) -> ApiVersionsResponse:
-    """What a broker answers to ApiVersions that lists these APIs, and supports metadata.version up to `level`."""
+    """An ApiVersions response of a broker that lists these APIs, and supports metadata.version up to `level`."""
     apis = (OfferedApi(api_key=key, min_version=low, max_version=high) for key, (low, high) in listed.items())
     feature = SupportedFeature(name="metadata.version", min_version=1, max_version=level or 0)
     return ApiVersionsResponse(

@@ -27,7 +27,7 @@ def new(name: str, partitions: int = BROKER_DEFAULT) -> CreatableTopic:
 
 
 def test_describe_topics(state: FakeCluster, cluster: Cluster) -> None:
-    """What is not there is None and no failure; what is not answered is a failure for each topic."""
+    """A topic that does not exist is None and no failure; without an answer there is a failure for each topic."""
     described = describe_topics(cluster, ["orders", "absent"], soon())
     assert isinstance(described["orders"], MetadataTopic)
     assert described["absent"] is None

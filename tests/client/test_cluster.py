@@ -27,7 +27,7 @@ BUDGET_S = 5  # the deadline of a connection attempt: it has to end on its own b
 
 
 def refusal(servers: str) -> tuple[ConnectionFailed, float]:
-    """What connecting to these servers raises, and after how many seconds."""
+    """The error of connecting to these servers, and the seconds until it was raised."""
     settings = short_timeouts(FakeCluster(), bootstrap_servers=servers)
     started = time.monotonic()
     with pytest.raises(ConnectionFailed) as raised:
@@ -68,7 +68,7 @@ def test_an_unknown_host_is_named() -> None:
     ],
 )
 def test_another_protocol_is_recognised(answer: bytes, expected: str) -> None:
-    """What speaks there is said, within the deadline, and it is not tried again and again."""
+    """The error names the other protocol, within the deadline, and there are no further attempts."""
     with peer(answer) as port:
         error, seconds = refusal(f"127.0.0.1:{port}")
     assert error.phase == "handshake"

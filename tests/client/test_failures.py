@@ -42,7 +42,7 @@ SCOPES = (
 
 @pytest.mark.parametrize(("scope", "text"), SCOPES)
 def test_a_scope_in_words(scope: Scope, text: str) -> None:
-    """What a failure is about is spelled in one way, with its kind in front where the name alone could be anything."""
+    """A failure's subject has one spelling, with its kind in front where the name alone would be ambiguous."""
     assert str(scope) == text
 
 

@@ -1,4 +1,4 @@
-"""What settings ask for, and that secrets are looked up no earlier than here."""
+"""Logins as the settings declare them; secrets are looked up for each connection and not earlier."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a Metadata response may have that no cluster has: each odd item is a failure, and hides no other."""
+"""Odd items in a Metadata response: each is a failure, and hides no other item."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ from tests.clock import Hands
 
 
 def test_bytes_have_their_time() -> None:
-    """What was exchanged is waited for at the rate, whoever exchanged it; time without traffic is not saved up."""
+    """Requests wait for the bytes of all connections at the rate; time without traffic is not saved up."""
     hands = Hands()
     pace = Pace(hands.clock(), 1_000)
     deadline = Deadline.after(hands.clock(), 60_000)

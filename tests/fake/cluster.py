@@ -62,7 +62,7 @@ class FakeTopic:
 
 @dataclass(slots=True)
 class FakeCommit:
-    """What OffsetFetch says of one partition; `pending` is a transaction that is about to replace it."""
+    """The answer of OffsetFetch for one partition; `pending` is a transaction that is about to replace it."""
 
     offset: int
     error_code: int = 0
@@ -145,5 +145,5 @@ class FakeCluster:
         return topic
 
     def count(self, api_key: int, node_id: int | None = None) -> int:
-        """How many requests of one API arrived, at one broker or at all."""
+        """Number of requests of one API that arrived, at one broker or at all."""
         return sum(1 for node, key, _ in self.requests if key == api_key and node_id in (None, node))

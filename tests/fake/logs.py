@@ -10,7 +10,7 @@ OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER, FENCED, UNKNOWN_EPOCH, UNKNOWN_ID = 1, 
 
 
 class _Room:
-    """What is left of an answer. Only its first batch comes whole whatever the limits say (KIP-74)."""
+    """The part of an answer within a limit. The first batch comes whole whatever the limits are (KIP-74)."""
 
     def __init__(self, max_bytes: int) -> None:
         self._bytes, self._is_empty = max_bytes, True

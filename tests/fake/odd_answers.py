@@ -21,7 +21,7 @@ Run = Callable[[Cluster, Deadline], Any]
 def outcomes(
     state: FakeCluster, run: Run, step: int = 1, wanted: Callable[[str], bool] = lambda _: True
 ) -> Iterator[tuple[str, Any]]:
-    """What each mutation is, and what the run returns, or the PipelineError that it raises.
+    """Each mutation, and the result of the run or the PipelineError that it raises.
 
     Of the `wanted` mutations, by name, every `step`-th.
     """

@@ -111,7 +111,7 @@ def transaction(
     state: str = "Ongoing",
     started_at_ms: int = LONG_AGO_MS,
 ) -> DescribedTransaction:
-    """What a coordinator says of a transactional id."""
+    """A coordinator's answer about a transactional id."""
     return DescribedTransaction(
         error_code=0,
         transactional_id=name,

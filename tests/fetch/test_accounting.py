@@ -123,7 +123,7 @@ def test_what_a_truncation_took_back_is_left_out():
 
 
 def test_a_divergence_before_the_range():
-    """What was archived before is not this run's to take back: nothing is read on, and the next plan goes back."""
+    """A run cannot take back records that were archived before: it reads nothing, and the next plan goes back."""
     result = reconciled(
         plan_of(planned(5, 30)), task(read(5, 30)), checked=CheckedEpochs(divergences={PARTITION: Divergence(3, 1)})
     )
@@ -180,7 +180,7 @@ def test_a_task_without_an_outcome_moves_nothing():
 
 
 def test_lost_before_and_while_reading_add_up():
-    """What retention took before the plan and what it took during the run are one number; the range stays whole."""
+    """Records lost to retention before the plan and during the run are one number; the range stays whole."""
     late = SplitOutcome(split=read(20, 30).split, next_offset=30, counts=Counts(lost=4, records=6))
     (row,) = reconciled(plan_of(planned(10, 30, log_start=20)), task(late)).ranges
     assert (row.from_offset, row.to_offset, row.lost, row.records, row.problem) == (10, 30, 14, 6, LOST)
@@ -252,7 +252,7 @@ def test_topics_that_the_run_did_not_touch_stay():
 
 
 def test_records_of_a_foreign_topic_are_left_out():
-    """What leaders of another topic of the name answered is not archived, whatever its epochs look like."""
+    """Answers of leaders of another topic of the name are not archived, whatever its epochs are."""
     checked = CheckedEpochs(foreign=frozenset({TopicPartition("t", 0)}))
     result = reconciled(plan_of(planned(10, 30)), task(read(10, 30)), checked=checked)
     assert (result.kept, result.unread) == (frozenset(), 20)

@@ -39,7 +39,7 @@ def position(partition: int, offset: int, *, last_epoch: int = -1, is_blocked: b
 
 
 def ask(cluster: Cluster, *positions: Position, max_bytes: int = MANY) -> list[FirstUnread]:
-    """What is found for the positions, in their order."""
+    """The results for the positions, in their order."""
     unread = first_unread(cluster, positions, max_bytes, Deadline.after(CLOCK, 5_000))
     assert unread.first.keys() == set(positions)
     return [unread.first[one] for one in positions]
@@ -90,7 +90,7 @@ def test_large_batches_are_asked_for_again(state: FakeCluster, connect: Callable
 
 
 def test_the_budget(connect: Callable[..., Cluster]) -> None:
-    """What would exceed it is not read; positions that come first are read first."""
+    """A position that would exceed the limit is not read; earlier positions are read first."""
     answers = ask(connect(), *(position(number, 0) for number in range(6)), max_bytes=3 * 4_096)
     assert [one.outcome for one in answers[:3]] == [FirstUnreadOutcome.RECORD] * 3
     read = [one for one in answers if one.outcome is FirstUnreadOutcome.RECORD]

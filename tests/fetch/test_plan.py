@@ -358,7 +358,7 @@ def kept(state: FakeCluster, *epochs: EpochRange, confirmed: bool = False) -> di
 
 
 def test_a_divergence_before_the_newest_epoch(state: FakeCluster, connect: Connect):
-    """What an earlier run read of a dead history is result, although the newest epoch is the leader's own."""
+    """Records of an abandoned history that an earlier run read are found, although the newest epoch is the leader's own."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 2, {0: 30, 2: 100}
     mixed = kept(state, EpochRange(0, 0, 40), EpochRange(2, 40, 80))
@@ -385,7 +385,7 @@ def test_confirmed_epochs_cost_one_request(state: FakeCluster, connect: Connect)
 
 
 def test_two_truncations_in_a_row(state: FakeCluster, connect: Connect):
-    """What is known of older epochs outlives a truncation after which nothing was to be read."""
+    """Knowledge of older epochs survives a truncation after which nothing was to be read."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 150, 6, {1: 100, 3: 150, 6: 150}
     read = kept(state, EpochRange(1, 0, 100), EpochRange(3, 100, 180), EpochRange(5, 180, 200))

@@ -1,4 +1,4 @@
-"""How far a split is read: the counts always add up to the offsets that were passed."""
+"""The progress of a split: the counts always add up to the offsets that were passed."""
 
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.progress import SplitProgress

@@ -222,7 +222,7 @@ def test_nothing_more_comes(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_gaps(state: FakeCluster, connect: Connect) -> None:
-    """What cleaning removed is counted, before, between, within and after batches."""
+    """Records that cleaning removed are counted, before, between, within and after batches."""
     log(state).append(batch(3, [b"a"] * 2, deltas=[0, 3], last_delta=5), batch(12, [b"b"] * 2))
     values, outcome = read(connect(), split(state), small())
     assert list(values) == [3, 6, 12, 13]

@@ -102,7 +102,7 @@ def test_no_leader(state: FakeCluster, connect: Connect) -> None:
 
 @pytest.mark.parametrize("code", [5, 9, 56, 74, 75, 78, -1, 2])
 def test_passing_refusals(state: FakeCluster, connect: Connect, code: int) -> None:
-    """What Kafka calls retriable, and an error that it does not explain, is asked again."""
+    """After an error that Kafka calls retriable, or does not explain, the request is repeated."""
 
     def refuse(partition: Any) -> None:
         partition.error_code, partition.records = code, None
@@ -115,7 +115,7 @@ def test_passing_refusals(state: FakeCluster, connect: Connect, code: int) -> No
 
 @pytest.mark.parametrize(("code", "name"), [(29, "TOPIC_AUTHORIZATION_FAILED"), (56, "KAFKA_STORAGE_ERROR")])
 def test_lasting_refusals(state: FakeCluster, connect: Connect, code: int, name: str) -> None:
-    """What lasts ends the split with Kafka's name, and what was read before stands."""
+    """A lasting error ends the split with Kafka's name, and the records read before it stay."""
     fill(state)
     reader = SplitReader(connect(), split(state), small())
     rows = 0
@@ -151,7 +151,7 @@ def test_a_broker_that_dies(state: FakeCluster, brokers: dict[int, FakeBroker], 
 
 
 def test_the_log_starts_later(state: FakeCluster, connect: Connect) -> None:
-    """What was deleted before it was read is counted as lost, from within a batch too, and does not come back."""
+    """Records that were deleted before they were read are counted as lost, within a batch too, and do not come back."""
     fill(state)
     log(state).log_start_offset = 6
     values, outcome = read(connect(), split(state), small())
@@ -172,7 +172,7 @@ def test_the_log_starts_after_the_split(state: FakeCluster, connect: Connect) ->
 def test_the_log_start_moves_meanwhile(
     state: FakeCluster, connect: Connect, start: int, answers: int, position: int
 ) -> None:
-    """What is deleted before it was requested is lost; records that are under way already are read.
+    """Records that are deleted before they are requested are lost; records that are under way already are read.
 
     The log start moves when that many answers are made, each of them a batch of four.
     """

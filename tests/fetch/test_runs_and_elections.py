@@ -49,7 +49,7 @@ RUNS = st.lists(
 
 
 class Archive:
-    """What is archived of the partition: the leader epoch of the record at each offset, and the next position."""
+    """The archive of the partition: the leader epoch of the record at each offset, and the next position."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition

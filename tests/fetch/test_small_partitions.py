@@ -111,7 +111,7 @@ def alone(
 def assert_as_alone(
     state: FakeCluster, connect: Connect, wanted: Sequence[Split], options: ReadOptions = QUICK
 ) -> tuple[int, list[int]]:
-    """How many requests it took, and which partitions were read by themselves."""
+    """The number of requests, and the partitions that were read alone."""
     rows, outcomes, unread = together(connect(), wanted, options)
     requests = state.count(FETCH.key)
     for split in wanted:
@@ -165,7 +165,7 @@ def test_committed_transactions_stay_together(state: FakeCluster, connect: Conne
 
 
 def test_answers_without_room(state: FakeCluster, connect: Connect) -> None:
-    """What does not fit into an answer is asked for again, and no answer is larger than the options say."""
+    """Partitions that do not fit into an answer are requested again, and no answer is larger than the options allow."""
     options = replace(QUICK, fetch_bytes=400)
     requests, unread = assert_as_alone(state, connect, splits(state, expected_bytes=10), options)
     assert (unread, requests) == ([], 6)
@@ -173,7 +173,7 @@ def test_answers_without_room(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_groups_share_arrow_batches(state: FakeCluster, connect: Connect) -> None:
-    """What several requests bring becomes one Arrow batch, until that is large enough."""
+    """Records of several requests become one Arrow batch, until that is large enough."""
     options = replace(QUICK, fetch_bytes=400)
     small = SmallPartitions(connect(), options, Limits.of(CLOCK, options))
     (part,) = small.read(splits(state, expected_bytes=10))

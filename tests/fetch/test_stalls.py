@@ -1,4 +1,4 @@
-"""How long brokers are waited for: one stall does not cost its time once per partition, and a run ends at its deadline."""
+"""Limits of waiting: a stall does not cost its time once per partition, and a run ends at its deadline."""
 
 import time
 from collections import Counter

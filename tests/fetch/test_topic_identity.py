@@ -82,7 +82,7 @@ def soon() -> Deadline:
 
 
 def believed(cluster: Cluster, archived: Mapping[str, Archived]) -> BelievedTopics:
-    """What is believed after one broker's answer."""
+    """The description that counts after one broker's answer."""
     answer = cluster.refresh({"u"}, soon())
     return believed_topics(cluster, {topic.name or "": topic for topic in answer.topics}, archived, soon())
 
@@ -160,7 +160,7 @@ def test_brokers_without_ids_contradict_nobody():
 
 
 def test_leaders_that_have_another_topic(state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]):
-    """What they say by name is about that one; a leader that does not answer says nothing."""
+    """The leaders' answers by name are about that topic; a leader that does not answer proves nothing."""
     cluster = connect()
     cluster.refresh({"u"}, soon())
     partitions = [TopicPartition("u", number) for number in range(3)]

@@ -21,7 +21,7 @@ PARTITION = TopicPartition("t", 0)
 
 
 def checked_outcomes(cluster: Cluster, planned: PlannedRange, *outcomes: SplitOutcome) -> CheckedEpochs:
-    """What the leaders have of one range that was read."""
+    """The leaders' answers about one range that was read."""
     return check_outcomes(cluster, [planned], {planned.topic: planned.topic_id}, outcomes, soon())
 
 

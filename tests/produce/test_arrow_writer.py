@@ -201,7 +201,7 @@ def test_one_partition_fails_and_others_go_on(news: FakeCluster, connect: Connec
 
 
 def test_a_record_that_is_too_large(news: FakeCluster, connect: Connect) -> None:
-    """What comes before it is written, it is named, and its partition ends there."""
+    """Records before it are written, the error names it, and its partition ends there."""
     news.topics["news"].max_message_bytes = 300
     given = [b"a", b"b", b"c" * 400, b"d", b"e"]
     with writer(connect()) as to:
@@ -298,7 +298,7 @@ def test_refusals_keep_what_brokers_say(news: FakeCluster, connect: Connect) -> 
 
 
 def test_memory_is_bounded(news: FakeCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits never exceeds the buffer, however slow brokers are; a batch larger than it goes alone."""
+    """Waiting batches never exceed the buffer, however slow brokers are; a batch larger than the buffer is sent alone."""
     news.faults.append(Fault(PRODUCE.key, Slow(0.01), times=1_000))
     options = WriteOptions(target_batch_bytes=500, buffer_bytes=2_000)
     with writer(connect(), options) as to:

@@ -1,4 +1,4 @@
-"""How far a series of batches is written: kept by a group, of real brokers, and read back as it was."""
+"""The progress of a series of batches: kept by a group of real brokers, and read back unchanged."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def test_a_transaction_holds_it(kafka: LocalKafka) -> None:
 
 
 def test_a_pending_transaction_is_waited_for(kafka: LocalKafka) -> None:
-    """What will be replaced is not taken for what is committed, and an error says so if that does not end in time."""
+    """A pending commit does not hide that it will replace the present one, and an error tells it if it does not end in time."""
     topic = f"pending-{CLOCK.now_ms()}"
     create(kafka, topic)
     with connected(kafka, topic) as cluster:

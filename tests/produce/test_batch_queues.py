@@ -166,7 +166,7 @@ def test_records_that_a_broker_names() -> None:
 
 
 def test_a_partition_that_ends() -> None:
-    """What waits is sent still; one that is given up takes its batches along."""
+    """Waiting batches are still sent; a batch that is given up takes the batches after it along."""
     queues, batches = _queues()
     failure = own_failure("Produce", Scope.of_partition(*FIRST), "RECORD_TOO_LARGE")
     queues.end(FIRST, failure)

@@ -138,7 +138,7 @@ def test_without_acks_nothing_is_waited_for(state: FakeCluster, cluster: Cluster
 def test_without_acks_a_broker_that_is_not_there(
     brokers: dict[int, FakeBroker], state: FakeCluster, cluster: Cluster
 ) -> None:
-    """What could not even be sent is a failure; so is a partition without a leader."""
+    """A batch that could not be sent is a failure; so is a partition without a leader."""
     brokers[3].die()
     state.topics["news"].partitions[0].leader_id = -1
     cluster.refresh({"news"}, soon())

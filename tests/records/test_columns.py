@@ -76,7 +76,7 @@ def test_equal_to_the_reference(data, log):
 @settings(max_examples=examples(50), deadline=None)
 @given(st.data(), logs())
 def test_small_arrow_batches_hold_the_same(data, log):
-    """How much is decompressed at a time changes how many Arrow batches there are, and nothing else."""
+    """The number of bytes decompressed at a time changes the number of Arrow batches, and nothing else."""
     options = DecodeOptions(expanded_bytes=data.draw(st.sampled_from([1, 100, 1000])))
     assert_equal(written(log), options=options, **data.draw(requests(log)))
 
@@ -96,7 +96,7 @@ def test_large_batches_in_slices_hold_the_same(data, log, size):
 @settings(max_examples=examples(100), deadline=None)
 @given(st.data(), logs(), st.sampled_from([64, 256]))
 def test_small_windows_tell_the_same(data, log, window):
-    """How much is looked at in one go is nobody's business, not even where a batch is corrupt."""
+    """The size of a window changes nothing in the results, not even where a batch is corrupt."""
     entries = [batch.write() for batch in log]
     if entries and data.draw(st.booleans()):
         number = data.draw(st.integers(0, len(entries) - 1))
@@ -108,7 +108,7 @@ def test_small_windows_tell_the_same(data, log, window):
 @settings(max_examples=examples(50), deadline=None)
 @given(logs(), st.sets(st.sampled_from(DECODED.names)))
 def test_only_the_wanted_columns(log, wanted):
-    """What is not asked for is not there, and what is there is the same."""
+    """Columns that are not wanted are absent, and the others are the same."""
     all_rows, _ = fast(written(log))
     rows, decoding = fast(written(log), options=DecodeOptions(columns=frozenset(wanted)))
     assert rows == [{name: row[name] for name in DECODED.names if name in wanted} for row in all_rows]
@@ -277,7 +277,7 @@ def spoiled(raw: bytes, position: int = -1) -> bytes:
 
 
 def test_a_corrupt_batch_ends_where_the_next_one_begins():
-    """What a batch with a wrong checksum says of its end is not believed if there is a next one."""
+    """The last offset of a batch with a wrong checksum is not believed if there is a next batch."""
     lying = spoiled(lines(3, base_offset=10), 26)  # last offset delta
     rows, decoding = fast(lines(3) + lying + lines(2, base_offset=20))
     assert [row["offset"] for row in rows] == [0, 1, 2, 20, 21]
@@ -330,7 +330,7 @@ def test_nothing_of_an_aborted_batch_is_read():
 
 
 def test_empty_batches_and_gaps():
-    """What compaction has emptied is passed and counted; an empty batch that keeps bytes is corrupt."""
+    """Batches that compaction has emptied are passed and counted; an empty batch that keeps bytes is corrupt."""
     raw = Batch(base_offset=2, last_delta=7).write() + lines(1, base_offset=12)
     rows, decoding = fast(raw)
     assert (len(rows), decoding.next_offset, decoding.counts.compacted) == (1, 13, 12)
@@ -386,7 +386,7 @@ def test_a_corrupt_old_message():
 
 
 def test_a_record_with_too_many_headers():
-    """What they would take in Arrow is bounded by the limit of a batch: the batch is a problem, others are read."""
+    """Their memory in Arrow is bounded by the limit of a batch: the batch is a problem, others are read."""
     many = Batch(base_offset=1, records=(Record(delta=0, headers=((b"", None),) * 70),)).write()
     rows, decoding = fast(lines(1) + many + lines(1, base_offset=2), options=DecodeOptions(batch_limit_bytes=1024))
     assert [row["offset"] for row in rows] == [0, 2]

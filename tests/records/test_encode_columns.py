@@ -109,7 +109,7 @@ def test_rows_in_any_order(given: list[Plain], order: list[int], count: int) -> 
 
 @given(given=_RECORDS, codec=st.sampled_from(sorted(CODECS.values())))
 def test_the_encoder_of_tuples_gives_the_same(given: list[Plain], codec: int) -> None:
-    """What `lagoon kafka produce` sends for the same records; Java builds the same bytes (tests/oracle)."""
+    """The batches are those of `lagoon kafka produce` for the same records; Java builds the same bytes (tests/oracle)."""
     (batch,) = ColumnEncoder(codec=codec).encode(_columns(given), producer=Producer(1, 2, 3))
     records_ = [Record(*one) for one in given]
     assert bytes(batch.data) == encode_batch(records_, codec=codec, producer=Producer(1, 2, 3))

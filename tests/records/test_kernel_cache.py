@@ -50,7 +50,7 @@ def _nobody(monkeypatch, tmp_path):
 
 
 def test_the_first_folder_that_can_be_written(monkeypatch, tmp_path):
-    """What is named comes first, then the user's own folder, then one among temporary files."""
+    """A named folder comes first, then the user's own, then a folder among temporary files."""
     assert cache_folder() == tmp_path / "tmp" / f"kafka-lagoon-{os.getuid()}" / "kernels"
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert cache_folder() == tmp_path / "home" / ".cache" / "kafka-lagoon" / "kernels"
@@ -61,7 +61,7 @@ def test_the_first_folder_that_can_be_written(monkeypatch, tmp_path):
 
 
 def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
-    """What lies in the folder is run as code, so somebody else's is refused."""
+    """The content of the folder is run as code, so another user's folder is refused."""
     (tmp_path / "tmp" / f"kafka-lagoon-{os.getuid()}" / "kernels").mkdir(parents=True)
     cache_folder().chmod(0o777)
     with pytest.raises(OSError, match="no folder"):
@@ -198,7 +198,7 @@ def test_no_kernel_raises(monkeypatch):
 
 
 def test_who_decodes_needs_no_numba():
-    """What this process has loaded, or compiled, another takes from the user's folder."""
+    """Another process loads the kernels that this process loaded or compiled from the user's folder."""
     code = "import sys, kafka_lagoon.records.columns; print('numba' in sys.modules)"
     command = [sys.executable, "-c", code]
     assert subprocess.run(command, capture_output=True, check=True, env=ENVIRON, text=True).stdout == "False\n"
@@ -257,7 +257,7 @@ print("compiled" if "numba" in sys.modules else "loaded")
 
 
 def test_an_environment_brings_kernels_along(tmp_path):
-    """What `lagoon path kernels` compiles is packed with the environment: who runs it elsewhere compiles and writes nothing."""
+    """Kernels of `lagoon path kernels` are packed with the environment: elsewhere nothing is compiled and nothing written."""
     shutil.copytree(
         ROOT / "pipeline" / "kafka_lagoon",
         tmp_path / "kafka_lagoon",

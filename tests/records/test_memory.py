@@ -1,4 +1,4 @@
-"""What a worker's memory grows to while it archives a batch that expands to a thousand times what was fetched."""
+"""The memory of a worker while it archives a batch that expands to a thousand times the fetched bytes."""
 
 import gc
 import subprocess

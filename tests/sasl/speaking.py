@@ -10,7 +10,7 @@ def begun(mechanism: Login) -> tuple[Tokens, bytes]:
 
 
 def ended(tokens: Tokens, answer: bytes) -> bool:
-    """Whether the conversation is over, and well, with an answer."""
+    """True if an answer ends the conversation without an error."""
     try:
         tokens.send(answer)
     except StopIteration:
@@ -19,5 +19,5 @@ def ended(tokens: Tokens, answer: bytes) -> bool:
 
 
 def answered(tokens: Tokens, *answers: bytes) -> bytes:
-    """What a conversation says after the last of several answers."""
+    """The token after the last of several answers."""
     return [tokens.send(answer) for answer in answers][-1]

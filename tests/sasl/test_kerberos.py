@@ -16,7 +16,7 @@ US = Kerberos(host="broker-1", service="kafka", principal="alice@TEST", keytab="
 
 
 class Flag(enum.IntFlag):
-    """What may be required of a context."""
+    """Flags that may be required of a context."""
 
     mutual_authentication = 2
     integrity = 32
@@ -44,7 +44,7 @@ class Context:
         return None
 
     def unwrap(self, token: bytes) -> Any:
-        """What was wrapped."""
+        """The wrapped message."""
         if not token.startswith(b"wrapped:"):
             raise GSSError("bad signature")
         return SimpleNamespace(message=token.removeprefix(b"wrapped:"))

@@ -1,4 +1,4 @@
-"""What one answer may take when it is decoded: a few megabytes on the wire can claim no gigabytes and no minutes."""
+"""Limits of decoding one answer: a few megabytes on the wire can claim no gigabytes and no minutes."""
 
 import time
 import tracemalloc

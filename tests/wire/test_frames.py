@@ -57,7 +57,7 @@ def test_empty_frame() -> None:
 
 
 def test_kinds_of_bytes() -> None:
-    """What a socket reads into can be fed as it is, and read into again."""
+    """Memory that a socket reads into can be fed to the frames, and read into again."""
     buffer, scratch = FrameBuffer(LIMIT), bytearray(_prefixed(b"ab"))
     buffer.feed(memoryview(scratch)[:3])
     buffer.feed(memoryview(scratch)[3:])
