@@ -1,4 +1,4 @@
-"""The state of a fake cluster: topics, groups and who answers for them, of any size, changed by tests while it runs.
+"""The state of a fake cluster: topics, groups and their brokers, of any size, changed by tests while it runs.
 
 It knows no bytes. Defaults describe health; a test sets what it wants to see reported.
 """
@@ -12,7 +12,7 @@ from tests.fake.faults import Fault
 
 @dataclass(slots=True)
 class FakeBatch:
-    """A batch of the log as Fetch ships it; of an aborted transaction if it says so."""
+    """A batch of the log as Fetch returns it; `aborted` for an aborted transaction."""
 
     base_offset: int
     last_offset: int
@@ -105,7 +105,7 @@ class FakeTransaction:
 
 @dataclass(slots=True)
 class FakeCluster:
-    """Everything the brokers of one cluster answer from, and the faults that are to come."""
+    """The state that the brokers of a cluster answer from, and the faults to come."""
 
     topics: dict[str, FakeTopic] = field(default_factory=dict)
     groups: dict[str, FakeGroup] = field(default_factory=dict)

@@ -136,7 +136,7 @@ def _epoch_end(log: FakePartition, node: int, version: int, requested: Any) -> o
 
 
 def _end_of(log: FakePartition, requested: int) -> tuple[int, int]:
-    """As Kafka's LeaderEpochFileCache.endOffsetFor: the largest epoch up to the asked one, and where the next begins."""
+    """As Kafka's LeaderEpochFileCache.endOffsetFor: the largest epoch up to the requested one, and its end."""
     later = [epoch for epoch in log.epoch_ends if epoch > requested]
     floor = max((epoch for epoch in log.epoch_ends if epoch <= requested), default=None)
     if requested < 0 or (not later and floor != requested):

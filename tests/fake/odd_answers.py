@@ -1,4 +1,4 @@
-"""Runs something against answers that are altered in one way each, and says what it makes of them.
+"""Runs a function against answers that are altered in one way each, and collects the results.
 
 A run of a cluster that answers well shows which APIs are asked, and what their answers are like; of those answers every
 mutation is made.
@@ -43,7 +43,7 @@ def _outcome(state: FakeCluster, run: Run, name: str, mutation: Mutation) -> Any
 
 
 def _answers(state: FakeCluster, run: Run) -> dict[str, Any]:
-    """The answer of each API that says most."""
+    """The longest answer of each API."""
     largest: dict[str, Any] = {}
 
     def keep(api: Api[Any, Any], answer: Any) -> Any:

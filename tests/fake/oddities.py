@@ -1,4 +1,4 @@
-"""A cluster with topics and groups of every shape, and what its brokers may answer about them that is odd."""
+"""A cluster with topics and groups of every shape, and odd answers that its brokers may give about them."""
 
 from collections.abc import Callable
 from typing import Any

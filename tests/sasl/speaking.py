@@ -4,7 +4,7 @@ from kafka_lagoon.sasl.conversation import Login, Tokens
 
 
 def begun(mechanism: Login) -> tuple[Tokens, bytes]:
-    """A conversation, and what it says first."""
+    """A conversation, and its first token."""
     tokens = mechanism.tokens()
     return tokens, next(tokens)
 
