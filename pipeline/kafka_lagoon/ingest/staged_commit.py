@@ -35,7 +35,7 @@ from kafka_lagoon.ingest.pending_files import PendingFiles, Report
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORD_TABLES, RECORDS
 from kafka_lagoon.tables.table import Table
 
-_NEXT_OFFSETS, _COMMITTED = ".ledger.json", ".paid"  # content of a mark: ok, and the names of files that 0.1.0 wrote
+_NEXT_OFFSETS, _COMMITTED = ".ledger.json", ".paid"  # words: ok, the names of files that 0.1.0 has written
 _FOLDERS = {RECORD_RANGES.name: "ranges", RECORD_PROBLEMS.name: "problems"}
 _STAGED = re.compile(rf"\d{{12}}\.|{RECORDS.partition_by}=|({'|'.join(_FOLDERS.values())})$")
 _READ_AGAIN = "had staged data files that were removed before Spark wrote them: their offsets are read again"
