@@ -1,4 +1,4 @@
-"""First unread records from fake leaders: which requests are sent, and what is said where there is no record."""
+"""First unread records from fake leaders: the requests, and the results where there is no record."""
 
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +39,7 @@ def position(partition: int, offset: int, *, last_epoch: int = -1, is_blocked: b
 
 
 def ask(cluster: Cluster, *positions: Position, max_bytes: int = MANY) -> list[FirstUnread]:
-    """What is found for the positions, in their order."""
+    """The results for the positions, in their order."""
     unread = first_unread(cluster, positions, max_bytes, Deadline.after(CLOCK, 5_000))
     assert unread.first.keys() == set(positions)
     return [unread.first[one] for one in positions]
@@ -78,7 +78,7 @@ def test_several_offsets_of_a_partition(state: FakeCluster, connect: Callable[..
 
 
 def test_large_batches_are_asked_for_again(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """With more bytes, and only those that did not come; the first partition of a request comes at once."""
+    """Partitions without bytes are requested again with a larger limit; the first partition of a request comes at once."""
     for number in (0, 3):
         state.topics["t"].partitions[number].log = [timed(0, 5_000, 1, LARGE), timed(1, 6_000, 1, LARGE)]
         state.topics["t"].partitions[number].high_watermark = 2
@@ -90,7 +90,7 @@ def test_large_batches_are_asked_for_again(state: FakeCluster, connect: Callable
 
 
 def test_the_budget(connect: Callable[..., Cluster]) -> None:
-    """What would exceed it is not read; positions that come first are read first."""
+    """A position that would exceed the limit is not read; earlier positions are read first."""
     answers = ask(connect(), *(position(number, 0) for number in range(6)), max_bytes=3 * 4_096)
     assert [one.outcome for one in answers[:3]] == [FirstUnreadOutcome.RECORD] * 3
     read = [one for one in answers if one.outcome is FirstUnreadOutcome.RECORD]
@@ -101,7 +101,7 @@ def test_the_budget(connect: Callable[..., Cluster]) -> None:
 
 
 def test_gaps_and_aborted_transactions(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """The first record after them; that there is none where only a marker follows."""
+    """The first record after the gap is found; nothing is unread where only a marker follows."""
     first, second, *_ = state.topics["t"].partitions
     first.log, first.high_watermark = [], 0
     first.append(aborted(0, [b"a", b"b"], 7), marker(2, 7), timed(10, 9_000, 2))
@@ -116,7 +116,7 @@ def test_gaps_and_aborted_transactions(state: FakeCluster, connect: Callable[...
 
 
 def test_long_gaps_are_read_on(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """In steps, up to a limit: then the position is not read, or bounded by a header that came."""
+    """Gaps are passed in steps, up to a limit: then the position is not read, or bounded by a header."""
     log = state.topics["t"].partitions[0]
     log.log, log.high_watermark = [], 0
     log.append(*(aborted(2 * n, [b"v" * 5_000], 7) for n in range(8)), marker(16, 7), timed(20, 9_000, 2))
@@ -170,7 +170,7 @@ def test_brokers_of_any_release(state: FakeCluster, connect: Callable[..., Clust
 
 
 def test_an_epoch_that_the_leader_has_forgotten(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """The position is asked for without it."""
+    """The position is requested again without the epoch."""
 
     def forgotten(response):
         for topic in response.responses:
@@ -183,7 +183,7 @@ def test_an_epoch_that_the_leader_has_forgotten(state: FakeCluster, connect: Cal
 
 
 def test_failures_are_unreadable(connect: Callable[..., Cluster]) -> None:
-    """With the reason; an offset outside of the log is no failure of the collection."""
+    """The position has the reason; an offset outside of the log is no failure of the collection."""
     cluster = connect()
     unread = first_unread(cluster, [position(0, 99)], MANY, Deadline.after(CLOCK, 5_000))
     assert [one.problem for one in unread.first.values()] == ["OFFSET_OUT_OF_RANGE"]
@@ -214,7 +214,7 @@ def test_a_record_without_values_is_a_record(state: FakeCluster, connect: Callab
 
 
 def test_an_answer_that_does_not_say_where_the_log_ends(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Without records it is no proof that there is nothing to read."""
+    """An answer without the end of the log does not prove that nothing is unread."""
 
     def change(answer: Any) -> Any:
         for topic in answer.responses:

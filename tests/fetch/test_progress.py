@@ -1,4 +1,4 @@
-"""How far a split is read: the counts always add up to the offsets that were passed."""
+"""The progress of a split: the counts always add up to the offsets that were passed."""
 
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.progress import SplitProgress
@@ -29,14 +29,14 @@ def test_offsets_are_counted_once() -> None:
 
 
 def test_a_log_that_starts_after_the_split() -> None:
-    """No more is lost than the split has."""
+    """A split loses no more offsets than it has."""
     progress = SplitProgress(SPLIT)
     assert progress.lose_before(100)
     assert (progress.outcome.counts.lost, progress.outcome.next_offset, progress.ended) == (20, 30, True)
 
 
 def test_the_first_failure_stays() -> None:
-    """Later ones are consequences."""
+    """The first failure is kept; later ones are consequences."""
     progress = SplitProgress(SPLIT)
     progress.fail("LOG_TRUNCATED", "the log ends at 7", truncated_to=7)
     progress.fail("NO_PROGRESS", None)
@@ -46,14 +46,14 @@ def test_the_first_failure_stays() -> None:
 
 
 def test_a_forgotten_epoch() -> None:
-    """The next request has none, and nothing else changes."""
+    """The next request has no epoch, and nothing else changes."""
     progress = SplitProgress(SPLIT)
     progress.forget_last_epoch()
     assert (progress.last_epoch, progress.next_offset, progress.ended) == (-1, 10, False)
 
 
 def test_a_problem_that_is_repaired() -> None:
-    """Its offsets move from corrupt to what they are."""
+    """The offsets move from corrupt to their dispositions."""
     progress = SplitProgress(SPLIT)
     problem = Problem(base_offset=12, last_offset=14, reason="CORRUPT_BATCH")
     progress.add(Counts(records=2, corrupt=3), [problem], 15, 3)

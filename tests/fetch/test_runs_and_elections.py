@@ -1,4 +1,4 @@
-"""Runs of an archive while leaders are elected, cleanly and uncleanly, at any moment: in the end it is the leader's log."""
+"""Runs of an archive with clean and unclean elections at any moment: in the end the archive is the leader's log."""
 
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
@@ -49,7 +49,7 @@ RUNS = st.lists(
 
 
 class Archive:
-    """What is archived of the partition: the leader epoch of the record at each offset, and the next position."""
+    """The archive of the partition: the leader epoch of the record at each offset, and the next position."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -58,7 +58,7 @@ class Archive:
         self.answers = True
 
     def epoch_ends(self, _: object, several: Sequence[Mapping[TopicPartition, int]], __: object) -> list[Any]:
-        """In the place of `several_epoch_ends`: what the leader says, if it answers."""
+        """Replaces `several_epoch_ends`: the leader's answers, if it answers."""
         leader = self.partition.leader
         return [
             SimpleNamespace(

@@ -21,7 +21,7 @@ PARTITION = TopicPartition("t", 0)
 
 
 def checked_outcomes(cluster: Cluster, planned: PlannedRange, *outcomes: SplitOutcome) -> CheckedEpochs:
-    """What the leaders have of one range that was read."""
+    """The leaders' answers about one range that was read."""
     return check_outcomes(cluster, [planned], {planned.topic: planned.topic_id}, outcomes, soon())
 
 
@@ -51,7 +51,7 @@ def done(state: FakeCluster, start: int, end: int, *epochs: EpochRange) -> Split
 
 
 def test_a_split_after_an_unclean_election(state: FakeCluster, connect: Connect) -> None:
-    """It is refused by brokers that compare epochs, and reads nothing of the other history."""
+    """Brokers that compare epochs refuse it, and no record of the other history is read."""
     in_epochs(state, 0, 0, 0, 0)
     cluster = connect()
     first, second = splits(cluster, whole(state), into=2)
@@ -93,7 +93,7 @@ def test_one_history(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_the_archive_belongs_to_it(state: FakeCluster, connect: Connect) -> None:
-    """All that was read is the leader's, and the end of what was archived before is not: that is no one history either."""
+    """All records read are the leader's, and the end of the archive before is not: these are different histories."""
     in_epochs(state, 0, 4, 4, 4)
     archived = (EpochRange(0, 0, 4), EpochRange(2, 4, 8))
     outcome = done(state, 8, 16, EpochRange(4, 8, 16))
@@ -102,7 +102,7 @@ def test_the_archive_belongs_to_it(state: FakeCluster, connect: Connect) -> None
 
 
 def test_a_re_created_topic(state: FakeCluster, connect: Connect) -> None:
-    """Its epochs begin again at 0 and say nothing of the topic that was read."""
+    """Its epochs begin again at 0 and prove nothing about the topic that was read."""
     in_epochs(state, 0, 0)
     cluster, planned = connect(), whole(state)
     outcome = done(state, 0, 8, EpochRange(0, 0, 8))

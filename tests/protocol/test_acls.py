@@ -11,13 +11,13 @@ def test_bits() -> None:
 
 
 def test_everything_on_a_cluster() -> None:
-    """8096 is all that can be allowed on a cluster; reading one is not among it."""
+    """8096 is every operation on a cluster; reading is not among them."""
     assert all(allows(8096, operation) for operation in (CREATE, ALTER, DESCRIBE, DESCRIBE_CONFIGS))
     assert not allows(8096, READ)
 
 
 @pytest.mark.parametrize("operation", [READ, DESCRIBE])
 def test_not_asked(operation: int) -> None:
-    """What was not asked for is not known, which is not a refusal; no bits at all is one."""
+    """Operations that were not requested are unknown, which is not a refusal; no bits at all is one."""
     assert allows(NOT_ASKED, operation) is None
     assert allows(0, operation) is False

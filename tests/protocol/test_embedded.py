@@ -32,7 +32,7 @@ def test_subscription_bytes() -> None:
 
 
 def test_old_subscription() -> None:
-    """What an old version lacks has its default."""
+    """Fields that an old version lacks have their defaults."""
     assert decode_subscription(bytes.fromhex("0000 00000001 0001 61 ffffffff")) == Subscription(topics=("a",))
 
 
@@ -46,7 +46,7 @@ def test_assignment_bytes() -> None:
 
 @pytest.mark.parametrize("version", list(VERSIONS))
 def test_round_trip(version: int) -> None:
-    """What a member of any version wrote is read."""
+    """Bytes of a member of any version are read."""
     for random in randoms(version, 100):
         subscription = any_message(random, Subscription, version)
         assignment = any_message(random, Assignment, version)
@@ -56,7 +56,7 @@ def test_round_trip(version: int) -> None:
 
 @pytest.mark.parametrize("version", [4, 99, 32767])
 def test_newer_versions(version: int) -> None:
-    """A version above ours is read as our highest, and what it adds behind is left alone."""
+    """A version above ours is read as our highest, and further fields are ignored."""
     encoded = _version(version) + encode(EVERYTHING, VERSIONS.highest, False) + b"something new"
     assert decode_subscription(encoded) == EVERYTHING
     encoded = _version(version) + encode(Assignment(assigned_partitions=OWNED), VERSIONS.highest, False) + b"new"
@@ -64,7 +64,7 @@ def test_newer_versions(version: int) -> None:
 
 
 def test_bytes_after_a_message() -> None:
-    """Bytes after a message of a version that we know are left alone too."""
+    """Bytes after a message of a known version are ignored too."""
     assert decode_subscription(_version(3) + encode(EVERYTHING, 3, False) + b"behind") == EVERYTHING
 
 

@@ -54,7 +54,7 @@ def test_response_headers() -> None:
 
 
 def test_unknown_tags_in_the_response_header() -> None:
-    """What a newer broker adds to the header is skipped."""
+    """Fields that a newer broker adds to the header are skipped."""
     frame = bytes.fromhex("00000007 01 8001 03 aabbcc 00000000 0000 01 00")
     assert decode_response_header(LIST_GROUPS, 3, frame) == (7, 11)
     assert decode_response(LIST_GROUPS, 3, frame) == ListGroupsResponse()
@@ -95,7 +95,7 @@ def test_broken_response_headers(frame: bytes) -> None:
 @partial(each_case, cases=[case for case in CASES if case.cls is case.api.response])
 @pytest.mark.examples
 def test_every_response(case: Case) -> None:
-    """A response behind its header is read as what was written, in every version."""
+    """A response after its header is read as it was written, in every version."""
     for random in randoms(case, 3):
         response, correlation_id = any_message(random, case.cls, case.version), random.getrandbits(31)
         section = b"\0" if case.flexible and case.api is not API_VERSIONS else b""

@@ -100,7 +100,7 @@ class ActionKind:
 
 
 def never(_action: Action, _live: State) -> bool:
-        """Returns False: for `is_done` and `is_undone` of kinds whose actions look like those of other users afterwards."""
+    """Returns False: for `is_done` and `is_undone` of kinds whose actions look like those of other users afterwards."""
     return False
 
 
