@@ -5,6 +5,7 @@ included, and on a busy machine the moment is long enough for a test to fail.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import attrgetter
 
 from confluent_kafka.admin import AclBinding, AclBindingFilter, AdminClient, UserScramCredentialUpsertion
 
@@ -106,9 +107,11 @@ def has_moved_replicas(servers: str, names: Collection[str]) -> None:
         if broker.ask(LIST_PARTITION_REASSIGNMENTS, ListPartitionReassignmentsRequest(), deadline).topics:
             return False
         topics = _topics(broker, names, deadline)
-        partitions = [sorted(topic.partitions, key=lambda one: one.partition_index) for topic in topics]
+        partitions = [sorted(topic.partitions, key=attrgetter("partition_index")) for topic in topics]
         seen[node_id] = [[set(partition.replica_nodes) for partition in topic] for topic in partitions]
-        in_sync = all(set(found.replica_nodes) == set(found.isr_nodes) for topic in partitions for found in topic)
+        in_sync = all(
+            set(partition.replica_nodes) == set(partition.isr_nodes) for topic in partitions for partition in topic
+        )
         agrees = all(replicas == seen[node_id] for replicas in seen.values())
         if not agrees:
             seen.clear()
