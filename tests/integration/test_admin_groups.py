@@ -33,8 +33,9 @@ RECORDS, HOUR_MS = 10, 3_600_000
 def topics(administered: Administered) -> None:
     """Two topics whose records are a second apart, from 1970 on, and empty ones."""
     servers = administered.bootstrap_servers
-    create_topics(servers, [NewTopic(TOPIC, 2, 3), NewTopic(OTHER, 1, 3), NewTopic(SHARED, 2, 3)])
-    create_topics(servers, [NewTopic(STREAMED, 2, 3), NewTopic(WRITTEN, 2, 3)])
+    kept = {"retention.ms": "-1"}  # else brokers delete such old records, half a minute after they have started
+    create_topics(servers, [NewTopic(TOPIC, 2, 3, config=kept), NewTopic(OTHER, 1, 3, config=kept)])
+    create_topics(servers, [NewTopic(SHARED, 2, 3), NewTopic(STREAMED, 2, 3), NewTopic(WRITTEN, 2, 3)])
     producer = Producer({"bootstrap.servers": servers})
     for topic, partition in ((TOPIC, 0), (TOPIC, 1), (OTHER, 0)):
         for number in range(RECORDS):
