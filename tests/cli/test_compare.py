@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kafka_lagoon.cli.compare import run
-from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.main import main, run
 from kafka_lagoon.records.encoding import Record
 from tests.clock import CLOCK
 from tests.compare.logs import append, record
@@ -59,7 +58,7 @@ def compare(state: FakeCluster, capsys: pytest.CaptureFixture[str]) -> Callable[
     ]
 
     def shown(*argv: str) -> tuple[int, list[str], list[str]]:
-        code = run([*argv, *(word for value in values for word in ("--set", value))], {}, CLOCK)
+        code = run(["compare", *argv, *(word for value in values for word in ("--set", value))], {}, CLOCK)
         output = capsys.readouterr()
         return code, output.out.splitlines(), output.err.splitlines()
 

@@ -16,7 +16,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from kafka_lagoon.cli.main import COMMANDS
+from kafka_lagoon.cli.registry import COMMANDS
 from kafka_lagoon.settings import load
 from tests.clock import CLOCK
 

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafka_lagoon.cli.kafka.run import run
+from kafka_lagoon.cli.main import run
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.snapshot.configs import ConfigRow
 from kafka_lagoon.snapshot.log_dirs import StoredReplicaRow
@@ -120,7 +120,9 @@ def test_log_dirs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
 @only(NEWEST)
 def test_a_topic_without_a_log_dir(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
     """What was named and is not there is a failure, and not an empty list."""
-    assert run(["log-dirs", "-b", release.bootstrap_servers, "--topic", f"{TOPIC},no-such-topic"], {}, CLOCK) == 3
+    assert (
+        run(["kafka", "log-dirs", "-b", release.bootstrap_servers, "--topic", f"{TOPIC},no-such-topic"], {}, CLOCK) == 3
+    )
     output = capsys.readouterr()
     assert "topic no-such-topic: DescribeLogDirs: NOT_LISTED" in output.err
     assert f"topic {TOPIC}:" not in output.err
@@ -156,7 +158,7 @@ def test_state_of_the_oldest_release(release: Release, capsys: pytest.CaptureFix
 @only(OLDEST)
 def test_offsets_of_the_oldest_release(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
     """Ends are there; a line names what those brokers do not offer, which is no failure."""
-    assert run(["offsets", "-b", release.bootstrap_servers, "--topic", TOPIC, "--json"], {}, CLOCK) == 0
+    assert run(["kafka", "offsets", "-b", release.bootstrap_servers, "--topic", TOPIC, "--json"], {}, CLOCK) == 0
     output = capsys.readouterr()
     assert output.err.startswith("lagoon: brokers are too old to tell the largest timestamp (Kafka 3.0)")
     rows = [json.loads(line) for line in output.out.splitlines()]
@@ -336,7 +338,7 @@ def test_what_the_oldest_release_lacks(release: Release, capsys: pytest.CaptureF
     """No quorum on ZooKeeper, no list of transactions: one line each, and exit 3."""
     for verb, api in (("quorum", "DescribeQuorum"), ("transactions", "ListTransactions")):
         capsys.readouterr()
-        assert run([verb, "-b", release.bootstrap_servers, "--json"], {}, CLOCK) == 3
+        assert run(["kafka", verb, "-b", release.bootstrap_servers, "--json"], {}, CLOCK) == 3
         output = capsys.readouterr()
         assert output.out == ""
         assert f"{api}" in output.err
@@ -395,8 +397,8 @@ def test_what_is_typed_at_night(release: Release, night: dict[int, int], capsys:
     assert {one["partition"]: one["time_lag_ms"] == 0 for one in rows} == {0: False, 1: False, 2: True}
     most = max(theirs.values())
     before = ["--bootstrap-server", release.bootstrap_servers]
-    assert run([*before, "lag", "night", "--fail-above", f"lag={most}"], {}, CLOCK) == 0
-    assert run([*before, "lag", "night", "--watch", "1", "--fail-above", f"lag={most - 1}"], {}, CLOCK) == 3
+    assert run(["kafka", *before, "lag", "night", "--fail-above", f"lag={most}"], {}, CLOCK) == 0
+    assert run(["kafka", *before, "lag", "night", "--watch", "1", "--fail-above", f"lag={most - 1}"], {}, CLOCK) == 3
     assert f"lag above {most - 1}: " in capsys.readouterr().err
 
 

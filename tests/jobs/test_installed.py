@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import NewTopic
 
+from kafka_lagoon.cli.main import options_of
 from kafka_lagoon.cli.maintain import maintain_arguments
 from kafka_lagoon.cli.report import report_arguments
 from kafka_lagoon.clock import SYSTEM_CLOCK
@@ -186,9 +187,11 @@ def test_every_scheduler_maintains_and_reports(machine: Machine) -> None:
         for command in (crontab().commands[job], unit_starts, container_command(job)):
             argv = arguments(command, job)
             if job == "maintain":
-                assert maintain_arguments(argv, {}).options.tables
+                assert maintain_arguments(options_of(job, argv), {}).options.tables
             else:
-                assert report_arguments(argv, {}, SYSTEM_CLOCK).out == machine.log.parent / "report.html"
+                assert (
+                    report_arguments(options_of(job, argv), {}, SYSTEM_CLOCK).out == machine.log.parent / "report.html"
+                )
 
 
 @pytest.mark.parametrize("job", ["snapshot", "ingest"])

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.cli.job_arguments import ingest_arguments
+from kafka_lagoon.cli.ingest import ingest_arguments
+from kafka_lagoon.cli.main import options_of
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.fetch.accounting import Reconciled
@@ -77,12 +78,12 @@ def test_losses_are_forgotten_when_they_are_reported(tmp_path: Path) -> None:
     with fake_cluster(state):
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
         argv = ["--warehouse", str(tmp_path / "lake"), "--set", f"kafka.bootstrap_servers={servers}", "--topics", "t"]
-        arguments = ingest_arguments(argv, {}, CLOCK)
+        arguments = ingest_arguments(options_of("ingest", argv), {}, CLOCK)
         context = RunContext("ingest", arguments.settings, CLOCK)
 
         def run(report: Any) -> Heard:
             heard = Heard()
-            ingest(context, "default", arguments.wanted, None, RequestStats(), heard, report)
+            ingest(context, "default", arguments.spec, None, RequestStats(), heard, report)
             return heard
 
         assert tuple(run(results.append).steps) == STEPS

@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
+from kafka_lagoon.cli.arguments import DUCKDB, SPARK
 from kafka_lagoon.cli.terminal import warn
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.duckdb_tables import NeedsSpark
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.settings import Settings, local_folder
-
-DUCKDB, SPARK = ENGINES = ("duckdb", "spark")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from kafka_lagoon.cli.registry import COMMANDS
 from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, not_a_command, warn
 
 # By the names of Kafka's tools without `kafka-` and `.sh`.
@@ -81,11 +82,7 @@ def _instead_of(name: str) -> str | None:
     tool = name.removesuffix(".sh").removesuffix(".bat").removeprefix("kafka-")
     if tool in _TOOLS:
         return _TOOLS[tool]
-    from kafka_lagoon.cli.admin.run import VERBS as OF_ADMIN  # noqa: PLC0415  both import this module
-    from kafka_lagoon.cli.kafka.run import VERBS as OF_KAFKA  # noqa: PLC0415
-
-    commands = {"kafka": OF_KAFKA, "admin": OF_ADMIN}
-    return next((f"lagoon {command} {name}" for command, verbs in commands.items() if name in verbs), None)
+    return next((f"lagoon {family} {name}" for family in ("kafka", "admin") if f"{family} {name}" in COMMANDS), None)
 
 
 def instead_of_option(given: Sequence[str], known: Collection[str]) -> str:

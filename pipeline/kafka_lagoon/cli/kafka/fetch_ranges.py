@@ -3,7 +3,7 @@
 A partition whose leader does not answer is a failure beside the records of the others.
 """
 
-import argparse
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -37,7 +37,7 @@ class Missing:
         self.failures.append(own_failure(FETCH, scope, name, message))
 
 
-def start_specs(options: argparse.Namespace, now_ms: int) -> OffsetSpecs:
+def start_specs(options: Namespace, now_ms: int) -> OffsetSpecs:
     """Where `--from`, `--last` and `--follow` start; ValueError if `--from` cannot be parsed."""
     if options.last is not None:
         return OffsetSpecs(name="--last", default=BeforeEnd(options.last))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.fetch.unread_positions import Position, UnreadRecords
 from kafka_lagoon.row_columns import Joined
 from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
@@ -14,7 +14,10 @@ _MAX_BYTES = 256 << 20
 
 
 def timed(
-    context: Context, rows: Sequence[ConsumerLagRow], all_rows: LagColumns, offsets: Sequence[PartitionOffsetsRow]
+    context: ClusterContext,
+    rows: Sequence[ConsumerLagRow],
+    all_rows: LagColumns,
+    offsets: Sequence[PartitionOffsetsRow],
 ) -> TimedLag:
     """Some rows of `all_rows` with their time lag, and what failed; the first record of each is fetched (READ on its topic)."""
     from kafka_lagoon.fetch.first_unread import first_unread  # noqa: PLC0415  codecs, which extra `records` brings
