@@ -12,12 +12,13 @@ from typing import Any
 
 from kafka_lagoon.cli.outcome import JOBS, event_fields
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS, Requirement
-from kafka_lagoon.delta.columns import Column
-from kafka_lagoon.delta.schema import HEADER, STATE_TABLES, TABLES, Table
-from kafka_lagoon.delta.views import VIEWS, View
 from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.query.views import VIEWS, View
 from kafka_lagoon.settings import SECTIONS, Settings
-from kafka_lagoon.snapshot.tables import STATE_TABLES as SNAPSHOT_TABLES
+from kafka_lagoon.snapshot.collectors import COLLECTORS
+from kafka_lagoon.tables.columns import Column
+from kafka_lagoon.tables.schema import HEADER, STATE_TABLES, TABLES
+from kafka_lagoon.tables.table import Table
 from tests.metrics.monitoring_files import METRICS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,7 +86,7 @@ def _view(view: View) -> Iterator[str]:
 def requests_table() -> str:
     """Every state table with the APIs that it is made from."""
     lines = ["| table | made from | can be skipped |", "|---|---|---|"]
-    for table in SNAPSHOT_TABLES:
+    for table in COLLECTORS:
         if table.apis:
             apis = ", ".join(api.name for api in table.apis)
             lines.append(

@@ -12,9 +12,9 @@ import duckdb
 import pyarrow as pa
 
 from kafka_lagoon.delta.arrow import arrow_table
-from kafka_lagoon.delta.columns import columns_of
-from kafka_lagoon.delta.schema import STATE_TABLES
-from kafka_lagoon.snapshot.state_rows import Snapshot
+from kafka_lagoon.tables.columns import columns_of
+from kafka_lagoon.tables.schema import STATE_TABLES
+from kafka_lagoon.tables.snapshot_rows import Snapshot
 
 
 def unexplained(tables: Mapping[str, tuple[type[Any], pa.Table]]) -> list[str]:

@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -23,7 +24,10 @@ from tests.query.duckdb_rows import rows_of
 _CLUSTER = ("--set", "kafka.bootstrap_servers=a:1", "--warehouse", "w")
 DOCUMENTS = documents()
 EVERYTHING = "\n".join(DOCUMENTS.values())
-_OTHERS = ("CHANGELOG.md", "CONTRIBUTING.md", "pipeline/DESIGN.md")  # their links lead somewhere, too
+DESIGN = "pipeline/DESIGN.md"
+PACKAGE = ROOT / "pipeline" / "kafka_lagoon"
+DECISIONS = PAGES / "decisions"
+_OTHERS = ("CHANGELOG.md", "CONTRIBUTING.md", DESIGN)  # their links lead somewhere, too
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
@@ -62,12 +66,54 @@ def test_every_link_leads_somewhere(path: str) -> None:
         assert not anchor or anchor in _anchors(target.read_text("utf-8")), f"{path}: {link}"
 
 
+def _listed(index: str) -> list[str]:
+    """Pages that the tables of an index page name."""
+    return re.findall(r"^\| \[[^]]+\]\(([^)#]+)\) \|", page(index), re.MULTILINE)
+
+
 def test_every_page_is_in_the_index() -> None:
-    """docs/README.md names each page once."""
-    listed = re.findall(r"^\| \[[^]]+\]\(([^)#]+)\) \|", page("README"), re.MULTILINE)
+    """docs/README.md names each page once, and docs/decisions/README.md those of decisions."""
+    listed = [*_listed("README"), *(f"decisions/{name}" for name in _listed("decisions/README"))]
     pages = {path.relative_to(PAGES).as_posix() for path in PAGES.rglob("*.md")} - {"README.md"}
     assert sorted(listed) == sorted(set(listed))
     assert pages - set(listed) == set()
+
+
+def test_design_is_short() -> None:
+    """DESIGN.md is read in a quarter of an hour: at most 300 lines."""
+    assert len((ROOT / DESIGN).read_text("utf-8").splitlines()) <= 300
+
+
+def _decisions(path: Path) -> list[list[int]]:
+    """Numbers in each heading of a page of decisions."""
+    headings = re.findall(r"^## ([\d, and]+)\. ", path.read_text("utf-8"), re.MULTILINE)
+    return [[int(number) for number in re.findall(r"\d+", heading)] for heading in headings]
+
+
+def test_every_decision_is_on_one_page() -> None:
+    """Numbers have no gap, none is there twice, the newest is first, and the index says on which page each is."""
+    by_page = {path.name: _decisions(path) for path in sorted(DECISIONS.glob("*.md")) if path.name != "README.md"}
+    numbers = sorted(chain.from_iterable(chain.from_iterable(by_page.values())))
+    assert numbers == list(range(1, len(numbers) + 1))
+    for name, headings in by_page.items():
+        newest = [max(heading) for heading in headings]
+        assert newest == sorted(newest, reverse=True), f"{name}: newest first"
+        (row,) = (line for line in page("decisions/README").splitlines() if line.startswith(f"| [{name}]"))
+        assert row.endswith(f"| {', '.join(map(str, sorted(chain.from_iterable(headings))))} |"), name
+
+
+def _named_paths(text: str) -> set[str]:
+    """Files and folders between backquotes: with a suffix, or a slash at the end; `<name>` stands for any name."""
+    quoted = re.findall(r"`([\w.<>*/-]+)`", text)
+    return {name for name in quoted if re.fullmatch(r"[\w<>*-].*(?:/[^/]*\.\w+|/)|[\w<>*-]+\.py", name)}
+
+
+@pytest.mark.parametrize("path", [DESIGN, *(one for one in DOCUMENTS if one.startswith("docs/decisions/"))])
+def test_every_path_that_is_named_exists(path: str) -> None:
+    """From the top folder, from the package, or from docs/."""
+    for name in _named_paths((ROOT / path).read_text("utf-8")):
+        pattern = re.sub(r"<\w+>", "*", name)
+        assert any(any(folder.glob(pattern)) for folder in (ROOT, PACKAGE, PAGES)), f"{path}: {name}"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
@@ -126,7 +172,7 @@ def test_the_first_query_runs(lake: Path) -> None:
 
 
 def test_every_question_runs(lake: Path) -> None:
-    """The statements about history, each as it stands; what they answer is in tests/delta/views."""
+    """The statements about history, each as it stands; what they answer is in tests/query/views."""
     statements = [statement for statement in blocks(page("sql"), "sql")[0].split(";") if statement.strip()]
     assert len(statements) == 7
     for statement in statements:

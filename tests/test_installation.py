@@ -45,7 +45,7 @@ def test_only_the_package_is_installed(alone: Installed) -> None:
     for folder in ("jobs", "conf"):
         in_clone = {path.name for path in (CLONE / folder).iterdir() if path.is_file()}
         assert {path.name for path in (site / "kafka_lagoon" / folder).iterdir() if path.is_file()} == in_clone
-    for pattern in ("delta/schema.sql", "delta/views/*.sql", "delta/java/*", "jars/locks/*.lock"):
+    for pattern in ("query/views/*.sql", "delta/java/*", "jars/locks/*.lock"):
         names = {path.name for path in (CLONE / "pipeline" / "kafka_lagoon").glob(pattern)}
         assert names
         assert {path.name for path in (site / "kafka_lagoon").glob(pattern)} == names

@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
 from kafka_lagoon.settings import Settings, load
+from kafka_lagoon.tables.record_tables import RECORDS
 from tests.clock import CLOCK
 
 

@@ -4,40 +4,20 @@ Settings that would send a password in the clear, or to a server that was not ve
 `allow_plaintext_credentials` is set.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Annotated, Any, Literal, get_args
 
 from kafka_lagoon import jaas
+from kafka_lagoon.addresses import is_loopback, parse_address
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.sasl.registry import MECHANISMS, mechanism_names
 from kafka_lagoon.secret import Secret
 
 ENV_PREFIX = "LAGOON_"  # of environment variables that are settings
 _OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # folder of jars and kernels: of the machine, not of a run
-_HIGHEST_PORT = 65_535
 _TLS_VERSIONS = frozenset({"TLSv1.2", "TLSv1.3"})
-_ADDRESS = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\s/]+)):(?P<port>\d{1,5})")
 _JAAS = "sasl_jaas_config"
-_NAT64, _COMPATIBLE = IPv6Network("64:ff9b::/96"), IPv6Network("::/96")
-
-Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"]
-
-# Settings that a mechanism requires.
-_NEEDS: dict[str, tuple[str, ...]] = {
-    "PLAIN": ("sasl_username", "sasl_password"),
-    "SCRAM-SHA-256": ("sasl_username", "sasl_password"),
-    "SCRAM-SHA-512": ("sasl_username", "sasl_password"),
-    "OAUTHBEARER": (),
-    "GSSAPI": (),
-}
-_TOKEN_SOURCES = (
-    "sasl_oauthbearer_token",
-    "sasl_oauthbearer_token_endpoint_url",
-    "sasl_oauthbearer_token_provider",
-    "sasl_oauthbearer_unsecured_principal",
-)
 # How Java logs in and names its cryptography: a listener sees no difference.
 _JAVA_ONLY = (
     "sasl.login.",
@@ -48,44 +28,10 @@ _JAVA_ONLY = (
 )
 DEFAULT_CLUSTER = "default"  # name of the one cluster of [kafka]
 
-# Mechanisms that send the password or token itself.
-_SENDS_SECRETS = ("PLAIN", "OAUTHBEARER")
-
 
 def is_setting(variable: str) -> bool:
     """Whether an environment variable is read as a setting."""
     return variable.startswith(ENV_PREFIX) and variable not in _OTHER_VARIABLES
-
-
-def parse_address(text: str) -> tuple[str, int]:
-    """Host and port of `host:port` or `[ipv6]:port`; ValueError for anything else."""
-    match = _ADDRESS.fullmatch(text.strip())
-    if not match or not 0 < int(match["port"]) <= _HIGHEST_PORT:
-        raise ValueError(f"{text!r} is not host:port")
-    return match["ipv6"] or match["host"], int(match["port"])
-
-
-def reached_address(host: str) -> IPv4Address | IPv6Address | None:
-    """The address that connecting to a numeric address leads to; None for a name.
-
-    IPv4 addresses are also written within IPv6: mapped, through NAT64 (RFC 6052), 6to4, Teredo, and compatible (RFC 4291).
-    """
-    try:
-        address = ip_address(host.partition("%")[0])
-    except ValueError:
-        return None
-    if isinstance(address, IPv4Address):
-        return address
-    if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):  # :: and ::1 are themselves
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    teredo = address.teredo
-    return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else address)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine."""
-    address = reached_address(host)
-    return host.rstrip(".").lower() == "localhost" if address is None else address.is_loopback
 
 
 def from_properties(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -140,6 +86,12 @@ def _store_type(value: Any) -> Any:
         raise ValueError(
             "JKS is for Java alone: keytool -importkeystore -srckeystore FILE -destkeystore FILE.p12 -deststoretype PKCS12"
         )
+    return value
+
+
+def _mechanism(value: Any) -> Any:
+    if value is not None and value not in list(MECHANISMS):  # an array of TOML has no hash
+        raise ValueError(f"must be {mechanism_names()}")
     return value
 
 
@@ -223,8 +175,8 @@ class KafkaSettings:
         "https", description="Empty to accept certificates that name another host."
     )
 
-    sasl_mechanism: Mechanism | None = _setting(
-        None, description="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI."
+    sasl_mechanism: Annotated[str, _Check(_mechanism, before=True)] | None = _setting(
+        None, description=f"{mechanism_names()}."
     )
     sasl_username: str | None = _setting(None, description="User of PLAIN and SCRAM.")
     sasl_password: Secret | None = _setting(None, description="Password of PLAIN and SCRAM.")
@@ -282,11 +234,10 @@ class KafkaSettings:
         if not mechanism:
             yield f"security_protocol {self.security_protocol} needs sasl_mechanism"
             return
-        for name in _NEEDS[mechanism]:
+        for name in MECHANISMS[mechanism].needs:
             if not getattr(self, name):
                 yield f"sasl_mechanism {mechanism} needs {name}"
-        if mechanism == "OAUTHBEARER":
-            yield from self._token_faults()
+        yield from MECHANISMS[mechanism].faults(self)
         if self.shows_secrets() and not self.allow_plaintext_credentials:
             if not self.uses_tls():
                 yield (
@@ -295,17 +246,6 @@ class KafkaSettings:
                 )
             else:
                 yield f"{mechanism} needs ssl_endpoint_identification_algorithm https, or allow_plaintext_credentials"
-
-    def _token_faults(self) -> Iterator[str]:
-        sources = [name for name in _TOKEN_SOURCES if getattr(self, name)]
-        if len(sources) != 1:
-            yield f"OAUTHBEARER needs one of {', '.join(_TOKEN_SOURCES)}, and has {' and '.join(sources) or 'none'}"
-        if self.sasl_oauthbearer_token_endpoint_url:
-            for name in ("sasl_oauthbearer_client_id", "sasl_oauthbearer_client_secret"):
-                if not getattr(self, name):
-                    yield f"sasl_oauthbearer_token_endpoint_url needs {name}"
-        if self.sasl_oauthbearer_unsecured_principal and not self.is_local():
-            yield "sasl_oauthbearer_unsecured_principal is for brokers on this machine only"
 
     def _tls_faults(self) -> Iterator[str]:
         given = [
@@ -346,8 +286,9 @@ class KafkaSettings:
 
     def shows_secrets(self) -> bool:
         """Whether authentication sends a password or token to a peer whose name no certificate proves."""
-        verified = self.uses_tls() and bool(self.ssl_endpoint_identification_algorithm)
-        return self.uses_sasl() and self.sasl_mechanism in _SENDS_SECRETS and not verified
+        if not self.uses_sasl() or not self.sasl_mechanism or not MECHANISMS[self.sasl_mechanism].sends_secret:
+            return False
+        return not (self.uses_tls() and self.ssl_endpoint_identification_algorithm)
 
     def secrets(self) -> tuple[Secret, ...]:
         """Every secret that is set."""

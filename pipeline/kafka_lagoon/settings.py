@@ -32,7 +32,6 @@ from kafka_lagoon.text import did_you_mean
 
 NO_PLACE = "no place for the tables: give --warehouse FOLDER, or --conf FILE with warehouse, or with catalog and schema"
 NO_CLUSTER = "no cluster: give --conf FILE with [kafka] or [clusters.NAME], or --set kafka.bootstrap_servers=HOST:PORT"
-UNWRITTEN = "no job has written there yet, or the tables are elsewhere"  # where a table is missing
 _RELATIONS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # of a model, of a dataclass
 _DAY_MS = 86_400_000

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from kafka_lagoon.apply.action import Action, ActionKind, Answered, Guard, Plan, Resource, State
-from kafka_lagoon.apply.action_rows import AdminActionRow
 from kafka_lagoon.apply.execution import Execution, execute, make_plan
 from kafka_lagoon.apply.recording import Run
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.tables.write_rows import AdminActionRow
 from tests.clock import Hands
 
 RUN = Run(run_id="run", job="admin", principal="alice", user="root", host="here")

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
 from tests.bench import lag_ours, lag_peers
 from tests.bench.lag_cluster import many_groups
 from tests.bench.measure import Comparison, Findings, alternate, timed

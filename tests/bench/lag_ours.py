@@ -13,11 +13,11 @@ from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.commits import commit_rows
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
 from kafka_lagoon.snapshot.group_state import lag_of, read_groups
 from kafka_lagoon.snapshot.offsets import offset_rows
-from kafka_lagoon.snapshot.state_rows import Snapshot
 from kafka_lagoon.snapshot.topology import topology_of
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.snapshot_rows import Snapshot
 from tests.bench.lag_peers import Lag
 
 _BUDGET_MS = 60_000

@@ -15,10 +15,10 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of
-from kafka_lagoon.delta.schema import STATE_TABLES
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.schema import STATE_TABLES
 from tests.bench.measure import Findings
 from tests.bench.synthetic_brokers import Size, synthetic_brokers
 

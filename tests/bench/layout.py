@@ -24,9 +24,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.record_files import RecordFiles
-from kafka_lagoon.delta.schema import INGEST_DATE, RECORDS
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.warehouse import Warehouse, at_path
+from kafka_lagoon.tables.record_tables import INGEST_DATE, RECORDS
 from tests.bench.measure import Comparison, Findings, Sample
 
 _DAYS, _RUNS_A_DAY, _TASKS = 5, 24, 4

@@ -20,11 +20,11 @@ from pyspark.sql import DataFrame, SparkSession
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
-from kafka_lagoon.delta import register_source
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
 from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.jars.locked_jars import jar_paths
+from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.runs.ingest import RunDeadline, archive_new_records, lock_archive
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.settings import Settings, load

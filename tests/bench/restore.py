@@ -22,13 +22,13 @@ from kafka_lagoon.cli.main import options_of
 from kafka_lagoon.cli.restore_arguments import restore_arguments
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK
-from kafka_lagoon.delta.schema import WRITE_TABLES
 from kafka_lagoon.delta.warehouse import open_warehouse
 from kafka_lagoon.restore.writing import Writing
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.restore import restore
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.settings import load
+from kafka_lagoon.tables.schema import WRITE_TABLES
 from tests.bench.measure import Comparison, Findings, Sample, alternate
 from tests.bench.record_topics import PARTITIONS, BenchTopic, fill
 from tests.bench.records import _ingest, session

@@ -72,7 +72,7 @@ def by_zsh(path: Path, line: str) -> str:
     """What a terminal shows after a tab: zsh completes in its line editor only."""
     process, terminal = pty.fork()
     if process == 0:
-        os.execvpe("zsh", ["zsh", "-f", "-i"], {**os.environ, "TERM": "dumb"})  # noqa: S606  a shell is what is tested
+        os.execvpe("zsh", ["zsh", "-f", "-i"], {**os.environ, "TERM": "dumb"})  # noqa: S606  words: ok, the variable of terminals
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 200, 200, 0, 0))
     path.rename(path.with_name("_lagoon"))
     ready = (

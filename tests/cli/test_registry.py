@@ -22,7 +22,7 @@ from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.cli.registry import CLUSTERS, COMMANDS, INSTALLATION, JOBS, TABLES, Listed, names_of, usage
 from kafka_lagoon.cli.tables.command import over
-from kafka_lagoon.row_classes import Int32, column, row
+from kafka_lagoon.tables.row_classes import Int32, column, row
 from tests.cli.kafka import test_old_releases
 from tests.cli.tables.conftest import Ask, ask, lake
 from tests.documents import documents, page
@@ -44,13 +44,13 @@ def integration() -> str:
 
 def test_every_declared_command_is_listed() -> None:
     """Each declaration of a module of cli/ has one line in cli/registry.py, and each line names a declaration."""
-    found = set()
+    declared = set()
     for path in FOLDER.rglob("*.py"):
         module = ".".join(path.relative_to(FOLDER).with_suffix("").parts)
         names = re.findall(r"^([A-Z_]+) = Command\(", path.read_text("utf-8"), re.MULTILINE)
-        found |= {f"{module}:{name}".removesuffix(":COMMAND") for name in names}
+        declared |= {f"{module}:{name}".removesuffix(":COMMAND") for name in names}
     listed = [listed.place for listed in COMMANDS.values() if listed.place]
-    assert sorted(listed) == sorted(found), "cli/registry.py: a line is missing, or names nothing"
+    assert sorted(listed) == sorted(declared), "cli/registry.py: a line is missing, or names nothing"
 
 
 @pytest.mark.parametrize("name", DECLARED)

@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_lagoon.cli.main import main
-from kafka_lagoon.delta.schema import RECORDS, TABLES
-from kafka_lagoon.delta.views import NAMES, VIEWS
+from kafka_lagoon.query.views import NAMES, VIEWS
+from kafka_lagoon.tables.record_tables import RECORDS
+from kafka_lagoon.tables.schema import TABLES
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOSTILE
 

@@ -3,14 +3,9 @@
 import pytest
 
 from kafka_lagoon.cli.summary import snapshot_line
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
-from kafka_lagoon.snapshot.state_rows import (
-    BrokerRow,
-    PartitionRow,
-    Snapshot,
-    SnapshotHeader,
-    SnapshotRow,
-)
+from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.snapshot_rows import Snapshot, SnapshotHeader, SnapshotRow
 
 REPLICAS = (1, 2, 3)
 SIZES = "12 topics, 1,048 partitions, 9 groups, no lag known; tables in /lake (6.1 s)"

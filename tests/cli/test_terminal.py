@@ -72,7 +72,7 @@ EXACT = {
     "cli/terminal.py": "what `say` has escaped; usages",
 }
 WRITES = {
-    *("cli/kafka/watch.py", "cli/pipes.py", "cli/terminal.py", "delta/schema.py", "jars/__main__.py", "log.py"),
+    *("cli/kafka/watch.py", "cli/pipes.py", "cli/terminal.py", "jars/__main__.py", "log.py"),
     "records/kernel_cache.py",
 }
 

@@ -9,21 +9,21 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.client.authentication import FRAMED_HANDSHAKE, authenticate
 from kafka_lagoon.client.connection import choose_version
-from kafka_lagoon.client.sasl.conversation import Mechanism, MechanismFailed, Tokens
-from kafka_lagoon.client.sasl.oauthbearer import OAuthBearer
-from kafka_lagoon.client.sasl.plain import Plain
-from kafka_lagoon.client.sasl.scram import Scram
-from kafka_lagoon.client.sasl.token import Token
 from kafka_lagoon.errors import AuthenticationFailed, UnsupportedVersion
 from kafka_lagoon.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateResponse
 from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest, SaslHandshakeResponse
+from kafka_lagoon.sasl.conversation import Login, MechanismFailed, Tokens
+from kafka_lagoon.sasl.oauthbearer import OAuthBearer
+from kafka_lagoon.sasl.plain import Plain
+from kafka_lagoon.sasl.scram import Scram
+from kafka_lagoon.sasl.token import Token
 from kafka_lagoon.wire.schema import Versions
 
 _SECRET = "s3cr3t"  # noqa: S105
 _WELCOME = SaslHandshakeResponse(error_code=0, mechanisms=())
 
 
-def mechanisms() -> list[Mechanism]:
+def mechanisms() -> list[Login]:
     """Those that need nothing but a secret."""
     return [
         Plain(username="alice", password=_SECRET),
@@ -39,7 +39,7 @@ def answer(token: bytes = b"", error_code: int = 0, message: str | None = None, 
     )
 
 
-def lifetime_ms(mechanism: Mechanism, *responses: Any) -> int:
+def lifetime_ms(mechanism: Login, *responses: Any) -> int:
     """The session's lifetime after an exchange with these responses."""
     exchange = authenticate(mechanism, "broker:9092")
     next(exchange)
@@ -52,7 +52,7 @@ def lifetime_ms(mechanism: Mechanism, *responses: Any) -> int:
     raise AssertionError("the exchange is not over")
 
 
-def refusal(mechanism: Mechanism, *responses: Any) -> str:
+def refusal(mechanism: Login, *responses: Any) -> str:
     """Why an exchange failed; whatever it was, the secret is in nothing that is shown."""
     with pytest.raises(AuthenticationFailed) as failure:
         lifetime_ms(mechanism, *responses)
@@ -99,7 +99,7 @@ def test_a_handshake_that_fails(error_code: int, offered: tuple[str, ...], reaso
 
 
 @pytest.mark.parametrize("mechanism", mechanisms(), ids=lambda mechanism: mechanism.name)
-def test_a_refusal(mechanism: Mechanism) -> None:
+def test_a_refusal(mechanism: Login) -> None:
     """The broker's message is shown, but not what steers a terminal, or never ends, or contains our secret."""
     reason = refusal(mechanism, _WELCOME, answer(error_code=58, message="go away\x1b[2J\udcff"))
     assert reason == f"{mechanism.name}: SASL_AUTHENTICATION_FAILED: go away\\u001b[2J\\udcff"
@@ -156,7 +156,7 @@ _handshakes = st.builds(
 
 @pytest.mark.parametrize("mechanism", mechanisms(), ids=lambda mechanism: mechanism.name)
 @given(handshake=_handshakes, responses=st.lists(_responses, min_size=20, max_size=20))
-def test_hostile_brokers(mechanism: Mechanism, handshake: Any, responses: list[Any]) -> None:
+def test_hostile_brokers(mechanism: Login, handshake: Any, responses: list[Any]) -> None:
     """Whatever a broker answers, the exchange ends, with success or with AuthenticationFailed, in one line."""
     try:
         lifetime_ms(mechanism, handshake, *responses)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from kafka_lagoon.delta.schema import RECORDS
+from kafka_lagoon.tables.record_tables import RECORDS
 from tests.warehouses import records_like
 
 VALUES = (

@@ -11,13 +11,11 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from kafka_lagoon.delta.arrow import arrow_table, snapshot_date
-from kafka_lagoon.delta.schema import STATE_TABLES, TABLES
-from kafka_lagoon.snapshot import group_rows
-from kafka_lagoon.snapshot import state_rows as rows
-from kafka_lagoon.snapshot.configs import ConfigRow
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
-from kafka_lagoon.snapshot.log_dirs import StoredReplicaRow
-from kafka_lagoon.snapshot.table_states import table_state
+from kafka_lagoon.tables import cluster_rows, group_rows, snapshot_rows
+from kafka_lagoon.tables.cluster_rows import ConfigRow, StoredReplicaRow
+from kafka_lagoon.tables.schema import STATE_TABLES, TABLES
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow
+from kafka_lagoon.tables.table_states import table_state
 from tests.cookbook import load
 from tests.cookbook.load import (
     BROKER_DOWN,
@@ -76,8 +74,8 @@ def _ms(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
 
 
-def _snapshot(moment: datetime) -> rows.Snapshot:
-    header = rows.SnapshotHeader(
+def _snapshot(moment: datetime) -> snapshot_rows.Snapshot:
+    header = snapshot_rows.SnapshotHeader(
         snapshot_id=f"{moment:%Y%m%d-%H%M}", cluster=CLUSTER, cluster_id=CLUSTER_ID, captured_at_ms=_ms(moment)
     )
     facts = [*_topology(moment), *_groups(moment), *_coverage(moment)]
@@ -87,7 +85,7 @@ def _snapshot(moment: datetime) -> rows.Snapshot:
         table_state(name, "complete", counts[name], header.snapshot_id, None, None) for name in (*_COLLECTED, *_ALSO)
     ]
     last = row(
-        rows.SnapshotRow,
+        snapshot_rows.SnapshotRow,
         slot_ms=_ms(moment),
         started_at_ms=_ms(moment),
         finished_at_ms=_ms(moment) + 2_000,
@@ -101,7 +99,7 @@ def _snapshot(moment: datetime) -> rows.Snapshot:
         failures=counts["collection_failures"],
         tables=tuple(states),
     )
-    return rows.Snapshot(header=header, rows={**by_class, rows.SnapshotRow: [last]})
+    return snapshot_rows.Snapshot(header=header, rows={**by_class, snapshot_rows.SnapshotRow: [last]})
 
 
 def _is_down(moment: datetime) -> bool:
@@ -112,7 +110,7 @@ def _is_down(moment: datetime) -> bool:
 def _topology(moment: datetime) -> Iterator[Any]:
     for broker in _BROKERS:
         yield row(
-            rows.BrokerRow,
+            cluster_rows.BrokerRow,
             broker_id=broker,
             host=f"broker-{broker}",
             port=9092,
@@ -122,7 +120,7 @@ def _topology(moment: datetime) -> Iterator[Any]:
         )
     for topic in TOPICS:
         yield row(
-            rows.TopicRow,
+            cluster_rows.TopicRow,
             topic=topic.name,
             topic_id=topic.topic_id,
             is_internal=False,
@@ -181,7 +179,7 @@ def _partition(log: Log, moment: datetime) -> Iterator[Any]:
     isr = tuple(alive or replicas)  # the last replica stays in the ISR
     name = {"topic": log.topic.name, "topic_id": log.topic.topic_id, "partition": log.partition}
     yield row(
-        rows.PartitionRow,
+        cluster_rows.PartitionRow,
         **name,
         leader_id=leader,
         leader_epoch=epoch,
@@ -206,7 +204,7 @@ def _partition(log: Log, moment: datetime) -> Iterator[Any]:
         "leader_epoch": epoch,
         "read_at_ms": _ms(moment) + 500,
     }
-    yield row(rows.PartitionOffsetsRow, **name, **(known if leader else {"problem": _UNAVAILABLE}))
+    yield row(cluster_rows.PartitionOffsetsRow, **name, **(known if leader else {"problem": _UNAVAILABLE}))
     for broker in alive:
         yield row(
             StoredReplicaRow,

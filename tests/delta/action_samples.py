@@ -1,9 +1,9 @@
 """Rows of admin_actions: three actions of one run, which are done, refused, and left by a run that died."""
 
 from kafka_lagoon.apply.action import Action, Guard, Plan, Resource
-from kafka_lagoon.apply.action_rows import AdminActionRow
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome, not_sent
 from kafka_lagoon.apply.recording import Run
+from kafka_lagoon.tables.write_rows import AdminActionRow
 
 RUN = Run(run_id="run", job="apply", principal=None, user="alice", host="here")
 CREATE = Action(kind="create_topic", resource=Resource("topic", "new"), before=None, after={"partitions": 3})

@@ -12,28 +12,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_lagoon.delta.arrow import plain_table
-from kafka_lagoon.delta.columns import TIMESTAMP, Column
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.publish import publish, snapshot_lock
 from kafka_lagoon.delta.record_files import RecordFiles
-from kafka_lagoon.delta.schema import (
-    ADMIN_ACTIONS,
-    HEADER,
-    RECORD_PROBLEMS,
-    RECORD_RANGES,
-    STATE_TABLES,
-    STATISTICS_COLUMNS,
-    TABLES,
-    WRITE_TABLES,
-    Table,
-)
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest.archive_lock import archive_lock
 from kafka_lagoon.ingest.commit import RunOutput, commit
-from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.tables import snapshot_rows
+from kafka_lagoon.tables.columns import TIMESTAMP, Column
+from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES
+from kafka_lagoon.tables.schema import ADMIN_ACTIONS, HEADER, STATE_TABLES, TABLES, WRITE_TABLES
+from kafka_lagoon.tables.table import STATISTICS_COLUMNS, Table
 from tests.clock import CLOCK
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS
 from tests.delta.test_record_files import batch_of, record
@@ -78,10 +70,10 @@ def row_of(table: Table, seed: int, **given: Any) -> Any:
     return table.row(**{column.field: given.get(column.field, value(column, seed)) for column in columns})
 
 
-def snapshots(first: int) -> Iterator[rows.Snapshot]:
+def snapshots(first: int) -> Iterator[snapshot_rows.Snapshot]:
     """Four snapshots, numbered from `first` on, of two clusters on two days; one has nothing but nulls where they are allowed."""
     for number, seeds in enumerate([(0, 1), (2, 3), (NULLS,), (1, NULLS)], first):
-        header = rows.SnapshotHeader(
+        header = snapshot_rows.SnapshotHeader(
             snapshot_id=f"0192-{number:04d}",
             cluster=(HOSTILE, "prod")[number % 2],
             cluster_id=None if number % 4 == 3 else f"id-{number % 2}",
@@ -89,7 +81,7 @@ def snapshots(first: int) -> Iterator[rows.Snapshot]:
         )
         facts = {table.row: [row_of(table, seed) for seed in seeds] for table in STATE_TABLES[:-1]}
         last = row_of(STATE_TABLES[-1], seeds[0], slot_ms=header.captured_at_ms)
-        yield rows.Snapshot(header=header, rows={**facts, rows.SnapshotRow: [last]})
+        yield snapshot_rows.Snapshot(header=header, rows={**facts, snapshot_rows.SnapshotRow: [last]})
 
 
 def record_batches() -> Iterator[tuple[str, str | None, pa.RecordBatch]]:

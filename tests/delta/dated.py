@@ -8,15 +8,16 @@ from pathlib import Path
 
 import duckdb
 
-from kafka_lagoon.delta import register_duckdb
 from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, snapshot_date
 from kafka_lagoon.delta.files import DataFile
-from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES, Table
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.snapshot import state_rows as rows
-from kafka_lagoon.snapshot.acls import AclRow
-from kafka_lagoon.snapshot.coverage import CoverageRow
-from kafka_lagoon.snapshot.table_states import table_state
+from kafka_lagoon.notebooks import register_duckdb
+from kafka_lagoon.tables import snapshot_rows
+from kafka_lagoon.tables.schema import SNAPSHOT_DATE, STATE_TABLES
+from kafka_lagoon.tables.security_rows import AclRow
+from kafka_lagoon.tables.snapshot_rows import CoverageRow
+from kafka_lagoon.tables.table import Table
+from kafka_lagoon.tables.table_states import table_state
 from tests.delta.history import log_files
 from tests.delta.samples import lag_row, row
 
@@ -38,10 +39,10 @@ def taken(
     status: str = "complete",
     stored_in: Mapping[str, str] | None = None,
     lists_tables: bool = True,
-) -> rows.Snapshot:
+) -> snapshot_rows.Snapshot:
     """A snapshot whose row says what it has; tables in `stored_in` are stored under another id, and have one row."""
     captured_at_ms = round(captured_at.timestamp() * 1000)
-    header = rows.SnapshotHeader(
+    header = snapshot_rows.SnapshotHeader(
         snapshot_id=f"{captured_at:%Y%m%d-%H%M}-{cluster}",
         cluster=cluster,
         cluster_id=f"id of {cluster}",
@@ -62,11 +63,11 @@ def taken(
         if table.name not in SUMMARIES
     ]
     times = dict.fromkeys(("slot_ms", "started_at_ms", "finished_at_ms"), captured_at_ms)
-    last = row(rows.SnapshotRow, status=status, tables=tuple(states) if lists_tables else None, **times)
-    return rows.Snapshot(header=header, rows={**by_class, rows.SnapshotRow: [last]})
+    last = row(snapshot_rows.SnapshotRow, status=status, tables=tuple(states) if lists_tables else None, **times)
+    return snapshot_rows.Snapshot(header=header, rows={**by_class, snapshot_rows.SnapshotRow: [last]})
 
 
-def day_of_snapshots(days_ago: int, *times: str, partial: Sequence[str] = ()) -> Iterator[rows.Snapshot]:
+def day_of_snapshots(days_ago: int, *times: str, partial: Sequence[str] = ()) -> Iterator[snapshot_rows.Snapshot]:
     """Snapshots of one day, whose first alone stores the ACLs; each has as many rows of lag as its minute says, and one."""
     first = f"{moment(days_ago, times[0]):%Y%m%d-%H%M}-default"
     for time in times:
@@ -80,7 +81,7 @@ def day_of_snapshots(days_ago: int, *times: str, partial: Sequence[str] = ()) ->
 
 
 def publish_all(
-    warehouse: Warehouse, snapshots: Iterable[rows.Snapshot], tables: Sequence[Table] = STATE_TABLES
+    warehouse: Warehouse, snapshots: Iterable[snapshot_rows.Snapshot], tables: Sequence[Table] = STATE_TABLES
 ) -> None:
     """Add what snapshots store to the tables: one commit for each table and day, of a file for each snapshot."""
     ordered = sorted(snapshots, key=lambda made: made.header.captured_at_ms)
@@ -91,7 +92,7 @@ def publish_all(
                 warehouse.kernel.append(warehouse.state(table.name), files, (SNAPSHOT_DATE, day))
 
 
-def _written(warehouse: Warehouse, table: Table, made: rows.Snapshot) -> Iterator[DataFile]:
+def _written(warehouse: Warehouse, table: Table, made: snapshot_rows.Snapshot) -> Iterator[DataFile]:
     facts = made.rows[table.row]
     if not facts or table.name in made.stored_elsewhere:
         return

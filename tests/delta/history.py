@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
-from kafka_lagoon.delta.schema import TABLES
 from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.tables.schema import TABLES
 from tests.clock import clock_at
 
 _DAY = timedelta(days=1)

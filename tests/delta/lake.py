@@ -8,9 +8,10 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from kafka_lagoon.delta.arrow import arrow_table, snapshot_date
-from kafka_lagoon.delta.schema import RECORDS, STATE_TABLES, TABLES, Table
-from kafka_lagoon.snapshot import group_rows
-from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.tables import group_rows, snapshot_rows
+from kafka_lagoon.tables.record_tables import RECORDS
+from kafka_lagoon.tables.schema import STATE_TABLES, TABLES
+from kafka_lagoon.tables.table import Table
 from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
 from tests.warehouses import records_like
 
@@ -30,7 +31,7 @@ SNAPSHOTS = (
 )
 
 
-def make_lake(folder: Path, snapshots: Sequence[rows.Snapshot] = SNAPSHOTS) -> Path:
+def make_lake(folder: Path, snapshots: Sequence[snapshot_rows.Snapshot] = SNAPSHOTS) -> Path:
     """All tables; these snapshots, published, and five records, one of which is no text."""
     for table in TABLES:
         schema = pa.schema([*table.file_schema(), pa.field(table.partition_by, pa.date32(), nullable=False)])

@@ -18,12 +18,11 @@ from pyspark.java_gateway import launch_gateway
 from kafka_lagoon.delta import kernel
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.publish import publish, snapshot_lock
-from kafka_lagoon.delta.schema import TABLES
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import PipelineError
-from kafka_lagoon.snapshot import group_rows
-from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.tables import cluster_rows, group_rows, snapshot_rows
+from kafka_lagoon.tables.schema import TABLES
 from tests.clock import CLOCK
 from tests.delta.samples import NOON_MS, lag_row, row, snapshot
 
@@ -32,10 +31,10 @@ def facts() -> list[object]:
     """Something for several tables."""
     lag = [lag_row("group", "topic", partition, lag=partition) for partition in range(3)]
     group = row(group_rows.ConsumerGroupRow, group_id="group")
-    return [row(rows.BrokerRow, broker_id=1), row(rows.TopicRow, topic="topic"), group, *lag]
+    return [row(cluster_rows.BrokerRow, broker_id=1), row(cluster_rows.TopicRow, topic="topic"), group, *lag]
 
 
-def attempt(number: int) -> rows.Snapshot:
+def attempt(number: int) -> snapshot_rows.Snapshot:
     """Attempt `number` for the slot of all attempts."""
     return snapshot(number, *facts(), slot_ms=NOON_MS, status="complete")
 

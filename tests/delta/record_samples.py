@@ -7,13 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_lagoon.delta.files import DataFile, Statistics
-from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.ranges import Position
-from kafka_lagoon.fetch.record_rows import RecordProblemRow, RecordRangeRow
 from kafka_lagoon.ingest.archive_lock import ArchiveLock
 from kafka_lagoon.ingest.commit import RunOutput
+from kafka_lagoon.tables.record_rows import RecordProblemRow, RecordRangeRow
+from kafka_lagoon.tables.record_tables import RECORDS
 
 DAY = date(2026, 11, 21)
 CLUSTER = "cluster-id"

@@ -21,7 +21,6 @@ from kafka_lagoon.delta.maintain import MaintainOptions, maintain
 from kafka_lagoon.delta.publish import publish, snapshot_lock
 from kafka_lagoon.delta.record_files import RecordFiles
 from kafka_lagoon.delta.s3_access import s3_access
-from kafka_lagoon.delta.schema import TABLES
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.warehouse import Warehouse, at_path
 from kafka_lagoon.fetch.accounting import Reconciled
@@ -29,6 +28,7 @@ from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest.archive_lock import ArchiveLock, archive_lock
 from kafka_lagoon.ingest.commit import RunOutput, commit
+from kafka_lagoon.tables.schema import TABLES
 from tests.clock import CLOCK
 from tests.delta import other_run, test_record_files
 from tests.delta.record_samples import range_row

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeVar
 
-from kafka_lagoon.delta.schema import STATE_TABLES
-from kafka_lagoon.snapshot import group_rows
-from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.tables import group_rows, snapshot_rows
+from kafka_lagoon.tables.schema import STATE_TABLES
 
 T = TypeVar("T")
 
@@ -33,9 +32,9 @@ def _small_values(cls: type) -> dict[str, Any]:
     }
 
 
-def snapshot(number: int = 1, *facts: object, cluster: str = "default", **published: Any) -> rows.Snapshot:
+def snapshot(number: int = 1, *facts: object, cluster: str = "default", **published: Any) -> snapshot_rows.Snapshot:
     """Attempt `number` at the hour of that number, with these facts; `published` are columns of its `snapshots` row."""
-    header = rows.SnapshotHeader(
+    header = snapshot_rows.SnapshotHeader(
         snapshot_id=f"0192-{number:04d}-{cluster}",
         cluster=cluster,
         cluster_id="cluster-id",
@@ -45,8 +44,8 @@ def snapshot(number: int = 1, *facts: object, cluster: str = "default", **publis
         table.row: [fact for fact in facts if isinstance(fact, table.row)] for table in STATE_TABLES
     }
     slot_ms = published.pop("slot_ms", NOON_MS + number * HOUR_MS)
-    last = row(rows.SnapshotRow, slot_ms=slot_ms, started_at_ms=NOON_MS, finished_at_ms=NOON_MS, **published)
-    return rows.Snapshot(header=header, rows={**by_class, rows.SnapshotRow: [last]})
+    last = row(snapshot_rows.SnapshotRow, slot_ms=slot_ms, started_at_ms=NOON_MS, finished_at_ms=NOON_MS, **published)
+    return snapshot_rows.Snapshot(header=header, rows={**by_class, snapshot_rows.SnapshotRow: [last]})
 
 
 def lag_row(group_id: str, topic: str, partition: int, **values: Any) -> group_rows.ConsumerLagRow:

@@ -12,14 +12,14 @@ import deltalake
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.apply.action_rows import AdminActionRow
 from kafka_lagoon.delta import admin_actions
 from kafka_lagoon.delta.admin_actions import recording, warehouse_for_actions
 from kafka_lagoon.delta.kernel import Kernel
-from kafka_lagoon.delta.schema import ADMIN_ACTIONS, TABLES
 from kafka_lagoon.delta.warehouse import Warehouse, at_path
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.query import duckdb_engine
+from kafka_lagoon.tables.schema import ADMIN_ACTIONS, TABLES
+from kafka_lagoon.tables.write_rows import AdminActionRow
 from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.delta.action_samples import finished, started

@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_lagoon.delta.arrow import arrow_table, parquet_of, snapshot_date
-from kafka_lagoon.delta.columns import TIMESTAMP, Column
 from kafka_lagoon.delta.files import parquet_bytes
-from kafka_lagoon.delta.schema import HEADER, STATE_TABLES
-from kafka_lagoon.snapshot import group_rows
-from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.tables import cluster_rows, group_rows
+from kafka_lagoon.tables.columns import TIMESTAMP, Column
+from kafka_lagoon.tables.schema import HEADER, STATE_TABLES
 from tests.delta.awkward import struct_class
 from tests.delta.samples import HOSTILE, NOON_MS, row, snapshot
 
@@ -73,7 +72,7 @@ def test_rows_come_back_from_parquet(table: Any, data: st.DataObject) -> None:
 
 def test_header_is_stamped_on_every_row() -> None:
     """Each row carries snapshot_id, cluster, cluster_id and captured_at; so do tables without rows, having none."""
-    topics = [row(rows.TopicRow, topic=name) for name in ("a", "b")]
+    topics = [row(cluster_rows.TopicRow, topic=name) for name in ("a", "b")]
     made = arrow_table(BY_NAME["topics"], HEADER_OF_ONE, topics)
     assert made["snapshot_id"].to_pylist() == [HEADER_OF_ONE.snapshot_id] * 2
     assert made["captured_at"].to_pylist()[1] == datetime(2025, 11, 21, 13, 0, 0, 123_000, UTC)
@@ -83,7 +82,7 @@ def test_header_is_stamped_on_every_row() -> None:
 @pytest.mark.parametrize("timestamp_ms", [2**63 - 1, -(2**63), 253_402_300_800_000, -62_135_596_800_001])
 def test_times_that_no_table_can_hold_are_null(timestamp_ms: int) -> None:
     """Producers may claim any timestamp; one outside the years 1 to 9999 is null, and nothing else is lost."""
-    offsets = row(rows.PartitionOffsetsRow, topic="a", max_timestamp=timestamp_ms, max_timestamp_offset=7)
+    offsets = row(cluster_rows.PartitionOffsetsRow, topic="a", max_timestamp=timestamp_ms, max_timestamp_offset=7)
     made = arrow_table(BY_NAME["partition_offsets"], HEADER_OF_ONE, [offsets]).to_pylist()[0]
     assert (made["max_timestamp"], made["max_timestamp_offset"]) == (None, 7)
 

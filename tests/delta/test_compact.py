@@ -12,9 +12,9 @@ import pytest
 from kafka_lagoon.delta import compact as compact_module
 from kafka_lagoon.delta.compact import compact, keep_rows
 from kafka_lagoon.delta.kernel import Kernel
-from kafka_lagoon.delta.schema import STATE_TABLES
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ChecksFailed, SchemaChanged
+from kafka_lagoon.tables.schema import STATE_TABLES
 from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.delta.samples import lag_row, snapshot

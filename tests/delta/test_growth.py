@@ -15,15 +15,11 @@ import polars as pl
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta import register_duckdb
-from kafka_lagoon.delta.schema import (
-    CHECKPOINT_INTERVAL,
-    LOG_RETENTION,
-    RECORD_TABLES,
-    STATE_TABLES,
-    TOMBSTONE_RETENTION,
-)
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
+from kafka_lagoon.notebooks import register_duckdb
+from kafka_lagoon.tables.record_tables import RECORD_TABLES
+from kafka_lagoon.tables.schema import STATE_TABLES
+from kafka_lagoon.tables.table import CHECKPOINT_INTERVAL, LOG_RETENTION, TOMBSTONE_RETENTION
 from tests.clock import CLOCK
 from tests.delta.history import log_files, log_size, make_history
 from tests.delta.samples import lag_row, snapshot

@@ -10,9 +10,9 @@ import pytest
 
 from kafka_lagoon.delta.files import DataFile, Statistics, Value
 from kafka_lagoon.delta.kernel import Fence, Fenced
-from kafka_lagoon.delta.schema import INGEST_DATE, RECORD_TABLES, RECORDS
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.tables.record_tables import INGEST_DATE, RECORD_TABLES, RECORDS
 from tests.warehouses import records_like
 
 DAY = (INGEST_DATE, date(2026, 11, 21))

@@ -20,9 +20,10 @@ from kafka_lagoon.delta.kernel import Fence
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.maintain import IN_ORDER, Files, Maintained, MaintainOptions, maintain
 from kafka_lagoon.delta.record_files import RecordFiles
-from kafka_lagoon.delta.schema import INGEST_DATE, TABLES
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError, LockHeld, TableError
+from kafka_lagoon.tables.record_tables import INGEST_DATE
+from kafka_lagoon.tables.schema import TABLES
 from tests.clock import CLOCK
 from tests.delta import test_record_files
 from tests.delta.samples import lag_row, snapshot

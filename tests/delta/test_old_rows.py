@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.maintain import Maintained, MaintainOptions, maintain
-from kafka_lagoon.delta.schema import ADMIN_ACTIONS, STATE_TABLES, WRITE_DATE
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import LockHeld
 from kafka_lagoon.job_settings import RetentionSettings
+from kafka_lagoon.tables.schema import ADMIN_ACTIONS, STATE_TABLES, WRITE_DATE
 from tests.clock import CLOCK
 from tests.delta.awkward import row_of
 from tests.delta.dated import (

@@ -22,24 +22,24 @@ from kafka_lagoon.delta import publish as publish_module
 from kafka_lagoon.delta.arrow import arrow_table
 from kafka_lagoon.delta.kernel import Fence, Kernel
 from kafka_lagoon.delta.publish import PublishedSlot, SnapshotLock, publish, published, snapshot_lock
-from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES, Table
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists
-from kafka_lagoon.snapshot import group_rows
-from kafka_lagoon.snapshot import state_rows as rows
-from kafka_lagoon.snapshot.acls import AclRow
-from kafka_lagoon.snapshot.coverage import CoverageRow
+from kafka_lagoon.tables import cluster_rows, group_rows, snapshot_rows
+from kafka_lagoon.tables.schema import SNAPSHOT_DATE, STATE_TABLES
+from kafka_lagoon.tables.security_rows import AclRow
+from kafka_lagoon.tables.snapshot_rows import CoverageRow
+from kafka_lagoon.tables.table import Table
 from tests.clock import CLOCK
 from tests.delta import foreign, other_run
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS, lag_row, row, snapshot
 from tests.warehouses import settings
 
 HOSTILE_FACTS = (
-    row(rows.BrokerRow, broker_id=1, rack=HOSTILE),
-    row(rows.TopicRow, topic=HOSTILE, problem=HOSTILE),
-    row(rows.PartitionRow, topic=HOSTILE, partition=0, replicas=(3, 1, 2), isr=()),
+    row(cluster_rows.BrokerRow, broker_id=1, rack=HOSTILE),
+    row(cluster_rows.TopicRow, topic=HOSTILE, problem=HOSTILE),
+    row(cluster_rows.PartitionRow, topic=HOSTILE, partition=0, replicas=(3, 1, 2), isr=()),
     row(
-        rows.PartitionOffsetsRow,
+        cluster_rows.PartitionOffsetsRow,
         topic=HOSTILE,
         partition=0,
         high_watermark=2**63 - 1,
@@ -70,7 +70,7 @@ HOSTILE_FACTS = (
 )
 
 
-def publish_once(warehouse: Warehouse, made: rows.Snapshot) -> None:
+def publish_once(warehouse: Warehouse, made: snapshot_rows.Snapshot) -> None:
     """One whole run."""
     with snapshot_lock(warehouse, made.header.cluster, CLOCK) as lock:
         publish(lock, made)
@@ -326,7 +326,7 @@ def test_rows_that_others_take_away_before_the_last_commit(
     """A RESTORE or an OVERWRITE between a table's commit and that of `snapshots`: the snapshot is not published."""
     real = publish_module._refuse_lost
 
-    def late(lock: SnapshotLock, made: rows.Snapshot, table: Table, version: int | None) -> None:
+    def late(lock: SnapshotLock, made: snapshot_rows.Snapshot, table: Table, version: int | None) -> None:
         if table.name == "consumer_lag":
             operation(warehouse, table.name)
         real(lock, made, table, version)

@@ -24,20 +24,21 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
-from kafka_lagoon.delta import register_duckdb
-from kafka_lagoon.delta.columns import TIMESTAMP
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
-from kafka_lagoon.delta.schema import TABLES, Table
-from kafka_lagoon.delta.views import CHANGES, HISTORY, NAMES, VIEWS
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
+from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.query.spark_engine import make_available
+from kafka_lagoon.query.views import CHANGES, HISTORY, NAMES, VIEWS
+from kafka_lagoon.tables.columns import TIMESTAMP
+from kafka_lagoon.tables.schema import TABLES
+from kafka_lagoon.tables.table import Table
 from tests.clock import CLOCK
 from tests.delta import awkward
 from tests.warehouses import settings
 
 pytestmark = pytest.mark.spark
 
-# Columns of the others are computed, so that no statistics of a file decide about a filter on them: tests/delta/views.
+# Columns of the others are computed, so that no statistics of a file decide about a filter on them: tests/query/views.
 SHOWING_ROWS = [name for name in NAMES if name not in (*HISTORY, *CHANGES, "superseded_ranges")]
 
 

@@ -21,9 +21,9 @@ from pyarrow import fs
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.record_codecs import AUTO, CODECS
 from kafka_lagoon.delta.record_files import PartitionRows, RecordFiles
-from kafka_lagoon.delta.schema import INGEST_DATE, RECORDS
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.tables.record_tables import INGEST_DATE, RECORDS
 
 DAY = (INGEST_DATE, date(2026, 11, 21))
 NOON_MS = 1_763_726_400_123

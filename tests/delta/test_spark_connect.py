@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_lagoon.delta import register, spark_connect
+from kafka_lagoon.delta import spark_connect
 from kafka_lagoon.delta.spark_connect import refuse_remote
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.notebooks import register
 from tests.jobs.commands import lagoon
 
 REMOTE = "sc://spark.example.org:443/;token=hush"

@@ -10,9 +10,9 @@ import pytest
 from kafka_lagoon.delta.publish import publish, snapshot_lock, stored_tables
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ChecksFailed
-from kafka_lagoon.snapshot.acls import AclRow
-from kafka_lagoon.snapshot.state_rows import Snapshot, TableState
-from kafka_lagoon.snapshot.table_states import StoredTable
+from kafka_lagoon.tables.security_rows import AclRow
+from kafka_lagoon.tables.snapshot_rows import Snapshot, TableState
+from kafka_lagoon.tables.table_states import StoredTable
 from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.delta.samples import HOUR_MS, NOON_MS, row, snapshot

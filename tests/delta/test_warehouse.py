@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta import kernel
 from kafka_lagoon.delta.kernel import State
-from kafka_lagoon.delta.schema import SNAPSHOT_DATE, TABLES
 from kafka_lagoon.delta.warehouse import at_path, columns_to_add, find_warehouse, open_warehouse
 from kafka_lagoon.errors import ConfigError, SchemaChanged, TableError
 from kafka_lagoon.query.spark_engine import make_available
-from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.tables import cluster_rows
+from kafka_lagoon.tables.schema import SNAPSHOT_DATE, TABLES
 from tests.clock import CLOCK
 from tests.delta.samples import lag_row, row, snapshot
 from tests.delta.test_publish import publish_once, rows_of
@@ -78,7 +78,7 @@ def test_columns_of_a_newer_version_are_added(spark: SparkSession, tmp_path: Pat
     warehouse = open_warehouse(spark, place, CLOCK)
     fields = {field["name"]: field for field in warehouse.state("brokers").schema["fields"]}
     assert fields["rack"]["metadata"]["comment"].startswith("broker.rack")
-    publish_once(warehouse, snapshot(1, row(rows.BrokerRow, broker_id=1, rack="a")))
+    publish_once(warehouse, snapshot(1, row(cluster_rows.BrokerRow, broker_id=1, rack="a")))
     assert [one["rack"] for one in rows_of(warehouse, "brokers")] == ["a"]
     assert open_warehouse(spark, place, CLOCK).state("brokers").version == 3  # the column, the statistics, the snapshot
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.delta.arrow import plain_table
-from kafka_lagoon.delta.schema import RECORD_RANGES
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.doctor.archive import copies
+from kafka_lagoon.tables.record_tables import RECORD_RANGES
 from tests.delta.record_samples import range_row
 
 DAY = date(2026, 11, 21)

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.delta.kernel import Kernel, State
-from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.ingest.archive_lock import archive_lock
 from kafka_lagoon.ingest.commit import commit
+from kafka_lagoon.tables.record_tables import RECORDS
 from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.delta.record_samples import CLUSTER, run

@@ -10,7 +10,6 @@ from deltalake import DeltaTable
 from kafka_lagoon.delta.arrow import plain_table
 from kafka_lagoon.delta.files import parquet_bytes
 from kafka_lagoon.delta.kernel import Kernel
-from kafka_lagoon.delta.schema import RECORD_RANGES, RECORDS, Table
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.ingest.archive_lock import archive_lock
@@ -18,6 +17,8 @@ from kafka_lagoon.ingest.commit import commit
 from kafka_lagoon.ingest.next_offsets import PendingFile
 from kafka_lagoon.ingest.pending_commits import commit_pending_of_all
 from kafka_lagoon.ingest.pending_files import PendingFiles
+from kafka_lagoon.tables.record_tables import RECORD_RANGES, RECORDS
+from kafka_lagoon.tables.table import Table
 from tests.clock import CLOCK
 from tests.delta.record_samples import CLUSTER, DAY, run
 from tests.ingest.writers import Died, Writer, contents, dies, ingest, reports

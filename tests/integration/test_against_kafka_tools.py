@@ -15,19 +15,9 @@ from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.list_offsets import EARLIEST_PENDING_UPLOAD, READ_UNCOMMITTED
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.group_rows import (
-    ConsumerGroupRow,
-    ConsumerLagRow,
-    GroupMemberRow,
-)
-from kafka_lagoon.snapshot.state_rows import (
-    BrokerRow,
-    PartitionOffsetsRow,
-    PartitionRow,
-    Snapshot,
-    SnapshotRow,
-    TopicRow,
-)
+from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionOffsetsRow, PartitionRow, TopicRow
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
+from kafka_lagoon.tables.snapshot_rows import Snapshot, SnapshotRow
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
 from tests.integration.state import commit, create_topics, every_shape, live_member

@@ -8,11 +8,8 @@ import pytest
 
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.snapshot.state_rows import (
-    BrokerRow,
-    PartitionRow,
-    Snapshot,
-)
+from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
+from kafka_lagoon.tables.snapshot_rows import Snapshot
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
 from tests.integration.test_against_kafka_tools import snapshot_of

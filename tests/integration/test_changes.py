@@ -9,7 +9,8 @@ import pytest
 
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
-from kafka_lagoon.snapshot.state_rows import PartitionRow, Snapshot
+from kafka_lagoon.tables.cluster_rows import PartitionRow
+from kafka_lagoon.tables.snapshot_rows import Snapshot
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
 from tests.integration.secured import Secured

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
-from kafka_lagoon.delta import register_source
+from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.protocol.acls import TOPIC, TRANSACTIONAL_ID, WRITE
 from tests.clock import CLOCK
 from tests.integration.least_permissions import Place

@@ -13,10 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_lagoon.cli.main import run
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.snapshot.configs import ConfigRow
-from kafka_lagoon.snapshot.log_dirs import StoredReplicaRow
-from kafka_lagoon.snapshot.quorum import QuorumStateRow
-from kafka_lagoon.snapshot.versions import BrokerApiRow, BrokerFeatureRow
+from kafka_lagoon.tables.cluster_rows import BrokerApiRow, BrokerFeatureRow, ConfigRow, QuorumStateRow, StoredReplicaRow
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
 from tests.integration.producers import until

@@ -15,7 +15,7 @@ from confluent_kafka.admin import (
 )
 
 from kafka_lagoon.cli.main import run
-from kafka_lagoon.snapshot.acls import AclRow
+from kafka_lagoon.tables.security_rows import AclRow
 from tests.clock import CLOCK
 from tests.integration.secured import GUEST, Secured, add_rules
 from tests.integration.state import commit, create_topics

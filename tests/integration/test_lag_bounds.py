@@ -17,10 +17,10 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
 from kafka_lagoon.snapshot.group_state import lag_of, read_groups
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.topology import read_topology
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
 from tests.integration.producers import create
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(1_800)]

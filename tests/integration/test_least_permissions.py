@@ -35,9 +35,9 @@ from kafka_lagoon.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
 )
-from kafka_lagoon.snapshot import state_rows as rows
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
+from kafka_lagoon.tables import snapshot_rows
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow
 from tests.clock import CLOCK
 from tests.integration.least_permissions import Place, Shape, answer_to, shape_of
 from tests.integration.secured import USER, Secured
@@ -227,7 +227,7 @@ def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
             measure=lambda positions: first_unread(cluster, positions, 1 << 24, deadline),
         )
     (groups,) = {one.visibility for one in snapshot.of(CoverageRow) if one.api == "ListGroups"}
-    about_itself = {rows.SnapshotRow, CoverageRow, CollectionFailureRow}
+    about_itself = {snapshot_rows.SnapshotRow, CoverageRow, CollectionFailureRow}
     facts = (
         {"kind": kind.__name__, **asdict(one)}
         for kind, some in snapshot.rows.items()

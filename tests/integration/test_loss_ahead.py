@@ -11,15 +11,15 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.delta.arrow import arrow_table
-from kafka_lagoon.delta.schema import STATE_TABLES
 from kafka_lagoon.fetch.first_unread import first_unread
 from kafka_lagoon.fetch.unread_positions import Position, UnreadRecords
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
-from kafka_lagoon.snapshot.state_rows import Snapshot
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.schema import STATE_TABLES
+from kafka_lagoon.tables.snapshot_rows import Snapshot
 from tests.integration.producers import Sent, by_librdkafka, create, log_starts
 from tests.integration.state import commit
 

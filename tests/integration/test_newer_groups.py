@@ -17,12 +17,8 @@ from kafka_lagoon.protocol.messages.join_group import JOIN_GROUP, JoinGroupReque
 from kafka_lagoon.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, LeavingMember
 from kafka_lagoon.protocol.messages.sync_group import SYNC_GROUP, SyncGroupRequest, SyncGroupRequestAssignment
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.snapshot.group_rows import (
-    ConsumerGroupRow,
-    ConsumerLagRow,
-    GroupMemberRow,
-)
-from kafka_lagoon.snapshot.state_rows import Snapshot
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
+from kafka_lagoon.tables.snapshot_rows import Snapshot
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
 from tests.integration.releases import NEWEST, Release, of_kind

@@ -6,9 +6,9 @@ import pytest
 from confluent_kafka.admin import AclOperation, AclPermissionType, NewTopic, ResourceType
 
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
-from kafka_lagoon.snapshot.state_rows import Snapshot, TopicRow
+from kafka_lagoon.tables.cluster_rows import TopicRow
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot
 from tests.integration.secured import add_rules, allow
 from tests.integration.state import commit, create_topics, produce
 from tests.integration.test_against_kafka_tools import snapshot_of

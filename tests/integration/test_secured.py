@@ -31,18 +31,11 @@ from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_acls import DescribeAclsResponse
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
-from kafka_lagoon.snapshot.delegation_tokens import DelegationTokenRow
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
-from kafka_lagoon.snapshot.quorum import QuorumStateRow
-from kafka_lagoon.snapshot.state_rows import (
-    BrokerRow,
-    PartitionOffsetsRow,
-    Snapshot,
-    SnapshotRow,
-    TopicRow,
-)
-from kafka_lagoon.snapshot.tables import STATE_TABLES
+from kafka_lagoon.snapshot.collectors import COLLECTORS
+from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionOffsetsRow, QuorumStateRow, TopicRow
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.security_rows import DelegationTokenRow
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot, SnapshotRow
 from kafka_lagoon.wire.primitives import uuid_text
 from kafka_lagoon.wire.schema import Versions
 from tests.clock import CLOCK
@@ -421,7 +414,7 @@ def test_permissions_that_are_denied(broker: Secured) -> None:
     assert lag == {"open": 6, "unreadable": 6}
     visibility = {row.api: row.visibility for row in snapshot.of(CoverageRow)}
     assert visibility["Metadata"] != "complete"
-    optional = {api.name for table in STATE_TABLES if not table.required for api in table.apis}
+    optional = {api.name for table in COLLECTORS if not table.required for api in table.apis}
     assert {row.api for row in snapshot.of(CollectionFailureRow)} <= optional
     assert snapshot.published.status == "complete"
 

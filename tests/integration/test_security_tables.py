@@ -14,12 +14,9 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import checked
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.configs import ConfigRow
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
-from kafka_lagoon.snapshot.delegation_tokens import DelegationTokenRow
-from kafka_lagoon.snapshot.quotas import QuotaRow
-from kafka_lagoon.snapshot.scram_users import ScramUserRow
-from kafka_lagoon.snapshot.state_rows import Snapshot
+from kafka_lagoon.tables.cluster_rows import ConfigRow
+from kafka_lagoon.tables.security_rows import DelegationTokenRow, QuotaRow, ScramUserRow
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot
 from tests.clock import CLOCK
 from tests.integration.producers import until
 from tests.integration.secured import PASSWORD, USER, Secured

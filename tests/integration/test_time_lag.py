@@ -14,8 +14,8 @@ from kafka_lagoon.fetch.unread_positions import Position, UnreadRecords
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
-from kafka_lagoon.snapshot.state_rows import Snapshot
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.snapshot_rows import Snapshot
 from tests.clock import CLOCK
 from tests.integration.producers import (
     AS_SENT,

@@ -18,10 +18,9 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.snapshot.producers import PartitionProducerRow
-from kafka_lagoon.snapshot.reassignments import ReassignmentRow
-from kafka_lagoon.snapshot.state_rows import Snapshot
-from kafka_lagoon.snapshot.transactions import TransactionRow
+from kafka_lagoon.tables.cluster_rows import ReassignmentRow
+from kafka_lagoon.tables.snapshot_rows import Snapshot
+from kafka_lagoon.tables.transaction_rows import PartitionProducerRow, TransactionRow
 from tests.clock import CLOCK
 from tests.integration.hanging import hang, unverified
 from tests.integration.releases import OLDER

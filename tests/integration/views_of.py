@@ -8,9 +8,10 @@ import duckdb
 import pyarrow as pa
 
 from kafka_lagoon.delta.arrow import arrow_table
-from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES, Table
 from kafka_lagoon.query import duckdb_engine
-from kafka_lagoon.snapshot.state_rows import Snapshot
+from kafka_lagoon.tables.schema import SNAPSHOT_DATE, STATE_TABLES
+from kafka_lagoon.tables.snapshot_rows import Snapshot
+from kafka_lagoon.tables.table import Table
 
 
 def rows_of_view(snapshots: Sequence[Snapshot], view: str) -> list[dict[str, Any]]:

@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
-from kafka_lagoon.delta.schema import TABLES
 from kafka_lagoon.delta.warehouse import at_path
 from kafka_lagoon.job_settings import RetentionSettings
+from kafka_lagoon.tables.schema import TABLES
 from tests.clock import CLOCK
 from tests.delta.dated import day_of_snapshots, publish_all, shown
 from tests.delta.test_old_rows import STEPWISE, archive

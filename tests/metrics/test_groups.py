@@ -4,8 +4,8 @@ import pytest
 
 from kafka_lagoon.metrics.exposition import exposition
 from kafka_lagoon.metrics.groups import GroupLag, group_lags, group_samples
-from kafka_lagoon.snapshot.configs import ConfigRow
-from kafka_lagoon.snapshot.group_rows import ConsumerGroupRow
+from kafka_lagoon.tables.cluster_rows import ConfigRow
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow
 from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
 from tests.metrics.parsed import parsed, value
 

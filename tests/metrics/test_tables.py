@@ -7,13 +7,12 @@ import duckdb
 import pytest
 
 from kafka_lagoon.cli.main import main
-from kafka_lagoon.delta import register_duckdb
 from kafka_lagoon.metrics.exposition import exposition
 from kafka_lagoon.metrics.snapshots import snapshot_facts, snapshot_samples
-from kafka_lagoon.snapshot.configs import ConfigRow
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow
-from kafka_lagoon.snapshot.group_rows import ConsumerGroupRow
-from kafka_lagoon.snapshot.state_rows import BrokerRow, PartitionRow
+from kafka_lagoon.notebooks import register_duckdb
+from kafka_lagoon.tables.cluster_rows import BrokerRow, ConfigRow, PartitionRow
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
 from tests.metrics.parsed import in_file, parsed, value

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.client.sasl.kerberos import Kerberos
 from kafka_lagoon.errors import AuthenticationFailed
+from kafka_lagoon.sasl.kerberos import Kerberos
 from tests.oracle import kerberos
 from tests.oracle.java_codec import JavaCodec
 from tests.oracle.kerberos import REALM, Realm

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 
 from kafka_lagoon.client.authentication import Conversation, authenticate
-from kafka_lagoon.client.sasl.oauthbearer import OAuthBearer, unsecured
-from kafka_lagoon.client.sasl.plain import Plain
-from kafka_lagoon.client.sasl.scram import Scram
-from kafka_lagoon.client.sasl.token import Token
-from kafka_lagoon.client.sasl.token_endpoint import TokenEndpoint
+from kafka_lagoon.client.token_endpoint import TokenEndpoint
 from kafka_lagoon.errors import AuthenticationFailed
 from kafka_lagoon.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafka_lagoon.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from kafka_lagoon.sasl.oauthbearer import OAuthBearer, unsecured
+from kafka_lagoon.sasl.plain import Plain
+from kafka_lagoon.sasl.scram import Scram
+from kafka_lagoon.sasl.token import Token
 from tests.clock import CLOCK
 from tests.oracle.jars import KAFKAS
 from tests.oracle.java_codec import JavaCodec

@@ -14,14 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from kafka_lagoon.delta import register_duckdb
-from kafka_lagoon.delta.schema import RECORDS, TABLES
-from kafka_lagoon.delta.views import NAMES, column_comments
 from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.query import duckdb_tables
 from kafka_lagoon.query.duckdb_engine import columns_of, quoted_offset
 from kafka_lagoon.query.duckdb_tables import NeedsSpark
+from kafka_lagoon.query.views import NAMES, column_comments
 from kafka_lagoon.settings import local_folder
+from kafka_lagoon.tables.record_tables import RECORDS
+from kafka_lagoon.tables.schema import TABLES
 from tests.query.duckdb_rows import rows_of
 from tests.warehouses import records_like
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kafka_lagoon.delta.views import NAMES
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.query.statements import failed, mentioned, refuse_writing
+from kafka_lagoon.query.views import NAMES
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.records import buffers, columns
 from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.buffers import DECODED
 from kafka_lagoon.records.columns import Decoding, decode
 from kafka_lagoon.records.decoding import DecodeOptions
+from kafka_lagoon.tables.record_tables import RECORDS
 from tests.records.examples import ABORT, COMMIT, CONTROL, GZIP, TRANSACTIONAL, ZSTD, Batch, Record, logs, marker
 from tests.records.test_legacy import compressed, message
 from tests.reference import answers

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from kafka_lagoon.snapshot import group_rows
-from kafka_lagoon.snapshot import state_rows as rows
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
-from kafka_lagoon.snapshot.log_dirs import StoredReplicaRow
+from kafka_lagoon.tables import cluster_rows, group_rows, snapshot_rows
+from kafka_lagoon.tables.cluster_rows import StoredReplicaRow
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow
 from tests.delta.samples import HOUR_MS, NOON_MS, lag_row, row, snapshot
 
 SCRIPT = "<script>alert(1)</script>"
@@ -22,11 +21,11 @@ def _group(group_id: str, **values: object) -> group_rows.ConsumerGroupRow:
 
 
 def _facts(hour: int) -> Iterator[object]:
-    yield row(rows.BrokerRow, broker_id=1, host="one", port=9092, is_controller=True, is_fenced=False)
-    yield row(rows.BrokerRow, broker_id=2, host="two", port=9092, is_controller=False, is_fenced=hour == LAST)
+    yield row(cluster_rows.BrokerRow, broker_id=1, host="one", port=9092, is_controller=True, is_fenced=False)
+    yield row(cluster_rows.BrokerRow, broker_id=2, host="two", port=9092, is_controller=False, is_fenced=hour == LAST)
     for topic in ("orders", SCRIPT):
         topic_id = topic[:1].upper()
-        yield row(rows.TopicRow, topic=topic, topic_id=topic_id, partitions=2, replication_factor=2)
+        yield row(cluster_rows.TopicRow, topic=topic, topic_id=topic_id, partitions=2, replication_factor=2)
         for number in (0, 1):
             yield _partition(topic, topic_id, number, is_short=hour >= 9)
             yield _ends(topic, topic_id, number, hour)
@@ -37,9 +36,9 @@ def _facts(hour: int) -> Iterator[object]:
     yield from _groups(hour)
 
 
-def _partition(topic: str, topic_id: str, number: int, *, is_short: bool) -> rows.PartitionRow:
+def _partition(topic: str, topic_id: str, number: int, *, is_short: bool) -> cluster_rows.PartitionRow:
     return row(
-        rows.PartitionRow,
+        cluster_rows.PartitionRow,
         topic=topic,
         topic_id=topic_id,
         partition=number,
@@ -54,9 +53,9 @@ def _partition(topic: str, topic_id: str, number: int, *, is_short: bool) -> row
     )
 
 
-def _ends(topic: str, topic_id: str, number: int, hour: int) -> rows.PartitionOffsetsRow:
+def _ends(topic: str, topic_id: str, number: int, hour: int) -> cluster_rows.PartitionOffsetsRow:
     return row(
-        rows.PartitionOffsetsRow,
+        cluster_rows.PartitionOffsetsRow,
         topic=topic,
         topic_id=topic_id,
         partition=number,
@@ -101,7 +100,7 @@ def _groups(hour: int) -> Iterator[object]:
     yield lag_row("caught-up", "orders", 0, lag=0, committed_offset=7, records_lost=0)
 
 
-def _taken(hour: int) -> rows.Snapshot:
+def _taken(hour: int) -> snapshot_rows.Snapshot:
     failed = row(CollectionFailureRow, api="OffsetFetch", scope=CLOSING, error_name="NOT_COORDINATOR", items=2)
     facts = [*_facts(hour), *([failed] if hour == 3 else [])]
     status = "partial" if hour == 3 else "complete"

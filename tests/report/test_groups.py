@@ -4,7 +4,7 @@ from pathlib import Path
 
 import duckdb
 
-from kafka_lagoon.delta import register_duckdb
+from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.report.charts import Reading
 from kafka_lagoon.report.groups import groups_of, histories, statuses, total_history
 from kafka_lagoon.report.scope import Scope

@@ -10,8 +10,9 @@ import pytest
 from deltalake import write_deltalake
 
 from kafka_lagoon.cli.main import main
-from kafka_lagoon.delta.schema import RECORD_RANGES, RECORDS, Table
 from kafka_lagoon.records.encoding import Record
+from kafka_lagoon.tables.record_tables import RECORD_RANGES, RECORDS
+from kafka_lagoon.tables.table import Table
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.compare.logs import append, record
 from tests.fake.broker import FakeBroker

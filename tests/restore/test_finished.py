@@ -8,7 +8,6 @@ import pytest
 
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.ranges import LogBounds
-from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.finished import FinishedRestore, earlier_restores
 from kafka_lagoon.restore.offset_map import OffsetRange
@@ -17,6 +16,7 @@ from kafka_lagoon.restore.progress import Position
 from kafka_lagoon.restore.target import TargetTopic
 from kafka_lagoon.restore.tasks import WorkResult
 from kafka_lagoon.restore.writing import map_rows
+from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 from tests.restore.lake import TOPIC_ID, wanted
 from tests.restore.test_progress import KEY, PLAN, store
 

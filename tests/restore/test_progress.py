@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.delta.kernel import Fenced, Kernel
-from kafka_lagoon.delta.schema import RESTORE_MAP
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.fetch.range_history import SupersededRange
@@ -18,6 +17,7 @@ from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePla
 from kafka_lagoon.restore.progress import Position, ProgressStore
 from kafka_lagoon.restore.tasks import WorkResult
 from kafka_lagoon.restore.writing import map_rows
+from kafka_lagoon.tables.schema import RESTORE_MAP
 from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.restore.lake import records, wanted

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.compare.reading import HashedReader
-from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
 from kafka_lagoon.protocol.error_codes import NOT_LEADER_OR_FOLLOWER
 from kafka_lagoon.records.digests import SequenceDigest
 from kafka_lagoon.restore import receipts
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap
 from kafka_lagoon.restore.receipts import OtherRecords, Restored, read_back, receipt
+from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeCluster

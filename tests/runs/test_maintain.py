@@ -7,13 +7,13 @@ import pytest
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
-from kafka_lagoon.delta.schema import STATE_TABLES
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.job_settings import RetentionSettings
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.maintain import maintain_table
 from kafka_lagoon.runs.snapshot import take_snapshot
-from kafka_lagoon.snapshot.state_rows import Snapshot
+from kafka_lagoon.tables.schema import STATE_TABLES
+from kafka_lagoon.tables.snapshot_rows import Snapshot
 from tests.clock import CLOCK, clock_at
 from tests.delta.dated import ids_in, moment, shown
 from tests.fake.broker import fake_cluster

@@ -10,7 +10,7 @@ from kafka_lagoon.errors import ConnectionFailed, LockHeld
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.snapshot import take_snapshot, worst_lag
 from kafka_lagoon.snapshot.collect import STEPS
-from kafka_lagoon.snapshot.state_rows import Snapshot
+from kafka_lagoon.tables.snapshot_rows import Snapshot
 from tests.clock import CLOCK
 from tests.delta.samples import NOON_MS, lag_row, snapshot
 from tests.fake.broker import fake_cluster

@@ -11,9 +11,8 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.runs import earlier_offsets
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.snapshot import take_snapshot
-from kafka_lagoon.snapshot.coverage import CoverageRow
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
-from kafka_lagoon.snapshot.state_rows import Snapshot
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.snapshot_rows import CoverageRow, Snapshot
 from tests.clock import CLOCK
 from tests.delta.samples import NOON_MS
 from tests.fake.broker import fake_cluster

@@ -8,19 +8,9 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.snapshot.chosen_names import ChosenNames, Names
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.coverage import CoverageRow
-from kafka_lagoon.snapshot.group_rows import (
-    CommittedOffsetRow,
-    ConsumerGroupRow,
-    ConsumerLagRow,
-)
-from kafka_lagoon.snapshot.state_rows import (
-    PartitionOffsetsRow,
-    PartitionRow,
-    Snapshot,
-    SnapshotRow,
-    TopicRow,
-)
+from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow, PartitionRow, TopicRow
+from kafka_lagoon.tables.group_rows import CommittedOffsetRow, ConsumerGroupRow, ConsumerLagRow
+from kafka_lagoon.tables.snapshot_rows import CoverageRow, Snapshot, SnapshotRow
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 

@@ -16,21 +16,15 @@ from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.collect import STEPS, collect
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
-from kafka_lagoon.snapshot.group_rows import (
+from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionOffsetsRow, PartitionRow, TopicRow
+from kafka_lagoon.tables.group_rows import (
     CommittedOffsetRow,
     ConsumerGroupRow,
     ConsumerLagRow,
     GroupMemberRow,
     TopicPartitions,
 )
-from kafka_lagoon.snapshot.state_rows import (
-    BrokerRow,
-    PartitionOffsetsRow,
-    PartitionRow,
-    Snapshot,
-    TopicRow,
-)
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.answers import consumer_protocol

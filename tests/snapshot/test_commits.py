@@ -9,8 +9,8 @@ from kafka_lagoon.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
 )
 from kafka_lagoon.snapshot.commits import commit_rows
-from kafka_lagoon.snapshot.group_rows import CommittedOffsetRow
 from kafka_lagoon.snapshot.topology import topology_of
+from kafka_lagoon.tables.group_rows import CommittedOffsetRow
 
 TOPIC_FORBIDDEN, UNSTABLE = 29, 88
 PARTITION = MetadataPartition(error_code=0, partition_index=0, leader_id=1, replica_nodes=(1,), isr_nodes=(1,))

@@ -8,8 +8,9 @@ from kafka_lagoon.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from kafka_lagoon.snapshot.configs import ConfigRow, ConfigSynonym, config_columns, config_rows
-from kafka_lagoon.snapshot.table_states import digest_of
+from kafka_lagoon.snapshot.configs import config_columns, config_rows
+from kafka_lagoon.tables.cluster_rows import ConfigRow, ConfigSynonym
+from kafka_lagoon.tables.table_states import digest_of
 from kafka_lagoon.wire.reading import decode
 from kafka_lagoon.wire.writing import encode
 

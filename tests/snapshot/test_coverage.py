@@ -8,7 +8,8 @@ from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow, coverage_rows, failure_rows, not_offered
+from kafka_lagoon.snapshot.coverage import coverage_rows, failure_rows, not_offered
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow
 
 UNKNOWN_TOPIC, REFUSED, UNSUPPORTED_VERSION = 3, 29, 35
 

@@ -1,6 +1,7 @@
 """Rows of delegation tokens, from messages made by hand."""
 
-from kafka_lagoon.snapshot.delegation_tokens import DelegationTokenRow, delegation_token_rows
+from kafka_lagoon.snapshot.delegation_tokens import delegation_token_rows
+from kafka_lagoon.tables.security_rows import DelegationTokenRow
 from tests.security_samples import token
 
 

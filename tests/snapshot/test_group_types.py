@@ -8,7 +8,6 @@ from kafka_lagoon.protocol.messages import describe_groups as classic
 from kafka_lagoon.protocol.messages import share_group_describe as share
 from kafka_lagoon.protocol.messages import streams_group_describe as streams
 from kafka_lagoon.protocol.messages.list_groups import ListedGroup
-from kafka_lagoon.snapshot.group_rows import StreamsTasks, TopicPartitions
 from kafka_lagoon.snapshot.group_types import (
     ConsumerProtocol,
     classic_group,
@@ -16,6 +15,7 @@ from kafka_lagoon.snapshot.group_types import (
     share_group,
     streams_group,
 )
+from kafka_lagoon.tables.group_rows import StreamsTasks, TopicPartitions
 from kafka_lagoon.wire.primitives import uuid_text
 
 TOPIC_ID = (1).to_bytes(16, "big")

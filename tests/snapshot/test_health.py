@@ -18,7 +18,7 @@ from kafka_lagoon.snapshot.health import (
     findings,
     unhealthy_rows,
 )
-from kafka_lagoon.snapshot.state_rows import PartitionRow
+from kafka_lagoon.tables.cluster_rows import PartitionRow
 
 HEALTHY = PartitionRow(
     topic="orders",

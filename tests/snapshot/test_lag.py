@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
-from kafka_lagoon.snapshot.group_rows import (
+from kafka_lagoon.snapshot.lag import Ends, lag_rows
+from kafka_lagoon.snapshot.topology import TOPIC_DELETED, TOPIC_RECREATED, Topology
+from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
+from kafka_lagoon.tables.group_rows import (
     CommittedOffsetRow,
     ConsumerGroupRow,
     ConsumerLagRow,
     GroupMemberRow,
     TopicPartitions,
 )
-from kafka_lagoon.snapshot.lag import Ends, lag_rows
-from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
-from kafka_lagoon.snapshot.topology import TOPIC_DELETED, TOPIC_RECREATED, Topology
 
 TOPOLOGY = Topology(
     metadata=MetadataResponse(), topic_ids={"a": "id-a", "b": "id-b"}, partitions={"a": (0, 1), "b": (0,)}

@@ -22,16 +22,12 @@ from kafka_lagoon.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
 )
 from kafka_lagoon.snapshot.commits import commits_of
-from kafka_lagoon.snapshot.group_rows import (
-    ConsumerGroupRow,
-    GroupMemberRow,
-    TopicPartitions,
-)
 from kafka_lagoon.snapshot.group_state import GroupState, lag_of
 from kafka_lagoon.snapshot.groups import Groups
 from kafka_lagoon.snapshot.lag import LagColumns
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.topology import TOPIC_RECREATED, Topology
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow, GroupMemberRow, TopicPartitions
 from tests.reference.lag import Commit, Facts, Group, Log, Member, lag
 
 FORBIDDEN, LEADERLESS, UNSTABLE = 29, 5, 88

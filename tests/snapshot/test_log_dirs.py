@@ -6,14 +6,8 @@ from kafka_lagoon.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from kafka_lagoon.snapshot.log_dirs import (
-    LogDirRow,
-    ReplicaRow,
-    StoredReplicaRow,
-    log_dir_rows,
-    replica_rows,
-    stored_replica_rows,
-)
+from kafka_lagoon.snapshot.log_dirs import LogDirRow, ReplicaRow, log_dir_rows, replica_rows, stored_replica_rows
+from kafka_lagoon.tables.cluster_rows import StoredReplicaRow
 
 STORAGE_ERROR = 56
 

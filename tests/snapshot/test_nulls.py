@@ -11,7 +11,7 @@ import pytest
 from kafka_lagoon import admin, fetch, snapshot
 from kafka_lagoon.admin.offsets import ALL_KINDS, NOT_RETURNED
 from kafka_lagoon.cli import kafka
-from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
+from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from tests.fake.broker import FakeBroker
 from tests.fake.oddities import ODDITIES, YEAR_10000_MS, every_shape, odd_offsets, refused_offsets
 from tests.nulls import undeclared, unexplained_of

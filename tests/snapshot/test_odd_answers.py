@@ -14,11 +14,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.configs import CONFIGS
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow
-from kafka_lagoon.snapshot.log_dirs import LOG_DIRS
-from kafka_lagoon.snapshot.state_rows import Snapshot
-from kafka_lagoon.snapshot.tables import (
+from kafka_lagoon.snapshot.collectors import (
     COMMITTED_OFFSETS,
     CONSUMER_GROUPS,
     CONSUMER_LAG,
@@ -27,6 +23,9 @@ from kafka_lagoon.snapshot.tables import (
     STATE_TABLES,
     TOPICS,
 )
+from kafka_lagoon.snapshot.configs import CONFIGS
+from kafka_lagoon.snapshot.log_dirs import LOG_DIRS
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, Snapshot
 from tests.fake import quorum, resources, security
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster

@@ -15,8 +15,8 @@ from kafka_lagoon.client.routing import Gathered, Source
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsResponsePartition
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from kafka_lagoon.snapshot.offsets import offset_rows
-from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 from kafka_lagoon.snapshot.topology import TOPIC_RECREATED, Topology
+from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 
 PARTITION = TopicPartition("orders", 0)
 

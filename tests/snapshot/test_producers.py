@@ -15,7 +15,6 @@ from kafka_lagoon.protocol.messages.describe_producers import (
     ProducerState,
 )
 from kafka_lagoon.protocol.messages.describe_transactions import TransactionTopic
-from kafka_lagoon.snapshot.group_rows import TopicPartitions
 from kafka_lagoon.snapshot.producers import (
     MAX_TRANSACTION_TIMEOUT_MS,
     Verdict,
@@ -24,8 +23,9 @@ from kafka_lagoon.snapshot.producers import (
     partition_producer_rows,
     verdict,
 )
-from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
-from kafka_lagoon.snapshot.transactions import TransactionRow
+from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
+from kafka_lagoon.tables.group_rows import TopicPartitions
+from kafka_lagoon.tables.transaction_rows import TransactionRow
 from tests.delta.samples import row
 from tests.fake.oddities import transaction
 

@@ -11,11 +11,11 @@ from kafka_lagoon.protocol.messages.describe_quorum import (
 from kafka_lagoon.snapshot.quorum import (
     QuorumReplicaRow,
     QuorumRow,
-    QuorumStateRow,
     quorum_replica_rows,
     quorum_rows,
     quorum_state_rows,
 )
+from kafka_lagoon.tables.cluster_rows import QuorumStateRow
 
 
 def response(leader_id: int = 1, leader_end: int = 100, error_code: int = 0) -> DescribeQuorumResponse:

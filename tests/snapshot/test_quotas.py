@@ -1,6 +1,7 @@
 """Rows of client quotas, from messages made by hand."""
 
-from kafka_lagoon.snapshot.quotas import QuotaRow, quota_rows
+from kafka_lagoon.snapshot.quotas import quota_rows
+from kafka_lagoon.tables.security_rows import QuotaRow
 from tests.security_samples import quotas
 
 

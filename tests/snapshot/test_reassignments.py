@@ -5,7 +5,8 @@ from kafka_lagoon.protocol.messages.list_partition_reassignments import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
-from kafka_lagoon.snapshot.reassignments import ReassignmentRow, reassignment_rows
+from kafka_lagoon.snapshot.reassignments import reassignment_rows
+from kafka_lagoon.tables.cluster_rows import ReassignmentRow
 
 
 def moving(partition: int) -> OngoingPartitionReassignment:

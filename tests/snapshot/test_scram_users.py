@@ -1,6 +1,7 @@
 """Rows of SCRAM users, from messages made by hand."""
 
-from kafka_lagoon.snapshot.scram_users import ScramUserRow, scram_user_rows
+from kafka_lagoon.snapshot.scram_users import scram_user_rows
+from kafka_lagoon.tables.security_rows import ScramUserRow
 from tests.security_samples import scram_user
 
 UNACCEPTABLE_CREDENTIAL = 93

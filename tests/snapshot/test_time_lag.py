@@ -20,12 +20,12 @@ from kafka_lagoon.fetch.unread_positions import (
     not_read,
 )
 from kafka_lagoon.protocol.messages.fetch import FETCH
-from kafka_lagoon.row_columns import Joined
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
-from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow, Snapshot
 from kafka_lagoon.snapshot.time_lag import Limited, local_starts, with_time_lag
+from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.row_columns import Joined
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot
 from tests.clock import CLOCK
 from tests.delta.samples import lag_row, row
 from tests.fake.broker import fake_cluster

@@ -15,7 +15,6 @@ from kafka_lagoon.protocol.messages.metadata import (
     MetadataResponse,
     MetadataTopic,
 )
-from kafka_lagoon.snapshot.state_rows import PartitionRow
 from kafka_lagoon.snapshot.topology import (
     NOT_DESCRIBED,
     TOPIC_DELETED,
@@ -28,6 +27,7 @@ from kafka_lagoon.snapshot.topology import (
     topic_rows,
     topology_of,
 )
+from kafka_lagoon.tables.cluster_rows import PartitionRow
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
 

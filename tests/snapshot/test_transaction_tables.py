@@ -9,9 +9,8 @@ from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSA
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.snapshot.chosen_names import ChosenNames, Names
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
-from kafka_lagoon.snapshot.producers import PartitionProducerRow
-from kafka_lagoon.snapshot.transactions import TransactionRow
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow
+from kafka_lagoon.tables.transaction_rows import PartitionProducerRow, TransactionRow
 from tests.clock import CLOCK
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster

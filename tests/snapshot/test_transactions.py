@@ -5,15 +5,15 @@ from kafka_lagoon.client.routing import Gathered, Source
 from kafka_lagoon.protocol.messages.describe_producers import DescribeProducersPartitionResponse, ProducerState
 from kafka_lagoon.protocol.messages.describe_transactions import DescribedTransaction, TransactionTopic
 from kafka_lagoon.protocol.messages.list_transactions import ListedTransaction, ListTransactionsResponse
-from kafka_lagoon.snapshot.group_rows import TopicPartitions
 from kafka_lagoon.snapshot.transactions import (
     ListedTransactionRow,
     ProducerRow,
-    TransactionRow,
     listed_transaction_rows,
     producer_rows,
     transaction_rows,
 )
+from kafka_lagoon.tables.group_rows import TopicPartitions
+from kafka_lagoon.tables.transaction_rows import TransactionRow
 
 
 def listing(*names: str, state: str = "Ongoing") -> ListTransactionsResponse:

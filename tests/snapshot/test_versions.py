@@ -13,8 +13,6 @@ from kafka_lagoon.protocol.messages.api_versions import (
 )
 from kafka_lagoon.snapshot.versions import (
     ApiVersionRow,
-    BrokerApiRow,
-    BrokerFeatureRow,
     BrokerVersionRow,
     FeatureRow,
     api_version_rows,
@@ -23,6 +21,7 @@ from kafka_lagoon.snapshot.versions import (
     broker_version_rows,
     feature_rows,
 )
+from kafka_lagoon.tables.cluster_rows import BrokerApiRow, BrokerFeatureRow
 from tests.protocol.api_lists import recorded
 
 METADATA = 3

@@ -4,9 +4,9 @@ import pytest
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegerType, LongType, StringType, StructType
 
-from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.source.columns import COLUMNS, decoded, default_schema, require_known
+from kafka_lagoon.tables.record_tables import RECORDS
 
 NOT_KAFKA_S = {"cluster", "cluster_id", "ingest_id", "ingest_date"}
 

@@ -8,8 +8,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  its usual name
 
-from kafka_lagoon.delta import register_source
 from kafka_lagoon.jars.locked_jars import jar_paths
+from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.source.source_topics import START_MS, create, delete_records, fill_mixed, open_transaction, produce
 

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from kafka_lagoon.delta import register_source
+from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.source.internal_topics import consumer_offsets, transaction_state
 from tests.cookbook.pages import VALUES, run_snippet

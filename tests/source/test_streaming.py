@@ -10,7 +10,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from kafka_lagoon.delta import register_source
+from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.source.source_topics import add_partitions, admin, create, delete_records, produce
 

@@ -7,7 +7,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions
 
-from kafka_lagoon.delta import register_source
+from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.produce.partitioner import partition_of
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.source.source_topics import admin, create

@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession, functions
 from pyspark.sql.streaming import StreamingQuery
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.delta import register_source
 from kafka_lagoon.errors import TransactionFailed
+from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.produce.batch_progress import BatchProgress, keep_progress, read_progress
 from kafka_lagoon.produce.transactions import commit, init_transactions
 from kafka_lagoon.sandbox.kafka import LocalKafka

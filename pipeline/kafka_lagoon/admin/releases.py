@@ -1,6 +1,6 @@
 """Tells which Kafka releases brokers may be, from the APIs and versions that they list.
 
-Brokers do not return their release. The range is for people; no code may decide by it (DESIGN.md, decision 12).
+Brokers do not return their release. The range is for people; no code may decide by it (docs/decisions, 12).
 """
 
 from collections.abc import Iterable, Mapping

@@ -29,7 +29,7 @@ from kafka_lagoon.protocol.messages.describe_configs import (
 )
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM_MECHANISMS
 from kafka_lagoon.protocol.messages.metadata import MetadataPartition, MetadataTopic
-from kafka_lagoon.row_classes import named
+from kafka_lagoon.tables.row_classes import named
 
 # By the resource types of actions.
 CONFIG_TYPES: Mapping[str, int] = {

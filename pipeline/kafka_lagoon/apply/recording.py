@@ -10,9 +10,9 @@ from typing import Protocol
 
 from kafka_lagoon import __version__
 from kafka_lagoon.apply.action import Action, Plan, State
-from kafka_lagoon.apply.action_rows import AdminActionRow
 from kafka_lagoon.apply.outcomes import ActionResult
 from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.tables.write_rows import AdminActionRow
 from kafka_lagoon.uuid7 import new_id
 
 STARTED, FINISHED = "started", "finished"

@@ -28,7 +28,7 @@ def _ask(stack: ExitStack, settings: Settings, names: set[str], engine: str | No
         raise ConfigError([f"--engine duckdb reads folders of this machine: {settings.place()} needs --engine spark"])
     if folder is not None and engine != SPARK:
         try:
-            return stack.enter_context(duckdb_engine.opened(folder, names, settings.sql))
+            return stack.enter_context(duckdb_engine.opened(folder, names, duckdb_engine.Limits(**dict(settings.sql))))
         except NeedsSpark as error:
             if engine == DUCKDB:
                 raise

@@ -17,7 +17,6 @@ from kafka_lagoon.cli.progress import MeasuredProgress
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.schema import RECORD_TABLES
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime, OffsetSpecs, parse_offset_specs
 from kafka_lagoon.fetch.read_spec import ReadSpec
@@ -26,6 +25,7 @@ from kafka_lagoon.job_settings import IngestSettings
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.ingest import STEPS, IngestResult, ingest
 from kafka_lagoon.settings import Settings
+from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from kafka_lagoon.times import FORMS
 
 

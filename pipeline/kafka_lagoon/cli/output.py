@@ -18,7 +18,7 @@ from kafka_lagoon.cli.people import Screen, screen, table
 from kafka_lagoon.cli.pipes import write, write_in_pager
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
-from kafka_lagoon.row_classes import Timestamp
+from kafka_lagoon.tables.row_classes import Timestamp
 
 if TYPE_CHECKING:
     from kafka_lagoon.cli.tables.command import QueriedRows

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kafka_lagoon.snapshot.group_rows import TopicPartitions
+from kafka_lagoon.tables.group_rows import TopicPartitions
 from kafka_lagoon.text import aligned_line, printable
 from kafka_lagoon.units import byte_count, duration
 

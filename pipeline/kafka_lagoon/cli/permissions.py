@@ -23,7 +23,7 @@ from kafka_lagoon.protocol.acls import (
     TRANSACTIONAL_ID,
     WRITE,
 )
-from kafka_lagoon.snapshot.tables import required_permissions
+from kafka_lagoon.snapshot.collectors import required_permissions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

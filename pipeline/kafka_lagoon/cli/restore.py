@@ -10,10 +10,10 @@ from kafka_lagoon.cli.restore_arguments import RestoreArguments, declare, restor
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, is_confirmed, say, warn, worst_of_clusters
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.schema import WRITE_TABLES
-from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.restore import STEPS, RestoreResult, restore
+from kafka_lagoon.tables.schema import WRITE_TABLES
+from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 
 
 def restore_all(arguments: RestoreArguments, clock: Clock) -> int:

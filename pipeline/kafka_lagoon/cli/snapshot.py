@@ -25,8 +25,8 @@ from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.snapshot import take_snapshot, worst_lag
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.snapshot.collect import STEPS
-from kafka_lagoon.snapshot.state_rows import Snapshot
-from kafka_lagoon.snapshot.tables import skipped_tables
+from kafka_lagoon.snapshot.collectors import skipped_tables
+from kafka_lagoon.tables.snapshot_rows import Snapshot
 from kafka_lagoon.times import FORMS
 
 

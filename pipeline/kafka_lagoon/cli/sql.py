@@ -16,12 +16,12 @@ from kafka_lagoon.cli.out_files import out_file
 from kafka_lagoon.cli.pipes import write, write_in_pager
 from kafka_lagoon.cli.sql_formats import FORMATS, JSON, TABLE, SqlFormat
 from kafka_lagoon.cli.terminal import COMPLETE, say_exactly
-from kafka_lagoon.delta.schema import TABLES
-from kafka_lagoon.delta.views import NAMES, VIEWS, column_comments
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.statements import Rows, mentioned, refuse_writing, type_name
+from kafka_lagoon.query.views import NAMES, VIEWS, column_comments
 from kafka_lagoon.settings import Settings
+from kafka_lagoon.tables.schema import TABLES
 from kafka_lagoon.text import aligned, did_you_mean
 
 _DESCRIBE = re.compile(r"desc(?:ribe)?\s+(\w+)\s*;?", re.IGNORECASE)

@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from kafka_lagoon.row_columns import column_of
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
-from kafka_lagoon.snapshot.state_rows import (
-    BrokerRow,
-    PartitionRow,
-    Snapshot,
-)
+from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.row_columns import column_of
+from kafka_lagoon.tables.snapshot_rows import Snapshot
 from kafka_lagoon.text import printable
 
 

@@ -7,7 +7,6 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from kafka_lagoon.client.sasl.conversation import Mechanism, MechanismFailed, quoted
 from kafka_lagoon.errors import AuthenticationFailed
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.sasl_authenticate import (
@@ -16,6 +15,7 @@ from kafka_lagoon.protocol.messages.sasl_authenticate import (
     SaslAuthenticateResponse,
 )
 from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest, SaslHandshakeResponse
+from kafka_lagoon.sasl.conversation import Login, MechanismFailed, quoted
 from kafka_lagoon.wire.schema import Api, Versions
 
 # After a handshake of version 0 tokens follow without a header (Kafka 0.10), so their errors could not be reported.
@@ -26,26 +26,26 @@ _MOST_ROUNDS = 16  # GSSAPI takes four; the bound ends an exchange with a broker
 Conversation: TypeAlias = Generator[tuple[Api[Any, Any], Any], Any, int]
 
 
-def authenticate(mechanism: Mechanism, address: str) -> Conversation:
+def authenticate(login: Login, address: str) -> Conversation:
     """Yields (api, request), is sent the response, and returns the session's lifetime in ms (KIP-368), 0 if unlimited.
 
     AuthenticationFailed when the broker at `address` refuses, or does not prove what the mechanism lets it prove.
     """
     try:
-        handshake = yield FRAMED_HANDSHAKE, SaslHandshakeRequest(mechanism=mechanism.name)
+        handshake = yield FRAMED_HANDSHAKE, SaslHandshakeRequest(mechanism=login.name)
         _check_handshake(handshake)
-        return (yield from _exchange(mechanism))
+        return (yield from _exchange(login))
     except MechanismFailed as failure:
-        raise AuthenticationFailed(address, "authenticate", f"{mechanism.name}: {failure}") from None
+        raise AuthenticationFailed(address, "authenticate", f"{login.name}: {failure}") from None
 
 
-def _exchange(mechanism: Mechanism) -> Conversation:
-    tokens = mechanism.tokens()
+def _exchange(login: Login) -> Conversation:
+    tokens = login.tokens()
     token = next(tokens)
     for _ in range(_MOST_ROUNDS):
         response: SaslAuthenticateResponse = yield SASL_AUTHENTICATE, SaslAuthenticateRequest(auth_bytes=token)
         if response.error_code:
-            tokens.throw(_refusal(response, mechanism.secrets))
+            tokens.throw(_refusal(response, login.secrets))
         try:
             token = tokens.send(response.auth_bytes)
         except StopIteration:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from ipaddress import IPv4Address, IPv6Address
 
+from kafka_lagoon.addresses import is_loopback, reached_address
 from kafka_lagoon.errors import AddressRefused
-from kafka_lagoon.kafka_settings import KafkaSettings, is_loopback, reached_address
+from kafka_lagoon.kafka_settings import KafkaSettings
 
 # A connection to the unspecified address reaches this machine.
 _NEVER_MEANT: Mapping[str, Callable[[IPv4Address | IPv6Address], bool]] = {

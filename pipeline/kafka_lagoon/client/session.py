@@ -169,13 +169,13 @@ class Session:
     def authenticate(self, deadline: Deadline) -> None:
         """Authenticate, or do so again; nothing may be in flight. AuthenticationFailed when the broker refuses."""
         from kafka_lagoon.client.authentication import authenticate  # noqa: PLC0415  not needed without SASL
-        from kafka_lagoon.client.sasl.mechanism import mechanism_for  # noqa: PLC0415
+        from kafka_lagoon.client.logins import login_for  # noqa: PLC0415
 
         def ask(api: Api[Any, R], request: object) -> R:
             return self._ask(api, self.version(api, None), request, deadline, "authenticate")
 
-        mechanism = mechanism_for(self._settings, self._host, self._clock)
-        lifetime_ms = _driven(authenticate(mechanism, self.address), ask)
+        login = login_for(self._settings, self._host, self._clock)
+        lifetime_ms = _driven(authenticate(login, self.address), ask)
         share = random.uniform(*_RENEWED_AT)  # noqa: S311  jitter, not a secret
         wait_s = max(lifetime_ms / 1000 * share, _RENEWED_AFTER_S)
         self._renew_at = self._clock.monotonic() + wait_s if lifetime_ms else None

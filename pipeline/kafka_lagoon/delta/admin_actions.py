@@ -10,17 +10,17 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, date, datetime
 
 from kafka_lagoon import log
-from kafka_lagoon.apply.action_rows import AdminActionRow
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.foreign_commits import commits_between
 from kafka_lagoon.delta.kernel import Fence, Fenced, State
-from kafka_lagoon.delta.schema import ADMIN_ACTIONS, WRITE_DATE
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.sessionless import without_session
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, open_warehouse, refuse_replaced
 from kafka_lagoon.errors import ChecksFailed, LockHeld, PipelineError
 from kafka_lagoon.settings import Settings
+from kafka_lagoon.tables.schema import ADMIN_ACTIONS, WRITE_DATE
+from kafka_lagoon.tables.write_rows import AdminActionRow
 
 _SILENCE_MS = 600_000  # after which a run that has not ended is taken for dead
 _POLL_SECONDS = 0.5

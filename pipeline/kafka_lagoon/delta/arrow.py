@@ -16,11 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_lagoon.delta.columns import TIMESTAMP, Column
 from kafka_lagoon.delta.files import Statistics, merged, statistics_of
-from kafka_lagoon.delta.schema import HEADER, Table
-from kafka_lagoon.row_columns import Chosen, Difference, blocks, column_of
-from kafka_lagoon.snapshot.state_rows import SnapshotHeader
+from kafka_lagoon.tables.columns import TIMESTAMP, Column
+from kafka_lagoon.tables.row_columns import Chosen, Difference, blocks, column_of
+from kafka_lagoon.tables.schema import HEADER
+from kafka_lagoon.tables.snapshot_rows import SnapshotHeader
+from kafka_lagoon.tables.table import Table
 
 _AS_IN_MEMORY = {"i": (pa.int32(),), "q": (pa.int64(),), "l": (pa.int64(),)}  # typecodes of `array`
 _NULL = -1  # place of a value that there is not

@@ -15,7 +15,6 @@ from pathlib import Path
 from kafka_lagoon.clock import SYSTEM_CLOCK
 from kafka_lagoon.delta.kernel import Fence
 from kafka_lagoon.delta.plain_jvm import archiving_kernel
-from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES, TABLES
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.warehouse import Warehouse, open_folder, open_warehouse
 from kafka_lagoon.errors import JarsUnavailable
@@ -30,6 +29,7 @@ from kafka_lagoon.jars.class_archives import (
 )
 from kafka_lagoon.jars.ivy import spark_jars_folder
 from kafka_lagoon.settings import load
+from kafka_lagoon.tables.schema import SNAPSHOT_DATE, STATE_TABLES, TABLES
 
 _CONF = Path(__file__).resolve().parent.parent / "conf"
 _TIMEOUT_S = 300

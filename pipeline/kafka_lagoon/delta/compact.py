@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DataFile, LiveFile, Statistics, merged, statistics_of
 from kafka_lagoon.delta.kernel import Conflict, State
-from kafka_lagoon.delta.schema import Table
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, columns_to_add
 from kafka_lagoon.errors import ChecksFailed, TableError
+from kafka_lagoon.tables.table import Table
 from kafka_lagoon.uuid7 import new_id
 
 _ROW_GROUP_BYTES = 16 << 20  # in memory; a row group holds consecutive snapshots, so filters on time skip the others

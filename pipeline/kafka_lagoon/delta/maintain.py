@@ -22,11 +22,13 @@ from kafka_lagoon.delta.compact import compact
 from kafka_lagoon.delta.files import DataFile, LiveFile
 from kafka_lagoon.delta.log_store import spark_excludes
 from kafka_lagoon.delta.old_rows import OldRows, RemovedRows
-from kafka_lagoon.delta.schema import RECORD_TABLES, RECORDS, STATE_TABLES, TABLES, WRITE_TABLES, Table
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Stored, reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, declare_properties
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.job_settings import RetentionSettings
+from kafka_lagoon.tables.record_tables import RECORD_TABLES, RECORDS
+from kafka_lagoon.tables.schema import STATE_TABLES, TABLES, WRITE_TABLES
+from kafka_lagoon.tables.table import Table
 
 # A week, as Delta has it: longer than any run that reads an old version or has not committed its files yet.
 SAFE_HOURS = 168

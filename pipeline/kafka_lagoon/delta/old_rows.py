@@ -20,21 +20,15 @@ import pyarrow.compute as pc
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import table_of
-from kafka_lagoon.delta.columns import TIMESTAMP
 from kafka_lagoon.delta.compact import keep_rows
 from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.retention import PublishedSnapshot, StoredRows, ids_with_rows, not_kept, rows_of
-from kafka_lagoon.delta.schema import (
-    ADMIN_ACTIONS,
-    RECORD_PROBLEMS,
-    RECORD_RANGES,
-    RECORD_TABLES,
-    RECORDS,
-    STATE_TABLES,
-    Table,
-)
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.job_settings import RetentionSettings
+from kafka_lagoon.tables.columns import TIMESTAMP
+from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORD_TABLES, RECORDS
+from kafka_lagoon.tables.schema import ADMIN_ACTIONS, STATE_TABLES
+from kafka_lagoon.tables.table import Table
 
 # How long rows stay that readers of an earlier version of `snapshots` may need: until the run of the next day, which may begin
 # somewhat earlier. The log of `snapshots` keeps the commits of three days, which tell what it named.

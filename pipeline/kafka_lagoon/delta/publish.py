@@ -17,16 +17,17 @@ import pyarrow.compute as pc
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, snapshot_date, table_of
-from kafka_lagoon.delta.columns import TIMESTAMP
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.foreign_commits import Commit, commits_between, contradiction
 from kafka_lagoon.delta.kernel import Fence, Fenced, State
-from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES, Table
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse, refuse_replaced
 from kafka_lagoon.delta.withdraw import withdraw
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists, TableError
-from kafka_lagoon.snapshot.state_rows import Snapshot
-from kafka_lagoon.snapshot.table_states import StoredTable
+from kafka_lagoon.tables.columns import TIMESTAMP
+from kafka_lagoon.tables.schema import SNAPSHOT_DATE, STATE_TABLES
+from kafka_lagoon.tables.snapshot_rows import Snapshot
+from kafka_lagoon.tables.table import Table
+from kafka_lagoon.tables.table_states import StoredTable
 
 _CLOCKS_DIFFER_MS = 3_600_000
 _FACTS, _SNAPSHOTS = STATE_TABLES[:-1], STATE_TABLES[-1]

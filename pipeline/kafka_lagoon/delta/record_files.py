@@ -25,12 +25,12 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from kafka_lagoon.delta.arrow_files import file_system
-from kafka_lagoon.delta.columns import arrow_field, columns_of
 from kafka_lagoon.delta.files import DataFile, Statistics, bounds_of
 from kafka_lagoon.delta.record_codecs import Codec, codecs_of
 from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.fetch.record_rows import RecordRow
+from kafka_lagoon.tables.columns import arrow_field, columns_of
+from kafka_lagoon.tables.record_rows import RecordRow
 
 ROW_GROUP_BYTES = 32 << 20  # of decoded records; held in memory until they are written
 _ROWS_AT_ONCE = 1 << 16  # per column; Parquet's default of 1,024 costs 15 ns a record

@@ -5,10 +5,10 @@ from contextlib import ExitStack
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.plain_jvm import plain_kernel
-from kafka_lagoon.delta.schema import Table
 from kafka_lagoon.delta.warehouse import Warehouse, open_folder
 from kafka_lagoon.errors import NeedsSession
 from kafka_lagoon.settings import Settings, opens_without_session
+from kafka_lagoon.tables.table import Table
 
 
 def without_session(stack: ExitStack, settings: Settings, clock: Clock, tables: Sequence[Table]) -> Warehouse | None:

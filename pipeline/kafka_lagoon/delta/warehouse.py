@@ -18,26 +18,27 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta import kernel
 from kafka_lagoon.delta.arrow import plain_table
-from kafka_lagoon.delta.columns import Column
 from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.foreign_commits import Kind, commits_since, contradiction
 from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store
-from kafka_lagoon.delta.schema import (
+from kafka_lagoon.delta.session import session as start_session
+from kafka_lagoon.delta.storage import reason
+from kafka_lagoon.errors import ChecksFailed, ConfigError, NeedsSession, SchemaChanged, TableError
+from kafka_lagoon.settings import NO_PLACE, Settings
+from kafka_lagoon.tables.columns import Column
+from kafka_lagoon.tables.schema import TABLES
+from kafka_lagoon.tables.table import (
     LOG_RETENTION,
     STATISTICS_COLUMNS,
-    TABLES,
     TOMBSTONE_RETENTION,
+    UNWRITTEN,
     Table,
     differences,
     spelled,
 )
-from kafka_lagoon.delta.session import session as start_session
-from kafka_lagoon.delta.storage import reason
-from kafka_lagoon.errors import ChecksFailed, ConfigError, NeedsSession, SchemaChanged, TableError
-from kafka_lagoon.settings import NO_PLACE, UNWRITTEN, Settings
 
 # Appends wait for the log's file system as much as for a core: on two cores 0.65 s with 4 threads, 0.95 s with one.
 PARALLEL = 4

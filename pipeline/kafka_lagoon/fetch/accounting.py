@@ -20,12 +20,12 @@ from kafka_lagoon.fetch.ranges import (
     Position,
     with_epochs,
 )
-from kafka_lagoon.fetch.record_rows import RecordProblemRow, RecordRangeRow
 from kafka_lagoon.fetch.split import Outcome
 from kafka_lagoon.fetch.tasks import TaskOutcome
 from kafka_lagoon.fetch.topic_identity import NOT_CONFIRMED
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
 from kafka_lagoon.records.decoding import Counts, Problem
+from kafka_lagoon.tables.record_rows import RecordProblemRow, RecordRangeRow
 
 STOPPED = "STOPPED"  # a task gave no reason
 FILE_LEFT_OUT = "FILE_LEFT_OUT"  # what was read is in one file with records that a truncation took back

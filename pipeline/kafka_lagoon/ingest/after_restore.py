@@ -17,12 +17,13 @@ from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.foreign_commits import ENGINE_INFO, Commit, Contradiction, Kind
 from kafka_lagoon.delta.kernel import State
-from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.ingest.examined_commits import KEEP, commits_of, conflict_in, refusal
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, domain, from_json
+from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
+from kafka_lagoon.tables.table import Table
 
 REPEAT = "repeat"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"

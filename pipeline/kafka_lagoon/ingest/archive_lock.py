@@ -7,7 +7,6 @@ from datetime import date
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.kernel import Fence
-from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.ingest.after_restore import go_back, offsets_to_repeat
@@ -15,6 +14,7 @@ from kafka_lagoon.ingest.examined_commits import commits_of, examine, notes_of
 from kafka_lagoon.ingest.next_offsets import app_id, domain, from_json
 from kafka_lagoon.ingest.pending_commits import commit_pending, refuse_replaced_tables
 from kafka_lagoon.ingest.pending_files import PendingFiles, Report
+from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 
 _ACCOUNTS = (RECORD_RANGES, RECORD_PROBLEMS)
 

@@ -13,7 +13,6 @@ from datetime import date
 
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fenced, State
-from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, columns_to_add
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
 from kafka_lagoon.fetch.accounting import Reconciled
@@ -21,6 +20,7 @@ from kafka_lagoon.ingest.archive_lock import ArchiveLock
 from kafka_lagoon.ingest.examined_commits import refuse_after, refuse_before
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, domain, from_json, to_json
 from kafka_lagoon.ingest.pending_commits import commit_pending
+from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 
 _CHECKED_AT_ONCE = 16  # files of a run whose sizes are looked up; on object stores each is a request
 

@@ -15,10 +15,11 @@ from kafka_lagoon.delta.foreign_commits import (
     commits_since,
     contradiction,
 )
-from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.ingest.next_offsets import NextOffsets, app_id
+from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
+from kafka_lagoon.tables.table import Table
 
 KEEP = "keep"
 

@@ -15,7 +15,6 @@ import pyarrow as pa
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import plain_table, table_of
 from kafka_lagoon.delta.kernel import Fence, Fenced
-from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.archived import Archived
@@ -23,6 +22,8 @@ from kafka_lagoon.ingest.examined_commits import KEEP, refuse_after
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, app_id, domain, from_json
 from kafka_lagoon.ingest.pending_files import FOLDER, PendingFiles, Report, read_pending
 from kafka_lagoon.ingest.rebuilt_ranges import rebuild_ranges
+from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
+from kafka_lagoon.tables.table import Table
 
 
 def is_added(warehouse: Warehouse, table: Table, cluster_id: str, sequence: int) -> bool:

@@ -15,12 +15,12 @@ from typing import Any
 from kafka_lagoon.delta.arrow import plain_table
 from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import parquet_bytes
-from kafka_lagoon.delta.schema import Table
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.accounting import is_loss
-from kafka_lagoon.fetch.record_rows import RecordRangeRow
 from kafka_lagoon.ingest.next_offsets import LastRun, PendingFile
+from kafka_lagoon.tables.record_rows import RecordRangeRow
+from kafka_lagoon.tables.table import Table
 
 FOLDER = "_lagoon"
 _REPORT = "report.json"

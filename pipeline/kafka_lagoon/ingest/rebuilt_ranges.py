@@ -13,14 +13,14 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
-from kafka_lagoon.delta.schema import RECORD_RANGES, RECORDS
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.ranges import Position
-from kafka_lagoon.fetch.record_rows import RecordRangeRow
 from kafka_lagoon.ingest.next_offsets import LastRun
+from kafka_lagoon.tables.record_rows import RecordRangeRow
+from kafka_lagoon.tables.record_tables import RECORD_RANGES, RECORDS
 
 COUNTS_LOST = "COUNTS_LOST"
 

@@ -22,7 +22,6 @@ from kafka_lagoon.delta.arrow import plain_table
 from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import DataFile, parquet_bytes
 from kafka_lagoon.delta.kernel import Fence
-from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORD_TABLES, RECORDS, Table
 from kafka_lagoon.delta.storage import Storage, reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
@@ -33,6 +32,8 @@ from kafka_lagoon.ingest.examined_commits import examine, refuse_after, refuse_b
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, app_id, from_json, to_json
 from kafka_lagoon.ingest.pending_commits import is_added, rebuild_rows, refuse_replaced_tables
 from kafka_lagoon.ingest.pending_files import PendingFiles, Report
+from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORD_TABLES, RECORDS
+from kafka_lagoon.tables.table import Table
 
 _NEXT_OFFSETS, _COMMITTED = ".ledger.json", ".paid"  # words: ok, the names of files that 0.1.0 has written
 _FOLDERS = {RECORD_RANGES.name: "ranges", RECORD_PROBLEMS.name: "problems"}

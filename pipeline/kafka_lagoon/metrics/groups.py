@@ -9,10 +9,10 @@ from heapq import nsmallest
 from typing import Any
 
 from kafka_lagoon.metrics.exposition import Metric, Sample
-from kafka_lagoon.row_columns import column_of
-from kafka_lagoon.snapshot.configs import ConfigRow
-from kafka_lagoon.snapshot.group_rows import ConsumerGroupRow, ConsumerLagRow
-from kafka_lagoon.snapshot.state_rows import Snapshot
+from kafka_lagoon.tables.cluster_rows import ConfigRow
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow
+from kafka_lagoon.tables.row_columns import column_of
+from kafka_lagoon.tables.snapshot_rows import Snapshot
 
 _GROUP = ("kafka_cluster", "group")
 LAG = Metric("lagoon_group_lag", "Records that the group has not read, over its partitions with a known lag.", _GROUP)

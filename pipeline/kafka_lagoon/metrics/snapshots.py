@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from kafka_lagoon.metrics.exposition import Metric, Sample
 from kafka_lagoon.metrics.groups import GroupLag, group_lags, group_samples
-from kafka_lagoon.row_columns import column_of
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow
-from kafka_lagoon.snapshot.state_rows import BrokerRow, PartitionRow, Snapshot
+from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
+from kafka_lagoon.tables.row_columns import column_of
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, Snapshot
 
 _CLUSTER = ("kafka_cluster",)
 CAPTURED = Metric(

@@ -14,16 +14,14 @@ from typing import Any, TypeVar
 import duckdb
 import pyarrow as pa
 
-from kafka_lagoon.delta.schema import Table
-from kafka_lagoon.delta.views import NAMES, VIEWS, in_order_of_reading, with_needs
 from kafka_lagoon.errors import ConfigError, TableError
-from kafka_lagoon.job_settings import SqlSettings
 from kafka_lagoon.query.duckdb_statements import refuse_all_but_a_query
 from kafka_lagoon.query.duckdb_tables import select_nothing, select_rows, text
 from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
+from kafka_lagoon.query.views import NAMES, VIEWS, in_order_of_reading, with_needs
+from kafka_lagoon.tables.table import Table
 
 T = TypeVar("T")
-_NO_LIMITS = SqlSettings()
 
 # Functions of Spark in the SQL of views, for what both engines can do and neither calls by the other's name.
 _MACROS = (
@@ -35,8 +33,21 @@ _ROWS_PER_BATCH = 2048  # what DuckDB works on at once
 _INTERRUPT_EVERY_S = 0.05
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Resources of this machine that queries may use, as the settings of [sql] define them."""
+
+    memory_mb: int | None = None
+    threads: int | None = None
+    spill_mb: int | None = None
+    timeout_ms: int = 0
+
+
+_NO_LIMITS = Limits()
+
+
 @contextmanager
-def opened(folder: Path, names: Iterable[str], limits: SqlSettings = _NO_LIMITS) -> Iterator[Ask]:
+def opened(folder: Path, names: Iterable[str], limits: Limits = _NO_LIMITS) -> Iterator[Ask]:
     """What runs statements over tables and views of these `names`, as they are now.
 
     The rows of one result must be read before the next statement runs; TableError with DuckDB's words if one cannot be run.
@@ -105,7 +116,7 @@ def _connect() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _confine(connection: duckdb.DuckDBPyConnection, folder: Path, spills: str, limits: SqlSettings) -> None:
+def _confine(connection: duckdb.DuckDBPyConnection, folder: Path, spills: str, limits: Limits) -> None:
     """Leave a connection the files of the warehouse, its share of the machine, and no way to change that."""
     sizes = {"memory_limit": limits.memory_mb, "max_temp_directory_size": limits.spill_mb}
     options = {name: text(f"{size}MiB") for name, size in sizes.items() if size is not None}

@@ -1,7 +1,7 @@
 """Makes DuckDB queries of Delta tables: deltalake reads a table's log, DuckDB the Parquet files that the log names.
 
 DuckDB prunes files by the partition column and row groups by their statistics, and streams. DeltaTable.to_pyarrow_table
-is not used: short processes that called it aborted at their end ("Not obvious" in DESIGN.md).
+is not used: short processes that called it aborted at their end (docs/decisions/storage.md says why).
 """
 
 import json
@@ -15,9 +15,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from kafka_lagoon.delta.schema import Table, differences
 from kafka_lagoon.errors import SchemaChanged, TableError
-from kafka_lagoon.settings import UNWRITTEN
+from kafka_lagoon.tables.table import UNWRITTEN, Table, differences
 
 Field = Mapping[str, Any]  # a column as Delta's log has it
 

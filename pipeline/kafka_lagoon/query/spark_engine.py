@@ -13,13 +13,13 @@ from pyspark.sql import DataFrame, functions
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from kafka_lagoon.delta.schema import Table, differences
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
-from kafka_lagoon.delta.views import CREATE, NAMES, VIEWS, in_order_of_reading, with_needs
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import SchemaChanged, TableError
 from kafka_lagoon.query.spark_statements import refuse_all_but_a_query
 from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
+from kafka_lagoon.query.views import CREATE, NAMES, VIEWS, in_order_of_reading, with_needs
+from kafka_lagoon.tables.table import Table, differences
 
 
 @contextmanager

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from kafka_lagoon.delta.columns import sql_type
-from kafka_lagoon.delta.views import NAMES
 from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.query.views import NAMES
+from kafka_lagoon.tables.columns import sql_type
 from kafka_lagoon.text import did_you_mean
 
 # First words of statements that may read: each engine then looks at what its parser makes of the whole.

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 
 from kafka_lagoon.delta.arrow_files import arrow_file
 from kafka_lagoon.delta.s3_access import S3Access
-from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.restore.conditions import matching
+from kafka_lagoon.tables.record_tables import RECORDS
 
 _SCHEMA = RECORDS.file_schema()
 WRITTEN = ("offset", "timestamp_ms", "key", "value", "headers")

@@ -13,12 +13,13 @@ import pyarrow as pa
 from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.s3_access import S3Access
-from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.range_history import in_order_of_runs, superseded
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.restore.archive_reader import ArchivedPartition, SourceFile
+from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
+from kafka_lagoon.tables.table import Table
 from kafka_lagoon.text import did_you_mean
 
 _RANGE = [

@@ -11,8 +11,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.tables.record_tables import RECORDS
 
 # Functions that are written without parentheses.
 _LIKE_COLUMNS = frozenset(

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kafka_lagoon.delta.arrow import table_of
-from kafka_lagoon.delta.schema import RESTORE_MAP
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.target import TargetTopic
+from kafka_lagoon.tables.schema import RESTORE_MAP
+from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 
 _WRITTEN = ["restore_id", "target_cluster_id", "target_topic", "target_topic_id"]
 

@@ -21,13 +21,14 @@ from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fence, Fenced
-from kafka_lagoon.delta.schema import RESTORE_MAP, RESTORE_RECEIPTS, Table
 from kafka_lagoon.delta.warehouse import LONGEST_COMMIT_WAIT_MS, Warehouse, refuse_replaced
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
-from kafka_lagoon.produce.restore_rows import RestoreMapRow, RestoreReceiptRow
 from kafka_lagoon.records.digests import SequenceDigest
 from kafka_lagoon.restore.offset_map import OffsetRange
 from kafka_lagoon.restore.plan import PartitionKey, RestorePlan, from_json, to_json
+from kafka_lagoon.tables.schema import RESTORE_MAP, RESTORE_RECEIPTS
+from kafka_lagoon.tables.table import Table
+from kafka_lagoon.tables.write_rows import RestoreMapRow, RestoreReceiptRow
 
 _FOLDER = "_lagoon"
 _RANGE = ["restore_id", "target_topic", "target_partition", "source_offset", "target_offset", "records"]

@@ -17,9 +17,9 @@ from kafka_lagoon.compare.reading import Chunk, HashedReader, unread
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split
-from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
 from kafka_lagoon.records.digests import ALL_FIELDS, Hashes, SequenceDigest
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap
+from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 
 RECORDS_DIFFER, RECORDS_MISSING, RECORDS_DOUBLED = "RECORDS_DIFFER", "RECORDS_MISSING", "RECORDS_DOUBLED"
 ORDER_DIFFERS, OTHER_RECORDS = "ORDER_DIFFERS", "OTHER_RECORDS"

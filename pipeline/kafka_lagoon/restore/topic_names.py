@@ -3,9 +3,9 @@
 import re
 
 from kafka_lagoon.delta.arrow import table_of
-from kafka_lagoon.delta.schema import RECORD_RANGES
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.tables.record_tables import RECORD_RANGES
 
 _NAMES = ["cluster", "cluster_id", "topic"]
 _OF_BROKERS = "__"  # such topics have to be named

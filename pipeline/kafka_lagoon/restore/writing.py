@@ -7,11 +7,9 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.s3_access import s3_access
-from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.job_settings import RestoreSettings
-from kafka_lagoon.produce.restore_rows import RestoreMapRow, RestoreReceiptRow
 from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.restore.archived import source_files
 from kafka_lagoon.restore.execution import packed, run_tasks
@@ -21,6 +19,8 @@ from kafka_lagoon.restore.progress import Progress, ProgressStore
 from kafka_lagoon.restore.read_back import CheckSettings, read_back_partitions
 from kafka_lagoon.restore.receipts import Restored, receipt
 from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, restore_partitions
+from kafka_lagoon.tables.record_tables import RECORDS
+from kafka_lagoon.tables.write_rows import RestoreMapRow, RestoreReceiptRow
 
 Files = Mapping[str, Sequence[DescribedFile]]  # by source topic
 Failures = Mapping[PartitionKey, str]

@@ -9,11 +9,12 @@ from typing import Protocol, Self
 from pyspark import SparkContext
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.schema import TABLES, Table
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.sessionless import without_session
 from kafka_lagoon.delta.warehouse import Warehouse, find_warehouse, open_warehouse
 from kafka_lagoon.settings import Settings
+from kafka_lagoon.tables.schema import TABLES
+from kafka_lagoon.tables.table import Table
 
 
 class Progress(Protocol):

@@ -18,10 +18,8 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.delta.admin_actions import recording
 from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.s3_access import s3_access
-from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.job_settings import RestoreSettings
-from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
 from kafka_lagoon.produce.sequences import init_producer_id
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.records.compressing import CODECS
@@ -48,6 +46,8 @@ from kafka_lagoon.restore.topic_names import matching_topics
 from kafka_lagoon.restore.writing import Writing, memory_bytes, parallelism
 from kafka_lagoon.runs.context import Progress as Steps
 from kafka_lagoon.runs.context import RunContext
+from kafka_lagoon.tables.record_tables import RECORDS
+from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 from kafka_lagoon.uuid7 import new_id
 
 STEPS = ("plan", "survey", "topics", "write", "check", "offsets")

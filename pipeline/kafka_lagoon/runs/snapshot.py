@@ -8,14 +8,14 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock, stored_tables
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS
-from kafka_lagoon.row_columns import column_of
 from kafka_lagoon.runs.context import Progress, RunContext
 from kafka_lagoon.runs.time_lag import measure_of
 from kafka_lagoon.snapshot.chosen_names import ChosenNames, Names
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
-from kafka_lagoon.snapshot.state_rows import Snapshot
-from kafka_lagoon.snapshot.tables import skipped_tables
+from kafka_lagoon.snapshot.collectors import skipped_tables
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.row_columns import column_of
+from kafka_lagoon.tables.snapshot_rows import Snapshot
 
 
 def take_snapshot(

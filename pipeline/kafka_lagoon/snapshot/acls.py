@@ -12,21 +12,10 @@ from kafka_lagoon.protocol.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
-from kafka_lagoon.row_classes import column, named, row
-from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
-
-
-@row
-class AclRow:
-    """ACLs of the cluster, one row per ACL and snapshot."""
-
-    resource_type: str = column("TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN or USER.")
-    resource_name: str = column("Name or prefix; * with LITERAL is every name.")
-    pattern_type: str = column("LITERAL or PREFIXED.")
-    principal: str = column("Who, as type:name; User:* is everybody.")
-    host: str = column("From which address; * is every one.")
-    operation: str = column("Operation as Kafka names it.")
-    permission: str = column("ALLOW or DENY.")
+from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
+from kafka_lagoon.tables import state_tables
+from kafka_lagoon.tables.row_classes import named
+from kafka_lagoon.tables.security_rows import AclRow
 
 
 def acl_rows(response: DescribeAclsResponse) -> Iterator[AclRow]:
@@ -41,18 +30,14 @@ def _collect(collection: Collection) -> Collected:
 
 
 # Not required: a snapshot of a principal that may see topics and groups only is complete without the ACLs.
-ACLS = StateTable(
-    name="acls",
-    row=AclRow,
-    key=("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission"),
+ACLS = Collector(
+    table=state_tables.ACLS,
     phase=Phase.DETAILS,
     collect=_collect,
     apis=(DESCRIBE_ACLS,),
     permissions=(Permission(acls.DESCRIBE, acls.CLUSTER, "the ACLs are refused"),),
     required=False,
     may_be_skipped=True,
-    when_changed=True,
-    added_in="0.2.0",
 )
 
 

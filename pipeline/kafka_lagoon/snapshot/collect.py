@@ -1,7 +1,7 @@
 """Collects one snapshot of a cluster.
 
 What lag is made of is gathered first, in an order that `group_state.py` explains, and the metadata is read again after it. Then
-the tables are made in the order of `STATE_TABLES`. Only reads; nothing is created on the cluster.
+the tables are made in the order of `COLLECTORS`. Only reads; nothing is created on the cluster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,21 +11,21 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.snapshot.chosen_names import EVERYTHING, ChosenNames
+from kafka_lagoon.snapshot.collection import Collection, Collector, Phase
+from kafka_lagoon.snapshot.collectors import COLLECTORS, CONSUMER_LAG, COVERAGE
 from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_state import Tell, read_groups
 from kafka_lagoon.snapshot.min_isr import read_durability
-from kafka_lagoon.snapshot.state_rows import Snapshot, SnapshotHeader
-from kafka_lagoon.snapshot.state_table import Collection, Phase, StateTable
-from kafka_lagoon.snapshot.table_states import StoredTable
-from kafka_lagoon.snapshot.tables import CONSUMER_LAG, COVERAGE, STATE_TABLES
 from kafka_lagoon.snapshot.time_lag import Measure
 from kafka_lagoon.snapshot.topology import check_again, read_topology
+from kafka_lagoon.tables.snapshot_rows import Snapshot, SnapshotHeader
+from kafka_lagoon.tables.table_states import StoredTable
 from kafka_lagoon.uuid7 import new_id
 
 STEPS = (
     *("cluster", "end offsets", "groups", "committed offsets", "end offsets again", "topics again", "health"),
     "time lag",
-    *(table.name for table in STATE_TABLES if table.phase is Phase.DETAILS),
+    *(table.name for table in COLLECTORS if table.phase is Phase.DETAILS),
 )
 
 
@@ -36,7 +36,7 @@ def collect(  # noqa: PLR0913  each is a decision of its caller's
     slot_ms: int,
     deadline: Deadline,
     tell: Tell,
-    skipped: Sequence[StateTable] = (),
+    skipped: Sequence[Collector] = (),
     measure: Measure | None = None,
     stored: Mapping[str, StoredTable] | None = None,
     chosen: ChosenNames = EVERYTHING,
@@ -49,7 +49,7 @@ def collect(  # noqa: PLR0913  each is a decision of its caller's
     """
     collection = _gather_lag(cluster, slot_ms, deadline, tell, chosen)
     collection.skipped, collection.measure, collection.stored = skipped, measure, stored or {}
-    for table in STATE_TABLES:
+    for table in COLLECTORS:
         if table is CONSUMER_LAG:
             tell("time lag", len(collection.group_state.commits.rows))
         if table.phase is Phase.DETAILS:

@@ -11,9 +11,9 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routing import Source
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT, error_code
 from kafka_lagoon.protocol.messages.offset_fetch import OffsetFetchResponseGroup, OffsetFetchResponsePartition
-from kafka_lagoon.row_columns import Chosen, Column, Columns, Stored, choose, or_none, runs
-from kafka_lagoon.snapshot.group_rows import CommittedOffsetRow
 from kafka_lagoon.snapshot.topology import Topology
+from kafka_lagoon.tables.group_rows import CommittedOffsetRow
+from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Stored, choose, or_none, runs
 from kafka_lagoon.wire.columns import Structs
 
 NO_COMMIT = "NO_COMMIT"

@@ -30,12 +30,14 @@ from kafka_lagoon.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from kafka_lagoon.protocol.messages.list_config_resources import LIST_CONFIG_RESOURCES
-from kafka_lagoon.row_classes import ALWAYS, before, column, named, row
-from kafka_lagoon.row_columns import Chosen, Columns, runs
-from kafka_lagoon.snapshot.group_rows import ConsumerGroupRow
-from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
-from kafka_lagoon.snapshot.table_states import marshalled
+from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
 from kafka_lagoon.snapshot.topology import TOPIC_DELETED, Topology
+from kafka_lagoon.tables import state_tables
+from kafka_lagoon.tables.cluster_rows import ConfigRow, ConfigSynonym
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow
+from kafka_lagoon.tables.row_classes import named
+from kafka_lagoon.tables.row_columns import Chosen, Columns, runs
+from kafka_lagoon.tables.table_states import marshalled
 
 ALL_BROKERS = "<default>"  # what kafka-configs.sh calls the configs that all brokers share
 _DEFAULT, _OF_GROUP = "DEFAULT_CONFIG", "GROUP_CONFIG"
@@ -45,43 +47,6 @@ _UNNAMED = DescribeConfigsResult(error_code=0, error_message=None, resource_type
 _WITH_GROUP_CONFIGS = (
     1  # version of ConsumerGroupDescribe since Kafka 4.0; older brokers refuse to describe such configs
 )
-
-
-@row
-class ConfigSynonym:
-    """A value that a config has, or would have, from another source."""
-
-    name: str = column("Name of the config there.")
-    value: str | None = column("Its value there; null if it is sensitive, or has none.", null_if=ALWAYS)
-    source: str = column("The source, as Kafka names it.")
-
-
-@row
-class ConfigRow:
-    """Configs of topics, brokers, groups and client metrics, defaults too, one row per resource, config and snapshot.
-
-    Of groups and client metrics those are asked that have configs of their own.
-    """
-
-    resource_type: str = column("topic, broker, client-metrics or group.")
-    resource_name: str = column(
-        "Name of the topic, group or client metrics; id of the broker, or <default>: the dynamic configs of all brokers."
-    )
-    name: str = column("Name of the config.")
-    value: str | None = column("Its value; null if it is sensitive, or has none.", null_if=ALWAYS)
-    source: str | None = column(
-        "Where the value comes from, as Kafka names it; null if the broker does not return it.",
-        null_if=before("DescribeConfigs", 1),
-    )
-    config_type: str | None = column(
-        "Type of its value, as Kafka names it: BOOLEAN, INT, LIST, PASSWORD and so on; null if the broker does not say "
-        "(before Kafka 2.6, or of a config that it does not know).",
-        null_if=ALWAYS,
-    )
-    is_default: bool = column("Whether nobody has set it.")
-    is_sensitive: bool = column("Whether its value is secret: it is never stored.")
-    is_read_only: bool = column("Whether it cannot be changed while the broker runs.")
-    synonyms: tuple[ConfigSynonym, ...] = column("Values that it has, or would have, from other sources.")
 
 
 class ConfigColumns(Columns[ConfigRow]):
@@ -224,9 +189,8 @@ def _configured(groups: Configs) -> Configs:
     return replace(groups, results=list(own))
 
 
-CONFIGS = StateTable(
-    name="configs",
-    row=ConfigRow,
+CONFIGS = Collector(
+    table=state_tables.CONFIGS,
     phase=Phase.DETAILS,
     collect=_collect,
     apis=(DESCRIBE_CONFIGS, LIST_CONFIG_RESOURCES),
@@ -237,6 +201,4 @@ CONFIGS = StateTable(
     ),
     required=False,
     may_be_skipped=True,
-    when_changed=True,
-    added_in="0.2.0",
 )

@@ -31,8 +31,8 @@ from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.describe_delegation_token import DESCRIBE_DELEGATION_TOKEN
 from kafka_lagoon.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE
-from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, column, row
 from kafka_lagoon.snapshot.topology import Topology
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow
 
 COMPLETE, FILTERED, UNKNOWN = "complete", "filtered", "unknown"
 # OffsetFetch of all topics leaves out those that we may not describe.
@@ -64,90 +64,6 @@ _NOT_OFFERED = frozenset(
 )
 
 V = TypeVar("V")
-
-
-@row
-class CoverageRow:
-    """What was asked and what answered, one row per API, broker and snapshot, and one per API of a skipped table."""
-
-    api: str = column("Kafka's name of the API.")
-    api_version: Int32 | None = column("Highest version that was sent; null if no request was.", null_if="requests = 0")
-    broker_id: Int32 | None = column(
-        "Broker that was asked; null for a bootstrap server whose id is not known, or if no broker was asked.",
-        null_if=ALWAYS,
-    )
-    expected: Int64 = column("Items (brokers, topics, partitions, groups, as the API has them) that were asked about.")
-    answered: Int64 = column("Items that came back with a value.")
-    failed: Int64 = column("Items that came back with an error, or not at all.")
-    visibility: str | None = column(
-        "For APIs that list: complete (the permission to see everything is proven), filtered (permissions are missing, so "
-        "the list may be short) or unknown; null for other APIs.",
-        null_if="api NOT IN ('ListGroups', 'Metadata', 'OffsetFetch', 'DescribeDelegationToken', 'ListTransactions')",
-    )
-    requests: Int64 = column("Requests sent, retries included.")
-    bytes: Int64 = column("Bytes received.")
-    elapsed_ms: Int64 = column("Milliseconds from the first request to the last answer.")
-    throttle_ms: Int64 = column("Milliseconds for which the broker throttled us.")
-    not_collected_because: str | None = column(
-        "Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), "
-        "SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are switched off), "
-        "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token see no tokens), "
-        "SKIPPED (by the setting snapshot.skip_tables) or "
-        "LEFT_OUT (topics or groups, by settings; see left_out); null if it was asked.",
-        null_if=ALWAYS,
-    )
-    skipped_table: str | None = column(
-        "Table that has no rows of this snapshot because it is skipped; null for rows about requests.",
-        null_if="not_collected_because IS DISTINCT FROM 'SKIPPED'",
-    )
-    bytes_sent: Int64 | None = column("Bytes sent. Null in rows of version 0.1.0.", null_if="false")
-    most_in_flight: Int32 | None = column(
-        "Most requests of a connection that waited for their answers at once when one of this API was sent, itself "
-        "included; at most kafka.max_in_flight_requests_per_connection. Null in rows of version 0.1.0.",
-        null_if="false",
-    )
-    left_out: Int64 | None = column(
-        "Topics (api Metadata) or groups (ListGroups) that the settings snapshot.topics, exclude_topics, groups and "
-        "exclude_groups left out, in a row of their own; null for other rows.",
-        null_if="not_collected_because IS DISTINCT FROM 'LEFT_OUT'",
-    )
-
-
-@row
-class CollectionFailureRow:
-    """What could not be collected, one row per API, broker, type of scope, error and snapshot, with the number of items."""
-
-    api: str = column("Kafka's name of the API.")
-    broker_id: Int32 | None = column(
-        "Broker that was asked, or that the request was about; null if none could be chosen.", null_if=ALWAYS
-    )
-    scope: str = column("What the request was about, for people: the first three of the items, and how many more.")
-    error_code: Int32 | None = column(
-        "Kafka's number of the error; null if there was no answer.", null_if="message IS NOT NULL"
-    )
-    error_name: str = column("Kafka's name of the error, or ours for a request without an answer.")
-    attempts: Int32 = column("How often it was tried, at most.")
-    elapsed_ms: Int64 | None = column(
-        "Milliseconds until the last of them was given up; null if it was never sent.", null_if="attempts = 0"
-    )
-    message: str | None = column(
-        "What the broker or the network said; null if nothing.", null_if="error_code IS NOT NULL"
-    )
-    scope_type: str | None = column(
-        "cluster, broker, topic, partition, group, member, group_partition (what a group committed for a partition), "
-        "transaction, config, log_dir or list (a list as a whole). Null in rows of version 0.1.0.",
-        null_if="false",
-    )
-    topic: str | None = column("Name of the topic; null if the scope has none, or if the items differ.", null_if=ALWAYS)
-    partition: Int32 | None = column("Partition number; null likewise.", null_if=ALWAYS)
-    group_id: str | None = column("group.id of the group; null likewise.", null_if=ALWAYS)
-    member_id: str | None = column("Id of the member; null likewise.", null_if=ALWAYS)
-    transactional_id: str | None = column("transactional.id; null likewise.", null_if=ALWAYS)
-    log_dir: str | None = column("Path of the log directory; null likewise.", null_if=ALWAYS)
-    items: Int64 | None = column(
-        "How many items (partitions, groups, topics) failed so. Null in rows of version 0.1.0.",
-        null_if="false",
-    )
 
 
 def visibility(cluster_operations: int) -> dict[str, str]:

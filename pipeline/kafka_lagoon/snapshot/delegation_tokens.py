@@ -10,23 +10,9 @@ from kafka_lagoon.protocol.messages.describe_delegation_token import (
     DESCRIBE_DELEGATION_TOKEN,
     DescribedDelegationToken,
 )
-from kafka_lagoon.row_classes import Timestamp, before, column, row
-from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
-
-
-@row
-class DelegationTokenRow:
-    """Delegation tokens that the principal may see, one row per token and snapshot. Their secrets are not kept."""
-
-    token_id: str = column("Id of the token, which is its user name.")
-    owner: str = column("Whom it stands for, as type:name.")
-    requester: str | None = column(
-        "Who asked for it, as type:name; null before Kafka 3.3.", null_if=before("DescribeDelegationToken", 3)
-    )
-    renewers: tuple[str, ...] = column("Who may renew it besides its owner, as type:name.")
-    issued_at_ms: Timestamp = column("When it was made.")
-    expires_at_ms: Timestamp = column("When it expires unless it is renewed; expired ones stay listed for a while.")
-    max_lifetime_at_ms: Timestamp = column("When it expires for good.")
+from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
+from kafka_lagoon.tables import state_tables
+from kafka_lagoon.tables.security_rows import DelegationTokenRow
 
 
 def delegation_token_rows(tokens: Iterable[DescribedDelegationToken]) -> Iterator[DelegationTokenRow]:
@@ -54,16 +40,12 @@ def _collect(collection: Collection) -> Collected:
     return Collected([], [tokens]) if isinstance(tokens, Failure) else Collected(list(delegation_token_rows(tokens)))
 
 
-DELEGATION_TOKENS = StateTable(
-    name="delegation_tokens",
-    row=DelegationTokenRow,
-    key=("token_id",),
+DELEGATION_TOKENS = Collector(
+    table=state_tables.DELEGATION_TOKENS,
     phase=Phase.DETAILS,
     collect=_collect,
     apis=(DESCRIBE_DELEGATION_TOKEN,),
     permissions=(Permission(DESCRIBE, DELEGATION_TOKEN, "delegation tokens of others are left out"),),
     required=False,
     may_be_skipped=True,
-    when_changed=True,
-    added_in="0.2.0",
 )

@@ -20,8 +20,8 @@ from kafka_lagoon.snapshot.group_types import GONE
 from kafka_lagoon.snapshot.groups import Groups, group_rows
 from kafka_lagoon.snapshot.lag import LagColumns, lag_rows
 from kafka_lagoon.snapshot.lag_logs import Ends, Logs
-from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 from kafka_lagoon.snapshot.topology import Topology
+from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 
 Tell = Callable[[str, int], None]  # the step that begins, and how many items it concerns
 

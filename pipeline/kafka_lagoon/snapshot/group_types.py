@@ -29,12 +29,7 @@ from kafka_lagoon.protocol.messages.streams_group_describe import (
     DescribedSubtopology,
     DescribedTaskIds,
 )
-from kafka_lagoon.snapshot.group_rows import (
-    ConsumerGroupRow,
-    GroupMemberRow,
-    StreamsTasks,
-    TopicPartitions,
-)
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow, GroupMemberRow, StreamsTasks, TopicPartitions
 from kafka_lagoon.wire.primitives import uuid_text
 
 NOT_DESCRIBED = "GROUP_TYPE_NOT_DESCRIBED"

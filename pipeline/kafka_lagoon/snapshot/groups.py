@@ -15,7 +15,6 @@ from kafka_lagoon.admin.groups import (
     described_as,
 )
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
-from kafka_lagoon.snapshot.group_rows import ConsumerGroupRow, GroupMemberRow
 from kafka_lagoon.snapshot.group_types import (
     GONE,
     ConsumerProtocol,
@@ -28,6 +27,7 @@ from kafka_lagoon.snapshot.group_types import (
     undescribed_group,
 )
 from kafka_lagoon.snapshot.topology import Topology
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow, GroupMemberRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ What could not be decided is not "well": a partition whose min.insync.replicas i
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from kafka_lagoon.row_classes import Int32, before, column, row
-from kafka_lagoon.snapshot.state_rows import PartitionRow
+from kafka_lagoon.tables.cluster_rows import PartitionRow
+from kafka_lagoon.tables.row_classes import Int32, before, column, row
 
 LEADERLESS, OFFLINE_REPLICAS, UNDER_MIN_ISR = "leaderless", "offline_replicas", "under_min_isr"
 UNDER_REPLICATED, AT_MIN_ISR, NOT_PREFERRED = "under_replicated", "at_min_isr", "not_preferred_leader"

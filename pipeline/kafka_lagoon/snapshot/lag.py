@@ -11,16 +11,11 @@ from itertools import groupby, repeat
 from operator import attrgetter
 from typing import Any
 
-from kafka_lagoon.row_columns import Chosen, Column, Columns, Difference, column_of
 from kafka_lagoon.snapshot.commits import NO_COMMIT, CommitColumns
-from kafka_lagoon.snapshot.group_rows import (
-    CommittedOffsetRow,
-    ConsumerGroupRow,
-    ConsumerLagRow,
-    GroupMemberRow,
-)
 from kafka_lagoon.snapshot.lag_logs import Ends, Logs
 from kafka_lagoon.snapshot.topology import Topology
+from kafka_lagoon.tables.group_rows import CommittedOffsetRow, ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
+from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Difference, column_of
 
 COMMITTED, LOG_START, UNKNOWN = "committed", "log_start", "unknown"
 _NONE = -1

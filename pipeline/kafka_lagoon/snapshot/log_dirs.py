@@ -15,9 +15,11 @@ from kafka_lagoon.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, before, column, row
-from kafka_lagoon.row_columns import Chosen, Columns, Joined, Stored, choose, runs
-from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
+from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
+from kafka_lagoon.tables import state_tables
+from kafka_lagoon.tables.cluster_rows import StoredReplicaRow
+from kafka_lagoon.tables.row_classes import Int32, Int64, before, column, row
+from kafka_lagoon.tables.row_columns import Chosen, Columns, Joined, Stored, choose, runs
 from kafka_lagoon.wire.columns import by_column
 
 _WITH_CORDONS = 5  # version of DescribeLogDirs
@@ -54,49 +56,6 @@ class ReplicaRow:
         "Offsets from its end to the high watermark, or to the end of the replica that it will replace."
     )
     is_future: bool = column("Whether it will replace the replica in another directory of the broker.")
-
-
-@row
-class StoredReplicaRow:
-    """Replicas on the disks of brokers, one row per broker, log directory, replica and snapshot.
-
-    A directory without replicas, or one that failed, has one row without a topic.
-    """
-
-    broker_id: Int32 = column("node.id of the broker.")
-    log_dir: str = column("Path of the directory on the broker.")
-    topic: str | None = column(
-        "Name of the topic; null if the directory has no replicas, or has failed.", null_if=ALWAYS
-    )
-    topic_id: str | None = column(
-        "Id of the topic; null if brokers give no ids, if the topic is not in table topics (deleted meanwhile, or what is "
-        "left of it), or without a topic.",
-        null_if="topic IS NULL OR topic NOT IN (SELECT topics.topic FROM topics WHERE topics.topic_id IS NOT NULL)",
-    )
-    partition: Int32 | None = column("Partition number; null without a topic.", null_if="topic IS NULL")
-    size_bytes: Int64 | None = column(
-        "Bytes of this replica on disk, without remote storage; null without a topic.", null_if="topic IS NULL"
-    )
-    offset_lag: Int64 | None = column(
-        "Offsets from its end to the high watermark, or to the end of the replica that it will replace; null without a "
-        "topic.",
-        null_if="topic IS NULL",
-    )
-    is_future: bool | None = column(
-        "Whether it will replace the replica in another directory of the broker; null without a topic.",
-        null_if="topic IS NULL",
-    )
-    total_bytes: Int64 | None = column(
-        "Size of the directory's volume; null before Kafka 3.3.", null_if=before("DescribeLogDirs", 4)
-    )
-    usable_bytes: Int64 | None = column(
-        "Free bytes of the directory's volume; null before Kafka 3.3.", null_if=before("DescribeLogDirs", 4)
-    )
-    is_cordoned: bool | None = column(
-        "Whether the directory takes no new replicas (KIP-1066); null if the broker does not return it.",
-        null_if=before("DescribeLogDirs", 5),
-    )
-    problem: str | None = column("Kafka's name of the directory's error; null if there is none.")
 
 
 def log_dir_rows(answers: Mapping[int, DescribeLogDirsResponse]) -> Iterator[LogDirRow]:
@@ -248,14 +207,12 @@ def _with_cordons(collection: Collection) -> frozenset[int]:
     )
 
 
-LOG_DIRS = StateTable(
-    name="log_dirs",
-    row=StoredReplicaRow,
+LOG_DIRS = Collector(
+    table=state_tables.LOG_DIRS,
     phase=Phase.DETAILS,
     collect=_collect,
     apis=(DESCRIBE_LOG_DIRS,),
     permissions=(Permission(DESCRIBE, CLUSTER, "the log directories are refused"),),
     required=False,
     may_be_skipped=True,
-    added_in="0.2.0",
 )

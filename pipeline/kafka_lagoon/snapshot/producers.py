@@ -10,64 +10,14 @@ from dataclasses import dataclass
 from kafka_lagoon.admin.transactions import Producers, ProducersTransactions
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
-from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
-from kafka_lagoon.row_columns import column_of
-from kafka_lagoon.snapshot.state_rows import NO_TOPIC_IDS, PartitionOffsetsRow
-from kafka_lagoon.snapshot.transactions import TransactionRow, known
+from kafka_lagoon.snapshot.transactions import known
+from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
+from kafka_lagoon.tables.row_columns import column_of
+from kafka_lagoon.tables.transaction_rows import PartitionProducerRow, TransactionRow
 
 MAX_TRANSACTION_TIMEOUT_MS = 15 * 60 * 1000  # also the default of the brokers' transaction.max.timeout.ms
 RECENT, IN_TRANSACTION = "recent", "in_transaction"
 NO_TRANSACTION, ID_GONE, NOT_IN_TRANSACTION = "no_transaction", "transactional_id_gone", "partition_not_in_transaction"
-_NOT_OPEN = "open_since_offset IS NULL AND problem IS NULL"
-
-
-@row
-class PartitionProducerRow:
-    """Producers of the partitions with an open transaction, one row per partition, producer and snapshot.
-
-    These are partitions whose last_stable_offset is below the high_watermark, and those of table transactions: to ask
-    about all would return every idempotent producer of the last day.
-    """
-
-    topic: str = column("Name of the topic.")
-    topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
-    )
-    partition: Int32 = column("Partition number.")
-    producer_id: Int64 | None = column("Id of the producer; null if the leader did not answer for the partition.")
-    producer_epoch: Int32 | None = column("Its epoch; null if producer_id is.")
-    last_sequence: Int32 | None = column(
-        "Sequence number of its last record; null if the broker knows none.", null_if=ALWAYS
-    )
-    last_written_at_ms: Timestamp | None = column(
-        "Timestamp of its last record; null if the broker knows none.", null_if=ALWAYS
-    )
-    coordinator_epoch: Int32 | None = column(
-        "Epoch of the coordinator that ended its last transaction; null if none did.", null_if=ALWAYS
-    )
-    open_since_offset: Int64 | None = column(
-        "First offset of its open transaction; null if it has none.", null_if=ALWAYS
-    )
-    transactional_id: str | None = column(
-        "transactional.id that a coordinator lists for the producer; null if none does.", null_if=ALWAYS
-    )
-    idle_ms: Int64 | None = column(
-        "Milliseconds since last_written_at, by our clock; null if that is.", null_if="last_written_at IS NULL"
-    )
-    is_hanging: bool | None = column(
-        "Whether its transaction is open and no coordinator will end it, by the rules of kafka-transactions.sh "
-        "find-hanging; null if the coordinators could not be asked."
-    )
-    evidence: str | None = column(
-        "What is_hanging follows from. recent: its last record is at most 15 minutes old. in_transaction: its "
-        "coordinator has the partition in an open transaction. Hanging: no_transaction (no coordinator lists the "
-        "producer; they leave out transactional ids that we may not describe, see table coverage), "
-        "transactional_id_gone, or partition_not_in_transaction. Null without an open transaction.",
-        null_if=_NOT_OPEN,
-    )
-    problem: str | None = column(
-        "Why the producers of the partition, or whether this one's transaction hangs, are not known; null if they are."
-    )
 
 
 @dataclass(frozen=True, slots=True)

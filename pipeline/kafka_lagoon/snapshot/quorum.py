@@ -14,8 +14,10 @@ from kafka_lagoon.protocol.messages.describe_quorum import (
     QuorumPartition,
     QuorumReplica,
 )
-from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, before, column, row
-from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
+from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
+from kafka_lagoon.tables import state_tables
+from kafka_lagoon.tables.cluster_rows import QuorumStateRow
+from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
 from kafka_lagoon.wire.primitives import uuid_text
 
 _WITH_LISTENERS = 2  # version of DescribeQuorum
@@ -51,38 +53,6 @@ class QuorumReplicaRow:
         "When it last had everything; null if the leader does not know it (before Kafka 3.3).", null_if=ALWAYS
     )
     listeners: tuple[str, ...] = column("Where the controller listens, as name://host:port; empty if not returned.")
-
-
-@row
-class QuorumStateRow:
-    """The KRaft metadata quorum, one row per controller or broker that replicates the metadata log, and snapshot."""
-
-    replica_id: Int32 = column("node.id of the controller or broker.")
-    role: str = column("leader, voter or observer.")
-    leader_id: Int32 | None = column("Active controller; null while there is none.", null_if=ALWAYS)
-    leader_epoch: Int32 = column("Epoch of the active controller.")
-    high_watermark: Int64 | None = column(
-        "End of what a majority of the voters has; null while the leader does not know it.", null_if=ALWAYS
-    )
-    directory_id: str | None = column(
-        "Id of the replica's log directory (KIP-853); null if it has none, or before Kafka 3.9.", null_if=ALWAYS
-    )
-    log_end_offset: Int64 | None = column("End of its copy; null while the leader does not know it.", null_if=ALWAYS)
-    lag: Int64 | None = column(
-        "Offsets that it is behind the leader's end; null if either end is unknown.",
-        null_if="leader_id IS NULL OR log_end_offset IS NULL OR NOT EXISTS (SELECT * FROM quorum AS leaders "
-        "WHERE leaders.role = 'leader' AND leaders.log_end_offset IS NOT NULL)",
-    )
-    last_fetch_at_ms: Timestamp | None = column(
-        "When it last fetched; null if the leader does not know it, or before Kafka 3.3.", null_if=ALWAYS
-    )
-    last_caught_up_at_ms: Timestamp | None = column(
-        "When it last had everything; null if the leader does not know it, or before Kafka 3.3.", null_if=ALWAYS
-    )
-    listeners: tuple[str, ...] | None = column(
-        "Where the controller listens, as name://host:port; empty for brokers; null before Kafka 3.9.",
-        null_if=before("DescribeQuorum", 2),
-    )
 
 
 def quorum_rows(response: DescribeQuorumResponse) -> Iterator[QuorumRow]:
@@ -166,15 +136,12 @@ def _collect(collection: Collection) -> Collected:
     return Collected(list(quorum_state_rows(response, has_listeners=min(sent, default=0) >= _WITH_LISTENERS)))
 
 
-QUORUM = StateTable(
-    name="quorum",
-    row=QuorumStateRow,
-    key=("replica_id", "directory_id"),
+QUORUM = Collector(
+    table=state_tables.QUORUM,
     phase=Phase.DETAILS,
     collect=_collect,
     apis=(DESCRIBE_QUORUM,),
     permissions=(Permission(DESCRIBE, CLUSTER, "the quorum is refused"),),
     required=False,
     may_be_skipped=True,
-    added_in="0.2.0",
 )

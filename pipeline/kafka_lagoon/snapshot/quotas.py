@@ -13,31 +13,11 @@ from kafka_lagoon.protocol.messages.describe_client_quotas import (
     USER,
     ClientQuotas,
 )
-from kafka_lagoon.row_classes import ALWAYS, column, row
-from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
+from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
+from kafka_lagoon.tables import state_tables
+from kafka_lagoon.tables.security_rows import QuotaRow
 
 DEFAULT = "<default>"  # as Kafka's tools print it
-
-
-@row
-class QuotaRow:
-    """Client quotas, one row per entity, limit and snapshot. An entity is a user, a client.id, both together, or an address.
-
-    Which limit applies to a client is decided by the broker: the one of the most specific entity.
-    """
-
-    user: str | None = column(
-        "User, or <default>: all users without a quota of their own; null if the entity has no user.", null_if=ALWAYS
-    )
-    client_id: str | None = column(
-        "client.id, or <default>: all without a quota of their own; null if the entity has none.", null_if=ALWAYS
-    )
-    ip: str | None = column(
-        "Address of clients, or <default>: all without a quota of their own; null if the entity has none.",
-        null_if=ALWAYS,
-    )
-    name: str = column("Name of the limit: producer_byte_rate, consumer_byte_rate, request_percentage and so on.")
-    value: float = column("The limit: bytes/s, percent of a thread, partition changes/s or connections/s.")
 
 
 def quota_rows(entries: Iterable[ClientQuotas]) -> Iterator[QuotaRow]:
@@ -63,16 +43,12 @@ def _collect(collection: Collection) -> Collected:
     return Collected([], [entries]) if isinstance(entries, Failure) else Collected(list(quota_rows(entries)))
 
 
-QUOTAS = StateTable(
-    name="quotas",
-    row=QuotaRow,
-    key=("user", "client_id", "ip", "name"),
+QUOTAS = Collector(
+    table=state_tables.QUOTAS,
     phase=Phase.DETAILS,
     collect=_collect,
     apis=(DESCRIBE_CLIENT_QUOTAS,),
     permissions=(Permission(DESCRIBE_CONFIGS, CLUSTER, "the client quotas are refused"),),
     required=False,
     may_be_skipped=True,
-    when_changed=True,
-    added_in="0.2.0",
 )

@@ -10,23 +10,9 @@ from kafka_lagoon.protocol.messages.list_partition_reassignments import (
     LIST_PARTITION_REASSIGNMENTS,
     ListPartitionReassignmentsResponse,
 )
-from kafka_lagoon.row_classes import Int32, column, row
-from kafka_lagoon.snapshot.state_rows import NO_TOPIC_IDS
-from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
-
-
-@row
-class ReassignmentRow:
-    """Partitions that are being moved to other brokers, one row per partition and snapshot."""
-
-    topic: str = column("Name of the topic.")
-    topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
-    )
-    partition: Int32 = column("Partition number.")
-    replicas: tuple[Int32, ...] = column("Brokers that have a replica now, those that are added or removed included.")
-    adding_replicas: tuple[Int32, ...] = column("Those of them that are being added.")
-    removing_replicas: tuple[Int32, ...] = column("Those of them that will be removed.")
+from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
+from kafka_lagoon.tables import state_tables
+from kafka_lagoon.tables.cluster_rows import ReassignmentRow
 
 
 def reassignment_rows(
@@ -52,15 +38,12 @@ def _collect(collection: Collection) -> Collected:
     return Collected(list(reassignment_rows(response, collection.topology.topic_ids)))
 
 
-REASSIGNMENTS = StateTable(
-    name="reassignments",
-    row=ReassignmentRow,
-    key=("topic", "partition"),
+REASSIGNMENTS = Collector(
+    table=state_tables.REASSIGNMENTS,
     phase=Phase.DETAILS,
     collect=_collect,
     apis=(LIST_PARTITION_REASSIGNMENTS,),
     permissions=(Permission(DESCRIBE, CLUSTER, "the reassignments are refused"),),
     required=False,
     may_be_skipped=True,
-    added_in="0.2.0",
 )

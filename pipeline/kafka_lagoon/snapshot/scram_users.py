@@ -13,18 +13,10 @@ from kafka_lagoon.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
     ScramCredentialInfo,
 )
-from kafka_lagoon.row_classes import Int32, column, named, row
-from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
-
-
-@row
-class ScramUserRow:
-    """Users that can log in by SCRAM, one row per user, mechanism and snapshot. Brokers return no salts and no keys."""
-
-    user: str = column("Name of the user, without the User: of ACLs.")
-    mechanism: str | None = column("SCRAM-SHA-256 or SCRAM-SHA-512; null if problem is set.")
-    iterations: Int32 | None = column("How often the password was hashed; null if problem is set.")
-    problem: str | None = column("Kafka's name of the error for this user; null if there is none.")
+from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
+from kafka_lagoon.tables import state_tables
+from kafka_lagoon.tables.row_classes import named
+from kafka_lagoon.tables.security_rows import ScramUserRow
 
 
 def scram_user_rows(results: Iterable[DescribeUserScramCredentialsResult]) -> Iterator[ScramUserRow]:
@@ -48,16 +40,12 @@ def _collect(collection: Collection) -> Collected:
     return Collected([], [results]) if isinstance(results, Failure) else Collected(list(scram_user_rows(results)))
 
 
-SCRAM_USERS = StateTable(
-    name="scram_users",
-    row=ScramUserRow,
-    key=("user", "mechanism"),
+SCRAM_USERS = Collector(
+    table=state_tables.SCRAM_USERS,
     phase=Phase.DETAILS,
     collect=_collect,
     apis=(DESCRIBE_USER_SCRAM_CREDENTIALS,),
     permissions=(Permission(DESCRIBE, CLUSTER, "the SCRAM users are refused"),),
     required=False,
     may_be_skipped=True,
-    when_changed=True,
-    added_in="0.2.0",
 )

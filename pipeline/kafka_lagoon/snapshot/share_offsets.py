@@ -11,7 +11,7 @@ from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponseGroup,
     DescribeShareGroupOffsetsResponsePartition,
 )
-from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, column, row
+from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, column, row
 from kafka_lagoon.wire.primitives import uuid_text
 
 

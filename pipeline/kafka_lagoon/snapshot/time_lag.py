@@ -22,9 +22,9 @@ from kafka_lagoon.fetch.unread_positions import (
     UnreadRecords,
     not_read,
 )
-from kafka_lagoon.row_columns import Chosen, Column, Columns, WithColumns, column_of
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
-from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
+from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, WithColumns, column_of
 
 EXACT, NEXT_AFTER_GAP, CAUGHT_UP = "exact", "next_after_gap", "caught_up"
 BELOW_LOG_START, BLOCKED = "below_log_start", "blocked_by_open_transaction"

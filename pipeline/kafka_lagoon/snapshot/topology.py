@@ -21,13 +21,9 @@ from kafka_lagoon.protocol.messages.metadata import (
     MetadataPartition,
     MetadataResponse,
 )
-from kafka_lagoon.row_columns import Column, Columns, Stored, runs
 from kafka_lagoon.snapshot.chosen_names import Names
-from kafka_lagoon.snapshot.state_rows import (
-    BrokerRow,
-    PartitionRow,
-    TopicRow,
-)
+from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow, TopicRow
+from kafka_lagoon.tables.row_columns import Column, Columns, Stored, runs
 from kafka_lagoon.wire.primitives import uuid_text
 
 TOPIC_DELETED = "TOPIC_DELETED_DURING_SNAPSHOT"

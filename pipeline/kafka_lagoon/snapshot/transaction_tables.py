@@ -16,20 +16,12 @@ from kafka_lagoon.protocol.acls import DESCRIBE, READ, TOPIC, TRANSACTIONAL_ID
 from kafka_lagoon.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
-from kafka_lagoon.snapshot.producers import (
-    PartitionProducerRow,
-    candidates,
-    open_partitions,
-    partition_producer_rows,
-)
-from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
-from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
-from kafka_lagoon.snapshot.transactions import (
-    TransactionRow,
-    listed_transaction_rows,
-    transaction_rows,
-    undescribed_rows,
-)
+from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
+from kafka_lagoon.snapshot.producers import candidates, open_partitions, partition_producer_rows
+from kafka_lagoon.snapshot.transactions import listed_transaction_rows, transaction_rows, undescribed_rows
+from kafka_lagoon.tables import state_tables
+from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
+from kafka_lagoon.tables.transaction_rows import TransactionRow
 
 _TOPICS = Permission(DESCRIBE, TOPIC, "partitions are left out of transactions")
 
@@ -72,24 +64,19 @@ def _collect_producers(collection: Collection) -> Collected:
     return Collected(list(rows), failures)
 
 
-TRANSACTIONS = StateTable(
-    name="transactions",
-    row=TransactionRow,
-    key=("transactional_id",),
+TRANSACTIONS = Collector(
+    table=state_tables.TRANSACTIONS,
     phase=Phase.DETAILS,
     collect=_collect_transactions,
     apis=(LIST_TRANSACTIONS, DESCRIBE_TRANSACTIONS),
     permissions=(Permission(DESCRIBE, TRANSACTIONAL_ID, "transactions are left out"), _TOPICS),
     required=False,
     may_be_skipped=True,
-    added_in="0.2.0",
 )
 
 # After transactions, whose partitions it asks about, too.
-PRODUCERS = StateTable(
-    name="producers",
-    row=PartitionProducerRow,
-    key=("topic", "partition", "producer_id"),
+PRODUCERS = Collector(
+    table=state_tables.PRODUCERS,
     phase=Phase.DETAILS,
     collect=_collect_producers,
     apis=(DESCRIBE_PRODUCERS, LIST_TRANSACTIONS, DESCRIBE_TRANSACTIONS),
@@ -100,5 +87,4 @@ PRODUCERS = StateTable(
     ),
     required=False,
     may_be_skipped=True,
-    added_in="0.2.0",
 )

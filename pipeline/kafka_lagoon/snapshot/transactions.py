@@ -7,8 +7,9 @@ from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.describe_producers import DescribeProducersPartitionResponse
 from kafka_lagoon.protocol.messages.describe_transactions import DescribedTransaction
-from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
-from kafka_lagoon.snapshot.group_rows import TopicPartitions
+from kafka_lagoon.tables.group_rows import TopicPartitions
+from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
+from kafka_lagoon.tables.transaction_rows import TransactionRow
 
 
 @row
@@ -19,31 +20,6 @@ class ListedTransactionRow:
     state: str = column("State as Kafka spells it, e.g. Ongoing.")
     producer_id: Int64 = column("Id of the producer.")
     coordinator_id: Int32 = column("Broker that coordinates the transaction.")
-
-
-@row
-class TransactionRow:
-    """Transactional ids that coordinators know and their transactions, one row per id and snapshot."""
-
-    transactional_id: str = column("transactional.id of the producer.")
-    state: str = column("State as Kafka spells it, e.g. Ongoing.")
-    producer_id: Int64 = column("Id of the producer.")
-    producer_epoch: Int32 | None = column("Its epoch; null if problem is set.")
-    coordinator_id: Int32 = column("Broker that coordinates the transaction.")
-    timeout_ms: Int32 | None = column("transaction.timeout.ms of the producer; null if problem is set.")
-    started_at_ms: Timestamp | None = column(
-        "When the transaction began, or the last one if none is open; null if the producer has begun none.",
-        null_if=ALWAYS,
-    )
-    duration_ms: Int64 | None = column(
-        "Milliseconds since started_at by our clock, as kafka-transactions.sh shows it; null if that is.",
-        null_if="started_at IS NULL",
-    )
-    partitions: tuple[TopicPartitions, ...] | None = column(
-        "Partitions of the open transaction that have no marker yet, without topics that we may not describe; empty if "
-        "none is open, null if problem is set."
-    )
-    problem: str | None = column("Why the listed id could not be described; null if it was.")
 
 
 @row

@@ -6,8 +6,10 @@ from kafka_lagoon.admin.releases import kafka_version_range
 from kafka_lagoon.admin.versions import Versions
 from kafka_lagoon.client.broker import Broker
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
-from kafka_lagoon.row_classes import ALWAYS, Int32, column, row
-from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
+from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
+from kafka_lagoon.tables import state_tables
+from kafka_lagoon.tables.cluster_rows import BrokerApiRow, BrokerFeatureRow
+from kafka_lagoon.tables.row_classes import ALWAYS, Int32, column, row
 
 
 @row
@@ -55,37 +57,6 @@ class FeatureRow:
     highest: Int32 | None = column("Highest level that they support; null if they do not say.", null_if=ALWAYS)
     finalized: Int32 | None = column(
         "Level that is in force in the cluster; null if the feature is off.", null_if=ALWAYS
-    )
-
-
-@row
-class BrokerApiRow:
-    """APIs that brokers offer on our listener, one row per broker, API and snapshot."""
-
-    broker_id: Int32 = column("node.id of the broker.")
-    api_key: Int32 = column("Kafka's number of the API.")
-    api: str = column("Kafka's name of the API; UNKNOWN_n if it is newer than this program.")
-    lowest: Int32 = column("Lowest version that the broker accepts.")
-    highest: Int32 = column("Highest version that the broker accepts.")
-    spoken: Int32 | None = column(
-        "Version that we speak with this broker; null if there is none in common.", null_if=ALWAYS
-    )
-
-
-@row
-class BrokerFeatureRow:
-    """Features (such as metadata.version), one row per broker, feature and snapshot."""
-
-    broker_id: Int32 = column("node.id of the broker.")
-    feature: str = column("Name of the feature.")
-    lowest: Int32 | None = column(
-        "Lowest level that the broker supports; null if it does not say.", null_if="finalized IS NOT NULL"
-    )
-    highest: Int32 | None = column(
-        "Highest level that the broker supports; null if it does not say.", null_if="finalized IS NOT NULL"
-    )
-    finalized: Int32 | None = column(
-        "Level that is in force in the cluster, as this broker knows it; null if the feature is off.", null_if=ALWAYS
     )
 
 
@@ -199,28 +170,20 @@ def _collected(
     return Collected(list(rows(answers)), is_whole=len(answers) == len(brokers))
 
 
-API_VERSIONS_TABLE = StateTable(
-    name="api_versions",
-    row=BrokerApiRow,
-    key=("broker_id", "api_key"),
+API_VERSIONS_TABLE = Collector(
+    table=state_tables.API_VERSIONS,
     phase=Phase.DETAILS,
     collect=lambda collection: _collected(collection, broker_api_rows),
     apis=(API_VERSIONS,),
     required=False,
     may_be_skipped=True,
-    when_changed=True,
-    added_in="0.2.0",
 )
 
-FEATURES = StateTable(
-    name="features",
-    row=BrokerFeatureRow,
-    key=("broker_id", "feature"),
+FEATURES = Collector(
+    table=state_tables.FEATURES,
     phase=Phase.DETAILS,
     collect=lambda collection: _collected(collection, broker_feature_rows),
     apis=(API_VERSIONS,),
     required=False,
     may_be_skipped=True,
-    when_changed=True,
-    added_in="0.2.0",
 )

@@ -10,8 +10,9 @@ from kafka_lagoon.cli.kafka import command
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.output import CommandOutput, RowSet, show
 from kafka_lagoon.cli.registry import names_of
-from kafka_lagoon.delta.schema import STATE_TABLES
-from kafka_lagoon.snapshot.coverage import CoverageRow, coverage_rows
+from kafka_lagoon.snapshot.coverage import coverage_rows
+from kafka_lagoon.tables.schema import STATE_TABLES
+from kafka_lagoon.tables.snapshot_rows import CoverageRow
 from tests.cli.kafka.conftest import Ask
 from tests.fake.cluster import FakeCluster
 from tests.fake.oddities import ODDITIES, every_shape

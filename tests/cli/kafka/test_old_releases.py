@@ -16,7 +16,7 @@ from kafka_lagoon.protocol.messages import describe_configs, describe_log_dirs, 
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.release_apis import RELEASES
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow
 from tests.cli.kafka.conftest import Ask, Shown
 from tests.clock import CLOCK
 from tests.fake.answers import SPOKEN

@@ -26,7 +26,7 @@ from tests.plain_lines import python_in
 
 VERBS = names_of("kafka")
 _HEAVY = ("pyspark", "pyarrow", "numba", "numpy", "rich")
-_NOT_NEEDED = ("kafka_lagoon.protocol.apis", "kafka_lagoon.snapshot.tables", "pydantic", "pydantic_core")
+_NOT_NEEDED = ("kafka_lagoon.protocol.apis", "kafka_lagoon.snapshot.collectors", "pydantic", "pydantic_core")
 
 
 def run(argv: list[str], environ: dict[str, str], clock: Clock) -> int:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.cli.main import main
-from kafka_lagoon.snapshot import group_rows
-from kafka_lagoon.snapshot import state_rows as rows
-from kafka_lagoon.snapshot.coverage import CoverageRow
+from kafka_lagoon.tables import cluster_rows, group_rows
+from kafka_lagoon.tables.snapshot_rows import CoverageRow
 from tests.clock import CLOCK
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS, lag_row, row, snapshot
@@ -43,7 +42,7 @@ def topics(leader_id: int | None, isr: tuple[int, ...], *names: str) -> list[obj
     """Topic orders with one partition, topics without any, and what proves that these are all."""
     leaderless, short = leader_id is None, len(isr) < 2
     partition = row(
-        rows.PartitionRow,
+        cluster_rows.PartitionRow,
         topic="orders",
         topic_id="O",
         partition=0,
@@ -55,7 +54,9 @@ def topics(leader_id: int | None, isr: tuple[int, ...], *names: str) -> list[obj
         is_under_min_isr=short,
         is_at_min_isr=False,
     )
-    listed = [row(rows.TopicRow, topic=name, topic_id=name[:1].upper(), partitions=1) for name in ("orders", *names)]
+    listed = [
+        row(cluster_rows.TopicRow, topic=name, topic_id=name[:1].upper(), partitions=1) for name in ("orders", *names)
+    ]
     coverage = row(CoverageRow, api="Metadata", requests=1, answered=1, expected=1, visibility="complete")
     return [partition, *listed, coverage]
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kafka_lagoon.cli.tables.changes import ENTITIES, TYPES
-from kafka_lagoon.delta.views import column_comments
+from kafka_lagoon.query.views import column_comments
 from tests.cli.tables.conftest import Ask
 
 DEFAULT = ("--cluster", "default")

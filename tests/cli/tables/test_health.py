@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_lagoon.cli.tables.health import FINDINGS, SEVERITIES
-from kafka_lagoon.delta.views import column_comments
+from kafka_lagoon.query.views import column_comments
 from tests.cli.tables.conftest import Ask
 
 DEFAULT = ("--cluster", "default")

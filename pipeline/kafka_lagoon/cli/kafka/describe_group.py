@@ -10,9 +10,9 @@ from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
-from kafka_lagoon.snapshot.group_rows import GroupMemberRow
 from kafka_lagoon.snapshot.groups import Groups, group_rows, needs_topology
 from kafka_lagoon.snapshot.topology import read_topology
+from kafka_lagoon.tables.group_rows import GroupMemberRow
 
 _GROUP = ("group_id", "group_type", "state", "protocol", "coordinator_id", "members", "problem")
 _WIDE_GROUP = (*_GROUP[:-1], "group_epoch", "problem")

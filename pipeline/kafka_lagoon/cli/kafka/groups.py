@@ -10,7 +10,7 @@ from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import list_notes
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
-from kafka_lagoon.row_classes import Int32, before, column, row
+from kafka_lagoon.tables.row_classes import Int32, before, column, row
 
 
 @row

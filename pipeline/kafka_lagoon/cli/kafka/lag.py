@@ -24,13 +24,13 @@ from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
-from kafka_lagoon.row_classes import Int32, Int64, before, column, row
 from kafka_lagoon.snapshot.coverage import worth_a_row
-from kafka_lagoon.snapshot.group_rows import ConsumerGroupRow, ConsumerLagRow
 from kafka_lagoon.snapshot.group_state import lag_of, read_groups, unread_groups
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.share_offsets import ShareOffsetRow, share_offset_rows
 from kafka_lagoon.snapshot.topology import Topology, check_again, read_topology
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow
+from kafka_lagoon.tables.row_classes import Int32, Int64, before, column, row
 
 _GROUP = ("group_id", "state", "members", "partitions", "known_partitions", "lag", "highest_lag", "problem")
 _WIDE_GROUP = (_GROUP[0], "group_type", *_GROUP[1:])

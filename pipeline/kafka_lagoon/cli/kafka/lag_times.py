@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.fetch.unread_positions import Position, UnreadRecords
-from kafka_lagoon.row_columns import Joined
-from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
 from kafka_lagoon.snapshot.lag import LagColumns
-from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 from kafka_lagoon.snapshot.time_lag import TimedLag, local_starts, with_time_lag
+from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
+from kafka_lagoon.tables.group_rows import ConsumerLagRow
+from kafka_lagoon.tables.row_columns import Joined
 
 _MAX_BYTES = 256 << 20
 

@@ -12,8 +12,8 @@ from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topi
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from kafka_lagoon.row_classes import ALWAYS, Int32, before, column, row
 from kafka_lagoon.snapshot.topology import Durability, Topology, broker_rows, partition_rows, topic_rows
+from kafka_lagoon.tables.row_classes import ALWAYS, Int32, before, column, row
 
 _CLUSTER = ("cluster_id", "controller_id", "brokers", "topics", "partitions", "problem")
 _BROKER = ("broker_id", "host", "port", "rack", "is_controller", "is_fenced", "problem")

@@ -21,9 +21,9 @@ from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.protocol.messages.list_offsets import READ_UNCOMMITTED
-from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.topology import Topology
+from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
 from kafka_lagoon.times import FORMS, Moment
 
 NO_LATER_RECORD = "NO_LATER_RECORD"

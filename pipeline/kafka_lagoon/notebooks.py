@@ -1,0 +1,49 @@
+"""Makes the tables, views and the data source known to a session of Spark or a connection to DuckDB, for notebooks."""
+
+from typing import TYPE_CHECKING
+
+from kafka_lagoon.errors import TableError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from pyspark.sql import SparkSession
+
+_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+def register(spark: "SparkSession", warehouse: str) -> None:
+    """Make the tables and views of the warehouse in folder `warehouse` (path or URL) available by name.
+
+    In a catalog they already are.
+    """
+    from kafka_lagoon.delta.warehouse import at_path  # noqa: PLC0415
+    from kafka_lagoon.query.spark_engine import make_available  # noqa: PLC0415  the schemas alone must not cost a Spark import
+
+    make_available(at_path(spark, warehouse))
+
+
+def register_duckdb(connection: "DuckDBPyConnection", warehouse: str) -> None:
+    """The same for a connection to DuckDB and a folder of this machine, without Spark: temporary views, times in UTC.
+
+    They show the tables as they are now: call it again after a run. TableError if a table is gone or only Spark reads it.
+    """
+    from kafka_lagoon.query.duckdb_engine import make_available  # noqa: PLC0415  not for those who use Spark
+    from kafka_lagoon.settings import local_folder  # noqa: PLC0415
+
+    folder = local_folder(warehouse)
+    if folder is None:
+        raise TableError(f"{warehouse}: DuckDB reads folders of this machine; Spark reads others")
+    connection.execute("SET TimeZone = 'UTC'")
+    make_available(connection, folder)
+
+
+def register_source(spark: "SparkSession") -> None:
+    """Make `spark.read.format("lagoon")` and `spark.readStream.format("lagoon")` known to a session.
+
+    Filters reach the source only with `spark.sql.python.filterPushdown.enabled`, which is set unless the session says.
+    """
+    from kafka_lagoon.source.data_source import LagoonSource  # noqa: PLC0415  as above
+
+    if spark.conf.get(_PUSHDOWN, None) is None:
+        spark.conf.set(_PUSHDOWN, "true")
+    spark.dataSource.register(LagoonSource)

@@ -1,0 +1,132 @@
+"""The views: each is defined once, in SQL that both Spark and DuckDB run.
+
+Views show rows of published snapshots only; the tables themselves hold what unpublished attempts wrote, too.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from kafka_lagoon.tables.record_tables import RECORD_TABLES
+from kafka_lagoon.tables.schema import HEADER, STATE_TABLES, TABLES, WRITE_TABLES
+from kafka_lagoon.tables.table import Table
+
+CREATE = "CREATE OR REPLACE VIEW"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One view as its file has it; `columns` are those with comments of their own, empty if it shows a table's."""
+
+    name: str
+    comment: str
+    columns: tuple[tuple[str, str], ...]
+    sql: str
+
+    @property
+    def query(self) -> str:
+        """What the view selects, without its name and comments."""
+        return self.sql.partition("\nAS\n")[2]
+
+    def needs(self) -> tuple[str, ...]:
+        """Names of the tables and views that it reads, in the order in which it names them."""
+        own = set(re.findall(r"^(?:WITH )?(\w+) AS \($", self.sql, re.MULTILINE))  # what WITH names
+        read = dict.fromkeys(re.findall(r"(?<!DISTINCT )\b(?:FROM|JOIN) (\w+)", self.sql))
+        return tuple(name for name in read if name not in own)
+
+
+def _view(name: str, file: str, **words: str) -> View:
+    sql = (files("kafka_lagoon.query") / "views" / f"{file}.sql").read_text("utf-8").format(**words)
+    comment = re.search(r"^(?:\) )?COMMENT '(.*)'$", sql, re.MULTILINE)
+    columns = re.findall(r"^  (\w+) COMMENT '(.*?)',?$", sql, re.MULTILINE)
+    return View(name=name, comment=comment[1] if comment else "", columns=tuple(columns), sql=sql)
+
+
+def _published(table: Table) -> View:
+    name = f"{table.name}_published"
+    if not table.when_changed:
+        return _view(name, "published", table=table.name)
+    own = ",\n  ".join(f"{table.name}.{column.name}" for column in table.columns[len(HEADER) : -1])
+    return _view(name, "published_when_changed", table=table.name, columns=own)
+
+
+# Views of what happened from snapshot to snapshot; tests/query/views/ has worked examples of each.
+HISTORY = (
+    "consecutive_snapshots",
+    "lag_trend",
+    "group_partition_status",
+    "group_status",
+    "loss_ahead",
+    "partition_throughput",
+    "topic_throughput",
+    "partition_skew",
+    "rebalances",
+    "topic_growth",
+    "idle_topics",
+)
+# Views of what changed and of what is wrong, each after what it reads; likewise.
+CHANGES = (
+    "table_coverage",
+    "topology_facts",
+    "topology_changes",
+    "health_findings",
+    "broker_loss_partitions",
+    "broker_loss",
+)
+
+VIEWS = (  # each after those that it reads
+    *(
+        _view(name, name)
+        for name in (
+            "snapshots_now",
+            "lag_now",
+            "lag_by_group",
+            "superseded_ranges",
+            "records_now",
+            "ingests",
+            "table_states",
+            "admin_outcomes",
+        )
+    ),
+    *map(_published, STATE_TABLES[:-1]),  # every row of the last one, snapshots, is published
+    *(_view(name, name) for name in (*HISTORY, *CHANGES)),
+)
+NAMES = (*(table.name for table in TABLES), *(view.name for view in VIEWS))
+
+
+def with_needs(names: Iterable[str]) -> set[str]:
+    """The tables and views of these names, and those that they read."""
+    wanted = set(names)
+    for view in reversed(VIEWS):
+        if view.name in wanted:
+            wanted.update(view.needs())
+    return wanted
+
+
+def in_order_of_reading(names: Iterable[str]) -> list[Table]:
+    """The tables among these names in the order in which their logs must be read.
+
+    `snapshots` is written last, so it is read first: what it names is then there in the others. The ranges of an ingest
+    are committed after its records, and are read after them, so that a truncation of the log is not missed.
+    """
+    wanted = set(names)
+    return [
+        table for table in (STATE_TABLES[-1], *STATE_TABLES[:-1], *RECORD_TABLES, *WRITE_TABLES) if table.name in wanted
+    ]
+
+
+@cache
+def column_comments(name: str) -> dict[str, str]:
+    """Comments of the columns of a table or view, by name; a view without its own has those of the tables it reads."""
+    for table in TABLES:
+        if table.name == name:
+            return {column.name: column.comment for column in table.columns}
+    view = next(view for view in VIEWS if view.name == name)
+    if view.columns:
+        return dict(view.columns)
+    comments: dict[str, str] = {}
+    for needed in view.needs():
+        comments = column_comments(needed) | comments
+    return comments

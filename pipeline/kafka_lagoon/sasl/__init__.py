@@ -1,0 +1,1 @@
+"""Implements the SASL mechanisms, one in each module, without connections to brokers."""

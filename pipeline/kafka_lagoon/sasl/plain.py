@@ -1,0 +1,34 @@
+"""PLAIN (RFC 4616): sends the password itself to the broker, which proves nothing in return. TLS has to do that."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from kafka_lagoon.sasl.conversation import MechanismFailed, Tokens, utf8
+from kafka_lagoon.sasl.mechanism import Mechanism, Peer, revealed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plain:
+    """A user name and a password."""
+
+    username: str
+    password: str = field(repr=False)
+    name: ClassVar[str] = "PLAIN"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The password."""
+        return (self.password,)
+
+    def tokens(self) -> Tokens:
+        """One message without an authorization identity; the response to a correct password is empty."""
+        if "\0" in self.username or "\0" in self.password:
+            raise MechanismFailed("NUL separates user name and password, so neither may have one")
+        yield b"\0%b\0%b" % (utf8(self.username, "the user name"), utf8(self.password, "the password"))
+
+
+def _login(peer: Peer) -> Plain:
+    return Plain(username=peer.settings.sasl_username or "", password=revealed(peer.settings.sasl_password))
+
+
+PLAIN = Mechanism(name="PLAIN", login=_login, sends_secret=True, needs=("sasl_username", "sasl_password"))

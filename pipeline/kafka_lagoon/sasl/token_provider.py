@@ -1,0 +1,55 @@
+"""Gets bearer tokens from a function of the user's, named `module:function`.
+
+Amazon's and Azure's brokers take OAUTHBEARER tokens that their own libraries sign. The function is called with the
+broker's host, and returns (token, expires_at_ms) or a `kafka_lagoon.sasl.token.Token`.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.errors import AuthenticationFailed, ConfigError
+from kafka_lagoon.sasl.token import Token
+
+_SETTING = "sasl_oauthbearer_token_provider"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenProvider:
+    """A function that returns tokens for a broker."""
+
+    function: str
+    host: str
+
+    def fetch(self, _clock: Clock) -> Token:
+        """The token that the function returns. ConfigError if there is no such function, AuthenticationFailed if no token."""
+        provide = _function(self.function)
+        try:
+            provided = provide(self.host)
+        except Exception as error:  # noqa: BLE001  the user's code may raise anything
+            # Its message is not repeated: it may contain secrets.
+            raise self._failed(f"failed with {type(error).__module__}.{type(error).__qualname__}") from None
+        match provided:
+            case Token():
+                return provided
+            case (str(value), int(expires_at_ms)):
+                return Token(value, expires_at_ms)
+        raise self._failed("returned neither (token, expires_at_ms) nor a Token")
+
+    def _failed(self, what: str) -> AuthenticationFailed:
+        return AuthenticationFailed(self.host, "authenticate", f"OAUTHBEARER: {_SETTING} {self.function} {what}")
+
+
+def _function(path: str) -> Callable[[str], Any]:
+    module, _, name = path.partition(":")
+    try:
+        function: Callable[[str], Any] = getattr(importlib.import_module(module), name)
+    except (ImportError, ValueError) as error:  # ValueError: no name at all
+        raise ConfigError([f"{_SETTING} {path}: {error}"]) from error
+    except AttributeError:
+        raise ConfigError(
+            [f"{_SETTING} {path}: module {module} has no {name or 'function; write module:function'}"]
+        ) from None
+    return function

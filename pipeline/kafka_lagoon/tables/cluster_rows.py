@@ -1,0 +1,306 @@
+"""Declares the rows of the state tables about brokers, topics and partitions, and about how they are configured."""
+
+from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, before, column, row
+
+# What several columns say in `null_if`. Older brokers, and newer ones under an old inter.broker.protocol.version, give no
+# topic ids at all.
+NO_TOPIC_IDS = "NOT EXISTS (SELECT * FROM topics WHERE topics.topic_id IS NOT NULL)"
+_NO_ELIGIBLE_LEADERS = """NOT EXISTS (SELECT * FROM coverage
+    WHERE coverage.api = 'DescribeTopicPartitions' AND coverage.requests > 0)"""
+_RACK_UNKNOWN = """NOT coalesce(list_has_all((SELECT list(brokers.broker_id) FROM brokers
+    WHERE brokers.rack IS NOT NULL AND brokers.is_fenced IS NOT TRUE), replicas), false)"""
+
+
+@row
+class BrokerRow:
+    """Brokers that the cluster knew of, one row per broker and snapshot."""
+
+    broker_id: Int32 = column("node.id of the broker.")
+    host: str | None = column("Host that the broker advertises on our listener; null if none is known.", null_if=ALWAYS)
+    port: Int32 | None = column(
+        "Port that the broker advertises on our listener; null if none is known.", null_if=ALWAYS
+    )
+    rack: str | None = column("broker.rack; null if none is set.", null_if=ALWAYS)
+    is_controller: bool | None = column(
+        "Whether it is the active controller: leader of the metadata quorum, or as metadata has it under ZooKeeper. "
+        "Null if problem is set."
+    )
+    is_fenced: bool | None = column(
+        "Whether the controller has fenced it off; null if the brokers cannot say (before Kafka 2.8), or problem is set.",
+        null_if=before("DescribeCluster", 0),
+    )
+    problem: str | None = column(
+        "Why is_controller or is_fenced is null: Kafka's name of the error, NO_CONTROLLER, or NOT_DESCRIBED: DescribeCluster "
+        "left the broker out. Null if there is none."
+    )
+
+
+@row
+class TopicRow:
+    """Topics that the cluster knew of, one row per topic and snapshot."""
+
+    topic: str = column("Name of the topic.")
+    topic_id: str | None = column(
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
+    )
+    is_internal: bool | None = column("Whether Kafka keeps its own state in it; null if problem is set.")
+    partitions: Int32 | None = column("Number of partitions; null if problem is set.")
+    replication_factor: Int32 | None = column(
+        "Replicas of the first partition, as Kafka's tools print it; null if it has no partition, or problem is set.",
+        null_if="partitions = 0",
+    )
+    problem: str | None = column("Kafka's name of the topic's error; null if there is none.")
+
+
+@row
+class PartitionRow:
+    """Partitions, their leaders and replicas, one row per partition and snapshot."""
+
+    topic: str = column("Name of the topic.")
+    topic_id: str | None = column(
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
+    )
+    partition: Int32 = column("Partition number.")
+    leader_id: Int32 | None = column("Broker that leads the partition; null if none does.", null_if="is_leaderless")
+    leader_epoch: Int32 | None = column(
+        "Epoch of the leader; null if the brokers do not tell it.", null_if=before("Metadata", 7)
+    )
+    replicas: tuple[Int32, ...] | None = column("Brokers that hold a replica, the preferred leader first.")
+    isr: tuple[Int32, ...] | None = column("Brokers whose replica is in sync.")
+    offline_replicas: tuple[Int32, ...] | None = column(
+        "Brokers whose replica is offline; null if the brokers do not say.", null_if=before("Metadata", 5)
+    )
+    eligible_leader_replicas: tuple[Int32, ...] | None = column(
+        "Brokers outside the ISR that may lead without loss (KIP-966); null if the cluster does not keep them.",
+        null_if=_NO_ELIGIBLE_LEADERS,
+    )
+    last_known_elr: tuple[Int32, ...] | None = column(
+        "Last known eligible leader replicas (KIP-966); null if the cluster does not keep them.",
+        null_if=_NO_ELIGIBLE_LEADERS,
+    )
+    is_leaderless: bool | None = column("Whether no broker leads it: neither reads nor writes are possible.")
+    is_under_replicated: bool | None = column("Whether fewer replicas are in sync than there are replicas.")
+    is_under_min_isr: bool | None = column(
+        "Whether fewer replicas are in sync than min.insync.replicas; null if that setting could not be read."
+    )
+    is_at_min_isr: bool | None = column(
+        "Whether exactly min.insync.replicas are in sync; null if that setting could not be read."
+    )
+    is_preferred_leader: bool | None = column(
+        "Whether the leader is the first replica; null if it has no leader.",
+        null_if="is_leaderless OR len(replicas) = 0",
+    )
+    rack_count: Int32 | None = column(
+        "Different racks among the replicas; null if the rack of any is unknown: none set, or the broker is down.",
+        null_if=_RACK_UNKNOWN,
+    )
+    problem: str | None = column(
+        "Kafka's name of the partition's error, what happened to the topic meanwhile, or why min.insync.replicas or eligible "
+        "leaders are not known. Null if there is none."
+    )
+
+
+@row
+class PartitionOffsetsRow:
+    """Log start offset, high watermark and other offsets of every partition, one row per partition and snapshot."""
+
+    topic: str = column("Name of the topic.")
+    topic_id: str | None = column(
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
+    )
+    partition: Int32 = column("Partition number.")
+    log_start_offset: Int64 | None = column("First offset that can be read; null if problem is set.")
+    high_watermark: Int64 | None = column(
+        "First offset not yet replicated to all in-sync replicas, the end for readers; null if problem is set."
+    )
+    last_stable_offset: Int64 | None = column(
+        "End for read_committed: where the oldest open transaction begins, else the high watermark; null if problem is set.",
+        null_if=before("ListOffsets", 2),
+    )
+    max_timestamp_offset: Int64 | None = column(
+        "Offset of the record with the largest timestamp; null if no record has one, the brokers are older than Kafka "
+        "3.0, or problem is set.",
+        null_if=ALWAYS,
+    )
+    max_timestamp: Timestamp | None = column(
+        "Largest timestamp of any record; null if max_timestamp_ms is, or is outside the years 1 to 9999.",
+        null_if="max_timestamp_ms IS NULL OR max_timestamp_ms NOT BETWEEN -62135596800000 AND 253402300799999",
+    )
+    max_timestamp_ms: Int64 | None = column(
+        "The same as stored, in milliseconds since 1970; null if max_timestamp_offset is.",
+        null_if="max_timestamp_offset IS NULL",
+    )
+    local_log_start_offset: Int64 | None = column(
+        "First offset on the broker's own disk (KIP-405); null if the brokers are older than Kafka 3.5, or problem is set.",
+        null_if=before("ListOffsets", 8),
+    )
+    tiered_offset: Int64 | None = column(
+        "Last offset in tiered storage (KIP-1005); null if there is none, the brokers are older than Kafka 3.9, or "
+        "problem is set.",
+        null_if=ALWAYS,
+    )
+    leader_epoch: Int32 | None = column(
+        "Leader epoch at the high watermark; null if the log is empty, or the brokers do not tell it.", null_if=ALWAYS
+    )
+    read_at_ms: Timestamp | None = column("When the high watermark was received; null if it was not.")
+    problem: str | None = column(
+        "Why an offset is missing: Kafka's name of the first error, OFFSET_NOT_RETURNED, or what happened to the topic "
+        "meanwhile. Null if there is none."
+    )
+
+
+@row
+class ConfigSynonym:
+    """A value that a config has, or would have, from another source."""
+
+    name: str = column("Name of the config there.")
+    value: str | None = column("Its value there; null if it is sensitive, or has none.", null_if=ALWAYS)
+    source: str = column("The source, as Kafka names it.")
+
+
+@row
+class ConfigRow:
+    """Configs of topics, brokers, groups and client metrics, defaults too, one row per resource, config and snapshot.
+
+    Of groups and client metrics those are asked that have configs of their own.
+    """
+
+    resource_type: str = column("topic, broker, client-metrics or group.")
+    resource_name: str = column(
+        "Name of the topic, group or client metrics; id of the broker, or <default>: the dynamic configs of all brokers."
+    )
+    name: str = column("Name of the config.")
+    value: str | None = column("Its value; null if it is sensitive, or has none.", null_if=ALWAYS)
+    source: str | None = column(
+        "Where the value comes from, as Kafka names it; null if the broker does not return it.",
+        null_if=before("DescribeConfigs", 1),
+    )
+    config_type: str | None = column(
+        "Type of its value, as Kafka names it: BOOLEAN, INT, LIST, PASSWORD and so on; null if the broker does not say "
+        "(before Kafka 2.6, or of a config that it does not know).",
+        null_if=ALWAYS,
+    )
+    is_default: bool = column("Whether nobody has set it.")
+    is_sensitive: bool = column("Whether its value is secret: it is never stored.")
+    is_read_only: bool = column("Whether it cannot be changed while the broker runs.")
+    synonyms: tuple[ConfigSynonym, ...] = column("Values that it has, or would have, from other sources.")
+
+
+@row
+class StoredReplicaRow:
+    """Replicas on the disks of brokers, one row per broker, log directory, replica and snapshot.
+
+    A directory without replicas, or one that failed, has one row without a topic.
+    """
+
+    broker_id: Int32 = column("node.id of the broker.")
+    log_dir: str = column("Path of the directory on the broker.")
+    topic: str | None = column(
+        "Name of the topic; null if the directory has no replicas, or has failed.", null_if=ALWAYS
+    )
+    topic_id: str | None = column(
+        "Id of the topic; null if brokers give no ids, if the topic is not in table topics (deleted meanwhile, or what is "
+        "left of it), or without a topic.",
+        null_if="topic IS NULL OR topic NOT IN (SELECT topics.topic FROM topics WHERE topics.topic_id IS NOT NULL)",
+    )
+    partition: Int32 | None = column("Partition number; null without a topic.", null_if="topic IS NULL")
+    size_bytes: Int64 | None = column(
+        "Bytes of this replica on disk, without remote storage; null without a topic.", null_if="topic IS NULL"
+    )
+    offset_lag: Int64 | None = column(
+        "Offsets from its end to the high watermark, or to the end of the replica that it will replace; null without a "
+        "topic.",
+        null_if="topic IS NULL",
+    )
+    is_future: bool | None = column(
+        "Whether it will replace the replica in another directory of the broker; null without a topic.",
+        null_if="topic IS NULL",
+    )
+    total_bytes: Int64 | None = column(
+        "Size of the directory's volume; null before Kafka 3.3.", null_if=before("DescribeLogDirs", 4)
+    )
+    usable_bytes: Int64 | None = column(
+        "Free bytes of the directory's volume; null before Kafka 3.3.", null_if=before("DescribeLogDirs", 4)
+    )
+    is_cordoned: bool | None = column(
+        "Whether the directory takes no new replicas (KIP-1066); null if the broker does not return it.",
+        null_if=before("DescribeLogDirs", 5),
+    )
+    problem: str | None = column("Kafka's name of the directory's error; null if there is none.")
+
+
+@row
+class QuorumStateRow:
+    """The KRaft metadata quorum, one row per controller or broker that replicates the metadata log, and snapshot."""
+
+    replica_id: Int32 = column("node.id of the controller or broker.")
+    role: str = column("leader, voter or observer.")
+    leader_id: Int32 | None = column("Active controller; null while there is none.", null_if=ALWAYS)
+    leader_epoch: Int32 = column("Epoch of the active controller.")
+    high_watermark: Int64 | None = column(
+        "End of what a majority of the voters has; null while the leader does not know it.", null_if=ALWAYS
+    )
+    directory_id: str | None = column(
+        "Id of the replica's log directory (KIP-853); null if it has none, or before Kafka 3.9.", null_if=ALWAYS
+    )
+    log_end_offset: Int64 | None = column("End of its copy; null while the leader does not know it.", null_if=ALWAYS)
+    lag: Int64 | None = column(
+        "Offsets that it is behind the leader's end; null if either end is unknown.",
+        null_if="leader_id IS NULL OR log_end_offset IS NULL OR NOT EXISTS (SELECT * FROM quorum AS leaders "
+        "WHERE leaders.role = 'leader' AND leaders.log_end_offset IS NOT NULL)",
+    )
+    last_fetch_at_ms: Timestamp | None = column(
+        "When it last fetched; null if the leader does not know it, or before Kafka 3.3.", null_if=ALWAYS
+    )
+    last_caught_up_at_ms: Timestamp | None = column(
+        "When it last had everything; null if the leader does not know it, or before Kafka 3.3.", null_if=ALWAYS
+    )
+    listeners: tuple[str, ...] | None = column(
+        "Where the controller listens, as name://host:port; empty for brokers; null before Kafka 3.9.",
+        null_if=before("DescribeQuorum", 2),
+    )
+
+
+@row
+class BrokerApiRow:
+    """APIs that brokers offer on our listener, one row per broker, API and snapshot."""
+
+    broker_id: Int32 = column("node.id of the broker.")
+    api_key: Int32 = column("Kafka's number of the API.")
+    api: str = column("Kafka's name of the API; UNKNOWN_n if it is newer than this program.")
+    lowest: Int32 = column("Lowest version that the broker accepts.")
+    highest: Int32 = column("Highest version that the broker accepts.")
+    spoken: Int32 | None = column(
+        "Version that we speak with this broker; null if there is none in common.", null_if=ALWAYS
+    )
+
+
+@row
+class BrokerFeatureRow:
+    """Features (such as metadata.version), one row per broker, feature and snapshot."""
+
+    broker_id: Int32 = column("node.id of the broker.")
+    feature: str = column("Name of the feature.")
+    lowest: Int32 | None = column(
+        "Lowest level that the broker supports; null if it does not say.", null_if="finalized IS NOT NULL"
+    )
+    highest: Int32 | None = column(
+        "Highest level that the broker supports; null if it does not say.", null_if="finalized IS NOT NULL"
+    )
+    finalized: Int32 | None = column(
+        "Level that is in force in the cluster, as this broker knows it; null if the feature is off.", null_if=ALWAYS
+    )
+
+
+@row
+class ReassignmentRow:
+    """Partitions that are being moved to other brokers, one row per partition and snapshot."""
+
+    topic: str = column("Name of the topic.")
+    topic_id: str | None = column(
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
+    )
+    partition: Int32 = column("Partition number.")
+    replicas: tuple[Int32, ...] = column("Brokers that have a replica now, those that are added or removed included.")
+    adding_replicas: tuple[Int32, ...] = column("Those of them that are being added.")
+    removing_replicas: tuple[Int32, ...] = column("Those of them that will be removed.")

@@ -1,0 +1,53 @@
+"""Lists all tables with the schemas that their row classes declare."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafka_lagoon.tables.columns import columns_of
+from kafka_lagoon.tables.record_tables import RECORD_TABLES
+from kafka_lagoon.tables.snapshot_rows import SnapshotHeader
+from kafka_lagoon.tables.state_tables import DECLARATIONS, FIRST_VERSION, StateTable
+from kafka_lagoon.tables.table import STATE_LOG_DAYS, WITH_DOMAINS, Table, comment_of, day_column
+from kafka_lagoon.tables.write_rows import AdminActionRow, RestoreMapRow, RestoreReceiptRow
+
+SNAPSHOT_DATE, WRITE_DATE = "snapshot_date", "write_date"
+HEADER = tuple(columns_of(SnapshotHeader))
+
+
+def _state(table: StateTable) -> Table:
+    return Table(
+        name=table.name,
+        row=table.row,
+        comment=comment_of(table.row),
+        columns=(*HEADER, *columns_of(table.row), day_column(SNAPSHOT_DATE, "captured_at")),
+        features={},
+        bounded_in_0_1=("snapshot_id", "cluster", "captured_at"),
+        log_days=STATE_LOG_DAYS,
+        when_changed=table.when_changed,
+        is_optional=table.added_in != FIRST_VERSION,
+    )
+
+
+def _writing(name: str, row: type[Any], features: Mapping[str, str] | None = None) -> Table:
+    return Table(
+        name=name,
+        row=row,
+        comment=comment_of(row),
+        columns=(*columns_of(row), day_column(WRITE_DATE, "the row")),
+        features=features or {},
+        bounded_in_0_1=(),
+        log_days=STATE_LOG_DAYS,
+        is_optional=True,
+    )
+
+
+# The order of publication: a row in `snapshots`, the last, says that all others are there.
+STATE_TABLES = tuple(map(_state, DECLARATIONS))
+
+# What was written to clusters. The days of these tables are those of the rows.
+ADMIN_ACTIONS = _writing("admin_actions", AdminActionRow)
+RESTORE_MAP = _writing("restore_map", RestoreMapRow, WITH_DOMAINS)
+RESTORE_RECEIPTS = _writing("restore_receipts", RestoreReceiptRow)
+WRITE_TABLES = (ADMIN_ACTIONS, RESTORE_MAP, RESTORE_RECEIPTS)
+
+TABLES = (*STATE_TABLES, *RECORD_TABLES, *WRITE_TABLES)

@@ -1,0 +1,151 @@
+"""Derives a table's schema from its row class: for Arrow, for Delta's log and as SQL DDL, with Delta's table properties."""
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_lagoon.tables.columns import TIMESTAMP, Column, arrow_field, delta_type, quoted
+
+UNWRITTEN = "no job has written there yet, or the tables are elsewhere"  # where a table is missing
+
+# Reader version 1 and no deletion vectors: deltalake, DuckDB, Polars and Trino read the tables as they are. Not
+# append-only to Delta, although the pipeline only appends: retention deletes old days.
+PROPERTIES = {"delta.enableDeletionVectors": "false"}
+
+# A checkpoint costs as much processor time as replaying 30 small commits does; Delta's default is every tenth version.
+CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+_EVERY_VERSIONS = "30"
+
+# How long commits stay in the log, and how long it remembers removed files. Spark wants the first to be no shorter. A state
+# table gets a commit for each snapshot, and whoever opens the table lists them all: 20 us each. Older snapshots are
+# rows, so the log's history is for readers that are under way. Records can be rolled back for a week (RESTORE).
+LOG_RETENTION, TOMBSTONE_RETENTION = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
+STATE_LOG_DAYS, RECORDS_LOG_DAYS = 3, 7
+
+# A run's position is domain metadata, committed with its records; the feature concerns writers alone.
+WITH_DOMAINS = {"delta.feature.domainMetadata": "supported"}
+
+# Table property that names the columns with bounds in every file, so that readers look for bounds of no others: delta-rs takes
+# a missing bound for "no such row" (deltalake, and DuckDB over its dataset).
+STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"
+
+_BOUNDED = (pa.int32(), pa.int64(), TIMESTAMP, pa.string())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One table; `columns` in the order of the table, the one that it is partitioned by last.
+
+    `row` declares the columns that are the table's own: what stands before them in a state table is `HEADER`.
+    """
+
+    name: str
+    row: type[Any]
+    comment: str
+    columns: tuple[Column, ...]
+    features: Mapping[str, str]  # properties that this table has and others have not
+    bounded_in_0_1: tuple[str, ...]  # columns with bounds in every file that version 0.1.0 or Spark has written
+    log_days: int  # how long commits stay in the log
+    when_changed: bool = False  # its rows may be stored by an earlier snapshot of the day
+    is_optional: bool = False  # a later version added it: a warehouse has it once a run of that version has opened it
+
+    @property
+    def partition_by(self) -> str:
+        """Name of the partition column."""
+        return self.columns[-1].name
+
+    def stored(self) -> tuple[Column, ...]:
+        """The columns that stand in the table's files: all but the partition column."""
+        return self.columns[:-1]
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Delta's table properties of a new table."""
+        return {**PROPERTIES, **self.features, **self.log_properties, STATISTICS_COLUMNS: ",".join(self.bounded())}
+
+    @property
+    def log_properties(self) -> Mapping[str, str]:
+        """The table properties that keep the log short."""
+        days = f"interval {self.log_days} days"
+        return {CHECKPOINT_INTERVAL: _EVERY_VERSIONS, LOG_RETENTION: days, TOMBSTONE_RETENTION: days}
+
+    def bounded(self) -> tuple[str, ...]:
+        """The columns with bounds in every file of a new table, whether we, Spark or delta-rs write it.
+
+        Binary columns and arrays have no order, Spark's writer gives booleans no bounds, and a column with a NaN has none.
+        """
+        return tuple(column.name for column in self.stored() if column.type in _BOUNDED)
+
+    def file_schema(self) -> pa.Schema:
+        """Schema of the table's Parquet files."""
+        return pa.schema([arrow_field(column) for column in self.stored()])
+
+    def delta_schema(self) -> dict[str, Any]:
+        """The schema as Delta's log holds it."""
+        schema: dict[str, Any] = delta_type(pa.struct([arrow_field(column) for column in self.columns]))
+        return schema
+
+    def ddl(self, identifier: str) -> str:
+        """CREATE TABLE for `identifier`, which the caller has quoted."""
+        columns = ",\n".join(f"  {column.ddl()}" for column in self.columns)
+        properties = ", ".join(f"{quoted(key)} = {quoted(value)}" for key, value in self.properties.items())
+        return (
+            f"CREATE TABLE IF NOT EXISTS {identifier} (\n{columns}\n)\nUSING delta\n"
+            f"PARTITIONED BY ({self.partition_by})\nCOMMENT {quoted(self.comment)}\nTBLPROPERTIES ({properties})"
+        )
+
+
+def spelled_type(field: Mapping[str, Any]) -> str:
+    """The type of one of a log's columns, without comments."""
+    return json.dumps(_without_metadata(field["type"])).strip('"')
+
+
+def spelled(field: Mapping[str, Any]) -> str:
+    """The same, and whether nulls are allowed."""
+    return spelled_type(field) + ("" if field["nullable"] else " not null")
+
+
+def differences(
+    table: Table,
+    fields: Iterable[Mapping[str, Any]],
+    partition_by: Sequence[str],
+    spell: Callable[[Mapping[str, Any]], str] = spelled_type,
+) -> list[str]:
+    """What a log says of columns and partitions that is not as we declared it; nullable columns of ours may be missing.
+
+    The log is text of whoever can write it: readers let no name or type of it become SQL that is not ours.
+    """
+    theirs = {str(field["name"]): spell(field) for field in fields}
+    ours = {field["name"]: spell(field) for field in table.delta_schema()["fields"]}
+    faults = [f"column {name} is not ours" for name in theirs if name not in ours]
+    faults += [
+        f"{name} is {theirs[name]}, not {ours[name]}" for name in ours if theirs.get(name, ours[name]) != ours[name]
+    ]
+    faults += [
+        f"{column.name} is missing" for column in table.columns if not (column.nullable or column.name in theirs)
+    ]
+    if tuple(partition_by) != (table.partition_by,):
+        faults.append(f"it is partitioned by {', '.join(partition_by) or 'nothing'}, not by {table.partition_by}")
+    return faults
+
+
+def _without_metadata(kind: Any) -> Any:
+    """A Delta type without comments, wherever in it they stand."""
+    if isinstance(kind, dict):
+        return {key: _without_metadata(value) for key, value in kind.items() if key != "metadata"}
+    return [_without_metadata(field) for field in kind] if isinstance(kind, list) else kind
+
+
+def day_column(name: str, of: str) -> Column:
+    """Declare the column that a table is partitioned by."""
+    comment = f"UTC day of {of}; the table is partitioned by it."
+    return Column(name=name, field=name, type=pa.date32(), nullable=False, comment=comment)
+
+
+def comment_of(row: type[Any]) -> str:
+    """Return the comment of a table: the first paragraph of its row class's docstring."""
+    return (inspect.getdoc(row) or "").partition("\n\n")[0]

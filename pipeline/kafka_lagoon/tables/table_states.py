@@ -1,0 +1,97 @@
+"""Says of each table of a snapshot how its collection ended and where its rows are stored.
+
+Tables that change slowly are stored when they differ from the last published snapshot of the same UTC day; otherwise the
+snapshot names the one that has the rows. Only a collection without failures is compared, by a digest of all rows.
+"""
+
+import dataclasses
+import hashlib
+import marshal
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
+from types import NoneType
+from typing import Any, Protocol, runtime_checkable
+
+from kafka_lagoon.tables.row_columns import column_of
+from kafka_lagoon.tables.snapshot_rows import TableState
+
+COMPLETE, PARTIAL, FAILED, SKIPPED, NOT_OFFERED = "complete", "partial", "failed", "skipped", "not_offered"
+_DAY_MS = 86_400_000
+_WITHOUT_REFERENCES = 2  # version of marshal whose bytes depend on the values alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTable:
+    """Rows of a table that an earlier snapshot has stored: its id, when it began, and the digest of the rows."""
+
+    snapshot_id: str
+    captured_at_ms: int
+    digest: str
+
+    def holds(self, digest: str | None, captured_at_ms: int) -> bool:
+        """Whether a snapshot that began then may refer to it: same rows, same UTC day."""
+        return digest == self.digest and captured_at_ms // _DAY_MS == self.captured_at_ms // _DAY_MS
+
+
+@runtime_checkable
+class Condensed(Protocol):
+    """Rows that are kept without what repeats in them."""
+
+    def content(self) -> Iterable[object]:
+        """What the rows are made of, in their order: equal for equal rows only."""
+
+
+def digest_of(rows: Sequence[Any], row: type[Any]) -> str:
+    """A digest of rows in their order, all columns; equal for equal rows only."""
+    fields = (list(column_of(rows, field.name)) for field in dataclasses.fields(row))
+    return _digest(rows.content() if isinstance(rows, Condensed) else fields)
+
+
+def _digest(values: Iterable[object]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for value in values:
+        digest.update(marshalled(value))
+    return digest.hexdigest()
+
+
+def marshalled(value: Any) -> bytes:
+    """Bytes of plain values, rows, and sequences of them; equal for equal values only."""
+    try:
+        return marshal.dumps(value, _WITHOUT_REFERENCES)
+    except ValueError:  # rows within
+        return marshal.dumps(_plain(value), _WITHOUT_REFERENCES)
+
+
+def _plain(value: Any) -> Any:
+    """The value in types that marshal knows."""
+    kind = type(value)
+    if kind in (str, NoneType, bool, int):
+        return value
+    if kind in (tuple, list):
+        return kind(map(_plain, value))
+    values = _values_of(kind)  # type: ignore[arg-type]  # the class is hashable, its values are not
+    return tuple(map(_plain, values(value))) if values else value
+
+
+@cache
+def _values_of(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]] | None:
+    """Takes the values out of a row; None for what is none."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    first, *others = (field.name for field in dataclasses.fields(kind))
+    return attrgetter(first, *others) if others else lambda row: (getattr(row, first),)
+
+
+def table_state(
+    name: str, outcome: str, row_count: int, snapshot_id: str, digest: str | None = None, stored_in: str | None = None
+) -> TableState:
+    """The state of a table whose rows are stored under this snapshot's id, or `stored_in` another one."""
+    return TableState(
+        table_name=name,
+        outcome=outcome,
+        row_count=row_count,
+        stored_in=stored_in or snapshot_id,
+        digest=digest,
+    )

@@ -1,0 +1,81 @@
+"""Declares the rows of the state tables about transactions and the producers of partitions."""
+
+from kafka_lagoon.tables.cluster_rows import NO_TOPIC_IDS
+from kafka_lagoon.tables.group_rows import TopicPartitions
+from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
+
+_NOT_OPEN = "open_since_offset IS NULL AND problem IS NULL"
+
+
+@row
+class TransactionRow:
+    """Transactional ids that coordinators know and their transactions, one row per id and snapshot."""
+
+    transactional_id: str = column("transactional.id of the producer.")
+    state: str = column("State as Kafka spells it, e.g. Ongoing.")
+    producer_id: Int64 = column("Id of the producer.")
+    producer_epoch: Int32 | None = column("Its epoch; null if problem is set.")
+    coordinator_id: Int32 = column("Broker that coordinates the transaction.")
+    timeout_ms: Int32 | None = column("transaction.timeout.ms of the producer; null if problem is set.")
+    started_at_ms: Timestamp | None = column(
+        "When the transaction began, or the last one if none is open; null if the producer has begun none.",
+        null_if=ALWAYS,
+    )
+    duration_ms: Int64 | None = column(
+        "Milliseconds since started_at by our clock, as kafka-transactions.sh shows it; null if that is.",
+        null_if="started_at IS NULL",
+    )
+    partitions: tuple[TopicPartitions, ...] | None = column(
+        "Partitions of the open transaction that have no marker yet, without topics that we may not describe; empty if "
+        "none is open, null if problem is set."
+    )
+    problem: str | None = column("Why the listed id could not be described; null if it was.")
+
+
+@row
+class PartitionProducerRow:
+    """Producers of the partitions with an open transaction, one row per partition, producer and snapshot.
+
+    These are partitions whose last_stable_offset is below the high_watermark, and those of table transactions: to ask
+    about all would return every idempotent producer of the last day.
+    """
+
+    topic: str = column("Name of the topic.")
+    topic_id: str | None = column(
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
+    )
+    partition: Int32 = column("Partition number.")
+    producer_id: Int64 | None = column("Id of the producer; null if the leader did not answer for the partition.")
+    producer_epoch: Int32 | None = column("Its epoch; null if producer_id is.")
+    last_sequence: Int32 | None = column(
+        "Sequence number of its last record; null if the broker knows none.", null_if=ALWAYS
+    )
+    last_written_at_ms: Timestamp | None = column(
+        "Timestamp of its last record; null if the broker knows none.", null_if=ALWAYS
+    )
+    coordinator_epoch: Int32 | None = column(
+        "Epoch of the coordinator that ended its last transaction; null if none did.", null_if=ALWAYS
+    )
+    open_since_offset: Int64 | None = column(
+        "First offset of its open transaction; null if it has none.", null_if=ALWAYS
+    )
+    transactional_id: str | None = column(
+        "transactional.id that a coordinator lists for the producer; null if none does.", null_if=ALWAYS
+    )
+    idle_ms: Int64 | None = column(
+        "Milliseconds since last_written_at, by our clock; null if that is.", null_if="last_written_at IS NULL"
+    )
+    is_hanging: bool | None = column(
+        "Whether its transaction is open and no coordinator will end it, by the rules of kafka-transactions.sh "
+        "find-hanging; null if the coordinators could not be asked."
+    )
+    evidence: str | None = column(
+        "What is_hanging follows from. recent: its last record is at most 15 minutes old. in_transaction: its "
+        "coordinator has the partition in an open transaction. Hanging: no_transaction (no coordinator lists the "
+        "producer; they leave out transactional ids that we may not describe, see table coverage), "
+        "transactional_id_gone, or partition_not_in_transaction. Null without an open transaction.",
+        null_if=_NOT_OPEN,
+    )
+    problem: str | None = column(
+        "Why the producers of the partition, or whether this one's transaction hangs, are not known; null if they are."
+    )

@@ -1,0 +1,109 @@
+"""What settings ask for, and that secrets are looked up no earlier than here."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.client.logins import login_for
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.kafka_settings import KafkaSettings, checked
+from kafka_lagoon.sasl.kerberos import Kerberos
+from kafka_lagoon.sasl.oauthbearer import OAuthBearer
+from kafka_lagoon.sasl.plain import Plain
+from kafka_lagoon.sasl.scram import Scram
+from kafka_lagoon.sasl.token import Token
+from tests.certificates import ROOT_PEM, server_context
+from tests.client.endpoint import answering, endpoint
+from tests.clock import CLOCK
+
+
+def settings(mechanism: str, **given: Any) -> KafkaSettings:
+    """Settings of a cluster on this machine."""
+    return checked(
+        {
+            "bootstrap_servers": "localhost:9092",
+            "security_protocol": "SASL_SSL",
+            "sasl_mechanism": mechanism,
+            **given,
+        }
+    )
+
+
+def bearer(**given: Any) -> OAuthBearer:
+    """The mechanism that settings of OAUTHBEARER ask for."""
+    made = login_for(settings("OAUTHBEARER", **given), "localhost", CLOCK)
+    assert isinstance(made, OAuthBearer)
+    return made
+
+
+def test_user_and_password() -> None:
+    """Of PLAIN and SCRAM, the latter also for delegation tokens."""
+    given = {"sasl_username": "alice", "sasl_password": "word"}
+    assert login_for(settings("PLAIN", **given), "localhost", CLOCK) == Plain(username="alice", password="word")  # noqa: S106
+    for name in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+        for delegation_token in (False, True):
+            made = login_for(settings(name, **given, sasl_scram_tokenauth=delegation_token), "localhost", CLOCK)
+            expected = {"name": name, "username": "alice", "password": "word", "delegation_token": delegation_token}
+            assert made == Scram(**expected)
+
+
+def test_secrets_are_looked_up_for_each_connection(tmp_path: Path) -> None:
+    """A password that was changed is the new one at the next connection."""
+    path = tmp_path / "word"
+    given = settings("PLAIN", sasl_username="alice", sasl_password=f"file:{path}")
+    for word in ("one", "two"):
+        path.write_text(word + "\n")
+        assert login_for(given, "localhost", CLOCK).secrets == (word,)
+    path.unlink()
+    with pytest.raises(ConfigError, match=f"file:{path}"):
+        login_for(given, "localhost", CLOCK)
+
+
+def test_a_token_that_is_given() -> None:
+    """With its extensions."""
+    made = bearer(sasl_oauthbearer_token="abc", sasl_oauthbearer_extensions="a=b,c=d")  # noqa: S106
+    assert made == OAuthBearer(token=Token("abc"), extensions=(("a", "b"), ("c", "d")))
+
+
+def provide(host: str) -> tuple[str, int]:
+    """A token for a broker."""
+    return f"for-{host}", CLOCK.now_ms() + 3_600_000
+
+
+def test_a_token_of_a_function() -> None:
+    """For the broker at hand."""
+    function = f"{__name__}:provide"
+    assert bearer(sasl_oauthbearer_token_provider=function).token.value == "for-localhost"
+
+
+def test_a_token_of_an_endpoint() -> None:
+    """Asked for once, at an endpoint that the cluster's truststore may vouch for."""
+    with endpoint(answering("200 OK", {"access_token": "abc", "expires_in": 300}), server_context()) as server:
+        given = {
+            "ssl_truststore_certificates": ROOT_PEM,
+            "sasl_oauthbearer_token_endpoint_url": server.url,
+            "sasl_oauthbearer_client_id": "lagoon",
+            "sasl_oauthbearer_client_secret": "word",
+        }
+        with pytest.raises(ConfigError, match="is not among sasl_oauthbearer_allowed_urls"):
+            bearer(**given)
+        assert server.requests == []
+        for _ in range(3):
+            assert bearer(**given, sasl_oauthbearer_allowed_urls=server.url).token.value == "abc"
+        assert len(server.requests) == 1
+
+
+def test_an_unsecured_token_stays_on_this_machine() -> None:
+    """Whatever a broker advertises."""
+    given = settings("OAUTHBEARER", sasl_oauthbearer_unsecured_principal="alice")
+    assert login_for(given, "127.0.0.1", CLOCK).name == "OAUTHBEARER"
+    with pytest.raises(ConfigError, match=r"broker\.example is not this machine"):
+        login_for(given, "broker.example", CLOCK)
+
+
+def test_kerberos() -> None:
+    """For the host's own service: full names end with a dot, those of services do not."""
+    given = settings("GSSAPI", sasl_kerberos_keytab="/keys/alice", sasl_kerberos_principal="alice")
+    expected = Kerberos(host="broker.example", service="kafka", principal="alice", keytab="/keys/alice")
+    assert login_for(given, "broker.example.", CLOCK) == expected

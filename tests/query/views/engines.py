@@ -1,0 +1,58 @@
+"""Runs views by Spark and by DuckDB over tables in memory, which hold the rows of all examples of all files."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.query import duckdb_engine
+from kafka_lagoon.query.statements import type_name
+from kafka_lagoon.query.views import CREATE, VIEWS, with_needs
+
+Rows = list[dict[str, Any]]
+
+
+class Engines:
+    """Both engines with the same tables; each view is run once and gives the same to both."""
+
+    def __init__(self, spark: SparkSession, tables: Mapping[str, pa.Table]) -> None:
+        self._spark, self._tables = spark, tables
+        self._results: dict[str, Rows] = {}
+
+    def rows(self, view: str) -> Rows:
+        """All rows of a view: columns, types and rows are the same in both."""
+        if view not in self._results:
+            here, there = by_duckdb(self._tables, view), self._by_spark(view)
+            assert _schema(here) == _schema(there)
+            self._results[view] = _sorted(here)
+            assert self._results[view] == _sorted(there)
+        return self._results[view]
+
+    def _by_spark(self, view: str) -> pa.Table:
+        needed = with_needs({view})
+        for name in needed & self._tables.keys():
+            self._spark.createDataFrame(self._tables[name]).createOrReplaceTempView(name)
+        for each in VIEWS:
+            if each.name in needed:
+                self._spark.sql(each.sql.replace(CREATE, "CREATE OR REPLACE TEMPORARY VIEW", 1))
+        return self._spark.table(view).toArrow()
+
+
+def by_duckdb(tables: Mapping[str, pa.Table], view: str) -> pa.Table:
+    """What DuckDB says of a view over these tables."""
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for name, table in tables.items():
+            connection.register(f"given_{name}", table)
+        duckdb_engine._create(connection, {view}, lambda table: f"SELECT * FROM given_{table.name}")
+        return connection.sql(f"FROM {view}").to_arrow_table()
+
+
+def _schema(table: pa.Table) -> list[tuple[str, str]]:
+    return [(one.name, type_name(one.type)) for one in table.schema]
+
+
+def _sorted(table: pa.Table) -> Rows:
+    return sorted(table.to_pylist(), key=repr)

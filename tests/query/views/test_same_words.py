@@ -1,0 +1,75 @@
+"""Views say of partitions and tables what the code says of them: the same findings, the APIs that the tables declare."""
+
+import itertools
+import re
+
+import duckdb
+import pyarrow as pa
+
+from kafka_lagoon.delta.arrow import arrow_table
+from kafka_lagoon.query import duckdb_engine
+from kafka_lagoon.query.views import VIEWS
+from kafka_lagoon.snapshot.collectors import COLLECTORS
+from kafka_lagoon.snapshot.health import FINDINGS, findings
+from kafka_lagoon.tables.cluster_rows import PartitionRow
+from kafka_lagoon.tables.schema import SNAPSHOT_DATE, TABLES
+from kafka_lagoon.tables.snapshot_rows import CoverageRow, SnapshotHeader
+from tests.delta.samples import NOON_MS, row, snapshot
+
+_PARTITION_FLAGS = ("is_leaderless", "is_under_replicated", "is_under_min_isr", "is_at_min_isr", "is_preferred_leader")
+
+
+def _every_state() -> list[PartitionRow]:
+    """Partitions with all combinations of what is known of them."""
+    combinations = itertools.product([True, False], [True, False], *[[True, False, None]] * 3, [None, (), (3,)])
+    return [
+        row(
+            PartitionRow,
+            topic="a",
+            partition=number,
+            replicas=(1, 2, 3),
+            isr=(1,),
+            offline_replicas=offline,
+            **dict(zip(_PARTITION_FLAGS, flags, strict=True)),
+        )
+        for number, (*flags, offline) in enumerate(combinations)
+    ]
+
+
+def _shown(partitions: list[PartitionRow]) -> set[tuple[int, str]]:
+    made = snapshot(1, *partitions, row(CoverageRow, api="Metadata", requests=1, visibility="complete"))
+    header = SnapshotHeader(snapshot_id=made.header.snapshot_id, cluster="c", cluster_id="c", captured_at_ms=NOON_MS)
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for table in TABLES:
+            if table.name in {one.name for one in COLLECTORS}:
+                rows = arrow_table(table, header, made.of(table.row))
+            else:
+                rows = table.file_schema().empty_table()
+            dated = rows.append_column(SNAPSHOT_DATE, pa.array([0] * len(rows), pa.date32()))
+            connection.register(f"given_{table.name}", dated)
+        duckdb_engine._create(connection, {"health_findings"}, lambda table: f"SELECT * FROM given_{table.name}")
+        answer = connection.sql("SELECT partition, finding FROM health_findings WHERE entity_type = 'partition'")
+        return set(answer.fetchall())
+
+
+def test_partitions_have_the_findings_of_the_verb() -> None:
+    """View and `lagoon kafka health` agree about every combination of what may be known of a partition."""
+    partitions = _every_state()
+    wanted = {(one.partition, finding) for one in partitions for finding in findings(one)}
+    assert {finding for _, finding in wanted} == set(FINDINGS)
+    assert _shown(partitions) == wanted
+
+
+def test_lists_come_from_the_apis_that_tables_declare() -> None:
+    """What table_coverage takes for the source of a table is one of the APIs in its declaration."""
+    (view,) = (view for view in VIEWS if view.name == "table_coverage")
+    sources = re.findall(r"\('(\w+)', '(\w+)', (?:TRUE|FALSE), (?:TRUE|FALSE)\)", view.sql)
+    declared = {table.name: {api.name for api in table.apis} for table in COLLECTORS}
+    listing = {
+        "committed_offsets": {"ListGroups"},
+        "features": {"ApiVersions"},
+    }  # whose groups; asked by every connection
+    assert sources
+    for table, api in sources:
+        assert api in declared[table] | listing.get(table, set())

@@ -1,0 +1,34 @@
+"""PLAIN by the letter of RFC 4616; that brokers read it so is for tests/oracle/test_sasl.py."""
+
+import pytest
+
+from kafka_lagoon.sasl.conversation import MechanismFailed
+from kafka_lagoon.sasl.plain import Plain
+from tests.sasl.speaking import begun, ended
+
+
+def us(user: str, password: str) -> Plain:
+    """Us, with a password."""
+    return Plain(username=user, password=password)
+
+
+def test_one_message() -> None:
+    """No identity to act for, user and password in UTF-8; what is answered means nothing."""
+    for answer in (b"", b"welcome"):
+        tokens, message = begun(us("tim", "tanstaaftanstaaf"))
+        assert message == b"\0tim\0tanstaaftanstaaf"
+        assert ended(tokens, answer)
+    assert begun(us("Ünï", "pässwörd, = \n"))[1] == "\0Ünï\0pässwörd, = \n".encode()
+
+
+@pytest.mark.parametrize(("user", "password"), [("a\0b", "word"), ("a", "wo\0rd"), ("a", "wo\udcffrd")])
+def test_what_cannot_be_sent(user: str, password: str) -> None:
+    """NUL would end a part of the message; the complaint shows no password."""
+    with pytest.raises(MechanismFailed, match=r"NUL|UTF-8") as failure:
+        begun(us(user, password))
+    assert "wo" not in str(failure.value).replace("password", "")
+
+
+def test_the_password_is_not_shown() -> None:
+    """By what it looks like."""
+    assert "word" not in repr(us("alice", "word")).replace("password", "")

@@ -1,0 +1,127 @@
+"""Tokens that are kept: how long, for whom, and what happens when no new one can be had."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Barrier
+
+import pytest
+
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.errors import ConnectionFailed
+from kafka_lagoon.sasl.token import Token, TokenCache
+from tests.clock import CLOCK
+
+
+class Time:
+    """A clock that is set."""
+
+    def __init__(self) -> None:
+        self.ms = 1_000_000
+
+    def clock(self) -> Clock:
+        """The clock that shows it."""
+        return Clock(now_ms=lambda: self.ms, monotonic=lambda: self.ms / 1000, sleep=lambda _: None)
+
+
+@dataclass(eq=False)
+class Counted:
+    """A source that counts how often it was asked for a token."""
+
+    life_ms: int | None
+    fetches: int = 0
+    failures: list[ConnectionFailed] = field(default_factory=list)
+
+    def fetch(self, clock: Clock) -> Token:
+        """A token with a number."""
+        if self.failures:
+            raise self.failures[0]
+        self.fetches += 1
+        return Token(f"token-{self.fetches}", None if self.life_ms is None else clock.now_ms() + self.life_ms)
+
+
+def test_a_token_is_used_for_most_of_its_life() -> None:
+    """Four fifths of what is left of it when half a minute is taken off for clocks that disagree."""
+    time, source, cache = Time(), Counted(life_ms=630_000), TokenCache()
+    assert cache.token(source, time.clock()).value == "token-1"
+    time.ms += 479_999
+    assert cache.token(source, time.clock()).value == "token-1"
+    time.ms += 1
+    assert cache.token(source, time.clock()).value == "token-2"
+
+
+@pytest.mark.parametrize("life_ms", [None, 0, 30_000])
+def test_a_token_that_cannot_be_kept(life_ms: int | None) -> None:
+    """One whose end is unknown, or that lives hardly longer than clocks disagree, is asked for each time."""
+    time, source, cache = Time(), Counted(life_ms=life_ms), TokenCache()
+    assert [cache.token(source, time.clock()).value for _ in range(2)] == ["token-1", "token-2"]
+
+
+def test_the_old_token_bridges_a_failure() -> None:
+    """While it is valid; then the failure is raised."""
+    time, source, cache = Time(), Counted(life_ms=630_000), TokenCache()
+    cache.token(source, time.clock())
+    source.failures.append(ConnectionFailed("idp:443", "connect", "refused"))
+    time.ms += 599_999
+    assert cache.token(source, time.clock()).value == "token-1"
+    time.ms += 1
+    with pytest.raises(ConnectionFailed, match="refused"):
+        cache.token(source, time.clock())
+
+
+def test_sources_do_not_share_tokens() -> None:
+    """Unless they are equal."""
+    time, cache = Time(), TokenCache()
+    first, second = Counted(life_ms=630_000), Counted(life_ms=630_000)
+    cache.token(first, time.clock())
+    cache.token(second, time.clock())
+    assert (first.fetches, second.fetches) == (1, 1)
+
+
+def test_threads_ask_once() -> None:
+    """However many want a token at the same time."""
+    source, cache, start = Counted(life_ms=630_000), TokenCache(), Barrier(8)
+
+    def ask(_: int) -> str:
+        start.wait()
+        return cache.token(source, CLOCK).value
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(ask, range(8))) == {"token-1"}
+
+
+def test_threads_share_a_failure() -> None:
+    """Those that waited for another's attempt do not make one of their own each; later ones do."""
+    cache, start = TokenCache(), Barrier(9)
+
+    @dataclass(eq=False)
+    class Slow:
+        fetches: int = 0
+
+        def fetch(self, clock: Clock) -> Token:
+            self.fetches += 1
+            if self.fetches == 1:
+                start.wait()
+                clock.sleep(0.1)
+            raise ConnectionFailed("idp:443", "connect", "refused")
+
+    source = Slow()
+
+    def ask(number: int) -> None:
+        if number:
+            start.wait()
+        with pytest.raises(ConnectionFailed):
+            cache.token(source, CLOCK)
+
+    with ThreadPoolExecutor(9) as pool:
+        list(pool.map(ask, range(9)))
+    assert source.fetches == 1
+    ask(0)
+    assert source.fetches == 2
+
+
+def test_a_token_does_not_show_itself() -> None:
+    """Nor where it is kept."""
+    time, source, cache = Time(), Counted(life_ms=630_000), TokenCache()
+    token = cache.token(source, time.clock())
+    assert token.value not in repr(token)
+    assert token.value not in repr(cache._kept)

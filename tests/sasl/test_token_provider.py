@@ -1,0 +1,74 @@
+"""Tokens from a function of the user's."""
+
+import traceback
+
+import pytest
+
+from kafka_lagoon.errors import AuthenticationFailed, ConfigError
+from kafka_lagoon.sasl.token import Token
+from kafka_lagoon.sasl.token_provider import TokenProvider
+from tests.clock import CLOCK
+
+
+def as_pair(host: str) -> tuple[str, int]:
+    """As libraries of clouds do."""
+    return f"for-{host}", 5_000
+
+
+def as_token(host: str) -> Token:
+    """With our class."""
+    return Token(f"for-{host}", 5_000)
+
+
+def failing(_host: str) -> None:
+    """With a secret in its complaint."""
+    raise PermissionError("s3cr3t")
+
+
+def giving_nonsense(_host: str) -> str:
+    """A token without its end."""
+    return "s3cr3t"
+
+
+NOT_A_FUNCTION = "s3cr3t"
+
+
+def fetched(name: str) -> Token:
+    """The token of a function in this module."""
+    return TokenProvider(function=f"{__name__}:{name}", host="broker-1").fetch(CLOCK)
+
+
+@pytest.mark.parametrize("name", ["as_pair", "as_token"])
+def test_a_function_that_gives_tokens(name: str) -> None:
+    """It is called with the broker's host."""
+    assert fetched(name) == Token("for-broker-1", 5_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("failing", "failing failed with builtins.PermissionError"),
+        ("giving_nonsense", "returned neither"),
+        ("NOT_A_FUNCTION", "failed with builtins.TypeError"),
+    ],
+)
+def test_a_function_that_gives_none(name: str, reason: str) -> None:
+    """One line that names the function; what it said may be secret, and is not repeated."""
+    with pytest.raises(AuthenticationFailed, match=reason) as failure:
+        fetched(name)
+    assert "s3cr3t" not in "".join(traceback.format_exception(failure.value))
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        ("no.such.module:token", "No module named"),
+        (f"{__name__}:no_such_function", "has no no_such_function"),
+        (__name__, "write module:function"),
+        (":token", "sasl_oauthbearer_token_provider :token"),
+    ],
+)
+def test_no_function(function: str, reason: str) -> None:
+    """A fault of the settings."""
+    with pytest.raises(ConfigError, match=reason):
+        TokenProvider(function=function, host="broker-1").fetch(CLOCK)

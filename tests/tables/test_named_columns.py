@@ -1,0 +1,44 @@
+"""Every column of every table is named by a test: what nobody asserts may be wrong for ever."""
+
+import re
+
+import pytest
+
+from kafka_lagoon.tables.schema import TABLES
+from kafka_lagoon.tables.table import Table
+from tests.test_tree import TESTS
+
+# Columns that no test names so far; none is added to these.
+_UNNAMED = {
+    "brokers": {"is_controller"},
+    "topics": {"is_internal"},
+    "partitions": {"last_known_elr"},
+    "snapshots": {"finished_at", "software_version", "bytes_in", "bytes_out"},
+    "record_ranges": {"bytes_decoded"},
+}
+
+
+@pytest.fixture(scope="module")
+def named() -> set[str]:
+    """Every word of the tests."""
+    files = [path for path in TESTS.rglob("test_*.py") if path.name != "test_named_columns.py"]
+    return {word for path in files for word in re.findall(r"\w+", path.read_text("utf-8"))}
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_every_column_is_named_by_a_test(named: set[str], table: Table) -> None:
+    """A new column of consumer_lag needs a line in tests/snapshot/test_lag.py, and so on."""
+    missing = {column.name for column in table.columns if not {column.name, column.field} & named}
+    assert missing <= _UNNAMED.get(table.name, set())
+
+
+def _problems(table: Table) -> set[str]:
+    """The values that the comments of columns such as `problem` name: Kafka's names of errors, and ours."""
+    comments = [column.comment for column in table.columns if column.name.endswith(("problem", "because", "evidence"))]
+    return {word for comment in comments for word in re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", comment)}
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if _problems(table)], ids=lambda table: table.name)
+def test_every_problem_is_named_by_a_test(named: set[str], table: Table) -> None:
+    """What a comment promises as a reason is what some test expects."""
+    assert _problems(table) <= named

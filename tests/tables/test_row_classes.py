@@ -1,0 +1,78 @@
+"""Rows are made by keyword, or by position from values that bear the names of the fields."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import kafka_lagoon
+from kafka_lagoon.tables.row_classes import Int32, column, row
+
+PRODUCT = Path(kafka_lagoon.__file__).parent
+TREES = {path.relative_to(PRODUCT).as_posix(): ast.parse(path.read_text("utf-8")) for path in PRODUCT.rglob("*.py")}
+
+
+def _row_classes() -> dict[str, list[str]]:
+    """Fields of every class that is declared with `@row`, by its name; of two or three nobody loses count."""
+    classes = {
+        node.name: [
+            item.target.id
+            for item in node.body
+            if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+        ]
+        for tree in TREES.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and any(getattr(one, "id", None) == "row" for one in node.decorator_list)
+    }
+    return {name: names for name, names in classes.items() if len(names) > 3}
+
+
+def misplaced(tree: ast.AST, row_classes: dict[str, list[str]]) -> Iterator[str]:
+    """Positional arguments of row classes that do not bear the name of their field; None may stand for any."""
+    for node in ast.walk(tree):
+        name = getattr(node.func, "id", getattr(node.func, "attr", None)) if isinstance(node, ast.Call) else None
+        if not isinstance(node, ast.Call) or name not in row_classes:
+            continue
+        for argument, field in zip(node.args, row_classes[name], strict=False):
+            bears = getattr(argument, "id", getattr(argument, "attr", None))
+            if bears != field and not (isinstance(argument, ast.Constant) and argument.value is None):
+                yield f"line {argument.lineno}: {name}: {ast.unparse(argument)} is given for {field}"
+
+
+@pytest.mark.parametrize("module", TREES)
+def test_no_value_stands_in_the_place_of_another(module: str) -> None:
+    """Two neighbours of one type that are swapped pass every type checker; by position their names have to agree."""
+    assert list(misplaced(TREES[module], _ROW_CLASSES)) == []
+
+
+_ROW_CLASSES = _row_classes()
+
+
+def test_the_check_finds_neighbours_that_are_swapped() -> None:
+    """By position a value of another name is refused, by keyword Python itself assigns it."""
+    classes = {"LagRow": ["partition", "lag", "lag_lower_bound"]}
+    good = "LagRow(place.partition, lag, None); LagRow(partition=1, lag=high - offset, lag_lower_bound=2)"
+    assert list(misplaced(ast.parse(good), classes)) == []
+    swapped = "rows.LagRow(place.partition, lag_lower_bound, lag)"
+    assert len(list(misplaced(ast.parse(swapped), classes))) == 2
+    assert len(list(misplaced(ast.parse("LagRow(partition, high - offset, None)"), classes))) == 1
+    assert "ConsumerLagRow" in _ROW_CLASSES
+    assert len(_ROW_CLASSES["ConsumerLagRow"]) > 20
+
+
+def test_a_row_needs_every_field() -> None:
+    """Unknown is None, said by whoever makes the row; rows are equal by value."""
+
+    @row
+    class Sample:
+        """A row."""
+
+        number: Int32 = column("A number.")
+        text: str | None = column("A text.", null_if="number = 0")
+
+    assert [field.metadata["null_if"] for field in fields(Sample)] == [None, "number = 0"]
+    assert Sample(number=1, text=None) == Sample(1, None)
+    with pytest.raises(TypeError):
+        Sample(number=1)

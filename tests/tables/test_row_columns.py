@@ -1,0 +1,91 @@
+"""Rows that are kept by column are the rows that they stand for."""
+
+from array import array
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_lagoon.tables.row_classes import Int32, column, row
+from kafka_lagoon.tables.row_columns import (
+    Chosen,
+    Columns,
+    Difference,
+    Joined,
+    Stored,
+    WithColumns,
+    blocks,
+    choose,
+    column_of,
+    runs,
+)
+
+
+@row
+class Sample:
+    """A row."""
+
+    number: Int32 = column("A number.")
+    text: str | None = column("A text.", null_if="number = 0")
+
+
+def stored(rows: Sequence[Sample]) -> Columns[Sample]:
+    numbers = array("i", [one.number for one in rows])
+    return Stored(Sample, {"number": numbers, "text": choose(one.text for one in rows)})
+
+
+samples = st.lists(st.builds(Sample, st.integers(0, 9), st.none() | st.sampled_from("ab")), max_size=9)
+
+
+@given(rows=samples, start=st.integers(-3, 12), stop=st.integers(-3, 12), size=st.integers(1, 4))
+def test_columns_are_rows(rows: list[Sample], start: int, stop: int, size: int) -> None:
+    """Whole, sliced, one by one, in blocks and by column they have the same values as row objects."""
+    kept = stored(rows)
+    assert list(kept) == rows
+    assert kept == rows
+    assert len(kept) == len(rows)
+    assert kept[start:stop] == rows[start:stop]
+    assert [kept[at] for at in range(len(kept))] == rows
+    assert list(kept[start:stop].column("text")) == [one.text for one in rows[start:stop]]
+    assert [one for block in blocks(kept, size) for one in block] == rows
+    assert all(len(block) <= size for block in blocks(kept, size))
+
+
+@given(first=samples, second=samples, third=samples)
+def test_joined_rows_are_all_of_them(first: list[Sample], second: list[Sample], third: list[Sample]) -> None:
+    """Rows by column and row objects stand one after the other, and every block is of one of them."""
+    joined = Joined(Sample, stored(first), second, stored(third))
+    assert list(joined) == [*first, *second, *third]
+    assert list(column_of(joined, "number")) == [one.number for one in (*first, *second, *third)]
+    assert [one for block in blocks(joined, 2) for one in block] == list(joined)
+    assert joined[1:4] == list(joined)[1:4]
+
+
+def test_a_column_can_be_replaced() -> None:
+    """The others stay; a column that is too short is refused."""
+    rows = stored([Sample(1, "a"), Sample(2, None)])
+    assert list(WithColumns(rows, text=["x", "y"])) == [Sample(1, "x"), Sample(2, "y")]
+    assert list(WithColumns(rows, text=["x", "y"])[1:]) == [Sample(2, "y")]
+    with pytest.raises(ValueError, match="column text: 1 values for 2 rows"):
+        WithColumns(rows, text=["x"])
+
+
+def test_few_values_are_kept_once() -> None:
+    """A value of many rows is one object, and slices share it."""
+    assert list(choose(["a", "b", "a", None])) == ["a", "b", "a", None]
+    assert choose("aab").values == ("a", "b")
+    assert list(runs([2, 0, 1], ["a", "b", "c"])) == ["a", "a", "c"]
+    assert list(Chosen.constant(None, 2)) == [None, None]
+    assert list(choose("abc")[1:]) == ["b", "c"]
+
+
+def test_a_place_before_the_first_is_null() -> None:
+    """-1 stands for no value, in a column and in what is subtracted; a difference may have a least value."""
+    ends, offsets = Chosen(array("i", [0, -1, 1]), [5, 9]), Chosen(array("i", [0, 0, 1]), array("q", [7, 2]))
+    assert list(ends) == [5, None, 9]
+    assert [ends[1], ends[2]] == [None, 9]
+    difference = Difference(ends, offsets)
+    assert (list(difference), len(difference)) == ([-2, None, 7], 3)
+    assert (difference[2], difference[-1], list(difference[:2])) == (7, 7, [-2, None])
+    assert list(Difference(ends, offsets, least=0)) == [0, None, 7]

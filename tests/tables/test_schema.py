@@ -1,0 +1,110 @@
+"""Row classes become columns, Arrow schemas, Delta's JSON and DDL."""
+
+import pyarrow as pa
+import pytest
+
+from kafka_lagoon.snapshot.collectors import COLLECTORS
+from kafka_lagoon.tables import record_rows as records
+from kafka_lagoon.tables.columns import TIMESTAMP
+from kafka_lagoon.tables.record_tables import INGEST_DATE, RECORD_TABLES
+from kafka_lagoon.tables.schema import HEADER, SNAPSHOT_DATE, STATE_TABLES, TABLES, WRITE_DATE
+from kafka_lagoon.tables.snapshot_rows import SnapshotRow
+from kafka_lagoon.tables.table import Table
+
+BY_NAME = {table.name: table for table in TABLES}
+
+
+def test_every_row_class_has_its_table() -> None:
+    """No collector is without a table and no table without a collector, in one order; `snapshots` is published last."""
+    assert [table.row for table in STATE_TABLES] == [collector.row for collector in COLLECTORS]
+    assert STATE_TABLES[-1].row is SnapshotRow
+    assert {table.row for table in RECORD_TABLES} == {
+        records.RecordRow,
+        records.RecordRangeRow,
+        records.RecordProblemRow,
+    }
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_table_and_columns_are_explained(table: Table) -> None:
+    """Every table and column has a comment that is a sentence, on one line."""
+    for comment in (table.comment, *(column.comment for column in table.columns)):
+        assert comment.strip().endswith(".")
+        assert "\n" not in comment
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_columns_come_between_header_and_partition(table: Table) -> None:
+    """State tables begin with the common columns; each table ends with the one it is partitioned by; no name occurs twice."""
+    names = [column.name for column in table.columns]
+    if table in STATE_TABLES:
+        assert table.columns[: len(HEADER)] == HEADER
+        assert [column.name for column in HEADER] == ["snapshot_id", "cluster", "cluster_id", "captured_at"]
+    day = SNAPSHOT_DATE if table in STATE_TABLES else INGEST_DATE if table in RECORD_TABLES else WRITE_DATE
+    assert names[-1] == table.partition_by == day
+    assert len(set(names)) == len(names)
+    assert table.file_schema().names == names[:-1]
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "kind", "nullable"),
+    [
+        ("brokers", "broker_id", pa.int32(), False),
+        ("consumer_lag", "lag", pa.int64(), True),
+        ("consumer_lag", "time_lag_ms", pa.int64(), True),
+        ("committed_offsets", "read_at", TIMESTAMP, True),
+        ("snapshots", "slot", TIMESTAMP, False),
+        ("snapshots", "completeness", pa.float64(), True),
+        ("partitions", "isr", pa.list_(pa.int32()), True),
+        ("group_members", "subscribed_topics", pa.list_(pa.string()), True),
+        ("brokers", "is_fenced", pa.bool_(), True),
+        ("records", "timestamp", TIMESTAMP, True),
+        ("records", "timestamp_ms", pa.int64(), False),
+        ("records", "value", pa.binary(), True),
+    ],
+)
+def test_annotations_become_types(table: str, column: str, kind: pa.DataType, nullable: bool) -> None:
+    """A field's annotation decides type and nullability; a timestamp's column drops `_ms`, a duration's keeps it."""
+    field = BY_NAME[table].file_schema().field(column)
+    assert (field.type, field.nullable) == (kind, nullable)
+
+
+def test_assignments_are_structs() -> None:
+    """What a member is assigned stays one value: topics with their ids and partitions."""
+    (column,) = (column for column in BY_NAME["group_members"].columns if column.name == "assignment")
+    assert column.type.value_type.names == ["topic", "topic_id", "partitions"]
+    assert "ARRAY<STRUCT<topic: STRING COMMENT 'Name" in column.ddl()
+
+
+def test_headers_keep_order_and_null() -> None:
+    """Headers of a record are a list of pairs, so that order, duplicates and null values stay."""
+    headers = BY_NAME["records"].file_schema().field("headers")
+    assert not headers.nullable
+    assert [(field.name, field.type) for field in headers.type.value_type] == [
+        ("key", pa.string()),
+        ("value", pa.binary()),
+    ]
+
+
+def test_positions_can_be_stored_beside_records() -> None:
+    """SQL makes tables whose commits hold positions with the feature that domain metadata needs; others stay plain."""
+    asking = [table.name for table in TABLES if "'delta.feature.domainMetadata' = 'supported'" in table.ddl("t")]
+    assert asking == ["records", "restore_map"]
+
+
+def test_tables_of_0_1_0_go_on() -> None:
+    """The columns of 0.1.0 are as they were, and every later one may be null, so that it can be added to a table with rows.
+
+    `scope` stays what it was, a text for people, so that queries over the failures of old snapshots and new ones go on.
+    """
+    of_0_1_0 = {
+        "coverage": "api api_version broker_id expected answered failed visibility requests bytes elapsed_ms throttle_ms",
+        "collection_failures": "api broker_id scope error_code error_name attempts elapsed_ms message",
+    }
+    for name, columns in of_0_1_0.items():
+        own = BY_NAME[name].stored()[len(HEADER) :]
+        old = columns.split()
+        assert [column.name for column in own[: len(old)]] == old
+        assert all(column.nullable for column in own[len(old) :])
+    scope = BY_NAME["collection_failures"].file_schema().field("scope")
+    assert (scope.type, scope.nullable) == (pa.string(), False)

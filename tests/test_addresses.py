@@ -1,0 +1,21 @@
+"""Addresses are read as brokers and users write them; where they lead is asserted in client/test_policy.py."""
+
+import pytest
+
+from kafka_lagoon.addresses import parse_address
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a:1", ("a", 1)), ("[::1]:9092", ("::1", 9092)), (" b.example:65535 ", ("b.example", 65535))],
+)
+def test_addresses(text: str, expected: tuple[str, int]) -> None:
+    """Host names, IPv4 and bracketed IPv6."""
+    assert parse_address(text) == expected
+
+
+@pytest.mark.parametrize("text", ["a", "a:", "a:0", "a:65536", "a:x", ":1", "http://a:1", "::1:9"])
+def test_bad_addresses(text: str) -> None:
+    """Anything else is refused."""
+    with pytest.raises(ValueError, match="is not host:port"):
+        parse_address(text)
