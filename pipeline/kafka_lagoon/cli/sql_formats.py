@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -217,6 +218,7 @@ FORMATS: Mapping[str, SqlFormat] = {
         meaning='RFC 4180 with a header; null is an empty field, an empty text is ""',
         suffixes=[".csv"],
         blocks=csv_blocks,
+        on_terminal=partial(csv_blocks, spell=printable),
     ),
     JSON: SqlFormat(
         meaning='an object a line: 64-bit numbers exact, times ISO 8601 in UTC, binary as text or {"base64": ...}',
