@@ -12,12 +12,16 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 CONF ?= conf/local.toml
 OUT ?= report.html
-WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# One more than cores: a worker often waits for a server or a timeout.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1 )))
 SIDE_BY_SIDE = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest --ignore=tests/bench
 
 # spark-submit and Spark's workers take the python3 that PATH has.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export SPARK_CONF_DIR := $(CURDIR)/conf
+# Tests start hundreds of Python processes: each would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test quick proof lint types bench snapshot ingest restore maintain apply report lock clean
 
@@ -40,6 +44,7 @@ $(READY): pyproject.toml requirements.lock
 	$(BIN)/python -m kafka_lagoon.jars delta-4.4.0 kafka-4.3.1
 	@# Without the archives JVMs start more slowly, and that is all.
 	-$(BIN)/lagoon path classes
+	-$(BIN)/python -m kafka_lagoon.sandbox.archive
 	@# Without the kernels the first fetch or ingest waits for them.
 	-$(BIN)/lagoon path kernels
 	@touch $@
@@ -47,14 +52,14 @@ $(READY): pyproject.toml requirements.lock
 demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, and what changed between them
 	$(BIN)/python -m kafka_lagoon.sandbox.demo
 
-test: $(READY) ## all tests: units, properties, Kafka's own codec, real brokers, Spark
-	$(BIN)/python -m pytest --ignore=tests/bench $(SIDE_BY_SIDE) -m "not proof" tests
+test: $(READY) ## all tests but those of make proof: units, properties, Kafka's own codec, real brokers, Spark
+	$(PYTEST) $(SIDE_BY_SIDE) -m "not proof" tests
 
-quick: $(READY) ## tests without brokers, Java and Spark
-	$(BIN)/python -m pytest --ignore=tests/bench $(SIDE_BY_SIDE) -m "not kafka and not spark and not java and not proof" tests
+quick: $(READY) ## units and properties, without brokers, Java, Spark and processes; a minute
+	$(PYTEST) $(SIDE_BY_SIDE) -m "not kafka and not spark and not java and not process and not proof" tests
 
-proof: $(READY) ## what takes long, by hand: every filter in Spark, runs that are killed, fifty short runs of each job
-	$(BIN)/python -m pytest --ignore=tests/bench -m proof tests
+proof: $(READY) ## what takes long, by hand: older releases, runs that are killed, every example of every property
+	LAGOON_EXAMPLES=all $(PYTEST) $(SIDE_BY_SIDE) -m "proof or examples or hypothesis" tests
 
 lint: $(READY) ## style, format, words, and which layer imports which
 	$(BIN)/ruff check .

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -17,12 +17,14 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
 from tests.clock import CLOCK
+from tests.effort import examples
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster
 from tests.integration.administered import Administered, administered_kafka
 from tests.integration.secured import Secured, secured_kafka
+from tests.integration.tools_in_one import ToolsOfReleases
 from tests.object_store import ObjectStore, object_store, reach
 from tests.short_timeouts import short_timeouts
 
@@ -32,29 +34,39 @@ if TYPE_CHECKING:
     from kafka_lagoon.delta.warehouse import Warehouse
 
 # Machines that run these tests are shared: how long an example takes says nothing about the code.
-hypothesis.settings.register_profile("shared machine", deadline=None)
+hypothesis.settings.register_profile("shared machine", deadline=None, max_examples=examples(100))
 hypothesis.settings.load_profile("shared machine")
 
-# Files are shared out between workers in this order, what takes longest first, so that all end at about the same time.
-_LONGEST_FIRST = ("jobs", "sandbox", "ingest", "delta", "source", "query", "integration", "oracle", "records", "cli")
-
 # A fixture that costs a broker or a JVM marks every test that uses it, so that `make quick` can leave those out.
-_BROKERS = ("kafka", "kafka_392", "kafka_282", "secured", "secured_392", "secured_282", "administered")
-_MARKED_BY_FIXTURE = {**dict.fromkeys(_BROKERS, "kafka"), "spark": "spark"}
+_OLDER_RELEASES = ("kafka_392", "kafka_282", "secured_392", "secured_282")
+_BROKERS = ("kafka", "secured", "administered", *_OLDER_RELEASES)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests the marker of what they use, and their place in the order."""
-    items.sort(key=_place)
+    """Give tests the markers of what they use. On an older release they are for `make proof`, but for those marked `smoke`."""
     for item in items:
-        for fixture in getattr(item, "fixturenames", ()):
-            if fixture in _MARKED_BY_FIXTURE:
-                item.add_marker(_MARKED_BY_FIXTURE[fixture])
+        used = _fixtures_of(item)
+        if used & set(_BROKERS):
+            item.add_marker("kafka")
+        if used & set(_OLDER_RELEASES) and not item.get_closest_marker("smoke"):
+            item.add_marker("proof")
+        if "spark" in item.fixturenames:
+            item.add_marker("spark")
 
 
-def _place(item: pytest.Item) -> int:
-    folder = item.path.parent.name
-    return _LONGEST_FIRST.index(folder) if folder in _LONGEST_FIRST else len(_LONGEST_FIRST)
+def _fixtures_of(item: pytest.Item) -> set[str]:
+    """Names of its fixtures; a test or fixture that requests one by name has the name as a parameter."""
+    called = getattr(item, "callspec", None)
+    by_name = called.params.values() if called and "request" in item.fixturenames else ()
+    return {*item.fixturenames, *(name for name in by_name if isinstance(name, str))}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Share files out so that brokers and Spark run once (`make test`)."""
+    from tests.workers import Workers  # noqa: PLC0415  xdist may be missing where one test is run
+
+    return Workers(config, log)
 
 
 @pytest.fixture(autouse=True)
@@ -67,25 +79,32 @@ def _events_of_one_test() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+def tools() -> Iterator[ToolsOfReleases]:
+    """Kafka's command-line tools."""
+    with ToolsOfReleases() as tools:
+        yield tools
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory, tools: ToolsOfReleases) -> Iterator[LocalKafka]:
     """Three brokers of Kafka 4.3.1 in three racks."""
     nearest = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}  # KIP-392
     with LocalKafka(tmp_path_factory.mktemp("kafka"), racks=("a", "b", "c"), properties=nearest) as cluster:
-        yield cluster
+        yield tools.give_to(cluster)
 
 
 @pytest.fixture(scope="session")
-def kafka_392(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+def kafka_392(tmp_path_factory: pytest.TempPathFactory, tools: ToolsOfReleases) -> Iterator[LocalKafka]:
     """One broker of Kafka 3.9.2, the last release that knows the oldest versions of all APIs."""
     with LocalKafka(tmp_path_factory.mktemp("kafka-3.9.2"), version="3.9.2") as cluster:
-        yield cluster
+        yield tools.give_to(cluster)
 
 
 @pytest.fixture(scope="session")
-def kafka_282(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+def kafka_282(tmp_path_factory: pytest.TempPathFactory, tools: ToolsOfReleases) -> Iterator[LocalKafka]:
     """One broker of Kafka 2.8.2 on ZooKeeper, the last release that writes the message formats before headers."""
     with LocalKafka(tmp_path_factory.mktemp("kafka-2.8.2"), version="2.8.2") as cluster:
-        yield cluster
+        yield tools.give_to(cluster)
 
 
 # A JVM that lives for a minute gains nothing from its second compiler: this halves the CPU that the tests take. Each query runs
@@ -128,9 +147,10 @@ def bucket(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.fixture(scope="session")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+def secured(tmp_path_factory: pytest.TempPathFactory, tools: ToolsOfReleases) -> Iterator[Secured]:
     """One broker of Kafka 4.3.1 with listeners of every kind that clients must authenticate at."""
     with secured_kafka(tmp_path_factory.mktemp("secured"), "4.3.1") as broker:
+        tools.give_to(broker.kafka)
         yield broker
 
 
@@ -149,9 +169,9 @@ def secured_282(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 @pytest.fixture(scope="session")
-def administered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Administered]:
+def administered(tmp_path_factory: pytest.TempPathFactory, tools: ToolsOfReleases) -> Iterator[Administered]:
     """Three brokers of Kafka 4.3.1 for tests that alter the cluster, with permissions."""
-    with administered_kafka(tmp_path_factory.mktemp("administered")) as cluster:
+    with administered_kafka(tmp_path_factory.mktemp("administered"), tools.of(DEFAULT_VERSION)) as cluster:
         yield cluster
 
 

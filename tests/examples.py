@@ -5,13 +5,19 @@ chance and not Hypothesis, which takes ten times as long over a message as all t
 the seed is the name of the case, so that a failure comes again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from inspect import signature
+from itertools import groupby
 from random import Random
 from typing import Any
 
+import pytest
+
 from kafka_lagoon.protocol.apis import APIS
 from kafka_lagoon.wire.schema import Api, Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of
+from tests.effort import examples
 
 MakesText = Callable[[Random], str]
 
@@ -43,9 +49,28 @@ class Case:
 CASES = [Case(api, v, cls) for api in APIS.values() for v in api.versions for cls in (api.request, api.response)]
 
 
+def each_case(test: Callable[..., None], cases: Sequence[Case] = CASES) -> Callable[..., None]:
+    """Run a test of a `case` for every version; one test per API, for 640 tests per property cost more than the properties."""
+
+    @wraps(test)
+    def every_version(api_cases: Sequence[Case], **fixtures: Any) -> None:
+        for case in api_cases:
+            try:
+                test(case=case, **fixtures)
+            except BaseException as error:
+                error.add_note(f"in {case}")
+                raise
+
+    given = signature(test)
+    parameters = [one.replace(name="api_cases") if one.name == "case" else one for one in given.parameters.values()]
+    every_version.__signature__ = given.replace(parameters=parameters)  # type: ignore[attr-defined]
+    by_api = {name: list(several) for name, several in groupby(cases, lambda case: case.api.name)}
+    return pytest.mark.parametrize("api_cases", by_api.values(), ids=by_api)(every_version)
+
+
 def randoms(seed: object, count: int) -> Iterator[Random]:
-    """As many sources of chance, one for each example, the same in every run."""
-    return (Random(f"{seed} {number}") for number in range(count))
+    """Sources of chance, one for each example, the same in every run; `count` of them in `make proof`."""
+    return (Random(f"{seed} {number}") for number in range(examples(count)))
 
 
 def any_text(random: Random) -> str:

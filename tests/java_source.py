@@ -12,13 +12,16 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from kafka_lagoon.jars.java import class_path, java_path
 
 _JAVA = 8
+_JVM_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 
 def compile_java(source: Path, folder: Path, jars: Sequence[Path]) -> None:
     """Put the classes of one source file into `folder`; an error of the compiler's is raised as py4j gives it."""
     spark = Path(pyspark.__file__).parent / "jars"
     janino = [*spark.glob("janino-*.jar"), *spark.glob("commons-compiler-*.jar")]
-    port = launch_gateway(classpath=class_path([*janino, *jars]), java_path=java_path(), die_on_exit=True)
+    port = launch_gateway(
+        classpath=class_path([*janino, *jars]), java_path=java_path(), javaopts=_JVM_OPTIONS, die_on_exit=True
+    )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
     try:
         compiler = gateway.jvm.org.codehaus.janino.CompilerFactory().newCompiler()

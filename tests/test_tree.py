@@ -8,8 +8,6 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-import pytest
-
 from kafka_lagoon.protocol.apis import APIS
 
 TESTS = Path(__file__).parent
@@ -56,30 +54,25 @@ def _test_of(module: str) -> str:
 MODULES = {module: _test_of(module) for module in _modules()}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_every_module_has_its_tests(module: str) -> None:
+def test_every_module_has_its_tests() -> None:
     """In the file of its name, or a line of the list says where and why; not both."""
-    mirrored = (TESTS / MODULES[module]).is_file()
-    assert mirrored or module in LISTED, (
-        f"write tests/{MODULES[module]}, or list what covers {module} in tests/tree.txt"
-    )
-    assert not (mirrored and module in LISTED), (
-        f"{module} has tests/{MODULES[module]}: remove its line from tests/tree.txt"
-    )
+    for module, test in MODULES.items():
+        mirrored = (TESTS / test).is_file()
+        assert mirrored or module in LISTED, f"write tests/{test}, or list what covers {module} in tests/tree.txt"
+        assert not (mirrored and module in LISTED), f"{module} has tests/{test}: remove its line from tests/tree.txt"
 
 
-@pytest.mark.parametrize("name", LISTED)
-def test_no_line_of_the_list_is_stale(name: str) -> None:
+def test_no_line_of_the_list_is_stale() -> None:
     """Each names a module or test file that there is, a test file that there is, and a reason."""
-    test, why = LISTED[name]
-    if _is_test(name):
-        assert (TESTS / name).is_file(), f"tests/tree.txt: there is no tests/{name}"
-        assert name not in MODULES.values(), f"tests/tree.txt: {name} has a module: remove the line"
-        assert why, f"tests/tree.txt: what is {name} about?"
-    else:
-        assert name in MODULES, f"tests/tree.txt: there is no module {name}"
-        assert (TESTS / test).is_file(), f"tests/tree.txt: {name} is covered by {test}, which there is not"
-        assert why, f"tests/tree.txt: why has {name} no tests of its own?"
+    for name, (test, why) in LISTED.items():
+        if _is_test(name):
+            assert (TESTS / name).is_file(), f"tests/tree.txt: there is no tests/{name}"
+            assert name not in MODULES.values(), f"tests/tree.txt: {name} has a module: remove the line"
+            assert why, f"tests/tree.txt: what is {name} about?"
+        else:
+            assert name in MODULES, f"tests/tree.txt: there is no module {name}"
+            assert (TESTS / test).is_file(), f"tests/tree.txt: {name} is covered by {test}, which there is not"
+            assert why, f"tests/tree.txt: why has {name} no tests of its own?"
 
 
 def test_nothing_is_listed_twice() -> None:

@@ -1,4 +1,4 @@
-"""Makes the tables, views and the data source known to a session of Spark or a connection to DuckDB, for notebooks."""
+"""Registers tables, views and the data source with a Spark session or a DuckDB connection, for notebooks."""
 
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,9 @@ _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(spark: "SparkSession", warehouse: str) -> None:
-    """Make the tables and views of the warehouse in folder `warehouse` (path or URL) available by name.
+    """Create views by name over the tables in folder `warehouse` (path or URL).
 
-    In a catalog they already are.
+    In a catalog the tables already have names.
     """
     from kafka_lagoon.delta.warehouse import at_path  # noqa: PLC0415
     from kafka_lagoon.query.spark_engine import make_available  # noqa: PLC0415  the schemas alone must not cost a Spark import
@@ -23,9 +23,9 @@ def register(spark: "SparkSession", warehouse: str) -> None:
 
 
 def register_duckdb(connection: "DuckDBPyConnection", warehouse: str) -> None:
-    """The same for a connection to DuckDB and a folder of this machine, without Spark: temporary views, times in UTC.
+    """Create temporary views over the tables in a local folder for a connection to DuckDB, without Spark; times are in UTC.
 
-    They show the tables as they are now: call it again after a run. TableError if a table is gone or only Spark reads it.
+    They show the tables as they are now: call it again after a run. TableError if a table is gone or only Spark can read it.
     """
     from kafka_lagoon.query.duckdb_engine import make_available  # noqa: PLC0415  not for those who use Spark
     from kafka_lagoon.settings import local_folder  # noqa: PLC0415
@@ -38,9 +38,9 @@ def register_duckdb(connection: "DuckDBPyConnection", warehouse: str) -> None:
 
 
 def register_source(spark: "SparkSession") -> None:
-    """Make `spark.read.format("lagoon")` and `spark.readStream.format("lagoon")` known to a session.
+    """Register `spark.read.format("lagoon")` and `spark.readStream.format("lagoon")` with a session.
 
-    Filters reach the source only with `spark.sql.python.filterPushdown.enabled`, which is set unless the session says.
+    Filters are pushed down only with `spark.sql.python.filterPushdown.enabled`, which is set unless the session has a value.
     """
     from kafka_lagoon.source.data_source import LagoonSource  # noqa: PLC0415  as above
 

@@ -17,6 +17,7 @@ from kafka_lagoon.apply.live import Live
 from kafka_lagoon.apply.move_plan import move_actions
 from kafka_lagoon.protocol import acls
 from tests.apply.lives import live, topic
+from tests.effort import examples
 
 CLUSTER = live(
     {
@@ -169,7 +170,7 @@ def clusters(draw: st.DrawFn) -> Live:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(clusters(), st.booleans(), st.booleans())
 def test_a_plan_of_any_import_is_empty(cluster: Live, with_assignments: bool, is_yaml: bool) -> None:
     """Whatever the cluster has: the file is read without a fault, and says what is there."""

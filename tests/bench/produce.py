@@ -33,7 +33,7 @@ from tests.bench.measure import Comparison, Findings, Sample, alternate
 from tests.bench.record_topics import json_values
 from tests.bench.records import session
 from tests.clock import CLOCK
-from tests.integration.producers import until
+from tests.integration.every_broker import wait_until
 
 ROWS = int(os.environ.get("BENCH_PRODUCE_ROWS", "2000000"))
 _ROUNDS = int(os.environ.get("BENCH_PRODUCE_ROUNDS", "5"))
@@ -162,7 +162,7 @@ def _into_topic(spark: SparkSession | None, servers: str, write: Callable[[str],
     def run() -> Sample:
         topic = f"bench-{time.monotonic_ns()}"
         admin.create_topics([NewTopic(topic, _PARTITIONS, 1)])[topic].result(30)
-        until(lambda: admin.list_topics(topic, 30).topics[topic].error is None, f"{topic} is not known")
+        wait_until(lambda: admin.list_topics(topic, 30).topics[topic].error is None, f"{topic} is not known")
         pid = _jvm(spark) if spark else os.getpid()
         wall, cpu = time.perf_counter(), _cpu_s(pid)
         write(topic)

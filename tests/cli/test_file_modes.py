@@ -67,6 +67,7 @@ def test_a_umask_is_octal(text: str) -> None:
         load(None, {}, ["warehouse=x", f"umask={text}"], cluster_needed=False)
 
 
+@pytest.mark.proof
 @pytest.mark.spark
 def test_jobs_keep_their_files_private(brokers: dict[int, FakeBroker], tmp_path: Path) -> None:
     """Tables, locks, reports, logs and what they leave in the temporary folder, by a JVM of our own and by Spark."""
@@ -90,6 +91,7 @@ def test_jobs_keep_their_files_private(brokers: dict[int, FakeBroker], tmp_path:
     assert open_to_others(tmp_path) == ["drwxr-xr-x tmp"]
 
 
+@pytest.mark.proof
 @pytest.mark.spark
 def test_spark_spills_into_a_private_folder(tmp_path: Path) -> None:
     """Blocks, shuffles and spills of a session on this machine; the folder is gone after it, and Delta's files are private."""

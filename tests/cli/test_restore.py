@@ -36,9 +36,15 @@ def result() -> RestoreResult:
     rule = ("TOPIC", "new", "LITERAL", "User:alice", "*", "READ", "ALLOW")
     names = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
     acl = create_acl(acl_of(dict(zip(names, rule, strict=True))))
-    planned = RestoreResult(cluster="spare", cluster_id="id-of-spare", is_dry_run=False, topics=[TOPIC])
-    planned.targets, planned.actions, planned.notes = {"t": "new"}, [topic, acl], ["it is compacted"]
-    return planned
+    return RestoreResult(
+        cluster="spare",
+        cluster_id="id-of-spare",
+        is_dry_run=False,
+        topics=[TOPIC],
+        targets={"t": "new"},
+        actions=[topic, acl],
+        notes=["it is compacted"],
+    )
 
 
 @pytest.mark.parametrize(("answer", "is_confirmed"), [("yes", True), ("y", False), ("", False)])

@@ -30,6 +30,7 @@ from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
 from kafka_lagoon.snapshot.commits import commits_of
 from kafka_lagoon.snapshot.topology import topology_of
 from tests.clock import CLOCK, Hands
+from tests.effort import examples
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.faults import Altered, Close, Fault, Hang, Raw
@@ -401,7 +402,7 @@ def test_a_request_that_is_not_split_names_its_refusal(state: FakeCluster, conne
     assert (answer.name, answer.scope) == ("CLUSTER_AUTHORIZATION_FAILED", Scope.cluster())
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(codes=st.lists(st.sampled_from([0, 3, 5, 6, 9, 29, 35, 56, 74, 75, 78, 999, -1]), min_size=6, max_size=6))
 def test_every_item_is_answered_or_failed_once(
     state: FakeCluster,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kafka_lagoon.compare.differences import NOT_COMPARED, Difference, Evidence, Kind, Unequal, count_kinds
 from kafka_lagoon.compare.sequences import compare_sequences
 from tests.compare.test_sequences import chunks, hashes
+from tests.effort import examples
 
 ENDS = tuple[Kind, int, int | None, int | None, int | None, int | None]
 
@@ -74,7 +75,7 @@ def test_compacted_records_are_no_difference() -> None:
         assert difference.kind == kind
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(st.integers(0, 30), max_size=50), st.lists(st.integers(0, 30), max_size=50))
 def test_counts_are_those_of_multisets(left: list[int], right: list[int]) -> None:
     """Whatever the logs are: what one side has more of is missing, extra, doubled or altered; the rest is equal or moved."""
@@ -92,7 +93,7 @@ def test_counts_are_those_of_multisets(left: list[int], right: list[int]) -> Non
 RECORDS = st.lists(st.integers(0, 30), max_size=40)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(RECORDS, RECORDS, RECORDS, st.integers(0, 12), st.integers(0, 12))
 def test_retention_explains_no_more_than_it_removed(
     left: list[int], right: list[int], shared: list[int], left_start: int, right_start: int

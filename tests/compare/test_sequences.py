@@ -18,6 +18,7 @@ from kafka_lagoon.compare.sequences import (
     compare_sequences,
 )
 from kafka_lagoon.records.digests import Hashes
+from tests.effort import examples
 
 
 def hashes(values: Sequence[int]) -> Hashes:
@@ -66,7 +67,7 @@ def _edited(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 _CUTS = st.lists(st.integers(0, 60), max_size=6)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(_edited(), _CUTS, _CUTS, st.sampled_from([4, 16, 1 << 20]))
 def test_what_is_not_in_gaps_is_equal(
     edited: tuple[list[int], list[int]], left_cuts: list[int], right_cuts: list[int], window: int

@@ -17,6 +17,7 @@ from kafka_lagoon.tables.columns import TIMESTAMP, Column
 from kafka_lagoon.tables.schema import HEADER, STATE_TABLES
 from tests.delta.awkward import struct_class
 from tests.delta.samples import HOSTILE, NOON_MS, row, snapshot
+from tests.effort import examples
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HEADER_OF_ONE = snapshot(1).header
@@ -55,7 +56,7 @@ def as_read(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("table", STATE_TABLES, ids=lambda table: table.name)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_rows_come_back_from_parquet(table: Any, data: st.DataObject) -> None:
     """Whatever a row holds is read back from the file as it was, times to the millisecond."""

@@ -24,6 +24,7 @@ from kafka_lagoon.delta.record_files import PartitionRows, RecordFiles
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.tables.record_tables import INGEST_DATE, RECORDS
+from tests.effort import examples
 
 DAY = (INGEST_DATE, date(2026, 11, 21))
 NOON_MS = 1_763_726_400_123
@@ -117,7 +118,7 @@ PIECES = st.lists(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(pieces=PIECES)
 def test_every_record_is_written_as_it_was(tmp_path_factory: pytest.TempPathFactory, pieces: Any) -> None:
     """Nulls, empty values, headers and constants come back, however batches with and without nulls follow each other."""

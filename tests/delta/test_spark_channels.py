@@ -85,9 +85,8 @@ def test_a_stranger_gets_no_block() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "master", ["local[2]", pytest.param("local-cluster[1,1,512]", marks=pytest.mark.proof)], ids=lambda name: name[:9]
-)
+@pytest.mark.proof
+@pytest.mark.parametrize("master", ["local[2]", "local-cluster[1,1,512]"], ids=lambda name: name[:9])
 def test_a_script_of_spark_submit(tmp_path: Path, master: str) -> None:
     """With our settings, which SPARK_CONF_DIR names: also the master, worker and executor of local-cluster."""
     script = tmp_path / "job.py"
@@ -98,6 +97,7 @@ def test_a_script_of_spark_submit(tmp_path: Path, master: str) -> None:
         assert blocks(heard) == []
 
 
+@pytest.mark.proof
 @pytest.mark.spark
 def test_the_stranger_can_read() -> None:
     """Where somebody has switched authentication off, as is Spark's default, the same frames get the blocks."""

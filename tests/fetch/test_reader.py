@@ -19,6 +19,7 @@ from kafka_lagoon.fetch.split import READ_UNCOMMITTED, ReadOptions
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from tests.clock import CLOCK
+from tests.effort import examples
 from tests.fake.batches import aborted, batch, marker
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakePartition
@@ -280,7 +281,7 @@ _ACTIONS = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     shape=_BATCHES,
     start=st.integers(0, 12),

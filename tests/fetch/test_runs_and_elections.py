@@ -19,6 +19,7 @@ from kafka_lagoon.fetch.split import Outcome
 from kafka_lagoon.fetch.tasks import TaskOutcome, divide
 from kafka_lagoon.fetch.truncation_checks import check_epochs, check_positions, epochs_read
 from kafka_lagoon.records.decoding import Counts
+from tests.effort import examples
 from tests.fetch.elections import Partition
 
 PARTITION = TopicPartition("t", 0)
@@ -135,7 +136,7 @@ TRUNCATED_TO_NOTHING_TWICE = [
 
 @given(RUNS)
 @example(TRUNCATED_TO_NOTHING_TWICE)
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=200)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=examples(200))
 def test_the_archive_is_the_leaders_log(runs: list[dict[str, Any]]):
     """Whoever was elected when, and whether leaders answered the checks or not: two quiet runs later nothing is wrong."""
     archive = Archive(Partition())

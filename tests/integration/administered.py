@@ -18,11 +18,12 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import checked
-from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.sandbox.node import Listener
 from tests.clock import CLOCK
+from tests.integration import every_broker
 from tests.integration.secured import LIMITED, PASSWORD
-from tests.integration.tools_in_one import ToolsInOne, tools_in_one
+from tests.integration.tools_in_one import ToolsInOne
 from tests.set_options import set_options
 
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
@@ -87,22 +88,18 @@ def soon() -> Deadline:
 
 
 @contextmanager
-def administered_kafka(folder: Path) -> Iterator[Administered]:
-    """The cluster, its user `limited`, and the tools."""
-    with (
-        LocalKafka(
-            folder,
-            racks=("a", "b", "c"),
-            listeners=[Listener("SCRAM", "SASL_PLAINTEXT")],
-            properties=_PROPERTIES,
-            log_dirs=2,
-            dynamic_quorum=True,
-        ) as kafka,
-        tools_in_one(DEFAULT_VERSION) as tools,
-    ):
+def administered_kafka(folder: Path, tools: ToolsInOne) -> Iterator[Administered]:
+    """The cluster, and its user `limited`."""
+    with LocalKafka(
+        folder,
+        racks=("a", "b", "c"),
+        listeners=[Listener("SCRAM", "SASL_PLAINTEXT")],
+        properties=_PROPERTIES,
+        log_dirs=2,
+        dynamic_quorum=True,
+    ) as kafka:
         made = Administered(kafka, tools)
         credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
         user = UserScramCredentialUpsertion(LIMITED, credential, PASSWORD.encode())
-        for future in made.admin.alter_user_scram_credentials([user]).values():
-            future.result(30)
+        every_broker.create_users(made.bootstrap_servers, [user])
         yield made

@@ -1,15 +1,14 @@
 """Runs verbs of `lagoon admin` in this process, as tests of them need it."""
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from kafka_lagoon.cli.main import main
-from tests.clock import CLOCK
 from tests.integration.administered import Administered
+from tests.integration.every_broker import wait_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +49,3 @@ class Hand:
     def has_nothing_to_do(self, *arguments: str) -> None:
         """Run a verb that finds everything as it is asked for, once brokers have heard of it."""
         wait_until(lambda: self.run(*arguments).printed == "nothing to do\n")
-
-
-def wait_until(is_true: Callable[[], bool]) -> None:
-    """Wait for something that goes on after an answer, or that a broker hears of later."""
-    for _ in range(600):
-        if is_true():
-            return
-        CLOCK.sleep(0.05)
-    raise AssertionError("30 s were not enough")

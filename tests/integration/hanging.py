@@ -3,7 +3,7 @@
 Brokers refuse them unless `transaction.partition.verification.enable` is false, and take them by Produce before v12 only.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kafka_lagoon.client.broker import Broker
@@ -24,7 +24,9 @@ from kafka_lagoon.protocol.messages.produce import (
     TopicProduceData,
 )
 from kafka_lagoon.records.encoding import Producer, Record, encode_batch
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.wire.schema import Versions
+from tests.integration import every_broker
 
 VERIFICATION = "transaction.partition.verification.enable"  # KIP-890
 _UNVERIFIED = Versions(3, 11)  # from v12 on brokers add the partition to the transaction (KIP-890)
@@ -57,14 +59,17 @@ def hang(
 
 
 @contextmanager
-def unverified(tool: Callable[..., str]) -> Iterator[None]:
-    """Brokers take transactional batches without a transaction, each as soon as it has learnt the config."""
-    brokers = ("kafka.admin.ConfigCommand", "--alter", "--entity-type", "brokers", "--entity-default")
-    tool(*brokers, "--add-config", f"{VERIFICATION}=false")
+def unverified(kafka: LocalKafka) -> Iterator[None]:
+    """Brokers take transactional batches without a transaction."""
+    brokers = ("--bootstrap-server", kafka.bootstrap_servers, "--entity-type", "brokers", "--entity-default")
+    alter = ("kafka.admin.ConfigCommand", *brokers, "--alter")
+    kafka.tool(*alter, "--add-config", f"{VERIFICATION}=false")
+    every_broker.goes_by(kafka.bootstrap_servers, VERIFICATION, "false")
     try:
         yield
     finally:
-        tool(*brokers, "--delete-config", VERIFICATION)
+        kafka.tool(*alter, "--delete-config", VERIFICATION)
+        every_broker.goes_by(kafka.bootstrap_servers, VERIFICATION, "true")
 
 
 def _written(broker: Broker, request: ProduceRequest, deadline: Deadline) -> int:

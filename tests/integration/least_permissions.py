@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from kafka_lagoon.admin.acls import Acl
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope
@@ -31,6 +32,7 @@ from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
 from kafka_lagoon.wire.schema import Api
 from tests.clock import CLOCK
+from tests.integration import every_broker
 from tests.integration.secured import PASSWORD, Secured, add_rules, allow
 from tests.jobs import commands
 from tests.set_options import set_options
@@ -72,8 +74,7 @@ class Place:
         """The user, who may do nothing."""
         credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
         user = UserScramCredentialUpsertion(LEAST, credential, PASSWORD.encode())
-        for future in self._admin.alter_user_scram_credentials([user]).values():
-            future.result(30)
+        every_broker.create_users(self.plain, [user])
 
     @contextmanager
     def granted(self, permissions: Iterable[Permission], topic: str = acls.WILDCARD) -> Iterator[None]:
@@ -84,19 +85,11 @@ class Place:
             add_rules(self._kafka, *rules)
         if len(rules) < len(permissions):
             _show_tokens(self.plain)
-        self._wait_for(len(permissions))
         try:
             yield
         finally:
-            for future in self._admin.delete_acls([_of_user()]).values():
-                future.result(30)
-            self._wait_for(0)
-
-    def _wait_for(self, rules: int) -> None:
-        """Until the broker, who hears of rules from the controller, goes by so many."""
-        deadline = Deadline.after(CLOCK, 30_000)
-        while len(self._admin.describe_acls(_of_user()).result(30)) != rules:
-            assert not deadline.passed()
+            every_broker.delete_acls(self.plain, _of_user())
+            every_broker.knows_acls_of(self.plain, f"User:{LEAST}", [])
 
     def options(self) -> list[str]:
         """Options that make a command run as the user."""
@@ -129,6 +122,8 @@ def _show_tokens(bootstrap_servers: str) -> None:
     )
     answer = answer_to({"bootstrap_servers": bootstrap_servers}, CREATE_ACLS, CreateAclsRequest(creations=(rule,)))
     assert [one.error_code for one in answer.results] == [0]
+    token = Acl(acls.DELEGATION_TOKEN, acls.WILDCARD, acls.LITERAL, rule.principal, "*", acls.DESCRIBE, acls.ALLOW)
+    every_broker.knows_acls(bootstrap_servers, present=[token])
 
 
 def answer_to(settings: Mapping[str, str], api: Api[Any, Any], request: object) -> Any:

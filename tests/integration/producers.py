@@ -5,7 +5,7 @@ convert, append their own times, compact and cut them. Topics have one partition
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from kafka_lagoon.jars.java import class_path, java_path
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.integration.every_broker import wait_until
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 OLD_CODECS = CODECS[:4]  # before KIP-110
@@ -98,7 +99,7 @@ def create(kafka: LocalKafka, topic: str, **config: str) -> None:
     settings = {name.replace("_", "."): value for name, value in config.items()}
     new = NewTopic(topic, num_partitions=1, replication_factor=1, config={**settings, "min.insync.replicas": "1"})
     admin.create_topics([new])[topic].result(_TIMEOUT_S)
-    until(lambda: _leader_answers(kafka, topic), f"{topic} has no leader")
+    wait_until(lambda: _leader_answers(kafka, topic), f"{topic} has no leader")
 
 
 def _leader_answers(kafka: LocalKafka, topic: str) -> bool:
@@ -255,7 +256,7 @@ _COMPACTED = {
 
 def wait_for_cleaner(kafka: LocalKafka, *topics: str) -> None:
     """Wait until all but the active segment of each topic is compacted, as the cleaner notes, and nothing is left over."""
-    until(lambda: all(_is_clean(folder(kafka, topic)) for topic in topics), "the cleaner did not come")
+    wait_until(lambda: all(_is_clean(folder(kafka, topic)) for topic in topics), "the cleaner did not come")
 
 
 def _is_clean(log: Path) -> bool:
@@ -337,14 +338,6 @@ def _consumed(message: Message) -> Consumed:
         value=message.value(),
         headers=tuple(message.headers() or ()),
     )
-
-
-def until(is_true: Callable[[], bool], complaint: str) -> None:
-    """Wait for what brokers do by themselves."""
-    deadline = time.monotonic() + _TIMEOUT_S
-    while not is_true():
-        assert time.monotonic() < deadline, complaint
-        time.sleep(_POLL_S)
 
 
 def _now_ms() -> int:

@@ -16,7 +16,6 @@ from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
     AclPermissionType,
-    AdminClient,
     ResourcePatternType,
     ResourceType,
     ScramCredentialInfo,
@@ -27,7 +26,7 @@ from confluent_kafka.admin import (
 from kafka_lagoon.sandbox.certificates import Certificate, authority, issue, pem
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.sandbox.node import Listener
-from tests.integration import tokens
+from tests.integration import every_broker, tokens
 from tests.integration.tokens import AUDIENCE, ISSUER, TokenEndpoint, token_endpoint
 
 USER, LIMITED, GUEST = "lagoon", "limited", "guest"
@@ -180,10 +179,8 @@ def allow(
 
 
 def add_rules(kafka: LocalKafka, *rules: AclBinding) -> None:
-    """Let rules hold; a broker hears of them a moment later."""
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    for future in admin.create_acls(list(rules)).values():
-        future.result(30)
+    """Let rules hold, at every broker."""
+    every_broker.create_acls(kafka.bootstrap_servers, rules)
 
 
 def _write_certificates(folder: Path) -> Certificate:
@@ -261,15 +258,12 @@ def _signed_tokens(jwks_url: str) -> dict[str, str]:
 
 
 def _make_users(kafka: LocalKafka) -> None:
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     users = [
         UserScramCredentialUpsertion(user, ScramCredentialInfo(mechanism, 4096), PASSWORD.encode())
         for user in (USER, LIMITED, GUEST)
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
     ]
-    for user in users:  # a request may name a user once
-        for future in admin.alter_user_scram_credentials([user]).values():
-            future.result(30)
+    every_broker.create_users(kafka.bootstrap_servers, users)
     kinds = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
     everything = [allow(kind, "*", AclOperation.ALL, user=USER) for kind in kinds]
     add_rules(kafka, *everything, allow(ResourceType.BROKER, "kafka-cluster", AclOperation.ALL, user=USER))

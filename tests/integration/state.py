@@ -7,21 +7,17 @@ from contextlib import ExitStack, contextmanager
 from confluent_kafka import Consumer, Producer, ShareConsumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.clock import Deadline
-from kafka_lagoon.kafka_settings import KafkaSettings
-from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from tests.clock import CLOCK
+from tests.integration import every_broker
 
 RECORDS = 120
 
 
 def create_topics(bootstrap_servers: str, topics: list[NewTopic]) -> None:
-    """Create topics and wait until that is done."""
+    """Create topics and wait until every broker knows their leaders."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     for future in admin.create_topics(topics, operation_timeout=30).values():
         future.result(30)
+    every_broker.knows_topics(bootstrap_servers, [topic.topic for topic in topics])
 
 
 def delete_topics(bootstrap_servers: str, topics: list[str]) -> None:
@@ -29,14 +25,7 @@ def delete_topics(bootstrap_servers: str, topics: list[str]) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     for future in admin.delete_topics(topics, operation_timeout=30).values():
         future.result(30)
-    deadline = Deadline.after(CLOCK, 30_000)
-    named = tuple(MetadataRequestTopic(name=topic) for topic in topics)
-    request = MetadataRequest(topics=named, allow_auto_topic_creation=False)
-    settings = KafkaSettings(bootstrap_servers=bootstrap_servers)
-    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
-        for broker in cluster.brokers.values():
-            while not all(topic.error_code for topic in broker.ask(METADATA, request, deadline).topics):
-                CLOCK.sleep(0.05)
+    every_broker.has_forgotten_topics(bootstrap_servers, topics)
 
 
 def produce(bootstrap_servers: str, topic: str, records: int = RECORDS) -> None:

@@ -201,7 +201,7 @@ def hanging(administered: Administered) -> set[tuple[str, str]]:
 def test_hanging_transactions_are_aborted(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
     """Those that kafka-transactions finds, and no others: not a recent one, nor one that its coordinator has."""
     hour_ago_ms = CLOCK.now_ms() - HOUR_MS
-    with unverified(administered.tool), administered.cluster() as cluster:
+    with unverified(administered.kafka), administered.cluster() as cluster:
         ids = [
             hang(cluster, TopicPartition(WRITTEN, 0), transactional_id, at_ms, soon())
             for transactional_id, at_ms in (("hung", hour_ago_ms), (None, hour_ago_ms), (None, CLOCK.now_ms()))

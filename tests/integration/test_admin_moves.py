@@ -14,7 +14,8 @@ from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.administered import Administered
-from tests.integration.altering import Hand, wait_until
+from tests.integration.altering import Hand
+from tests.integration.every_broker import wait_until
 from tests.integration.kafka_tools import TOPICS
 from tests.integration.secured import LIMITED
 from tests.integration.test_admin_permissions import granted

@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from tests.integration.altering import wait_until
+from tests.integration.every_broker import wait_until
 from tests.integration.kafka_tools import TOPICS
 from tests.integration.state import produce
 

@@ -11,13 +11,13 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from kafka_lagoon.admin.acls import Acl, acls_of, create_acls, delete_acls
+from kafka_lagoon.admin.acls import Acl, create_acls, delete_acls
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.protocol import acls
-from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
 from tests.clock import CLOCK
+from tests.integration import every_broker
 from tests.integration.admin_verbs import admin
 from tests.integration.administered import Administered, soon
 from tests.integration.hanging import hang, unverified
@@ -28,15 +28,6 @@ pytestmark = pytest.mark.timeout(300)
 CONFIGS = "kafka.admin.ConfigCommand"
 TOPIC, GROUP, ID = "permitted", "permitted-group", "permitted-id"
 _NAMES = {acls.TOPIC: TOPIC, acls.GROUP: GROUP, acls.TRANSACTIONAL_ID: ID, acls.CLUSTER: acls.CLUSTER_NAME}
-_EVERY_ACL = DescribeAclsRequest(
-    resource_type_filter=acls.ANY,
-    resource_name_filter=None,
-    pattern_type_filter=acls.ANY,
-    principal_filter=f"User:{LIMITED}",
-    host_filter=None,
-    operation=acls.ANY,
-    permission_type=acls.ANY,
-)
 _RULE = ("--principal", "User:somebody", "--resource-type", "topic", "--resource-name", TOPIC, "--operation", "read")
 # Verb -> arguments. Each leaves what the next one needs.
 RUN: Mapping[str, Sequence[str]] = {
@@ -63,7 +54,7 @@ def resources(administered: Administered) -> Iterator[None]:
     commit(servers, GROUP, {(TOPIC, 0): 5})
     producer = Producer({"bootstrap.servers": servers, "transactional.id": ID})
     producer.init_transactions(60)
-    with unverified(administered.tool), administered.cluster() as cluster:
+    with unverified(administered.kafka), administered.cluster() as cluster:
         hang(cluster, TopicPartition(TOPIC, 0), None, CLOCK.now_ms() - 3_600_000, soon())
     yield
     administered.tool(
@@ -92,22 +83,13 @@ def granted(
         for one in permissions
     ]
     with administered.cluster() as cluster:
-
-        def wait_until(*, is_there: bool) -> None:
-            deadline = soon()
-            for broker in cluster.brokers.values():
-                while set(rules) & set(acls_of(broker.ask(DESCRIBE_ACLS, _EVERY_ACL, deadline))) != (
-                    set(rules) if is_there else set()
-                ):
-                    assert deadline.pause(0.05)
-
         assert not create_acls(cluster, rules, soon()).failures
-        wait_until(is_there=True)
+        every_broker.knows_acls(administered.bootstrap_servers, present=rules)
         try:
             yield
         finally:
             assert not delete_acls(cluster, rules, soon()).failures
-            wait_until(is_there=False)
+            every_broker.knows_acls(administered.bootstrap_servers, absent=rules)
 
 
 @pytest.mark.parametrize("name", RUN)

@@ -13,7 +13,7 @@ from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.protocol import acls
 from tests.integration.admin_verbs import Ran, admin
 from tests.integration.administered import Administered, soon
-from tests.integration.altering import wait_until
+from tests.integration.every_broker import wait_until
 from tests.integration.secured import LIMITED
 from tests.integration.state import produce
 from tests.integration.test_admin_permissions import granted

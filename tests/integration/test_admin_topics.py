@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.administered import Administered
-from tests.integration.altering import Hand, wait_until
+from tests.integration.altering import Hand
+from tests.integration.every_broker import wait_until
 from tests.integration.kafka_tools import GET_OFFSETS, TOPICS
 from tests.integration.state import commit, produce
 

@@ -22,7 +22,8 @@ from kafka_lagoon.produce.targets import describe_targets
 from kafka_lagoon.produce.transactions import TransactionalProducer
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from tests.integration.producers import ODD, Consumed, JavaProducers, Sent, consume, create, java_producers, until
+from tests.integration.every_broker import wait_until
+from tests.integration.producers import ODD, Consumed, JavaProducers, Sent, consume, create, java_producers
 from tests.integration.test_produce_and_fetch import RELEASES, connected, dumped, kept, soon
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
@@ -185,7 +186,7 @@ def _write_while_leaders_die(kafka: LocalKafka, topic: str, killed: Sequence[int
                 kafka.kill(broker_id)
                 time.sleep(0.5)
                 kafka.start(broker_id)
-                until(lambda: len(kafka.known_brokers(killed[0])) == 3, "the broker did not come back")
+                wait_until(lambda: len(kafka.known_brokers(killed[0])) == 3, "the broker did not come back")
         finally:
             has_ended.set()
 
@@ -240,6 +241,7 @@ def _values(kafka: LocalKafka, topic: str) -> dict[int, list[tuple[int, bytes | 
     return read
 
 
+@pytest.mark.proof
 def test_leaders_that_die(kafka: LocalKafka) -> None:
     """A broker is killed while batches are on their way to it: nothing is missing, doubled or out of order."""
     _write_while_leaders_die(kafka, "columns-loss", [2])

@@ -1,6 +1,5 @@
 """Each broker of three is stopped in turn: what Kafka's own tool finds then is what view broker_loss had said before."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,6 @@ from kafka_lagoon.tables.snapshot_rows import Snapshot
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
 from tests.integration.test_against_kafka_tools import snapshot_of
-from tests.integration.tools_in_one import ToolsInOne, tools_in_one
 from tests.integration.views_of import rows_of_view
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
@@ -37,10 +35,9 @@ Partitions = set[tuple[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Brokers, and Kafka's tools in one JVM."""
+    """Brokers, and what their tools print of this test."""
 
     kafka: LocalKafka
-    tools: ToolsInOne
 
     @property
     def bootstrap_servers(self) -> str:
@@ -49,7 +46,7 @@ class Running:
 
     def tool(self, main_class: str, *args: str) -> str:
         """What the tool prints."""
-        return self.tools.run(main_class, *args)
+        return self.kafka.tool(main_class, *args)
 
     def printed(self, option: str) -> Partitions:
         """Partitions of this test that kafka-topics prints with the option."""
@@ -57,17 +54,16 @@ class Running:
 
 
 @pytest.fixture(scope="module")
-def running(kafka: LocalKafka) -> Iterator[Running]:
+def running(kafka: LocalKafka) -> Running:
     """Three brokers, with topics that bear a loss more or less well."""
-    with tools_in_one(kafka.version) as in_one:
-        for name, (replicas, needed) in TOPICS.items():
-            create = ("--create", "--topic", PREFIX + name, "--replica-assignment", replicas)
-            config = ("--config", f"min.insync.replicas={needed}")
-            in_one.run(tools.TOPICS, "--bootstrap-server", kafka.bootstrap_servers, *create, *config)
-        yield Running(kafka, in_one)
+    for name, (replicas, needed) in TOPICS.items():
+        create = ("--create", "--topic", PREFIX + name, "--replica-assignment", replicas)
+        config = ("--config", f"min.insync.replicas={needed}")
+        kafka.tool(tools.TOPICS, "--bootstrap-server", kafka.bootstrap_servers, *create, *config)
+    return Running(kafka)
 
 
-@pytest.mark.parametrize("broker_id", [1, 2, 3])
+@pytest.mark.parametrize("broker_id", [1, *(pytest.param(other, marks=pytest.mark.proof) for other in (2, 3))])
 def test_what_is_predicted_happens(running: Running, broker_id: int) -> None:
     """The same partitions are offline, under and at min.insync.replicas, and the same brokers lead the others."""
     before = _healthy(running.kafka)

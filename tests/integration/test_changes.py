@@ -16,7 +16,7 @@ from tests.integration import kafka_tools as tools
 from tests.integration.secured import Secured
 from tests.integration.state import live_member, produce
 from tests.integration.test_against_kafka_tools import snapshot_of
-from tests.integration.tools_in_one import ToolsInOne, tools_in_one
+from tests.integration.tools_in_one import ToolsInOne, ToolsOfReleases
 from tests.integration.views_of import rows_of_view
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
@@ -77,10 +77,9 @@ class Operator:
 
 
 @pytest.fixture(scope="module")
-def in_one() -> Iterator[ToolsInOne]:
+def in_one(tools: ToolsOfReleases) -> ToolsInOne:
     """The tools of the newest release."""
-    with tools_in_one(DEFAULT_VERSION) as tools:
-        yield tools
+    return tools.of(DEFAULT_VERSION)
 
 
 @pytest.fixture

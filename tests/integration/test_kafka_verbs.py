@@ -16,7 +16,7 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.tables.cluster_rows import BrokerApiRow, BrokerFeatureRow, ConfigRow, QuorumStateRow, StoredReplicaRow
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
-from tests.integration.producers import until
+from tests.integration.every_broker import wait_until
 from tests.integration.releases import API_VERSIONS, LOG_DIRS, NEWEST, OLDER, OLDEST, Release, of_kind
 from tests.integration.state import create_topics, every_shape, produce
 from tests.integration.test_against_kafka_tools import snapshot_of
@@ -280,7 +280,7 @@ def test_configs_of_resources_that_are_not_named(
     """Groups and client metrics that have settings of their own are found, where brokers list them."""
     entity = ("--entity-type", entity_type, "--entity-name", "verbs")
     release.printed("kafka.admin.ConfigCommand", "--alter", *entity, "--add-config", setting)
-    until(lambda: bool(release.shown(capsys, "configs", kind)), f"no broker has learnt {setting}")
+    wait_until(lambda: bool(release.shown(capsys, "configs", kind)), f"no broker has learnt {setting}")
     rows = release.shown(capsys, "configs", kind)
     assert ("verbs", setting) in {(one["resource_name"], f"{one['name']}={one['value']}") for one in rows}
     assert {one["resource_name"] for one in rows} == {"verbs"}

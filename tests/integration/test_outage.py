@@ -39,6 +39,7 @@ def taken(kafka: LocalKafka) -> Snapshot:
         return collect(cluster, "prod", 0, deadline, lambda *_: None)
 
 
+@pytest.mark.proof
 def test_a_stopped_broker_is_reported(without_one: LocalKafka) -> None:
     """It is fenced, and as many partitions suffer as Kafka's own tool finds; what was seen is complete all the same."""
     snapshot = taken(without_one)

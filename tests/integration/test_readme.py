@@ -82,6 +82,7 @@ def test_from_clone_to_tables(clone: Clone, cluster: LocalKafka) -> None:
     assert re.search(r"^orders +500 ", done.stdout, re.MULTILINE), done.stdout
 
 
+@pytest.mark.proof
 def test_spark_submit(clone: Clone) -> None:
     """The script goes as far as it can without a broker."""
     clone.conf(NOBODY_THERE)
@@ -90,6 +91,7 @@ def test_spark_submit(clone: Clone) -> None:
     assert f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n" in done.stdout
 
 
+@pytest.mark.proof
 def test_crontab(clone: Clone) -> None:
     """The schedule is a file of the clone that begins as a crontab does; its lines are run in tests/schedules."""
     (clone.folder / "crontab").write_text('#!/bin/sh\ncp "$3" installed\n')

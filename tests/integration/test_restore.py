@@ -20,7 +20,7 @@ from tests.integration.state import commit, create_topics
 from tests.integration.state import produce as fill
 from tests.jobs.commands import here, rows
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.smoke, pytest.mark.timeout(300)]
 ANY_TIME = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**63 - 1)}
 GROUPS = 20
 Read = dict[int, list[tuple[Any, ...]]]

@@ -13,6 +13,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from tests.integration import every_broker
 from tests.integration.administered import Administered
 from tests.integration.state import commit, create_topics, produce
 from tests.integration.test_admin_security import ACLS, wait_for_acls
@@ -57,8 +58,7 @@ def delete_acls(administered: Administered) -> None:
     of_principal = AclBindingFilter(
         ResourceType.ANY, None, ResourcePatternType.ANY, PRINCIPAL, None, AclOperation.ANY, AclPermissionType.ANY
     )
-    for future in administered.admin.delete_acls([of_principal]).values():
-        future.result(30)
+    every_broker.delete_acls(administered.bootstrap_servers, of_principal)
 
 
 @pytest.fixture

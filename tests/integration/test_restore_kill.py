@@ -128,9 +128,7 @@ def lake(kafka: LocalKafka, spark: object, tmp_path_factory: pytest.TempPathFact
     return folder
 
 
-@pytest.mark.parametrize(
-    ("form", "how"), [("plain", "driver"), pytest.param("transactional", "stop workers", marks=pytest.mark.proof)]
-)
+@pytest.mark.parametrize(("form", "how"), [("plain", "driver"), ("transactional", "stop workers")])
 def test_a_killed_restore_goes_on(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str, how: str) -> None:
     """Spark runs the task of a killed worker again; and workers may write on when the driver is gone, while the next run writes."""
     target = Target(kafka, kafka_392, lake, f"killed-{form}", form)

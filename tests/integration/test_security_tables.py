@@ -18,7 +18,7 @@ from kafka_lagoon.tables.cluster_rows import ConfigRow
 from kafka_lagoon.tables.security_rows import DelegationTokenRow, QuotaRow, ScramUserRow
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot
 from tests.clock import CLOCK
-from tests.integration.producers import until
+from tests.integration.every_broker import wait_until
 from tests.integration.secured import PASSWORD, USER, Secured
 from tests.nulls import unexplained_of
 
@@ -85,7 +85,7 @@ def snapshot(secured: Secured, token: list[str]) -> Snapshot:
         settings = ",".join(f"{key}={value}" for key, value in limits.items())
         configs_tool(secured, "--alter", *named, "--add-config", settings)
     servers, limits = {"bootstrap_servers": secured.kafka.bootstrap_servers}, sum(map(len, _LIMITED.values()))
-    until(lambda: len(snapshot_by(servers).of(QuotaRow)) >= limits, "brokers have not learnt the quotas")
+    wait_until(lambda: len(snapshot_by(servers).of(QuotaRow)) >= limits, "brokers have not learnt the quotas")
     return snapshot_by(servers)
 
 

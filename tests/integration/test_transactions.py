@@ -23,10 +23,8 @@ from kafka_lagoon.tables.snapshot_rows import Snapshot
 from kafka_lagoon.tables.transaction_rows import PartitionProducerRow, TransactionRow
 from tests.clock import CLOCK
 from tests.integration.hanging import hang, unverified
-from tests.integration.releases import OLDER
 from tests.integration.state import create_topics, delete_topics
 from tests.integration.test_against_kafka_tools import snapshot_of
-from tests.integration.tools_in_one import ToolsInOne, tools_in_one
 from tests.nulls import unexplained_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
@@ -41,13 +39,13 @@ HOUR_MS = 3_600_000
 class Seen:
     """The rows of one snapshot, and the words of the lines that Kafka's tools print."""
 
-    tools: ToolsInOne
+    kafka: LocalKafka
     bootstrap_servers: str
     snapshot: Snapshot
 
     def lines(self, *command: str) -> list[list[str]]:
         """The words of each line below the header."""
-        printed = self.tools.run(TRANSACTIONS, "--bootstrap-server", self.bootstrap_servers, *command)
+        printed = self.kafka.tool(TRANSACTIONS, "--bootstrap-server", self.bootstrap_servers, *command)
         lines = printed.splitlines()[1:]
         return [line.split() for line in lines if line.strip()]
 
@@ -58,15 +56,10 @@ def seen(kafka_392: LocalKafka) -> Iterator[Seen]:
     servers = kafka_392.bootstrap_servers
     create_topics(servers, [NewTopic(TOPIC, 3, 1)])
     hour_ago_ms = CLOCK.now_ms() - HOUR_MS
-    with tools_in_one(OLDER) as tools:
-
-        def tool(main_class: str, *arguments: str) -> str:
-            return tools.run(main_class, "--bootstrap-server", servers, *arguments)
-
-        with unverified(tool), open_transaction(kafka_392, "seen-open", hour_ago_ms):
-            end_transaction(kafka_392, "seen-over")
-            write_outside_of_transactions(kafka_392, hour_ago_ms)
-            yield Seen(tools, servers, snapshot_of(kafka_392))
+    with unverified(kafka_392), open_transaction(kafka_392, "seen-open", hour_ago_ms):
+        end_transaction(kafka_392, "seen-over")
+        write_outside_of_transactions(kafka_392, hour_ago_ms)
+        yield Seen(kafka_392, servers, snapshot_of(kafka_392))
     delete_topics(servers, [TOPIC])
 
 

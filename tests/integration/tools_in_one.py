@@ -2,19 +2,22 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import reduce
+from typing import Self
 
 from py4j.java_gateway import CallbackServerParameters, GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JError
 
 from kafka_lagoon.jars.java import class_path, java_path
 from kafka_lagoon.jars.locked_jars import jar_paths
+from kafka_lagoon.sandbox.kafka import LocalKafka
 
 _JVM_OPTIONS = [
     "-Xmx192m",
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
+    "-Dfile.encoding=UTF-8",
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
 ]
 
@@ -81,3 +84,32 @@ def tools_in_one(kafka_version: str) -> Iterator[ToolsInOne]:
         yield ToolsInOne(gateway)
     finally:
         gateway.shutdown()
+
+
+class ToolsOfReleases:
+    """Kafka's tools of each release that is asked for, each in a JVM that ends with the context."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, ToolsInOne] = {}
+        self._running = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._running.close()
+
+    def of(self, kafka_version: str) -> ToolsInOne:
+        """The tools of a release, started when they are first asked for."""
+        if kafka_version not in self._of:
+            self._of[kafka_version] = self._running.enter_context(tools_in_one(kafka_version))
+        return self._of[kafka_version]
+
+    def give_to(self, kafka: LocalKafka) -> LocalKafka:
+        """Have a cluster run its tools here instead of in a JVM for each call."""
+
+        def tool(main_class: str, *arguments: str) -> str:
+            return self.of(kafka.version).run(main_class, *arguments)
+
+        kafka.tool = tool  # type: ignore[method-assign]
+        return kafka

@@ -107,6 +107,7 @@ def test_by_sparks_own_writer(kafka: LocalKafka, tmp_path: Path) -> None:
     assert not list(staging.rglob("*.parquet"))
 
 
+@pytest.mark.proof
 def test_two_at_once(kafka: LocalKafka, tmp_path: Path) -> None:
     """The second ends with exit 4, or comes late and finds nothing new; nothing is doubled."""
     create_topics(kafka.bootstrap_servers, [NewTopic("at-once", 2, 3)])
@@ -227,6 +228,7 @@ def test_bad_input(kafka: LocalKafka, tmp_path: Path, more: list[str], code: int
     assert not list((tmp_path / "lake").rglob("records/**/*.parquet"))
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_a_full_disk(kafka: LocalKafka, tmp_path: Path) -> None:
     """No room in the middle of a run: one line, exit 1, nothing committed or left behind; the next run completes."""

@@ -131,6 +131,7 @@ def test_wheel_and_recipes_on_a_real_cluster(machine: Machine, kafka: LocalKafka
     assert not [name for name in in_pyspark if name.startswith("delta-")]
 
 
+@pytest.mark.proof
 def test_every_scheduler_takes_snapshots(machine: Machine, kafka: LocalKafka) -> None:
     """The slot is the minute of the run; in Kubernetes that of the CronJob, so that a second try of it writes nothing."""
     lake, conf = machine.log.parent / "lake", machine.conf(kafka.bootstrap_servers)

@@ -203,7 +203,8 @@ def test_drivers_that_die(kafka: LocalKafka, tmp_path: Path, states: Sequence[St
     assert_tiled(tmp_path)
 
 
-@pytest.mark.parametrize("executors", [1, pytest.param(2, marks=pytest.mark.proof)])
+@pytest.mark.proof
+@pytest.mark.parametrize("executors", [1, 2])
 def test_executors_that_die(kafka: LocalKafka, tmp_path: Path, executors: int) -> None:
     """SIGKILL of an executor in the middle of reading: Spark runs its tasks again, and the run ends well."""
     topic = f"kill-executor-{executors}"

@@ -90,6 +90,7 @@ def test_jobs_by_spark_submit_with_passwords(filled: Secured, tmp_path: Path) ->
     assert leaks(filled.secrets(), left, runs) == []
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_jobs_with_certificates(filled: Secured, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Mutual TLS, the key's password by reference to a file, then key and chain in the configuration itself.
@@ -119,6 +120,7 @@ def test_jobs_with_certificates(filled: Secured, tmp_path: Path, capfd: pytest.C
     assert leaks([*filled.secrets(), *lines], left, runs) == []
 
 
+@pytest.mark.proof
 def test_a_run_that_is_refused(filled: Secured, tmp_path: Path) -> None:
     """A wrong password in the file, and one in the environment: exit 1, one line, nothing written, and neither shown."""
     wrong = "Wq7-not-the-password"
@@ -138,6 +140,7 @@ def test_a_run_that_is_refused(filled: Secured, tmp_path: Path) -> None:
     assert not (tmp_path / "left" / "lake").exists()
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
     "way",
@@ -153,6 +156,7 @@ def test_jobs_by_other_ways(filled: Secured, tmp_path: Path, way: str, capfd: py
     assert leaks(filled.secrets(), tmp_path / "left", runs) == []
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_topics_that_may_not_be_read(filled: Secured, tmp_path: Path) -> None:
     """One of two topics is denied: it is a line and exit 3, and the other one is archived."""

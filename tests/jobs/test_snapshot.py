@@ -119,6 +119,7 @@ def test_a_snapshot_without_spark(tmp_path: Path) -> None:
     assert in_file(tmp_path / "tables.prom") == {key: samples[key] for key in samples.keys() - of_run}
 
 
+@pytest.mark.proof
 def test_two_at_once_publish_a_slot_once(cluster: LocalKafka, tmp_path: Path) -> None:
     """Of two runs with the same slot, with and without Spark, one publishes; the other is locked out (4) or finds it done (0)."""
     warehouse = tmp_path / "lake"

@@ -47,7 +47,7 @@ def just_started(response: MetadataResponse) -> MetadataResponse:
 
 
 @pytest.mark.usefixtures("topics")
-@pytest.mark.parametrize("stale", [before, just_started])
+@pytest.mark.parametrize("stale", [before, pytest.param(just_started, marks=pytest.mark.proof)])
 def test_no_topic_is_archived_again(
     kafka: LocalKafka, tmp_path: Path, stale: Callable[[MetadataResponse], MetadataResponse]
 ) -> None:

@@ -78,6 +78,7 @@ class Executors:
         produce(self._kafka, AFTERWARDS)
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_between_two_splits(kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last splits read another history than the first: only what is still true is committed, and the next run goes on.

@@ -2,8 +2,9 @@
 
 import pytest
 
+from kafka_lagoon.group_lag import GroupLag
 from kafka_lagoon.metrics.exposition import exposition
-from kafka_lagoon.metrics.groups import GroupLag, group_lags, group_samples
+from kafka_lagoon.metrics.groups import GroupFacts, group_facts, group_samples
 from kafka_lagoon.tables.cluster_rows import ConfigRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow
 from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
@@ -24,19 +25,26 @@ def test_sums_are_over_what_is_known() -> None:
         lag_row("g", "t", 2, lag_basis="log_start"),
         lag_row("g", "t", 3, lag=-7, time_lag_ms=0),
     )
-    lags = group_lags(made)
-    assert lags["empty"] == GroupLag()
-    assert lags["g"] == GroupLag(
-        lag=-2, highest_lag=5, time_lag_ms=2_000, partitions=4, unknown_lags=1, unknown_times=1, lost=0
+    lags = group_facts(made)
+    assert lags["empty"].sums == GroupLag()
+    assert lags["g"].sums == GroupLag(
+        lag=-2,
+        highest_lag=5,
+        time_lag_ms=2_000,
+        partitions=4,
+        unknown_lags=1,
+        unknown_time_partitions=1,
+        known_partitions=2,
+        records_lost=0,
     )
 
 
 def test_an_age_of_zero_is_not_said_of_a_group_with_an_unknown_one() -> None:
     """Another partition may have waited for days."""
     made = snapshot(1, lag_row("g", "t", 0, lag=0), lag_row("g", "t", 1, lag=3), lag_row("h", "t", 0, lag=0))
-    lags = group_lags(made)
-    assert lags["g"].known_time_lag_ms() is None
-    assert lags["h"].known_time_lag_ms() == 0
+    lags = group_facts(made)
+    assert lags["g"].sums.known_time_lag_ms() is None
+    assert lags["h"].sums.known_time_lag_ms() == 0
 
 
 @pytest.mark.parametrize(
@@ -61,17 +69,17 @@ def test_when_the_first_unread_record_expires(configs: dict[str, str], expected:
         lag_row("g", "t", 3, lag=0, first_unread_timestamp_ms=1),
         lag_row("g", "other", 0, lag=1, first_unread_timestamp_ms=1),
     )
-    assert group_lags(made)["g"].expires_ms == expected
+    assert group_facts(made)["g"].expires_ms == expected
 
 
 def test_the_worst_groups_have_metrics() -> None:
     """Those that lost records, then the largest lag, an unknown one before 0; the others are counted."""
     lags = {
-        "small": GroupLag(lag=1),
-        "none": GroupLag(lag=0),
-        "unknown": GroupLag(),
-        "lost": GroupLag(lag=0, lost=1),
-        HOSTILE: GroupLag(lag=9),
+        "small": GroupFacts(GroupLag(lag=1)),
+        "none": GroupFacts(GroupLag(lag=0)),
+        "unknown": GroupFacts(GroupLag()),
+        "lost": GroupFacts(GroupLag(lag=0, records_lost=1)),
+        HOSTILE: GroupFacts(GroupLag(lag=9)),
     }
     for limit, expected in enumerate(["", "lost", HOSTILE, "small", "unknown", "none", None]):
         samples = parsed(exposition(group_samples("c", lags, limit)))
@@ -83,7 +91,7 @@ def test_the_worst_groups_have_metrics() -> None:
 
 def test_what_is_unknown_has_no_sample() -> None:
     """A gap in a chart, not a zero."""
-    samples = parsed(exposition(group_samples("c", {"g": GroupLag(partitions=2, unknown_lags=2)}, 5)))
+    samples = parsed(exposition(group_samples("c", {"g": GroupFacts(GroupLag(partitions=2, unknown_lags=2))}, 5)))
     assert {name for name, labels in samples if ("group", "g") in labels} == {
         "lagoon_group_partitions",
         "lagoon_group_unknown_lag_partitions",

@@ -18,14 +18,12 @@ from kafka_lagoon.protocol.messages.list_groups import ListGroupsRequest
 from kafka_lagoon.wire.reading import decode
 from kafka_lagoon.wire.schema import Api
 from kafka_lagoon.wire.writing import encode
-from tests.examples import CASES, Case, any_message, any_text, randoms
+from tests.examples import Case, any_message, any_text, each_case, randoms
 from tests.oracle.jars import clients_jar
 from tests.oracle.java_codec import Example, JavaCodec, from_json, to_json, without_records
 from tests.oracle.schemas import knows, load, stable_versions
 
-pytestmark = pytest.mark.java
-
-each_case = pytest.mark.parametrize("case", CASES, ids=str)
+pytestmark = [pytest.mark.java, pytest.mark.examples]
 
 # Not of one API: our class, its name in the jars, its versions, the first flexible one.
 _OTHERS = (

@@ -18,7 +18,7 @@ from tests.oracle.java_codec import JavaCodec, from_json
 from tests.oracle.schemas import facts, load, versions_of
 from tests.oracle.test_structure import _our_facts
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.examples]
 
 _COORDINATORS = {"kafka-group-coordinator": GROUP_RECORDS, "kafka-transaction-coordinator": TRANSACTION_RECORDS}
 _CASES = [(kafka, name) for kafka in KAFKAS for name in _COORDINATORS]

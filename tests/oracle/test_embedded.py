@@ -12,7 +12,7 @@ from kafka_lagoon.wire.writing import encode
 from tests.examples import any_bytes, any_message, any_text, randoms
 from tests.oracle.java_codec import JavaCodec, from_json
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.examples]
 
 _KINDS = pytest.mark.parametrize(
     ("cls", "decoder"), [(Subscription, decode_subscription), (Assignment, decode_assignment)]

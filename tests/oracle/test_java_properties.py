@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_lagoon import java_properties
+from tests.effort import examples
 from tests.oracle.java_codec import JavaCodec
 
 pytestmark = pytest.mark.java
@@ -33,7 +34,7 @@ _PIECES = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(text=st.lists(st.sampled_from(_PIECES), max_size=14).map("".join))
 def test_as_java_reads_it(codecs: Sequence[JavaCodec], text: str) -> None:
     """The same keys and values, whatever is escaped, continued or left out. A key of nothing is of no use to us."""

@@ -19,6 +19,7 @@ from kafka_lagoon.sasl.plain import Plain
 from kafka_lagoon.sasl.scram import Scram
 from kafka_lagoon.sasl.token import Token
 from tests.clock import CLOCK
+from tests.effort import examples
 from tests.oracle.jars import KAFKAS
 from tests.oracle.java_codec import JavaCodec
 
@@ -129,7 +130,7 @@ class Scrams:
 
 @pytest.mark.parametrize("release", range(len(KAFKAS)), ids=KAFKAS)
 @pytest.mark.parametrize("name", _SCRAMS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(user=_names, password=_passwords)
 def test_scram(codecs: Sequence[JavaCodec], release: int, name: str, user: str, password: str) -> None:
     """Any user and password that Kafka made a credential of is let in, and the broker's signature is right."""
@@ -178,7 +179,7 @@ def _plain_server(codec: JavaCodec, user: str, password: str) -> Any:
     return plain.internals.PlainSaslServer(handler)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(user=_passwords, password=_passwords)
 def test_plain(codecs: Sequence[JavaCodec], user: str, password: str) -> None:
     """Any user and password without NUL gets through as it is."""
@@ -199,7 +200,7 @@ _extensions = st.dictionaries(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(token=st.from_regex(r"[-_~+/.a-zA-Z0-9]+=*", fullmatch=True), extensions=_extensions)
 def test_oauthbearer_message(codecs: Sequence[JavaCodec], token: str, extensions: dict[str, str]) -> None:
     """Java reads the token and each extension as they were given, and would have written the same bytes."""
@@ -246,7 +247,7 @@ def test_refused_token(codecs: Sequence[JavaCodec]) -> None:
 _printed = st.from_regex(r"[!-~]([ -~]*[!-~])?", fullmatch=True)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(client_id=_printed, secret=_printed, scope=_printed)
 def test_client_credentials(codecs: Sequence[JavaCodec], client_id: str, secret: str, scope: str) -> None:
     """The header is that of Kafka's own client, and so is the form, which Kafka encodes only when it is configured to."""

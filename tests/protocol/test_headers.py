@@ -1,5 +1,7 @@
 """Headers and whole frames."""
 
+from functools import partial
+
 import pytest
 
 from kafka_lagoon.errors import DecodeError, EncodeError
@@ -13,7 +15,7 @@ from kafka_lagoon.protocol.messages.api_versions import (
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
 from kafka_lagoon.wire.writing import encode
-from tests.examples import CASES, Case, any_message, randoms
+from tests.examples import CASES, Case, any_message, each_case, randoms
 
 
 def _spelled(frame: bytes, expected: str) -> bool:
@@ -90,7 +92,8 @@ def test_broken_response_headers(frame: bytes) -> None:
         decode_response_header(LIST_GROUPS, 3, frame)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.cls is case.api.response], ids=str)
+@partial(each_case, cases=[case for case in CASES if case.cls is case.api.response])
+@pytest.mark.examples
 def test_every_response(case: Case) -> None:
     """A response behind its header is read as what was written, in every version."""
     for random in randoms(case, 3):

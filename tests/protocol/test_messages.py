@@ -4,6 +4,7 @@ import contextlib
 import sys
 import tracemalloc
 from collections.abc import Iterator
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -13,14 +14,15 @@ from kafka_lagoon.errors import DecodeError
 from kafka_lagoon.wire.reading import decode
 from kafka_lagoon.wire.schema import Array, Nested, fields_of
 from kafka_lagoon.wire.writing import encode
-from tests.examples import CASES, Case, any_bytes, any_message, randoms
+from tests.examples import CASES, Case, any_bytes, any_message, each_case, randoms
 from tests.wire.reference import Malformed, reference_decode, reference_encode
 
 FLEXIBLE_CASES = [case for case in CASES if case.flexible]
 UNKNOWN_TAGS = (4, 127, 9999, 2**31 - 1)
 LIKELY_BYTES = (0, 1, 2, 0x7F, 0x80, 0xFF)  # where lengths of one byte change their meaning
 CALLS_PER_BYTE = 6
-each_case = pytest.mark.parametrize("case", CASES, ids=str)
+
+pytestmark = pytest.mark.examples
 
 
 def _encoded(random: Random, case: Case) -> bytes:
@@ -54,7 +56,7 @@ def test_no_byte_less_no_byte_more(case: Case) -> None:
                 decode(case.cls, case.version, case.flexible, wrong)
 
 
-@pytest.mark.parametrize("case", FLEXIBLE_CASES, ids=str)
+@partial(each_case, cases=FLEXIBLE_CASES)
 def test_unknown_tags(case: Case) -> None:
     """Tags that we do not know, in every struct of a message, change nothing."""
     for random in randoms(case, 6):

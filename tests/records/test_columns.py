@@ -16,6 +16,7 @@ from kafka_lagoon.records.buffers import DECODED
 from kafka_lagoon.records.columns import Decoding, decode
 from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.tables.record_tables import RECORDS
+from tests.effort import examples
 from tests.records.examples import ABORT, COMMIT, CONTROL, GZIP, TRANSACTIONAL, ZSTD, Batch, Record, logs, marker
 from tests.records.test_legacy import compressed, message
 from tests.reference import answers
@@ -65,14 +66,14 @@ def requests(draw: st.DrawFn, log: Sequence[Batch]) -> dict:
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data(), logs())
 def test_equal_to_the_reference(data, log):
     """Whatever is in a log, and whatever of it is asked for, both decoders give the same."""
     assert_equal(written(log), **data.draw(requests(log)))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.data(), logs())
 def test_small_arrow_batches_hold_the_same(data, log):
     """How much is decompressed at a time changes how many Arrow batches there are, and nothing else."""
@@ -80,7 +81,7 @@ def test_small_arrow_batches_hold_the_same(data, log):
     assert_equal(written(log), options=options, **data.draw(requests(log)))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.data(), logs(), st.sampled_from([1, 20, 300]))
 def test_large_batches_in_slices_hold_the_same(data, log, size):
     """Nor does it whether a batch is divided, not even where it is corrupt."""
@@ -92,7 +93,7 @@ def test_large_batches_in_slices_hold_the_same(data, log, size):
         assert_equal(b"".join(entries), options=DecodeOptions(expanded_bytes=1), **data.draw(requests(log)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data(), logs(), st.sampled_from([64, 256]))
 def test_small_windows_tell_the_same(data, log, window):
     """How much is looked at in one go is nobody's business, not even where a batch is corrupt."""
@@ -104,7 +105,7 @@ def test_small_windows_tell_the_same(data, log, window):
         assert_equal(b"".join(entries), **data.draw(requests(log)))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(logs(), st.sets(st.sampled_from(DECODED.names)))
 def test_only_the_wanted_columns(log, wanted):
     """What is not asked for is not there, and what is there is the same."""
@@ -114,7 +115,7 @@ def test_only_the_wanted_columns(log, wanted):
     assert decoding.counts.records == len(all_rows)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data(), logs(), st.sets(st.sampled_from(IN_HEADERS)))
 def test_columns_of_headers_alone(data, log, wanted):
     """Who wants nothing of single records gets the same rows and counts from the headers of batches, corrupt ones included."""
@@ -148,7 +149,7 @@ def test_a_number_of_records_that_cannot_be_is_not_counted(count):
     assert (decoding.counts.records, decoding.counts.corrupt) == (3, 2)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(logs(), st.lists(st.integers(0, 1), max_size=4), st.data())
 def test_old_messages_among_batches(log, magics, data):
     """Entries of magic 0 and 1, compressed or not, stand in order between batches; ranges cut them, too."""
@@ -394,7 +395,7 @@ def test_a_record_with_too_many_headers():
     assert len(fast(many, options=DecodeOptions(batch_limit_bytes=70 * 16))[0]) == 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(logs(), st.data())
 def test_last_offsets_that_lie(log, data):
     """Whichever batch says that it ends elsewhere, with a right checksum, and wherever an answer is cut off."""

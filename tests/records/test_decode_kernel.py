@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.columns import decode
 from kafka_lagoon.records.decoding import DecodeOptions
+from tests.effort import examples
 from tests.records.examples import Batch, Record, logs, marker, record, sealed, varint
 from tests.records.test_columns import assert_equal, written
 
@@ -22,7 +23,7 @@ def test_any_bytes_for_records(plain, count):
     assert_equal(Batch(last_delta=9, count=count).around(plain) + Batch(base_offset=10, records=(RECORD,)).write())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_any_change_to_records(data):
     """As before, with bytes that are nearly records."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.records.buffers import HEADERS
 from kafka_lagoon.records.digests import ALL_FIELDS, HASHED, SequenceDigest, record_hashes
+from tests.effort import examples
 from tests.reference import digests as reference
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def test_bits_of_hashes_are_even() -> None:
     assert len(set(words[:, 0].tolist())) == len(set(words[:, 1].tolist())) == count
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(_RECORDS, st.integers(0, 12), st.integers(0, 12))
 def test_a_digest_is_the_sum_of_its_parts(records: list[Record], first: int, second: int) -> None:
     """However a sequence is cut, continued or added, and after a way through its text."""

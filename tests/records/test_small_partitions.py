@@ -12,6 +12,7 @@ from kafka_lagoon.records import arena
 from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.decoding import Counts, DecodeOptions
 from kafka_lagoon.records.small_partitions import SharedColumns
+from tests.effort import examples
 from tests.records.examples import (
     COMMIT,
     CONTROL,
@@ -52,7 +53,7 @@ def values(columns: SharedColumns) -> list[bytes]:
     return arrow_batch["value"].to_pylist() if arrow_batch else []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data(), st.lists(logs(), min_size=1, max_size=4), st.booleans())
 def test_equal_to_the_reference(data, some, read_committed):
     """Whatever is in the logs: what is taken over is decoded and counted as if it were alone, and nothing of the others is kept."""

@@ -13,6 +13,7 @@ from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.restore import archive_reader
 from kafka_lagoon.restore.archive_reader import ArchivedPartition, SourceFile, read_archived
+from tests.effort import examples
 from tests.restore.lake import records, wanted, write_files
 
 LIMIT = 1 << 24
@@ -91,7 +92,7 @@ def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
         read([SourceFile(f"file:{tmp_path}/gone.parquet", True)], wanted(0, 1))
 
 
-@settings(max_examples=25)  # each reads a small file in up to as many passes as it has records
+@settings(max_examples=examples(25))  # each reads a small file in up to as many passes as it has records
 @given(st.permutations(range(20)), st.integers(1, 7), st.integers(1, 1500))
 def test_mixed_files_are_read_in_order(
     tmp_path_factory: pytest.TempPathFactory, order: list[int], groups: int, limit: int

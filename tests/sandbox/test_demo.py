@@ -40,6 +40,7 @@ def group(shown: str, group_id: str) -> list[str]:
     return next(line.split()[1:] for line in shown.splitlines() if line.startswith(f"{group_id} "))
 
 
+@pytest.mark.proof
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_both_snapshots_are_complete(shown: str) -> None:
@@ -50,6 +51,7 @@ def test_both_snapshots_are_complete(shown: str) -> None:
     assert all("INCOMPLETE" not in line for line in lines)
 
 
+@pytest.mark.proof
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_both_ingests_archive_what_was_produced(shown: str) -> None:
@@ -65,6 +67,7 @@ def test_both_ingests_archive_what_was_produced(shown: str) -> None:
     assert int(offsets) == int(records) + int(control) + int(aborted)
 
 
+@pytest.mark.proof
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_lag_changes_as_the_load_says(shown: str) -> None:
@@ -87,6 +90,7 @@ def test_lag_changes_as_the_load_says(shown: str) -> None:
     assert int(analytics[CHANGE]) == -int(analytics[LAG_BEFORE]) < 0
 
 
+@pytest.mark.proof
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_lag_without_commits_is_unknown(shown: str) -> None:

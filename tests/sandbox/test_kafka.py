@@ -51,12 +51,12 @@ def test_older_release_answers(kafka_392: LocalKafka) -> None:
     assert any("kafka-clients-3.9.2.jar" in part for part in _command_line(kafka_392))
 
 
-def test_tool_that_fails_says_why(kafka: LocalKafka) -> None:
+def test_tool_that_fails_says_why(single: LocalKafka) -> None:
     """A tool's own complaint is in the error, and a tool that hangs is ended."""
     with pytest.raises(ToolFailed, match="does not exist"):
-        kafka.tool(TOPICS, "--bootstrap-server", kafka.bootstrap_servers, "--describe", "--topic", "sandbox-nowhere")
+        single.tool(TOPICS, "--bootstrap-server", single.bootstrap_servers, "--describe", "--topic", "sandbox-nowhere")
     with pytest.raises(ToolFailed, match=r"no end within 0\.1 s"):
-        kafka.tool(TOPICS, "--bootstrap-server", kafka.bootstrap_servers, "--list", timeout_s=0.1)
+        single.tool(TOPICS, "--bootstrap-server", single.bootstrap_servers, "--list", timeout_s=0.1)
 
 
 @pytest.mark.kafka
@@ -125,12 +125,13 @@ def test_no_broker_outlives_a_killed_parent(tmp_path: Path, version: str) -> Non
     program = (
         "import sys, time; from pathlib import Path; from kafka_lagoon.sandbox.kafka import LocalKafka\n"
         "with LocalKafka(Path(sys.argv[1]), version=sys.argv[2]) as kafka:\n"
-        "    place = kafka._nodes[1].place; print(place.port, place.controller_port, flush=True); time.sleep(600)\n"
+        "    place = kafka._nodes[1].layout; print(place.port, place.controller_port, flush=True); time.sleep(600)\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path), version]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         ports = [int(port) for port in parent.stdout.readline().split()]
+        assert len(ports) == 2
         assert all(map(_accepts, ports))
         parent.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 10
@@ -139,6 +140,7 @@ def test_no_broker_outlives_a_killed_parent(tmp_path: Path, version: str) -> Non
     assert not any(map(_accepts, ports))
 
 
+@pytest.mark.smoke
 def test_release_on_zookeeper_comes_back(kafka_282: LocalKafka) -> None:
     """Kafka 2.8.2 runs on a ZooKeeper of its own, and a killed broker is started once that has forgotten it."""
     kafka_282.kill(1)

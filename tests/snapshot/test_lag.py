@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
-from kafka_lagoon.snapshot.lag import Ends, lag_rows
+from kafka_lagoon.snapshot.lag import lag_rows
+from kafka_lagoon.snapshot.lag_logs import EndOffsets
 from kafka_lagoon.snapshot.topology import TOPIC_DELETED, TOPIC_RECREATED, Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.group_rows import (
@@ -110,7 +111,7 @@ def rows(
             members or [],
             commits,
             unread or {},
-            Ends(before=before or known, before_problems={}, after=after),
+            EndOffsets(before=before or known, before_problems={}, after=after),
             topology,
         )
     )

@@ -28,6 +28,7 @@ from kafka_lagoon.snapshot.lag import LagColumns
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.topology import TOPIC_RECREATED, Topology
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow, GroupMemberRow, TopicPartitions
+from tests.effort import examples
 from tests.reference.lag import Commit, Facts, Group, Log, Member, lag
 
 FORBIDDEN, LEADERLESS, UNSTABLE = 29, 5, 88
@@ -202,7 +203,7 @@ def check(made: Facts) -> None:
         assert row.topic_id == (None if row.topic in ABSENT or not row.topic_id else f"id-{row.topic}")
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(made=facts())
 def test_columns_agree_with_rows(made: Facts) -> None:
     """On clusters of three topics and four groups."""

@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +16,6 @@ from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.source.internal_topics import consumer_offsets, transaction_state
 from tests.cookbook.pages import VALUES, run_snippet
-from tests.integration.tools_in_one import ToolsInOne, tools_in_one
 from tests.source.source_topics import create, produce
 
 TOPIC, PREFIX = "internal-topics", "internal-topics-"
@@ -79,17 +78,10 @@ def _commit_in_transaction(kafka: LocalKafka, end: str) -> None:
     group.close()
 
 
-@pytest.fixture(scope="module")
-def tools(kafka: LocalKafka) -> Iterator[ToolsInOne]:
-    """Kafka's tools."""
-    with tools_in_one(kafka.version) as in_one:
-        yield in_one
-
-
-def _printed(tools: ToolsInOne, kafka: LocalKafka, topic: str, formatter: str) -> list[dict[str, Any]]:
+def _printed(kafka: LocalKafka, topic: str, formatter: str) -> list[dict[str, Any]]:
     """What the console consumer prints of a topic, an object a record."""
     options = ("--bootstrap-server", kafka.bootstrap_servers, "--from-beginning", "--timeout-ms", "4000")
-    text = tools.run(CONSOLE_CONSUMER, *options, "--topic", topic, "--formatter", FORMATTERS + formatter)
+    text = kafka.tool(CONSOLE_CONSUMER, *options, "--topic", topic, "--formatter", FORMATTERS + formatter)
     objects, position = [], text.find("{")  # the formatters print no ends of lines
     while position >= 0:
         made, position = json.JSONDecoder().raw_decode(text, position)
@@ -112,7 +104,7 @@ def _is_ours(name: str | None) -> bool:
     return (name or "").startswith(PREFIX)
 
 
-def test_commits_are_those_of_kafkas_formatter(offsets: list[Row], tools: ToolsInOne, kafka: LocalKafka) -> None:
+def test_commits_are_those_of_kafkas_formatter(offsets: list[Row], kafka: LocalKafka) -> None:
     """Each commit, of aborted transactions too, and each tombstone."""
     theirs = Counter(
         (
@@ -121,7 +113,7 @@ def test_commits_are_those_of_kafkas_formatter(offsets: list[Row], tools: ToolsI
             key["partition"],
             *map((value or {}).get, ("offset", "metadata", "commitTimestamp")),
         )
-        for one in _printed(tools, kafka, "__consumer_offsets", "OffsetsMessageFormatter")
+        for one in _printed(kafka, "__consumer_offsets", "OffsetsMessageFormatter")
         if _is_ours((key := one["key"]["data"])["group"])
         for value in [one["value"] and one["value"]["data"]]
     )
@@ -137,11 +129,11 @@ def test_commits_are_those_of_kafkas_formatter(offsets: list[Row], tools: ToolsI
     assert [row.problem for row in offsets if row.problem] == []
 
 
-def test_groups_are_those_of_kafkas_formatter(offsets: list[Row], tools: ToolsInOne, kafka: LocalKafka) -> None:
+def test_groups_are_those_of_kafkas_formatter(offsets: list[Row], kafka: LocalKafka) -> None:
     """Classic groups with what their members subscribe to and own."""
     theirs = Counter(
         (one["key"]["data"]["group"], data["generation"], data["protocol"], len(data["members"]))
-        for one in _printed(tools, kafka, "__consumer_offsets", "GroupMetadataMessageFormatter")
+        for one in _printed(kafka, "__consumer_offsets", "GroupMetadataMessageFormatter")
         if one["key"]["type"] == 2 and _is_ours(one["key"]["data"]["group"]) and one["value"]
         for data in [one["value"]["data"]]
     )
@@ -172,9 +164,7 @@ def test_members_of_consumer_groups(offsets: list[Row]) -> None:
     assert any(sorted(one["partitions"]) == [0, 1] for topics in assigned for one in topics)
 
 
-def test_transactions_are_those_of_kafkas_formatter(
-    load: Callable[[str], DataFrame], tools: ToolsInOne, kafka: LocalKafka
-) -> None:
+def test_transactions_are_those_of_kafkas_formatter(load: Callable[[str], DataFrame], kafka: LocalKafka) -> None:
     """Each step of each transaction, with its partitions."""
     rows = [row for row in transaction_state(load("__transaction_state")).collect() if _is_ours(row.transactional_id)]
     states = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead")
@@ -186,7 +176,7 @@ def test_transactions_are_those_of_kafkas_formatter(
             data["producerEpoch"],
             data["transactionLastUpdateTimestampMs"],
         )
-        for one in _printed(tools, kafka, "__transaction_state", "TransactionLogMessageFormatter")
+        for one in _printed(kafka, "__transaction_state", "TransactionLogMessageFormatter")
         if _is_ours(one["key"]["data"]["transactionalId"])
         for data in [one["value"]["data"]]
     )

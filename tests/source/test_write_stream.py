@@ -26,7 +26,8 @@ from kafka_lagoon.produce.transactions import commit, init_transactions
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.source.data_source import LagoonSource
 from tests.clock import CLOCK
-from tests.integration.producers import consume, until
+from tests.integration.every_broker import wait_until
+from tests.integration.producers import consume
 from tests.produce.test_transactions import connected, soon, write
 from tests.produce.test_transactions import read as values_of
 from tests.source.source_topics import admin, create, produce
@@ -201,7 +202,7 @@ def test_a_driver_that_is_killed_again_and_again(kafka: LocalKafka, tmp_path: Pa
         before = end_offset(kafka, target)
         job = subprocess.Popen([*command, "follow"], start_new_session=True, stderr=subprocess.DEVNULL, cwd=PROJECT)
         try:
-            until(lambda before=before: end_offset(kafka, target) > before, "nothing is copied")
+            wait_until(lambda before=before: end_offset(kafka, target) > before, "nothing is copied")
             time.sleep(dice.random() * 3)
         finally:
             os.killpg(job.pid, signal.SIGKILL)

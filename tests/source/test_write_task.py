@@ -55,7 +55,8 @@ def committed(kafka: LocalKafka, topic: str) -> list[int]:
     )
 
 
-@pytest.mark.parametrize("fault", ["kill", pytest.param("raise", marks=pytest.mark.proof)])
+@pytest.mark.proof
+@pytest.mark.parametrize("fault", ["kill", "raise"])
 def test_transactions_of_tasks(kafka: LocalKafka, fault: str) -> None:
     """A task that is repeated after its python worker was killed is there once, and no transaction stays open."""
     check_once(kafka, fault, REPEATING)
@@ -94,7 +95,8 @@ def test_without_them_a_task_is_not_repeated(kafka: LocalKafka, transactions: st
     assert values == [] if transactions == "run" else len(values) == len(set(values)) < ROWS
 
 
-@pytest.mark.parametrize("transactions", ["none", pytest.param("run", marks=pytest.mark.proof)])
+@pytest.mark.proof
+@pytest.mark.parametrize("transactions", ["none", "run"])
 def test_the_first_reason_is_reported(kafka: LocalKafka, transactions: str) -> None:
     """Where Spark would repeat the task, the job fails with the fault of the data, and not with the refusal of another attempt."""
     topic = f"faulty-data-{transactions}"

@@ -11,10 +11,16 @@ import kafka_lagoon
 from kafka_lagoon.tables.row_classes import Int32, column, row
 
 PRODUCT = Path(kafka_lagoon.__file__).parent
-TREES = {path.relative_to(PRODUCT).as_posix(): ast.parse(path.read_text("utf-8")) for path in PRODUCT.rglob("*.py")}
 
 
-def _row_classes() -> dict[str, list[str]]:
+@pytest.fixture(scope="module")
+def trees() -> dict[str, ast.AST]:
+    """Every module, by its path."""
+    return {path.relative_to(PRODUCT).as_posix(): ast.parse(path.read_text("utf-8")) for path in PRODUCT.rglob("*.py")}
+
+
+@pytest.fixture(scope="module")
+def row_classes(trees: dict[str, ast.AST]) -> dict[str, list[str]]:
     """Fields of every class that is declared with `@row`, by its name; of two or three nobody loses count."""
     classes = {
         node.name: [
@@ -22,7 +28,7 @@ def _row_classes() -> dict[str, list[str]]:
             for item in node.body
             if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
         ]
-        for tree in TREES.values()
+        for tree in trees.values()
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef) and any(getattr(one, "id", None) == "row" for one in node.decorator_list)
     }
@@ -41,16 +47,13 @@ def misplaced(tree: ast.AST, row_classes: dict[str, list[str]]) -> Iterator[str]
                 yield f"line {argument.lineno}: {name}: {ast.unparse(argument)} is given for {field}"
 
 
-@pytest.mark.parametrize("module", TREES)
-def test_no_value_stands_in_the_place_of_another(module: str) -> None:
+def test_no_value_stands_in_the_place_of_another(trees: dict[str, ast.AST], row_classes: dict[str, list[str]]) -> None:
     """Two neighbours of one type that are swapped pass every type checker; by position their names have to agree."""
-    assert list(misplaced(TREES[module], _ROW_CLASSES)) == []
+    misplaced_values = {module: list(misplaced(tree, row_classes)) for module, tree in trees.items()}
+    assert {module: lines for module, lines in misplaced_values.items() if lines} == {}
 
 
-_ROW_CLASSES = _row_classes()
-
-
-def test_the_check_finds_neighbours_that_are_swapped() -> None:
+def test_the_check_finds_neighbours_that_are_swapped(row_classes: dict[str, list[str]]) -> None:
     """By position a value of another name is refused, by keyword Python itself assigns it."""
     classes = {"LagRow": ["partition", "lag", "lag_lower_bound"]}
     good = "LagRow(place.partition, lag, None); LagRow(partition=1, lag=high - offset, lag_lower_bound=2)"
@@ -58,8 +61,7 @@ def test_the_check_finds_neighbours_that_are_swapped() -> None:
     swapped = "rows.LagRow(place.partition, lag_lower_bound, lag)"
     assert len(list(misplaced(ast.parse(swapped), classes))) == 2
     assert len(list(misplaced(ast.parse("LagRow(partition, high - offset, None)"), classes))) == 1
-    assert "ConsumerLagRow" in _ROW_CLASSES
-    assert len(_ROW_CLASSES["ConsumerLagRow"]) > 20
+    assert len(row_classes["ConsumerLagRow"]) > 20
 
 
 def test_a_row_needs_every_field() -> None:

@@ -23,9 +23,10 @@ from kafka_lagoon.jars.class_archives import (
     SPARK,
     SPARK_CLASS_PATH,
     archive,
-    archive_size,
+    keep,
     making_options,
     spark_class_paths,
+    write_whole,
 )
 from kafka_lagoon.jars.ivy import spark_jars_folder
 from kafka_lagoon.settings import load
@@ -52,28 +53,15 @@ def _make_kernel(scratch: Path) -> None:
     with archiving_kernel(scratch / KERNEL) as kernel:
         for _ in range(2):  # tables are created, and then they are there
             _use(open_folder(kernel, f"{scratch}/tables", TABLES, SYSTEM_CLOCK))
-    _keep(scratch / KERNEL)
+    keep(scratch / KERNEL)
 
 
 def _make_spark(scratch: Path) -> None:
     first, rest = spark_class_paths(spark_jars_folder().glob("*.jar"))
     _submit(scratch, first)
     archive(SPARK_CLASS_PATH).unlink(missing_ok=True)  # until it is there again, no JVM takes an archive of other jars
-    _keep(scratch / SPARK)
-    _write(archive(SPARK_CLASS_PATH), f"{first}\n{rest}\n", scratch)
-
-
-def _keep(made: Path) -> None:
-    if not made.exists():
-        raise JarsUnavailable(f"no archive {made.name}: the JVM that was to write it has not")
-    made.replace(archive(made.name))
-    _write(archive_size(made.name), f"{archive(made.name).stat().st_size}\n", made.parent)
-
-
-def _write(path: Path, text: str, scratch: Path) -> None:
-    (scratch / path.name).write_text(text)
-    (scratch / path.name).chmod(0o644)  # whatever the umask: what others can write is not used
-    (scratch / path.name).replace(path)
+    keep(scratch / SPARK)
+    write_whole(archive(SPARK_CLASS_PATH), f"{first}\n{rest}\n", scratch)
 
 
 def _submit(scratch: Path, jars: str) -> None:

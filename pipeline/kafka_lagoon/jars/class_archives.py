@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from kafka_lagoon.errors import JarsUnavailable
 from kafka_lagoon.jars.java import class_path
 from kafka_lagoon.jars.locked_jars import cache_folder
 from kafka_lagoon.owned_files import ROOT, belongs_to
@@ -74,6 +75,21 @@ def archive_options(name: str) -> list[str]:
 def making_options(path: Path) -> list[str]:
     """Options of a JVM that writes the classes that it has read into a file when it ends."""
     return [f"-XX:ArchiveClassesAtExit={path}", *_QUIET]
+
+
+def keep(made: Path) -> None:
+    """Put an archive into the cache folder, from a folder of the same file system; JarsUnavailable if it was not made."""
+    if not made.exists():
+        raise JarsUnavailable(f"no archive {made.name}: the JVM that was to write it has not")
+    made.replace(archive(made.name))
+    write_whole(archive_size(made.name), f"{archive(made.name).stat().st_size}\n", made.parent)
+
+
+def write_whole(path: Path, text: str, scratch: Path) -> None:
+    """Replace a file of the cache folder at once."""
+    (scratch / path.name).write_text(text)
+    (scratch / path.name).chmod(0o644)  # whatever the umask: what others can write is not used
+    (scratch / path.name).replace(path)
 
 
 def spark_class_paths(jars: Iterable[Path]) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Any
 
+from kafka_lagoon.group_lag import GroupLag
 from kafka_lagoon.metrics.exposition import Metric, Sample
 from kafka_lagoon.tables.cluster_rows import ConfigRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow
@@ -39,66 +40,31 @@ LEFT_OUT = Metric(
 _LONGEST_RETENTION_MS, _LAST_TIME_MS = 10**13, 10**14  # as in view loss_ahead: later times are none
 
 
-@dataclass(slots=True)
-class GroupLag:
-    """What is known of one group; None is unknown. Times are epoch milliseconds."""
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """The sums of a group, and when its first unread record may be deleted (epoch milliseconds, None if that is unknown)."""
 
-    lag: int | None = None
-    highest_lag: int | None = None
-    time_lag_ms: int | None = None
-    partitions: int = 0
-    unknown_lags: int = 0
-    unknown_times: int = 0
-    lost: int | None = None
+    sums: GroupLag
     expires_ms: int | None = None
 
-    def known_time_lag_ms(self) -> int | None:
-        """The largest age; None where all that is known is 0 and one partition's age is not."""
-        return None if self.unknown_times and not self.time_lag_ms else self.time_lag_ms
 
-
-def group_lags(snapshot: Snapshot) -> dict[str, GroupLag]:
-    """What a snapshot says of each group, those without a partition included."""
-    lags = {group_id: GroupLag() for group_id in column_of(snapshot.of(ConsumerGroupRow), "group_id")}
+def group_facts(snapshot: Snapshot) -> dict[str, GroupFacts]:
+    """What a snapshot says of each group, including groups without a partition."""
+    sums = {group_id: GroupLag() for group_id in column_of(snapshot.of(ConsumerGroupRow), "group_id")}
+    expiries: dict[str, int] = {}
     retentions = _retentions(snapshot)
     rows = snapshot.of(ConsumerLagRow)
     names = ("group_id", "topic", "lag", "lag_basis", "time_lag_ms", "records_lost", "first_unread_timestamp_ms")
-    for group_id, topic, *values in zip(*(column_of(rows, name) for name in names), strict=True):
-        _add(lags.setdefault(group_id, GroupLag()), retentions.get(topic), *values)
-    return lags
-
-
-def _add(
-    of: GroupLag,
-    retention_ms: int | None,
-    lag: int | None,
-    basis: str,
-    time_lag_ms: int | None,
-    lost: int | None,
-    first_unread_ms: int | None,
-) -> None:
-    """Add one partition."""
-    age_ms = 0 if lag == 0 or basis == "share" else time_lag_ms
-    has_commit = basis != "log_start"
-    of.partitions += 1
-    of.unknown_lags += lag is None and has_commit
-    of.unknown_times += age_ms is None and has_commit
-    of.time_lag_ms = _largest(of.time_lag_ms, age_ms)
-    of.highest_lag = _largest(of.highest_lag, lag)
-    of.lag = _sum(of.lag, lag)
-    of.lost = _sum(of.lost, lost)
-    may_expire = basis == "committed" and lag is not None and lag > 0 and retention_ms is not None
-    if may_expire and first_unread_ms is not None and 0 <= first_unread_ms <= _LAST_TIME_MS:
-        expires_ms = first_unread_ms + (retention_ms or 0)
-        of.expires_ms = expires_ms if of.expires_ms is None else min(of.expires_ms, expires_ms)
-
-
-def _largest(known: int | None, value: int | None) -> int | None:
-    return value if known is None or (value is not None and value > known) else known
-
-
-def _sum(known: int | None, value: int | None) -> int | None:
-    return known if value is None else (known or 0) + value
+    for group_id, topic, lag, basis, time_lag_ms, lost, first_unread_ms in zip(
+        *(column_of(rows, name) for name in names), strict=True
+    ):
+        sums.setdefault(group_id, GroupLag()).add(lag, basis, time_lag_ms, lost)
+        retention_ms = retentions.get(topic)
+        may_expire = basis == "committed" and lag is not None and lag > 0 and retention_ms is not None
+        if may_expire and first_unread_ms is not None and 0 <= first_unread_ms <= _LAST_TIME_MS:
+            expires_ms = first_unread_ms + (retention_ms or 0)
+            expiries[group_id] = min(expires_ms, expiries.get(group_id, expires_ms))
+    return {group_id: GroupFacts(group, expiries.get(group_id)) for group_id, group in sums.items()}
 
 
 def _retentions(snapshot: Snapshot) -> dict[str, int]:
@@ -119,27 +85,28 @@ def _retentions(snapshot: Snapshot) -> dict[str, int]:
     }
 
 
-def group_samples(cluster: str, lags: Mapping[str, GroupLag], limit: int) -> Iterator[Sample]:
+def group_samples(cluster: str, groups: Mapping[str, GroupFacts], limit: int) -> Iterator[Sample]:
     """The samples of the worst groups, and how many were left out."""
-    for group_id, group in nsmallest(limit, lags.items(), key=_order):
+    for group_id, group in nsmallest(limit, groups.items(), key=_order):
         yield from _samples((cluster, group_id), group)
-    yield Sample(LEFT_OUT, (cluster,), max(0, len(lags) - limit))
+    yield Sample(LEFT_OUT, (cluster,), max(0, len(groups) - limit))
 
 
-def _order(item: tuple[str, GroupLag]) -> tuple[Any, ...]:
-    group_id, group = item
-    return -(group.lost or 0), -(group.lag or 0), group.lag is not None, group_id
+def _order(item: tuple[str, GroupFacts]) -> tuple[Any, ...]:
+    group_id, sums = item[0], item[1].sums
+    return -(sums.records_lost or 0), -(sums.lag or 0), sums.lag is not None, group_id
 
 
-def _samples(labels: tuple[str, str], group: GroupLag) -> Iterable[Sample]:
-    time_lag_ms = group.known_time_lag_ms()
+def _samples(labels: tuple[str, str], group: GroupFacts) -> Iterable[Sample]:
+    sums, expires_ms = group.sums, group.expires_ms
+    time_lag_ms = sums.known_time_lag_ms()
     values = {
-        LAG: group.lag,
-        HIGHEST_LAG: group.highest_lag,
+        LAG: sums.lag,
+        HIGHEST_LAG: sums.highest_lag,
         TIME_LAG: None if time_lag_ms is None else time_lag_ms / 1000,
-        PARTITIONS: group.partitions,
-        UNKNOWN_LAG: group.unknown_lags,
-        LOST: group.lost,
-        EXPIRY: None if group.expires_ms is None else group.expires_ms / 1000,
+        PARTITIONS: sums.partitions,
+        UNKNOWN_LAG: sums.unknown_lags,
+        LOST: sums.records_lost,
+        EXPIRY: None if expires_ms is None else expires_ms / 1000,
     }
     return (Sample(metric, labels, value) for metric, value in values.items() if value is not None)

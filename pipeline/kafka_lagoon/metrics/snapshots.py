@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kafka_lagoon.metrics.exposition import Metric, Sample
-from kafka_lagoon.metrics.groups import GroupLag, group_lags, group_samples
+from kafka_lagoon.metrics.groups import GroupFacts, group_facts, group_samples
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
 from kafka_lagoon.tables.row_columns import column_of
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, Snapshot
@@ -49,7 +49,7 @@ class SnapshotFacts:
     is_complete: bool
     counts: Mapping[Metric, int]
     failures: Mapping[str, int]
-    groups: Mapping[str, GroupLag] = field(default_factory=dict)
+    groups: Mapping[str, GroupFacts] = field(default_factory=dict)
 
 
 def snapshot_facts(snapshot: Snapshot) -> SnapshotFacts:
@@ -73,7 +73,7 @@ def snapshot_facts(snapshot: Snapshot) -> SnapshotFacts:
         is_complete=published.status == "complete",
         counts=counts,
         failures=Counter(column_of(snapshot.of(CollectionFailureRow), "error_name")),
-        groups=group_lags(snapshot),
+        groups=group_facts(snapshot),
     )
 
 

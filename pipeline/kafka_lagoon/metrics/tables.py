@@ -3,14 +3,15 @@
 They equal those that the run wrote which took the snapshot, wherever that was.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kafka_lagoon.group_lag import GroupLag
 from kafka_lagoon.metrics import snapshots
 from kafka_lagoon.metrics.exposition import Metric
-from kafka_lagoon.metrics.groups import GroupLag
+from kafka_lagoon.metrics.groups import GroupFacts
 from kafka_lagoon.metrics.snapshots import SnapshotFacts
+from kafka_lagoon.query.group_sums import LAG_TABLE, SUMS
 from kafka_lagoon.query.statements import Ask
 
 RELATIONS = frozenset(
@@ -31,8 +32,6 @@ _PARTITION_COUNTS: Mapping[str, Metric] = {
     "is_under_min_isr": snapshots.UNDER_MIN_ISR,
     "is_leaderless": snapshots.LEADERLESS,
 }
-_HAS_COMMIT = "lag_basis <> 'log_start'"
-_AGE = "CASE WHEN lag = 0 OR lag_basis = 'share' THEN 0 ELSE time_lag_ms END"
 
 
 def newest_facts(ask: Ask) -> Iterator[SnapshotFacts]:
@@ -68,23 +67,14 @@ def _facts(ask: Ask, newest: Mapping[str, Any]) -> SnapshotFacts:
     )
 
 
-def _groups(ask: Ask, newest: Mapping[str, Any]) -> dict[str, GroupLag]:
-    lags: defaultdict[str, GroupLag] = defaultdict(GroupLag)
-    for group in _of_snapshot(ask, "SELECT group_id FROM consumer_groups_published WHERE {}", newest):
-        lags[group["group_id"]] = GroupLag()
-    statement = f"""
-        SELECT group_id, CAST(sum(lag) AS BIGINT) AS lag, max(lag) AS highest_lag, max({_AGE}) AS time_lag_ms,
-          count(*) AS partitions, count(CASE WHEN lag IS NULL AND {_HAS_COMMIT} THEN 1 END) AS unknown_lags,
-          count(CASE WHEN {_AGE} IS NULL AND {_HAS_COMMIT} THEN 1 END) AS unknown_times,
-          CAST(sum(records_lost) AS BIGINT) AS lost
-        FROM consumer_lag_published WHERE {{}} GROUP BY group_id"""  # noqa: S608  names of ours
-    for row in _of_snapshot(ask, statement, newest):
-        group_id = row.pop("group_id")
-        lags[group_id] = GroupLag(**row)
+def _groups(ask: Ask, newest: Mapping[str, Any]) -> dict[str, GroupFacts]:
+    groups = _of_snapshot(ask, "SELECT group_id FROM consumer_groups_published WHERE {}", newest)
+    statement = f"SELECT group_id, {SUMS} FROM {LAG_TABLE} WHERE {{}} GROUP BY group_id"  # noqa: S608  names of ours
+    sums = {row.pop("group_id"): GroupLag(**row) for row in _of_snapshot(ask, statement, newest)}
     statement = "SELECT group_id, unix_millis(min(expires_at)) AS expires_ms FROM loss_ahead WHERE {} GROUP BY group_id"
-    for row in _of_snapshot(ask, statement, newest):
-        lags[row["group_id"]].expires_ms = row["expires_ms"]
-    return lags
+    expiries = {row["group_id"]: row["expires_ms"] for row in _of_snapshot(ask, statement, newest)}
+    group_ids = dict.fromkeys([*(group["group_id"] for group in groups), *sums])
+    return {name: GroupFacts(sums.get(name, GroupLag()), expiries.get(name)) for name in group_ids}
 
 
 def _count(ask: Ask, relation: str, column: str, newest: Mapping[str, Any]) -> int:

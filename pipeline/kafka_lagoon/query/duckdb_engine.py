@@ -1,6 +1,6 @@
-"""Runs SQL over the tables by DuckDB, without Spark: rows stream as they are read, and nothing is fetched from a network.
+"""Runs SQL over the tables with DuckDB, without Spark: rows stream, and nothing is fetched from a network.
 
-What `opened` runs reads files of the warehouse and no others, changes no setting and loads no extension.
+A statement that `opened` runs reads only files of the warehouse, changes no setting and loads no extension.
 """
 
 import tempfile
@@ -23,13 +23,13 @@ from kafka_lagoon.tables.table import Table
 
 T = TypeVar("T")
 
-# Functions of Spark in the SQL of views, for what both engines can do and neither calls by the other's name.
+# Spark functions in the SQL of views that DuckDB has under another name.
 _MACROS = (
     "unix_millis(instant) AS epoch_ms(instant)",
     "timestamp_millis(ms) AS make_timestamptz(ms * 1000)",
     "explode(list) AS unnest(list)",
 )
-_ROWS_PER_BATCH = 2048  # what DuckDB works on at once
+_ROWS_PER_BATCH = 2048  # DuckDB's vector size
 _INTERRUPT_EVERY_S = 0.05
 
 
@@ -48,12 +48,13 @@ _NO_LIMITS = Limits()
 
 @contextmanager
 def opened(folder: Path, names: Iterable[str], limits: Limits = _NO_LIMITS) -> Iterator[Ask]:
-    """What runs statements over tables and views of these `names`, as they are now.
+    """Open tables and views of these `names` as they are now, and yield a function that runs statements.
 
-    The rows of one result must be read before the next statement runs; TableError with DuckDB's words if one cannot be run.
+    The rows of a result must be read before the next statement runs. TableError with DuckDB's words if a statement cannot be
+    run.
     """
     with (
-        tempfile.TemporaryDirectory(prefix="lagoon-sql-") as spills,  # mode 0700, and nobody can have made it before
+        tempfile.TemporaryDirectory(prefix="lagoon-sql-") as spills,  # mode 0700, and nobody can have created it before
         closing(_connect()) as connection,
         ThreadPoolExecutor(1) as thread,
     ):
@@ -69,21 +70,21 @@ def opened(folder: Path, names: Iterable[str], limits: Limits = _NO_LIMITS) -> I
             _confine(connection, folder, spills, limits)
             yield ask
         finally:
-            connection.interrupt()  # whoever has seen enough does not wait for the rest
+            connection.interrupt()  # a caller that stops reading does not wait for the rest
 
 
 def columns_of(name: str) -> pa.Schema:
-    """The columns of a table or view, as DuckDB would return them from tables without rows."""
+    """The columns of a table or view, as DuckDB would return them from empty tables."""
     with _connect() as connection:
         _create(connection, {name}, lambda table: select_nothing(table.delta_schema()))
         return connection.sql(f"FROM {name}").to_arrow_table().schema
 
 
 def make_available(connection: duckdb.DuckDBPyConnection, folder: Path, names: Iterable[str] = NAMES) -> None:
-    """Let SQL say `names`: temporary views over the files that the tables' logs name now.
+    """Create temporary views with these `names` over the files that the tables' logs name now.
 
-    A table that a later version added has no rows until a run of that version creates it. TableError if another table is
-    gone, NeedsSpark if DuckDB cannot read it.
+    A table that a later version added is empty until a run of that version creates it. TableError if another table is gone,
+    NeedsSpark if DuckDB cannot read it.
     """
     _create(connection, names, lambda table: _select(table, folder / table.name))
 
@@ -108,7 +109,7 @@ def _create(connection: duckdb.DuckDBPyConnection, names: Iterable[str], select:
 
 
 def _connect() -> duckdb.DuckDBPyConnection:
-    """A database in memory, in UTC, that installs and loads nothing by itself."""
+    """Open a database in memory, in UTC, that installs and loads nothing by itself."""
     connection = duckdb.connect(":memory:")
     for option, value in (("autoinstall_known_extensions", False), ("autoload_known_extensions", False)):
         connection.execute(f"SET {option} = {value}")
@@ -117,7 +118,7 @@ def _connect() -> duckdb.DuckDBPyConnection:
 
 
 def _confine(connection: duckdb.DuckDBPyConnection, folder: Path, spills: str, limits: Limits) -> None:
-    """Leave a connection the files of the warehouse, its share of the machine, and no way to change that."""
+    """Restrict a connection to the files of the warehouse and its share of the machine, and lock its settings."""
     sizes = {"memory_limit": limits.memory_mb, "max_temp_directory_size": limits.spill_mb}
     options = {name: text(f"{size}MiB") for name, size in sizes.items() if size is not None}
     if limits.threads is not None:
@@ -152,14 +153,14 @@ def _batches(work: "_Work", reader: pa.RecordBatchReader) -> Iterator[pa.RecordB
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Has a connection work in a thread: Ctrl-C does not reach a main thread that waits inside of DuckDB."""
+    """Runs calls of a connection in a thread, because Ctrl-C does not reach a main thread that waits inside DuckDB."""
 
     thread: ThreadPoolExecutor
     connection: duckdb.DuckDBPyConnection
     timeout_ms: int
 
     def done(self, work: Callable[..., T], *arguments: Any) -> T:
-        """What `work` returns; TableError if it takes too long."""
+        """The result of `work`; TableError if it takes too long."""
         future = self.thread.submit(work, *arguments)
         try:
             wait([future], timeout=self.timeout_ms / 1000 if self.timeout_ms else None)
@@ -177,19 +178,19 @@ class _Work:
 
 
 def _outside(error: Exception) -> ConfigError:
-    """The statement reaches for what is not in the warehouse."""
+    """The error for a statement that reads outside of the warehouse."""
     return ConfigError([f"{_failed(error)}: lagoon sql reads the files of the warehouse only"])
 
 
 def _failed(error: Exception) -> TableError:
-    """Without the line that DuckDB draws below the statement, and without advice to fetch what was switched off."""
+    """DuckDB's error without its drawing of the statement, and without advice to load what is switched off."""
     return failed(str(error).partition("\n\nLINE ")[0].partition("\nPlease try installing")[0])
 
 
 def quoted_offset(statement: str) -> str:
-    """The statement with column `offset` in quotes, as DuckDB wants it; the word of LIMIT ... OFFSET stays."""
+    """Quote the column `offset` in a statement, as DuckDB requires; the keyword of LIMIT ... OFFSET is left."""
     tokens = duckdb.tokenize(statement)
-    starts = [start for start, _ in tokens]  # of bytes
+    starts = [start for start, _ in tokens]  # positions in bytes
     raw, parts, copied = statement.encode(), [], 0
     for number, (start, kind) in enumerate(tokens):
         end = start + len("offset")

@@ -1,6 +1,6 @@
-"""Judges a statement for DuckDB by what DuckDB's parser makes of it: one query, with no part that writes.
+"""Checks a statement for DuckDB by DuckDB's own parse tree: it must be one query, and no part of it may write.
 
-The first word says little: EXPLAIN ANALYZE runs what follows it, and a common table expression may DELETE or COPY.
+The first word is not enough: EXPLAIN ANALYZE runs a statement, and a common table expression may DELETE or COPY.
 """
 
 import json
@@ -12,7 +12,7 @@ import duckdb
 
 from kafka_lagoon.query.statements import refused
 
-# Nodes of a query; DELETE_QUERY_NODE, COPY_QUERY_NODE and whatever later releases add write.
+# Nodes of a query. DELETE_QUERY_NODE, COPY_QUERY_NODE and nodes of later releases write.
 _READ = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE"})
 _EXPLAIN = re.compile(
     r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\b(?:\s*analyze\b|\s*\([^()]*\))?", re.DOTALL | re.IGNORECASE
@@ -20,7 +20,7 @@ _EXPLAIN = re.compile(
 
 
 def refuse_all_but_a_query(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
-    """ConfigError unless the statement is one query, or asks how one is run; duckdb.Error if it cannot be parsed."""
+    """Raise ConfigError unless the statement is one query or explains one; duckdb.Error if it cannot be parsed."""
     statements = connection.extract_statements(statement)
     if len(statements) != 1:
         raise refused("one statement at a time")
@@ -45,7 +45,7 @@ def _parsed(connection: duckdb.DuckDBPyConnection, statement: str) -> Any:
 
 
 def _nodes(tree: Any) -> Iterator[str]:
-    """Types of all query nodes, wherever they stand."""
+    """Types of all query nodes at every depth."""
     waiting = [tree]
     while waiting:
         part = waiting.pop()

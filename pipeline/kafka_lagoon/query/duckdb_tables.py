@@ -1,7 +1,7 @@
-"""Makes DuckDB queries of Delta tables: deltalake reads a table's log, DuckDB the Parquet files that the log names.
+"""Makes DuckDB queries over Delta tables: deltalake reads a table's log, DuckDB the Parquet files that the log names.
 
-DuckDB prunes files by the partition column and row groups by their statistics, and streams. DeltaTable.to_pyarrow_table
-is not used: short processes that called it aborted at their end (docs/decisions/storage.md says why).
+DuckDB prunes files by the partition column and row groups by their statistics, and streams. DeltaTable.to_pyarrow_table is
+not used: short processes that called it aborted at exit (docs/decisions/storage.md).
 """
 
 import json
@@ -18,9 +18,9 @@ from deltalake.exceptions import DeltaError
 from kafka_lagoon.errors import SchemaChanged, TableError
 from kafka_lagoon.tables.table import UNWRITTEN, Table, differences
 
-Field = Mapping[str, Any]  # a column as Delta's log has it
+Field = Mapping[str, Any]  # a column in the schema of a Delta log
 
-# Reader features that change nothing about the files that a log names.
+# Reader features that do not change how files are read.
 _HARMLESS = frozenset({"timestampNtz", "vacuumProtocolCheck", "v2Checkpoint"})
 _TYPES = {
     "string": "VARCHAR",
@@ -43,14 +43,14 @@ _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 
 
 class NeedsSpark(TableError):
-    """A table that DuckDB would read wrongly, or not at all."""
+    """A table that DuckDB would read incorrectly, or not at all."""
 
 
 def select_rows(name: str, folder: Path, table: Table | None = None) -> str:
-    """A query for the rows of a table as its log has it now; TableError if it is gone, NeedsSpark if Spark must read it.
+    """A query for the current rows of a table; TableError if it is gone, NeedsSpark if only Spark can read it.
 
-    Whoever can write the folder has written the log. With `table` it must have the columns that are declared (SchemaChanged);
-    without it can have any. Its files must lie in its own folder.
+    The log is untrusted. With `table`, its columns must be the declared ones (SchemaChanged). Its files must lie in its own
+    folder.
     """
     if not folder.is_dir():
         raise TableError(f"there is no table {name} at {folder}: {UNWRITTEN}")
@@ -80,7 +80,7 @@ def select_rows(name: str, folder: Path, table: Table | None = None) -> str:
 
 
 def _refuse_foreign_files(name: str, folder: Path, paths: Sequence[str]) -> None:
-    """Delta's log may name files anywhere; those of our tables lie below it."""
+    """Refuse files outside of the table's folder, which a Delta log may name."""
     for path in paths:
         if _SCHEME.match(path) or path.startswith("/") or ".." in path.split("/"):
             outside = f"table {name} at {folder} names a file that does not lie in it: {path}"
@@ -88,7 +88,7 @@ def _refuse_foreign_files(name: str, folder: Path, paths: Sequence[str]) -> None
 
 
 def _with_missing(query: str, table: Table, schema: Mapping[str, Any]) -> str:
-    """The query with nulls for columns that a later version of ours has added."""
+    """The query with nulls for columns that a later version of Kafka Lagoon added."""
     there = {field["name"] for field in schema["fields"]}
     nulls = [
         f"CAST(NULL AS {_type(field['type'])}) AS {_quoted(field['name'])}"
@@ -105,7 +105,7 @@ def select_nothing(schema: Mapping[str, Any]) -> str:
 
 
 def _refuse_features(name: str, table: DeltaTable) -> None:
-    """Deletion vectors and column mapping would be passed over in silence."""
+    """Refuse deletion vectors and column mapping, which would be ignored silently."""
     protocol, configuration = table.protocol(), table.metadata().configuration
     features = set(protocol.reader_features or ()) - _HARMLESS
     if configuration.get("delta.columnMapping.mode", "none") != "none":
@@ -120,7 +120,7 @@ def _is_in_its_place(path: str, values: Mapping[str, Any]) -> bool:
 
 
 def _select_files(files: Iterable[Path], fields: Iterable[Field], partition_by: Iterable[Field]) -> str:
-    """Every column by name and type: files leave out columns that are null in all of their rows."""
+    """Select every column by name and type, because files omit columns that are null in all of their rows."""
     columns = {field["name"]: _type(field["type"]) for field in fields}
     schema = ", ".join(
         f"{text(name)}: {{name: {text(name)}, type: {text(kind)}, default_value: NULL}}"
@@ -134,13 +134,16 @@ def _select_files(files: Iterable[Path], fields: Iterable[Field], partition_by: 
 
 
 def _from_path(column: str, kind: str) -> str:
-    """A partition column. DuckDB turns a filter on it into one on file names, and opens no others (EXPLAIN: File Filters)."""
+    """The partition column, from the path of the file.
+
+    DuckDB turns a filter on it into a filter on file names (EXPLAIN: File Filters).
+    """
     pattern = text(f"/{re.escape(column)}=([^/]*)/[^/]*$")
     return f'CAST(regexp_extract("file of row", {pattern}, 1) AS {kind}) AS {_quoted(column)}'
 
 
 def _type(kind: Any) -> str:
-    """A type of Delta's as DuckDB spells it."""
+    """A Delta type in DuckDB's spelling."""
     match kind:
         case {"type": "array"}:
             return f"{_type(kind['elementType'])}[]"
@@ -152,7 +155,7 @@ def _type(kind: Any) -> str:
         case str() if kind in _TYPES:
             return _TYPES[kind]
         case str() if _DECIMAL.fullmatch(kind):
-            return kind  # spelled alike
+            return kind  # both spell these alike
         case _:
             raise NeedsSpark(f"DuckDB does not know type {json.dumps(kind)} of Delta's")
 
@@ -162,5 +165,5 @@ def _quoted(name: str) -> str:
 
 
 def text(value: str) -> str:
-    """A text as SQL spells it."""
+    """The text as a SQL literal."""
     return "'" + value.replace("'", "''") + "'"

@@ -1,27 +1,29 @@
-"""SQL for how far a group is behind: sums over its partitions, and which group is the worst.
+"""SQL that sums the lag of a group over its partitions, and orders groups by it, for both engines.
 
-Both engines run it. `lagoon lag` and the report are made of it, so they agree about every group.
+`lagoon lag`, the report, the metrics and view `lag_by_group` use it, so they agree about every group. group_lag.py is the same
+in Python.
 """
 
 LAG_TABLE = "consumer_lag_published"
 UNCOMMITTED = "lag_basis = 'log_start'"
-# Who has read everything waits for nothing; share groups have no position whose record could be looked at. Null: not known.
+# Age of the first unread record: 0 if nothing is unread; 0 for share groups, which have no position to look at; null if
+# unknown.
 TIME_LAG = "CASE WHEN lag = 0 OR lag_basis = 'share' THEN 0 ELSE time_lag_ms END"
 LOST = "CASE WHEN records_lost > 0 THEN records_lost ELSE 0 END DESC"
 MOST = "lag DESC NULLS LAST"
 UNKNOWN_LAG = f"lag IS NULL AND NOT {UNCOMMITTED}"
 UNKNOWN_TIME = f"{TIME_LAG} IS NULL AND NOT {UNCOMMITTED}"
 
-# To be followed by conditions and GROUP BY cluster, snapshot_id, group_id.
-SUMS = f"""
-    SELECT cluster, snapshot_id, group_id, count(*) AS partitions, count(lag) AS known_partitions,
-      CAST(sum(lag) AS BIGINT) AS lag, max(lag) AS highest_lag, max({TIME_LAG}) AS time_lag_ms,
-      CAST(sum(records_lost) AS BIGINT) AS records_lost,
-      count(CASE WHEN {UNKNOWN_LAG} THEN 1 END) AS unknown_lags,
-      count(CASE WHEN {UNKNOWN_TIME} THEN 1 END) AS unknown_time_partitions
-    FROM {LAG_TABLE} WHERE"""  # noqa: S608  names of ours
+# Over the partitions of a group.
+SUMS = f"""count(*) AS partitions, count(lag) AS known_partitions,
+    CAST(sum(lag) AS BIGINT) AS lag, max(lag) AS highest_lag, max({TIME_LAG}) AS time_lag_ms,
+    CAST(sum(records_lost) AS BIGINT) AS records_lost,
+    count(CASE WHEN {UNKNOWN_LAG} THEN 1 END) AS unknown_lags,
+    count(CASE WHEN {UNKNOWN_TIME} THEN 1 END) AS unknown_time_partitions"""
+# Append conditions and GROUP BY cluster, snapshot_id, group_id.
+SUMS_OF_GROUPS = f"SELECT cluster, snapshot_id, group_id, {SUMS} FROM {LAG_TABLE} WHERE"  # noqa: S608  names of ours
 
-# That one partition has nothing unread does not make the group well where the age of another is not known.
+# A group whose known ages are all 0 is not up to date if the age of another partition is unknown.
 KNOWN_AGE = "CASE WHEN sums.unknown_time_partitions > 0 AND sums.time_lag_ms = 0 THEN NULL ELSE sums.time_lag_ms END"
 GROUP_AGE = "CASE WHEN unknown_time_partitions > 0 THEN NULL ELSE coalesce(time_lag_ms, -1) END DESC NULLS FIRST"
 WORST_GROUP = f"{LOST}, {GROUP_AGE}, {MOST}, cluster, group_id"

@@ -24,8 +24,13 @@ from kafka_lagoon.tables.table import Table, differences
 
 @contextmanager
 def opened(warehouse: Warehouse, names: Iterable[str]) -> Iterator[Ask]:
-    """What runs statements over tables and views of these `names`; TableError with Spark's words if one cannot be run."""
-    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True  # 14 kB on standard error for each wrong statement
+    """Yield a function that runs statements over tables and views of these `names`.
+
+    TableError with Spark's words if a statement fails.
+    """
+    PySparkLogger.getLogger(
+        "SQLQueryContextLogger"
+    ).disabled = True  # it writes 14 kB to standard error for each wrong statement
     make_available(warehouse, names)
     yield lambda statement, *values: _run(warehouse, statement, values)
 
@@ -43,12 +48,12 @@ def _run(warehouse: Warehouse, statement: str, values: Sequence[int | str]) -> R
 
 
 def _parsed(warehouse: Warehouse, statement: str) -> Any:
-    """The plan as Spark's parser, with Delta's before it, makes it: nothing has run, and no name is looked up."""
+    """The plan that Spark's parser (with Delta's before it) makes; nothing runs, and no name is looked up."""
     return warehouse.spark._jsparkSession.sessionState().sqlParser().parsePlan(statement)  # noqa: SLF001
 
 
 def _bound(statement: str, values: Sequence[int | str]) -> str:
-    """The statement with its values in place of question marks: Delta's parser (4.4) leaves Spark's parameters unbound."""
+    """The statement with its values in place of question marks: Delta's parser (4.4) does not bind Spark's parameters."""
     if not values:
         return statement
     pieces = statement.split("?")
@@ -56,17 +61,17 @@ def _bound(statement: str, values: Sequence[int | str]) -> str:
 
 
 def _literal(value: int | str) -> str:
-    """A text goes as bytes: whatever is in it, it cannot end its literal."""
+    """The text as a literal of bytes, which no content can end."""
     if isinstance(value, int):
         return str(value)
     return f"decode(X'{value.encode(errors='backslashreplace').hex()}', 'UTF-8')"
 
 
 def make_available(warehouse: Warehouse, names: Iterable[str] = NAMES) -> None:
-    """Let SQL say `names`: temporary views over a folder, real views in a catalog, whose schema becomes the current one.
+    """Create temporary views with these `names` over a folder, or real views in a catalog.
 
-    In a folder a table that a later version added has no rows until a run of that version creates it. TableError if
-    something cannot be read or created.
+    The catalog's schema becomes the current one. In a folder, a table that a later version added is empty until a run of that
+    version creates it. TableError if a table cannot be read or a view not be created.
     """
     wanted = with_needs(names)
     try:
@@ -83,9 +88,9 @@ def make_available(warehouse: Warehouse, names: Iterable[str] = NAMES) -> None:
 
 
 def _batches(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """One Spark partition after the other, so that the first rows do not wait for the last, and none are kept.
+    """Fetch one Spark partition after the other, so that the first rows do not wait for the last, and none are kept.
 
-    DataFrame.toArrow would bring all of them at once, toLocalIterator times in the zone of this machine.
+    DataFrame.toArrow would fetch all of them at once; toLocalIterator returns times in the zone of this machine.
     """
     try:
         batches = frame._jdf.toArrowBatchRdd().toLocalIterator()  # noqa: SLF001  what toArrow calls, without its collect
@@ -96,7 +101,7 @@ def _batches(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _words(error: Exception) -> str:
-    """The first line of the cause: what Spark says itself is which task of which stage it was."""
+    """The first line of the cause; Spark's own message only names the task and stage."""
     if not isinstance(error, Py4JJavaError):
         return reason(error)
     cause = error.java_exception
@@ -106,7 +111,7 @@ def _words(error: Exception) -> str:
 
 
 def _use_schema(warehouse: Warehouse) -> None:
-    """Let bare names mean the schema's; temporary views of another warehouse would come before them."""
+    """Make unqualified names refer to the schema; temporary views of another warehouse would take precedence."""
     for name in NAMES:
         warehouse.spark.catalog.dropTempView(name)
     warehouse.spark.sql(f"USE {warehouse.name}")
@@ -123,7 +128,7 @@ def _show_tables(warehouse: Warehouse, wanted: set[str]) -> None:
 
 
 def _as_declared(table: Table, rows: DataFrame) -> DataFrame:
-    """The rows, with nulls for columns that a later version of ours has added; SchemaChanged if others are not ours."""
+    """The rows with nulls for columns that a later version of Kafka Lagoon added; SchemaChanged if other columns differ."""
     faults = differences(table, rows.schema.jsonValue()["fields"], (table.partition_by,))
     if faults:
         raise SchemaChanged(f"table {table.name} is not as we made it: {'; '.join(faults)}")

@@ -1,7 +1,7 @@
-"""Judges a statement for Spark by the plan that Spark's parser makes of it: one query over names, with no part that writes.
+"""Checks a statement for Spark by the plan of Spark's parser: it must be one query over names, and no part of it may write.
 
-The first word says little: `FROM ... INSERT INTO` and a DELETE behind WITH write, and `reflect` calls any method of Java.
-Every kind of node that is not known to read is refused, so that commands of later releases are.
+The first word is not enough: `FROM ... INSERT INTO` and a DELETE after WITH write, and `reflect` calls any Java method. Every
+kind of node that is not known to read is refused, so that commands of later releases are, too.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from kafka_lagoon.query.statements import refused
 
 
 def _names(words: str) -> frozenset[str]:
-    """Words of a text, which a list of strings would spread over forty lines."""
+    """Words of a text, so that long lists of names take few lines."""
     return frozenset(words.split())
 
 
@@ -22,7 +22,7 @@ _QUERY = _names(
     "UnresolvedInlineTable UnresolvedOrdinal UnresolvedRelation UnresolvedSubqueryColumnAliases UnresolvedTVFAliases "
     "UnresolvedTableValuedFunction UnresolvedWith Window WithWindowDefinition"
 )
-# What SHOW, DESCRIBE and EXPLAIN are; they run nothing.
+# Nodes of SHOW, DESCRIBE and EXPLAIN, which run nothing.
 _ABOUT = _names(
     "CurrentNamespace DescribeColumn DescribeQueryCommand DescribeRelation ExplainCommand ShowColumns ShowTables ShowViews "
     "UnresolvedNamespace UnresolvedTable UnresolvedTableOrView"
@@ -32,7 +32,7 @@ _TABLE_FUNCTIONS = _names(
     "collations explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer range sequence "
     "sql_keywords stack variant_explode variant_explode_outer"
 )
-# They call methods of Java, or open a file that an argument names.
+# Functions that call Java methods, or open a file that an argument names.
 _FUNCTIONS = frozenset(("reflect", "java_method", "try_reflect", "from_protobuf", "to_protobuf"))
 _SUBQUERIES = _names(
     "ArraySubquery Exists FunctionTableSubqueryArgumentExpression LateralSubquery ListQuery ScalarSubquery"
@@ -40,7 +40,10 @@ _SUBQUERIES = _names(
 
 
 def refuse_all_but_a_query(plan: Any, schema: Sequence[str]) -> None:
-    """ConfigError unless a parsed plan reads only; names have no qualifier but the end of `schema` (catalog and schema)."""
+    """Raise ConfigError unless a parsed plan only reads.
+
+    The only qualifier that names may have is the end of `schema` (catalog and schema).
+    """
     waiting = [plan]
     while waiting:
         node = waiting.pop()
@@ -57,7 +60,7 @@ def refuse_all_but_a_query(plan: Any, schema: Sequence[str]) -> None:
 
 
 def _plans_within(kind: str, node: Any) -> Iterator[Any]:
-    """Plans that a node has beside its children."""
+    """Plans that a node holds beside its children."""
     match kind:
         case "ExplainCommand":
             yield node.logicalPlan()
@@ -70,7 +73,7 @@ def _plans_within(kind: str, node: Any) -> Iterator[Any]:
 
 
 def _subqueries(expressions: Iterable[Any]) -> Iterator[Any]:
-    """Plans of all subqueries below expressions, of which each is looked at on the way."""
+    """Plans of all subqueries within expressions."""
     waiting = [*expressions]
     while waiting:
         expression = waiting.pop()
@@ -92,12 +95,12 @@ def _refuse_function(name: Sequence[str], known: Collection[str]) -> None:
 
 
 def _refuse_other_places(name: Sequence[str], schema: Sequence[str]) -> None:
-    """A qualifier may be a file format, and the name a path anywhere."""
+    """Refuse qualified names: a qualifier may be a file format, and the name a path."""
     qualifier = [part.lower() for part in name[:-1]]
     if qualifier and qualifier != [part.strip("`").lower() for part in schema][-len(qualifier) :]:
         raise refused("SELECT over the tables and views of its warehouse", ".".join(name))
 
 
 def _elements(several: Any) -> Iterator[Any]:
-    """What a Seq of Scala's holds."""
+    """The elements of a Scala Seq."""
     return (several.apply(number) for number in range(several.size()))

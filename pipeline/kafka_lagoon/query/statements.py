@@ -1,4 +1,4 @@
-"""Shared by both engines of `lagoon sql`: which names a statement needs, what it may do, and the rows of its result."""
+"""Shared by both engines of `lagoon sql`: the names that a statement needs, the statements that are refused, and results."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from kafka_lagoon.query.views import NAMES
 from kafka_lagoon.tables.columns import sql_type
 from kafka_lagoon.text import did_you_mean
 
-# First words of statements that may read: each engine then looks at what its parser makes of the whole.
+# First words of statements that may read. Each engine then checks the parsed statement.
 _READS = frozenset(
     {"select", "with", "from", "table", "values", "pivot", "unpivot"}
     | {"describe", "desc", "show", "explain", "summarize"}
@@ -26,14 +26,14 @@ _UNKNOWN_RELATION = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """A result: its columns, and its rows as they come. Reading them may raise TableError."""
+    """The columns of a result, and its rows as a stream. Reading them may raise TableError."""
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
 
 
 def tuples(rows: Rows) -> list[tuple[Any, ...]]:
-    """The rows of a result as Python's values."""
+    """The rows of a result as Python values."""
     return [
         values
         for batch in rows.batches
@@ -42,21 +42,21 @@ def tuples(rows: Rows) -> list[tuple[Any, ...]]:
 
 
 class Ask(Protocol):
-    """Runs a statement over tables that are open; `values` stand for its question marks; it has no others."""
+    """Runs a statement over open tables; `values` replace its question marks."""
 
     def __call__(self, statement: str, *values: int | str) -> Rows:
-        """Its result, to be read before the next statement runs; TableError if it cannot be run."""
+        """Run a statement. The result must be read before the next statement runs; TableError if it cannot be run."""
 
 
 def mentioned(statement: str) -> set[str]:
-    """The tables and views that a statement names, all of them if it asks for a list; others need not be opened."""
+    """Tables and views that a statement names, or all of them if it lists tables; only these need to be opened."""
     if _LISTS_NAMES.search(statement):
         return set(NAMES)
     return set(NAMES) & set(re.findall(r"\w+", statement.lower()))
 
 
 def refuse_writing(statement: str) -> None:
-    """ConfigError if a statement begins as none that reads, before anything is opened."""
+    """Raise ConfigError if the first word of a statement is not one that reads, before any table is opened."""
     match = _FIRST_WORD.match(statement)
     word = match[1] if match else ""
     if word.lower() not in _READS:
@@ -64,13 +64,13 @@ def refuse_writing(statement: str) -> None:
 
 
 def refused(runs: str, what: str = "") -> ConfigError:
-    """The error for a statement that is not run: what `lagoon sql` runs instead."""
+    """The error for a statement that is refused, with what `lagoon sql` accepts."""
     cure = "; --out FILE writes a result into a file" if what.lower() in {"copy", "export"} else ""
     return ConfigError([f"{what or 'this statement'}: lagoon sql runs {runs}{cure}"])
 
 
 def type_name(kind: pa.DataType) -> str:
-    """A column's type as Spark and the tables' DDL spell it."""
+    """The type of a column as Spark and the tables' DDL spell it."""
     if pa.types.is_list(kind):
         return f"ARRAY<{type_name(kind.value_type)}>"
     if pa.types.is_struct(kind):
@@ -79,7 +79,7 @@ def type_name(kind: pa.DataType) -> str:
 
 
 def failed(message: str) -> TableError:
-    """The error of an engine on one line, with a hint where a name of ours is near."""
+    """An engine's error on one line, with a hint if a similar name exists."""
     unknown = _UNKNOWN_RELATION.search(message)
     if unknown:
         name = unknown[1] or unknown[2]

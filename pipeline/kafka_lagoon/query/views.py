@@ -1,6 +1,6 @@
-"""The views: each is defined once, in SQL that both Spark and DuckDB run.
+"""Lists the views. Each is defined once, in SQL that both Spark and DuckDB run.
 
-Views show rows of published snapshots only; the tables themselves hold what unpublished attempts wrote, too.
+Views show rows of published snapshots only; the tables also hold rows of attempts that were not published.
 """
 
 import re
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from kafka_lagoon.query.group_sums import SUMS, UNCOMMITTED
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from kafka_lagoon.tables.schema import HEADER, STATE_TABLES, TABLES, WRITE_TABLES
 from kafka_lagoon.tables.table import Table
@@ -18,7 +19,7 @@ CREATE = "CREATE OR REPLACE VIEW"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """One view as its file has it; `columns` are those with comments of their own, empty if it shows a table's."""
+    """A view as its file defines it; `columns` are those with comments of their own, empty if there are none."""
 
     name: str
     comment: str
@@ -27,12 +28,12 @@ class View:
 
     @property
     def query(self) -> str:
-        """What the view selects, without its name and comments."""
+        """The SELECT of the view, without its name and comments."""
         return self.sql.partition("\nAS\n")[2]
 
     def needs(self) -> tuple[str, ...]:
         """Names of the tables and views that it reads, in the order in which it names them."""
-        own = set(re.findall(r"^(?:WITH )?(\w+) AS \($", self.sql, re.MULTILINE))  # what WITH names
+        own = set(re.findall(r"^(?:WITH )?(\w+) AS \($", self.sql, re.MULTILINE))  # names that WITH defines
         read = dict.fromkeys(re.findall(r"(?<!DISTINCT )\b(?:FROM|JOIN) (\w+)", self.sql))
         return tuple(name for name in read if name not in own)
 
@@ -52,7 +53,7 @@ def _published(table: Table) -> View:
     return _view(name, "published_when_changed", table=table.name, columns=own)
 
 
-# Views of what happened from snapshot to snapshot; tests/query/views/ has worked examples of each.
+# Views over several snapshots; tests/query/views/ has worked examples of each.
 HISTORY = (
     "consecutive_snapshots",
     "lag_trend",
@@ -66,7 +67,7 @@ HISTORY = (
     "topic_growth",
     "idle_topics",
 )
-# Views of what changed and of what is wrong, each after what it reads; likewise.
+# Views of changes and findings, each after those that it reads; with worked examples, too.
 CHANGES = (
     "table_coverage",
     "topology_facts",
@@ -78,7 +79,7 @@ CHANGES = (
 
 VIEWS = (  # each after those that it reads
     *(
-        _view(name, name)
+        _view(name, name, sums=SUMS, uncommitted=UNCOMMITTED)
         for name in (
             "snapshots_now",
             "lag_now",
@@ -90,14 +91,14 @@ VIEWS = (  # each after those that it reads
             "admin_outcomes",
         )
     ),
-    *map(_published, STATE_TABLES[:-1]),  # every row of the last one, snapshots, is published
+    *map(_published, STATE_TABLES[:-1]),  # every row of the last table, snapshots, is published
     *(_view(name, name) for name in (*HISTORY, *CHANGES)),
 )
 NAMES = (*(table.name for table in TABLES), *(view.name for view in VIEWS))
 
 
 def with_needs(names: Iterable[str]) -> set[str]:
-    """The tables and views of these names, and those that they read."""
+    """These tables and views, and those that they read."""
     wanted = set(names)
     for view in reversed(VIEWS):
         if view.name in wanted:
@@ -108,8 +109,8 @@ def with_needs(names: Iterable[str]) -> set[str]:
 def in_order_of_reading(names: Iterable[str]) -> list[Table]:
     """The tables among these names in the order in which their logs must be read.
 
-    `snapshots` is written last, so it is read first: what it names is then there in the others. The ranges of an ingest
-    are committed after its records, and are read after them, so that a truncation of the log is not missed.
+    `snapshots` is written last and so is read first: the rows that it refers to are then in the other tables. The ranges of
+    an ingest are committed after its records and are read after them, so that a truncation of the log is not missed.
     """
     wanted = set(names)
     return [
@@ -119,7 +120,7 @@ def in_order_of_reading(names: Iterable[str]) -> list[Table]:
 
 @cache
 def column_comments(name: str) -> dict[str, str]:
-    """Comments of the columns of a table or view, by name; a view without its own has those of the tables it reads."""
+    """Comments of the columns of a table or view; a view without comments has those of the tables that it reads."""
     for table in TABLES:
         if table.name == name:
             return {column.name: column.comment for column in table.columns}

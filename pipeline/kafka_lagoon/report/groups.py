@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kafka_lagoon.query.group_sums import (
     KNOWN_AGE,
     LAG_TABLE,
-    SUMS,
+    SUMS_OF_GROUPS,
     TIME_LAG,
     UNCOMMITTED,
     UNKNOWN_LAG,
@@ -88,10 +88,10 @@ def groups_of(scope: Scope) -> list[Group]:
             coalesce(reasons.uncommitted, 0) AS uncommitted, reasons.worst_partition, reasons.lag_problem,
             reasons.time_problem, CASE WHEN earlier.unknown_lags = 0 THEN earlier.lag END AS earlier_lag
           FROM (SELECT * FROM consumer_groups_published WHERE {of(now)}) AS groups
-          LEFT JOIN ({SUMS} {of(now)} GROUP BY cluster, snapshot_id, group_id) AS sums
+          LEFT JOIN ({SUMS_OF_GROUPS} {of(now)} GROUP BY cluster, snapshot_id, group_id) AS sums
             ON groups.group_id = sums.group_id
           LEFT JOIN ({_reasons()} {of(now)} GROUP BY group_id) AS reasons ON groups.group_id = reasons.group_id
-          LEFT JOIN ({SUMS} {of(then)} GROUP BY cluster, snapshot_id, group_id) AS earlier
+          LEFT JOIN ({SUMS_OF_GROUPS} {of(then)} GROUP BY cluster, snapshot_id, group_id) AS earlier
             ON groups.group_id = earlier.group_id
         ) AS behind ORDER BY {WORST_GROUP}"""  # noqa: S608  names of ours
     rows = scope.rows(statement, *ids(now), *ids(now), *ids(now), *ids(then))

@@ -4,7 +4,6 @@ When `LocalKafka` is entered every broker answers and knows every other; when it
 The brokers' folders and logs stay where the caller wanted them.
 """
 
-import base64
 import os
 import random
 import shutil
@@ -12,7 +11,6 @@ import signal
 import socket
 import subprocess
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -22,7 +20,7 @@ from typing import Self
 
 from kafka_lagoon.errors import NotStarted
 from kafka_lagoon.jars.locked_jars import jar_paths
-from kafka_lagoon.sandbox.node import Listener, Node, NodeLayout, Server
+from kafka_lagoon.sandbox.node import Listener, Node, NodeLayout, Server, new_uuid
 from kafka_lagoon.sandbox.probe import answers, known_brokers, listens
 from kafka_lagoon.sandbox.tools import run_tool
 from kafka_lagoon.sandbox.watchdog import Watchdog
@@ -207,7 +205,7 @@ class LocalKafka:
             folder=self.directory / f"broker-{node_id}",
             others={listener: next(ports) for listener in self._listeners},
             log_dirs=self._log_dirs,
-            voter_directory_id=_new_uuid() if self._dynamic_quorum else None,
+            voter_directory_id=new_uuid() if self._dynamic_quorum else None,
         )
 
     def _node(self, layout: NodeLayout) -> Node:
@@ -227,13 +225,14 @@ class LocalKafka:
         _wait_until(self._zookeeper.answers, self._zookeeper)
 
     def _format(self) -> None:
-        cluster_uuid = _new_uuid()
+        first, *others = self._nodes.values()
         voters = [node.layout.voter() for node in self._nodes.values()] if self._dynamic_quorum else []
-        formatting = [(node, node.start_format(cluster_uuid, voters)) for node in self._nodes.values()]
-        for node, process in formatting:
-            _wait(process)
-            if process.returncode:
-                raise NotStarted(f"broker {node.layout.node_id} could not be formatted", str(node.layout.log()))
+        process = first.start_format(new_uuid(), voters)
+        _wait(process)
+        if process.returncode:
+            raise NotStarted(f"broker {first.layout.node_id} could not be formatted", str(first.layout.log()))
+        for node in others:
+            node.copy_format(first)
 
     def _launch(self, server: Server) -> None:
         pid = server.start()
@@ -303,11 +302,3 @@ def _free_ports(count: int) -> list[int]:
         if len(free) == count:
             return free
     raise NotStarted(f"no {count} free ports between {_PORTS.start} and {_PORTS.stop}")
-
-
-def _new_uuid() -> str:
-    """An id in Kafka's spelling, which must not begin with a dash: the tool would take it for an option."""
-    while True:
-        spelled = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        if not spelled.startswith("-"):
-            return spelled

@@ -3,12 +3,16 @@
 A broker is stopped by the handle of the process that was started here, never by a name or a port.
 """
 
+import base64
+import shutil
 import subprocess
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from kafka_lagoon.jars.class_archives import archive_options
 from kafka_lagoon.jars.java import class_path, start_java
 
 _BROKER_LOG = ("-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS")
@@ -111,10 +115,21 @@ class Node:
         first_voters = ("--initial-controllers", ",".join(voters)) if voters else ()
         return self._java("-cp", class_path(self.jars), *tool, *first_voters)
 
+    def copy_format(self, formatted: "Node") -> None:
+        """Format the empty data folders like those of another node, whose ids alone are replaced: that needs no JVM."""
+        for theirs, ours in zip(formatted.layout.data_folders(), self.layout.data_folders(), strict=True):
+            shutil.copytree(theirs, ours)
+            voter = self.layout.voter_directory_id if ours == self.layout.data() else None
+            ids = {"node.id": str(self.layout.node_id), "directory.id": voter or new_uuid()}
+            properties = ours / "meta.properties"
+            read = dict(line.split("=", 1) for line in properties.read_text().splitlines() if "=" in line)
+            properties.write_text("".join(f"{name}={value}\n" for name, value in {**read, **ids}.items()))
+
     def start(self) -> int:
         """Start the broker's process without waiting for answers; returns its process id."""
         broker = ("kafka.Kafka", str(self.layout.properties_file()))
-        self.process = self._java(*self.options, "-cp", class_path(self.jars), *_BROKER_LOG, *broker)
+        options = [*archive_options(archive_of(self.jars)), *self.options]
+        self.process = self._java(*options, "-cp", class_path(self.jars), *_BROKER_LOG, *broker)
         return self.process.pid
 
     def _java(self, *arguments: str) -> subprocess.Popen[bytes]:
@@ -123,6 +138,19 @@ class Node:
     def running(self) -> subprocess.Popen[bytes] | None:
         """The process, while it is there; a paused one is."""
         return self.process if self.process is not None and self.process.poll() is None else None
+
+
+def archive_of(jars: Sequence[Path]) -> str:
+    """Name of the archive of classes that brokers with these jars start from (sandbox/archive.py)."""
+    return f"{jars[0].parent.name}.jsa"
+
+
+def new_uuid() -> str:
+    """An id in Kafka's spelling, which must not begin with a dash: the tool would take it for an option."""
+    while True:
+        spelled = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not spelled.startswith("-"):
+            return spelled
 
 
 def _properties(layout: NodeLayout, cluster: Sequence[NodeLayout]) -> dict[str, str]:

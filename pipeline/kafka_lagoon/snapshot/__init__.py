@@ -1,1 +1,4 @@
-"""Collects the state tables of a cluster: rows, and failures beside them. Knows nothing of Spark."""
+"""Collects the state tables of a cluster as rows, with a failure for everything that could not be read.
+
+It does not use Spark.
+"""

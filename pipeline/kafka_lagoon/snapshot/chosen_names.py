@@ -1,4 +1,4 @@
-"""Decides which topics and groups a snapshot is about, by regular expressions of whole names."""
+"""Selects the topics and groups of a snapshot by regular expressions, which must match whole names."""
 
 import re
 from collections.abc import Sequence
@@ -8,23 +8,23 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that match `include`, or all without it, but for those that match `exclude`."""
+    """Names that match `include` (all names if it is empty) and do not match `exclude`."""
 
     include: re.Pattern[str] | None = None
     exclude: re.Pattern[str] | None = None
 
     @classmethod
     def of(cls, include: str | None, exclude: str | None) -> "Names":
-        """The names that two settings choose."""
+        """Make the selection that two settings describe."""
         return cls(*(None if pattern is None else re.compile(pattern) for pattern in (include, exclude)))
 
     @property
     def are_all(self) -> bool:
-        """Whether no name is left out."""
+        """True if no name is excluded."""
         return self.include is None and self.exclude is None
 
     def __contains__(self, name: object) -> bool:
-        """Whether a name is chosen; what has no name is."""
+        """True if the name is selected; None, which is no name, always is."""
         if not isinstance(name, str):
             return True
         is_included = self.include is None or self.include.fullmatch(name) is not None
@@ -33,15 +33,16 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class ChosenNames:
-    """The topics and the groups of a snapshot."""
+    """The topics and groups that a snapshot covers."""
 
     topics: Names = Names()
     groups: Names = Names()
 
     def rows(self, row: type[Any], rows: Sequence[Any]) -> Sequence[Any]:
-        """The rows of a table that are about chosen topics and groups: brokers answer about others, too.
+        """Keep the rows of selected topics and groups.
 
-        A group's commits are returned for all topics, and a broker's log directories hold all of them.
+        Brokers also answer about others: a group's commits are returned for all topics, and a log directory holds all of
+        them.
         """
         chosen = {"topic": self.topics, "group_id": self.groups}
         fields = [name for name, names in chosen.items() if hasattr(row, name) and not names.are_all]

@@ -1,7 +1,7 @@
 """Collects one snapshot of a cluster.
 
-What lag is made of is gathered first, in an order that `group_state.py` explains, and the metadata is read again after it. Then
-the tables are made in the order of `COLLECTORS`. Only reads; nothing is created on the cluster.
+The inputs of lag are read first, in the order that `group_state.py` explains, and the metadata is read again after them. Then
+the tables are made in the order of `COLLECTORS`. Nothing is created or changed on the cluster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ def collect(  # noqa: PLR0913  each is a decision of its caller's
 
 
 def _gather_lag(cluster: Cluster, slot_ms: int, deadline: Deadline, tell: Tell, chosen: ChosenNames) -> Collection:
-    """The answers that the tables of the first phase are made of."""
+    """Read what the tables of the first phase are made of."""
     started_at_ms = cluster.clock.now_ms()
     tell("cluster", len(cluster.brokers))
     identity = identify(cluster, deadline)

@@ -32,19 +32,19 @@ T = TypeVar("T")
 
 
 class Phase(IntEnum):
-    """When the rows of a table are made; within a phase, in the order of the list."""
+    """The order in which tables are collected; within a phase, the order of the list counts."""
 
-    LAG = 1  # from the answers that `collect` gathers first, in the order that makes lag honest
-    DETAILS = 2  # the table asks the cluster itself, after everything that lag is made of
-    SUMMARY = 3  # from what the collection itself has counted, once all requests are answered
-    COMMIT = 4  # the row that makes all others count
+    LAG = 1  # from the answers that `collect` reads first, in the order that keeps lag correct
+    DETAILS = 2  # the collector sends requests of its own, after all inputs of lag were read
+    SUMMARY = 3  # from the counts of the collection itself, once all requests are answered
+    COMMIT = 4  # the row that publishes the snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The rows of one table, and what kept others from being made.
+    """The rows of one table, and the failures that kept rows from being made.
 
-    `is_whole` is false where rows are missing for a reason that another table's failures tell.
+    `is_whole` is false where rows are missing because of a failure that another table reports.
     """
 
     rows: Sequence[object]
@@ -81,7 +81,7 @@ class Collector:
 
 
 def _each_once(collector: Collector, collected: Collected) -> Collected:
-    """The rows with each key once, and none whose key has a number below 0, which nothing in Kafka has."""
+    """Keep one row of each key, and no row whose key has a negative number, which Kafka never uses."""
     if not collector.table.key or not collector.apis:
         return collected
     key_of, failures = attrgetter(*collector.table.key), list(collected.failures)
@@ -105,7 +105,7 @@ def _odd_row(collector: Collector, parts: Sequence[object], message: str) -> Fai
 
 @dataclass(slots=True, kw_only=True)
 class Collection:
-    """One snapshot while it is collected: what the brokers have answered, and the tables that are made so far.
+    """A snapshot while it is collected: the brokers' answers and the tables that have been made.
 
     `measure` finds the first unread records of positions; None if time lag is switched off.
     """
@@ -122,7 +122,9 @@ class Collection:
     failures: list[Failure]
     chosen: ChosenNames = EVERYTHING
     skipped: Sequence[Collector] = ()
-    stored: Mapping[str, StoredTable] = field(default_factory=dict)  # by earlier snapshots, by name of the table
+    stored: Mapping[str, StoredTable] = field(
+        default_factory=dict
+    )  # rows that earlier snapshots have stored, by name of the table
     is_partial: bool = False
     measure: Measure | None = None
     rows: dict[type[Any], Sequence[object]] = field(default_factory=dict)
@@ -145,13 +147,13 @@ class Collection:
             self.is_partial = True
 
     def refuse(self, refusals: Iterable[Failure]) -> None:
-        """Add what was left out of answers because no cluster can have it, or not so."""
+        """Add failures for parts of answers that are impossible, or that contradict each other."""
         before = len(self.failures)
         self.failures += refusals
         self.is_partial = self.is_partial or len(self.failures) > before
 
     def _state(self, collector: Collector, collected: Collected) -> TableState:
-        """How the table was collected, and whether an earlier snapshot has stored the same rows."""
+        """Say how the collection of the table ended, and whether an earlier snapshot has stored the same rows."""
         outcome, digest, stored_in = self._outcome(collector, collected), None, None
         if collector.table.when_changed and outcome == table_states.COMPLETE:
             digest = digest_of(collected.rows, collector.row)
@@ -169,7 +171,7 @@ class Collection:
         return table_states.NOT_OFFERED if failures and not collected.rows else table_states.COMPLETE
 
     def _failures_of(self, collector: Collector, collected: Collected) -> Iterator[Failure]:
-        """The table's own failures, and those of the answers that several tables are made of."""
+        """The failures of the table itself and of the answers that it shares with other tables."""
         apis = {api.name for api in collector.apis}
         yield from collected.failures
         yield from (failure for failure in self.failures if failure.api in apis)

@@ -110,7 +110,10 @@ COMMITTED_OFFSETS = Collector(
 
 
 def _lag(collection: Collection) -> Collected:
-    """Failures of the time lag leave a snapshot complete: reading records needs a permission that the others do not."""
+    """Collect lag.
+
+    If time lag fails, the snapshot is still complete: reading records needs a permission that the rest does not.
+    """
     offsets = collection.of(PartitionOffsetsRow)
     rows = lag_of(collection.topology, collection.group_state, offsets)
     epochs = rows.committed_leader_epochs()
@@ -221,7 +224,7 @@ def skipped_tables(names: str | None) -> tuple[Collector, ...]:
 
 
 def required_permissions() -> tuple[Permission, ...]:
-    """What a snapshot with all of its tables needs, each operation on a type of resource once."""
+    """The permissions that a snapshot with all tables needs; each operation on a resource type once."""
     needed: dict[tuple[int, int], list[str]] = {}
     for table in COLLECTORS:
         for permission in table.permissions:

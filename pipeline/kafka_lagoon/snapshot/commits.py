@@ -1,4 +1,7 @@
-"""Makes rows of committed offsets. A commit that cannot be read, or that a transaction will replace, has a row that says so."""
+"""Makes rows of committed offsets.
+
+A commit that cannot be read, or that an open transaction will replace, has a problem in its row.
+"""
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +45,7 @@ def commit_rows(committed: CommittedOffsets, topology: Topology) -> Columns[Comm
 
 @dataclass(slots=True)
 class _Made:
-    """The columns of the rows that were made so far; topics and groups with the number of their rows, in turn."""
+    """Columns of the rows made so far. Topics and groups are stored with the number of neighbouring rows that they have."""
 
     group_ids: list[str] = field(default_factory=list)
     group_counts: list[int] = field(default_factory=list)
@@ -54,7 +57,7 @@ class _Made:
     metadata: list[str | None] = field(default_factory=list)
     times_ms: list[int] = field(default_factory=list)
     time_counts: list[int] = field(default_factory=list)
-    problems: dict[int, str] = field(default_factory=dict)  # by number of the row
+    problems: dict[int, str] = field(default_factory=dict)  # by row number
 
     def rows(self, topology: Topology) -> Columns[CommittedOffsetRow]:
         """The rows."""
@@ -88,9 +91,9 @@ class _Made:
 
 
 class CommitColumns(Stored[CommittedOffsetRow]):
-    """Commits by column; `spans` says between which rows the commits of a group are.
+    """Commits by column; `spans` holds the range of rows of each group.
 
-    `topic_counts` are topics with how many neighbouring rows each has, in the order of the rows.
+    `topic_counts` holds each topic with its number of neighbouring rows, in the order of the rows.
     """
 
     def __init__(
@@ -111,7 +114,7 @@ def _take(
     replaced: Mapping[str, OffsetFetchResponseGroup],
     topology: Topology,
 ) -> None:
-    """Add the commits of some groups."""
+    """Add the commits of one OffsetFetch answer."""
     topics = groups.lists("topics")
     partitions = topics.items.lists("partitions")
     answers, first = partitions.items, len(made.offsets)
@@ -139,7 +142,7 @@ def _name_problems(
     topology: Topology,
     ends: Sequence[int],
 ) -> None:
-    """Why a commit cannot be read, or what hides its topic."""
+    """Set the problems of rows whose commit cannot be read, or whose topic is hidden."""
     names = made.topics[len(made.topics) - len(ends) + 1 :]
     absences = {topic: absence for topic in set(names) if (absence := topology.absence(topic))}
     for topic, start, stop in zip(names, ends, ends[1:], strict=False) if absences else ():
@@ -155,7 +158,7 @@ def _name_problems(
 def _put_back(
     made: _Made, first: int, groups: Structs[OffsetFetchResponseGroup], replaced: Mapping[str, OffsetFetchResponseGroup]
 ) -> None:
-    """A transaction is about to commit another offset. What is committed now is still a fact."""
+    """Mark commits that an open transaction is about to replace; the committed offset is still a fact."""
     row = first
     for group in groups:
         current = _current(replaced.get(group.group_id))
@@ -174,7 +177,7 @@ def _current(group: OffsetFetchResponseGroup | None) -> Mapping[tuple[str, int],
 
 
 def _metadata(metadata: Sequence[str | None], offsets: Column) -> Column:
-    """The text of each commit; none where there is no commit."""
+    """Metadata texts of the commits; None where there is no commit."""
     if metadata and isinstance(offsets, array) and metadata.count("") == len(metadata):
         return Chosen.constant("", len(metadata))
     pairs = zip(metadata, offsets, strict=True)

@@ -39,20 +39,20 @@ from kafka_lagoon.tables.row_classes import named
 from kafka_lagoon.tables.row_columns import Chosen, Columns, runs
 from kafka_lagoon.tables.table_states import marshalled
 
-ALL_BROKERS = "<default>"  # what kafka-configs.sh calls the configs that all brokers share
+ALL_BROKERS = "<default>"  # as kafka-configs.sh calls the configs that all brokers share
 _DEFAULT, _OF_GROUP = "DEFAULT_CONFIG", "GROUP_CONFIG"
-_OF_ALL_BROKERS = ""  # its name on the wire
+_OF_ALL_BROKERS = ""  # the empty resource name that stands for all brokers in requests
 _OF_RESOURCE = ("resource_type", "resource_name")
 _UNNAMED = DescribeConfigsResult(error_code=0, error_message=None, resource_type=TOPIC, resource_name="", configs=())
 _WITH_GROUP_CONFIGS = (
-    1  # version of ConsumerGroupDescribe since Kafka 4.0; older brokers refuse to describe such configs
+    1  # version of ConsumerGroupDescribe since Kafka 4.0; older brokers refuse to describe configs of groups
 )
 
 
 class ConfigColumns(Columns[ConfigRow]):
-    """Rows of resources of which many have the same configs, as most topics do: those are kept once.
+    """Rows of configs. Resources that have the same configs, as most topics do, share them.
 
-    `resources` have a type, a name, and the place of their configs in `same`, whose `contents` are bytes to compare.
+    `resources` have a type, a name, and an index into `same`, whose `contents` are bytes to compare.
     """
 
     row = ConfigRow
@@ -79,16 +79,18 @@ class ConfigColumns(Columns[ConfigRow]):
         return Chosen(self._places[start:stop], [getattr(row, name) for row in self._rows])
 
     def content(self) -> Iterable[object]:
-        """What the rows are made of."""
+        """Values that are equal for equal rows only."""
         yield list(self._resources)
         yield list(self._contents)
 
 
 def config_columns(parts: Iterable[Sequence[DescribeConfigsResult]]) -> ConfigColumns:
-    """The rows of several lists of resources, in their order, each ordered by name."""
+    """Rows of several lists of resources in their order, each list ordered by name."""
     resources: list[tuple[str, str, int]] = []
     same: list[list[ConfigRow]] = []
-    by_answer: dict[int, tuple[int, object]] = {}  # what was read of equal bytes is one object; kept, so that its id is
+    by_answer: dict[
+        int, tuple[int, object]
+    ] = {}  # equal bytes are decoded once; the answer is kept alive so that its id stays unique
     by_content: dict[bytes, int] = {}
     for result in chain.from_iterable(sorted(part, key=_name_of) for part in parts):
         place, _ = by_answer.get(id(result.configs), (None, None))
@@ -143,7 +145,7 @@ def _synonym(synonym: DescribeConfigsSynonym, *, is_sensitive: bool) -> ConfigSy
 
 
 def _collect(collection: Collection) -> Collected:
-    """Topics, brokers one by one, what brokers share, client metrics, groups."""
+    """Read configs of topics, of each broker, of all brokers together, of client metrics and of groups."""
     cluster, deadline = collection.cluster, collection.deadline
     parts = [
         describe_configs(cluster, TOPIC, list(_existing_topics(collection.topology)), deadline),
@@ -165,7 +167,7 @@ def _existing_topics(topology: Topology) -> Iterator[str]:
 
 
 def have_group_configs(cluster: Cluster) -> bool:
-    """Whether groups can have configs of their own; older brokers refuse to describe such."""
+    """True if groups can have configs of their own; older brokers refuse to describe them."""
     versions = (api for answer in cluster.api_versions() for api in answer.api_keys)
     return any(
         api.api_key == CONSUMER_GROUP_DESCRIBE.key and api.max_version >= _WITH_GROUP_CONFIGS for api in versions
@@ -173,14 +175,14 @@ def have_group_configs(cluster: Cluster) -> bool:
 
 
 def _newer_groups(cluster: Cluster, groups: Iterable[ConsumerGroupRow]) -> Sequence[str]:
-    """Groups that may have configs of their own, where brokers do not list those that have."""
+    """Groups that may have configs of their own, for brokers that cannot list them."""
     if not have_group_configs(cluster):
         return ()
     return [group.group_id for group in groups if group.group_type not in {None, "classic"}]
 
 
 def _configured(groups: Configs) -> Configs:
-    """Without groups that only have the defaults, as brokers that list them leave them out."""
+    """Leave out groups that have only defaults, as brokers that can list groups with configs do."""
     own = (
         result
         for result in groups.results

@@ -1,6 +1,6 @@
-"""Makes the rows of tables coverage and collection_failures: what was asked, what answered, and why the rest did not.
+"""Makes the rows of tables coverage and collection_failures: what was requested, what was answered, and why the rest was not.
 
-Brokers shorten lists silently for those without the permission, so the authorized-operations bits decide how far a list can be
+Brokers shorten lists silently for principals without permission, so the authorized operations decide how far a list can be
 trusted.
 """
 
@@ -35,7 +35,7 @@ from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow
 
 COMPLETE, FILTERED, UNKNOWN = "complete", "filtered", "unknown"
-# OffsetFetch of all topics leaves out those that we may not describe.
+# OffsetFetch of all topics omits topics that the principal may not describe.
 TOPIC_LISTS = ("Metadata", "OffsetFetch", "ListTransactions")
 _ALL_CLUSTER_OPERATIONS = (
     CREATE,
@@ -51,8 +51,8 @@ _LONGEST_MESSAGE = 1024
 _SCOPES_SHOWN = 3
 SKIPPED, LEFT_OUT = "SKIPPED", "LEFT_OUT"
 _NOTHING: Mapping[str, int] = {}
-# What a cluster is set up without: its release does not have the API, no authorizer keeps ACLs, delegation tokens are
-# switched off, or our listener is one that tells nothing about them.
+# Errors of clusters that do not offer something: the release lacks the API, no authorizer keeps ACLs, delegation tokens are
+# switched off, or our listener does not allow them.
 _NOT_OFFERED = frozenset(
     {
         UNSUPPORTED,
@@ -67,10 +67,10 @@ V = TypeVar("V")
 
 
 def visibility(cluster_operations: int) -> dict[str, str]:
-    """How far each list can be trusted, by API, from the operations that we may do on the cluster.
+    """Visibility of each list by API, from the operations that the principal may do on the cluster.
 
-    DESCRIBE on the cluster shows all groups. Nothing proves that all topics are shown, except that we may do everything:
-    a super user, or a cluster without an authorizer. Nothing at all proves that all delegation tokens are.
+    DESCRIBE on the cluster shows all groups. Only the permission for every operation proves that all topics are shown: a
+    super user has it, and everybody has where there is no authorizer. Nothing proves that all delegation tokens are shown.
     """
     groups = {True: COMPLETE, False: FILTERED, None: UNKNOWN}[allows(cluster_operations, DESCRIBE)]
     topics = COMPLETE if all(allows(cluster_operations, one) for one in _ALL_CLUSTER_OPERATIONS) else UNKNOWN
@@ -78,7 +78,7 @@ def visibility(cluster_operations: int) -> dict[str, str]:
 
 
 def list_note(cluster_operations: int, api: str, what: str) -> str | None:
-    """What to say of a list that brokers may have shortened without an error; None if it is proven complete."""
+    """A note about a list that brokers may have shortened without an error; None if it is proven complete."""
     trusted = visibility(cluster_operations).get(api, UNKNOWN)
     if trusted == COMPLETE:
         return None
@@ -93,10 +93,10 @@ def coverage_rows(
     skipped: Mapping[str, Iterable[str]],
     left_out: Mapping[str, int] = _NOTHING,
 ) -> Iterator[CoverageRow]:
-    """One row per API and broker, one per API of each table that was skipped, by name, and one per list that was shortened.
+    """One row per API and broker, one per API of each skipped table, and one per list that settings shortened.
 
-    `reasons` says why an API gave nothing. An API without items counts its answers. To open a connection asks about no item:
-    how complete a snapshot is does not depend on the security protocol.
+    `reasons` holds why an API returned nothing. For an API without items, answers are counted. Opening a connection counts no
+    items, so that completeness does not depend on the security protocol.
     """
     itemised = _OF_CONNECTIONS.union(api for api, _ in request_stats.item_counts)
     requested = request_stats.by_api.keys() | request_stats.item_counts.keys()
@@ -109,7 +109,7 @@ def coverage_rows(
             items = ItemCounts(stats.answers, stats.requests - stats.answers)
         reason = reasons.get(key) or reasons.get((key[0], None))
         if reason == UNSUPPORTED and stats.requests:
-            reason = None  # brokers offer some versions of it
+            reason = None  # brokers offer a range of versions of the API
         yield _coverage_row(key, stats, items, trusted.get(key[0]), reason)
     for table, names in skipped.items():
         for api in names:
@@ -148,7 +148,7 @@ def _order(key: tuple[str, int | None]) -> tuple[str, int]:
 
 
 def not_offered(failures: Iterable[Failure]) -> dict[Key, str]:
-    """Why APIs gave nothing, by API and broker, where that is how the cluster is set up."""
+    """Reasons by API and broker for APIs that returned nothing because of how the cluster is set up."""
     return {(failure.api, failure.node_id): failure.name for failure in failures if _is_not_offered(failure)}
 
 
@@ -157,7 +157,7 @@ def _is_not_offered(failure: Failure) -> bool:
 
 
 def worth_a_row(failures: Iterable[Failure], topology: Topology) -> Iterator[Failure]:
-    """Failures of the collection: not what the cluster does not offer, nor partitions of topics deleted meanwhile."""
+    """Failures that become rows: all except what the cluster does not offer, and partitions of topics deleted meanwhile."""
     for failure in failures:
         scope = failure.scope
         deleted = scope.scope_type is ScopeType.PARTITION and scope.topic in topology.changed
@@ -172,7 +172,7 @@ def failure_rows(failures: Iterable[Failure]) -> Iterator[CollectionFailureRow]:
 
 
 def alike_failures(failures: Iterable[Failure]) -> Iterable[Sequence[Failure]]:
-    """The failures that share a row."""
+    """Group the failures that share a row."""
     alike: defaultdict[tuple[Any, ...], list[Failure]] = defaultdict(list)
     for failure in failures:
         key = failure.api, failure.node_id, failure.scope.scope_type, failure.code, failure.name, failure.message
@@ -181,7 +181,7 @@ def alike_failures(failures: Iterable[Failure]) -> Iterable[Sequence[Failure]]:
 
 
 def failure_row(failures: Sequence[Failure]) -> CollectionFailureRow:
-    """The row of failures that are alike."""
+    """The row of failures that differ only in their items."""
     first, scopes = failures[0], [failure.scope for failure in failures]
     broker_id = _common(scope.broker_id for scope in scopes) if first.node_id is None else first.node_id
     return CollectionFailureRow(
@@ -205,7 +205,7 @@ def failure_row(failures: Sequence[Failure]) -> CollectionFailureRow:
 
 
 def _common(values: Iterable[V | None]) -> V | None:
-    """The value that all have; None if they differ."""
+    """The value that all failures have; None if they differ."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None
 

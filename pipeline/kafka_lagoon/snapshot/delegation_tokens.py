@@ -1,4 +1,4 @@
-"""Makes rows of delegation tokens: whose they are and until when, never their secrets."""
+"""Makes rows of delegation tokens: owners and times, never secrets."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,7 @@
-"""Reads everything that consumer lag is made of, in the order that makes it honest.
+"""Reads all inputs of consumer lag in the order that keeps lag correct.
 
-End offsets, groups, committed offsets, end offsets again: no end offset is older than the commit that it is compared with, and
-the end offsets from before the commits bound the lag from below.
+End offsets, groups, committed offsets, end offsets again: no end offset is older than the commit that it is compared with,
+and the end offsets from before the commits bound the lag from below.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -19,11 +19,11 @@ from kafka_lagoon.snapshot.commits import Commits, commits_of
 from kafka_lagoon.snapshot.group_types import GONE
 from kafka_lagoon.snapshot.groups import Groups, group_rows
 from kafka_lagoon.snapshot.lag import LagColumns, lag_rows
-from kafka_lagoon.snapshot.lag_logs import Ends, Logs
+from kafka_lagoon.snapshot.lag_logs import EndOffsets, PartitionLogs
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 
-Tell = Callable[[str, int], None]  # the step that begins, and how many items it concerns
+Tell = Callable[[str, int], None]  # called with the step that begins and its number of items
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class GroupState:
 
     before: Offsets
     listed: Mapping[str, GroupListing]
-    left_out: int  # groups that were listed and not asked about
+    left_out: int  # number of listed groups that were excluded
     groups: Groups
     commits: Commits
     shares: ShareOffsets
@@ -49,9 +49,9 @@ def read_groups(
     kinds: Sequence[Kind] = ALL_KINDS,
     only: Container[str] | None = None,
 ) -> GroupState:
-    """Everything that lag is made of; `kinds` of offsets are read after the commits.
+    """Read the inputs of lag; `kinds` of offsets are read after the commits.
 
-    Where `only` is given, other groups are left out.
+    With `only`, other groups are left out.
     """
     everywhere = topology.every_partition()
     tell("end offsets", len(everywhere))
@@ -82,13 +82,13 @@ def read_groups(
 
 
 def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOffsetsRow]) -> LagColumns:
-    """The lag of all groups that commit (share groups do not), given the rows of the offsets read after their commits."""
-    ends = Ends(
+    """Lag of all groups that commit, which share groups do not; `offsets` are the rows of offsets read after the commits."""
+    ends = EndOffsets(
         before={},
         before_problems={partition: failure.name for partition, failure in state.before.failures.items()},
         after={},
     )
-    logs = Logs(topology, ends)
+    logs = PartitionLogs(topology, ends)
     logs.add_existing(state.before, offsets)
     groups, commits = state.groups, state.commits
     committing = [group for group in groups.groups if group.group_type != SHARE]
@@ -96,7 +96,7 @@ def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOff
 
 
 def unread_groups(state: GroupState) -> dict[str, str]:
-    """Why the commits of whole groups could not be read."""
+    """The error of each group whose commits could not be read at all."""
     return {
         failure.scope.group_id: failure.name
         for failure in state.commits.failures

@@ -1,6 +1,6 @@
-"""Makes rows of a group and its members from its description, by one function per type of group.
+"""Makes rows of a group and its members from its description, with one function per type of group.
 
-Every type has the same columns; what a type does not have is null.
+All types have the same columns; a column that a type does not have is null.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ GroupAndMembers = tuple[ConsumerGroupRow, list[GroupMemberRow]]
 
 
 def undescribed_group(listing: GroupListing, reason: str | None, coordinator_id: int) -> ConsumerGroupRow:
-    """The row of a group of which only the listing is known."""
+    """The row of a group that was listed but not described."""
     return ConsumerGroupRow(
         group_id=listing.group.group_id,
         group_type=listing.group_type,
@@ -62,7 +62,7 @@ def undescribed_group(listing: GroupListing, reason: str | None, coordinator_id:
 
 
 class ConsumerProtocol:
-    """What members of classic groups store as bytes; equal bytes, which many members have, are read once."""
+    """Decodes subscriptions and assignments of classic groups. Equal bytes, which many members have, are decoded once."""
 
     def __init__(self) -> None:
         self.subscription = cache(decode_subscription)
@@ -79,11 +79,11 @@ def _decode_assignment(encoded: bytes) -> tuple[TopicPartitions, ...]:
 def classic_group(
     listing: GroupListing, described: DescribedGroup, coordinator_id: int, protocol: ConsumerProtocol
 ) -> GroupAndMembers:
-    """A group of the protocol that consumers, Connect and others have shared from the beginning."""
+    """Rows of a classic group, whose protocol consumers and Connect share."""
     members = [_classic_member(described, member, protocol) for member in described.members]
     problem = UNREADABLE if any(member.problem == UNREADABLE for member in members) else None
     if described.group_state == _DEAD and listing.group.group_state != _DEAD:
-        problem = GONE  # before DescribeGroups v6 a group that is not there has error 0 and this state
+        problem = GONE  # before DescribeGroups v6 a group that does not exist has error 0 and this state
     row = ConsumerGroupRow(
         group_id=described.group_id,
         group_type=listing.group_type,
@@ -103,8 +103,8 @@ def classic_group(
 def _classic_member(group: DescribedGroup, member: DescribedMember, protocol: ConsumerProtocol) -> GroupMemberRow:
     subscription, assignment, problem = None, None, None
     if group.protocol_type == _CONSUMER_PROTOCOL:
-        # Each by itself, as Kafka's tools do, which read assignments only: custom assigners of other clients write
-        # subscriptions that their version does not have.
+        # Subscription and assignment are decoded separately: assignors of other clients may write subscriptions that do not
+        # match their version, and Kafka's tools read only assignments.
         try:
             subscription = protocol.subscription(member.member_metadata) if member.member_metadata else None
         except DecodeError:
@@ -136,7 +136,10 @@ def _classic_member(group: DescribedGroup, member: DescribedMember, protocol: Co
 def consumer_group(
     listing: GroupListing, described: DescribedConsumerGroup, coordinator_id: int, names: Mapping[str, str]
 ) -> GroupAndMembers:
-    """A group of KIP-848: the coordinator assigns. `names` of topics by id, for brokers that leave them out."""
+    """Rows of a consumer group (KIP-848), whose coordinator assigns partitions.
+
+    `names` has topics by id, for brokers that omit names.
+    """
     row = _newer_group(listing, described, coordinator_id, described.assignor_name or None)
     return row, [_consumer_member(described.group_id, member, names) for member in described.members]
 
@@ -162,7 +165,7 @@ def _consumer_member(group_id: str, member: DescribedConsumerMember, names: Mapp
 
 
 def names_are_missing(described: Description) -> bool:
-    """Whether an assignment of a consumer or share group has a topic's id only."""
+    """True if an assignment of a consumer or share group has only the id of a topic."""
     if not isinstance(described, DescribedConsumerGroup | DescribedShareGroup):
         return False
     targets = (getattr(member, "target_assignment", member.assignment) for member in described.members)
@@ -189,7 +192,7 @@ def _unnamed(owned: Sequence[TopicPartitions]) -> str | None:
 def share_group(
     listing: GroupListing, described: DescribedShareGroup, coordinator_id: int, names: Mapping[str, str]
 ) -> GroupAndMembers:
-    """A group of KIP-932: its members share partitions, so several may have the same."""
+    """Rows of a share group (KIP-932): several members may be assigned the same partition."""
     row = _newer_group(listing, described, coordinator_id, described.assignor_name or None)
     return row, [_share_member(described.group_id, member, names) for member in described.members]
 
@@ -220,7 +223,10 @@ def streams_group(
     coordinator_id: int,
     partitions: Mapping[str, Sequence[int]],
 ) -> GroupAndMembers:
-    """A group of KIP-1071: tasks are assigned, and a task reads the partition of its number of every source topic."""
+    """Rows of a streams group (KIP-1071).
+
+    Tasks are assigned, and a task reads the partition of its number of every source topic.
+    """
     topology_epoch = described.topology.epoch if described.topology else None
     row = _newer_group(listing, described, coordinator_id, None, topology_epoch)
     subtopologies = described.topology.subtopologies if described.topology else None
@@ -241,7 +247,7 @@ def _streams_member(
     sources: Mapping[str, Sequence[str]] | None,
     partitions: Mapping[str, Sequence[int]],
 ) -> GroupMemberRow:
-    """A member with what its tasks read: the source topics of each subtopology, which only the topology names."""
+    """The row of a member with the partitions of its tasks; the source topics come from the topology of each subtopology."""
     known = sources or {}
     return GroupMemberRow(
         group_id=group_id,
@@ -277,7 +283,7 @@ def _tasks(tasks: Sequence[DescribedTaskIds]) -> tuple[StreamsTasks, ...]:
 def _read_by(
     tasks: Sequence[DescribedTaskIds], sources: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
 ) -> tuple[TopicPartitions, ...]:
-    """What active tasks read. A source topic with fewer partitions than there are tasks is read by the first of them."""
+    """Partitions that active tasks read. The first tasks read a source topic with fewer partitions than there are tasks."""
     read: dict[str, list[int]] = {}
     for task in tasks:
         for topic in sources.get(task.subtopology_id, ()):

@@ -1,4 +1,4 @@
-"""Makes rows of groups and their members. A group that could not be described keeps its row, with the reason."""
+"""Makes rows of groups and their members. A group that could not be described keeps its row, with the reason in it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from kafka_lagoon.tables.group_rows import ConsumerGroupRow, GroupMemberRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:
-    """Rows of all groups and members, and the failures; a group that is gone meanwhile is no failure."""
+    """Rows of all groups and members, and failures; a group that was deleted meanwhile is no failure."""
 
     groups: Sequence[ConsumerGroupRow]
     members: Sequence[GroupMemberRow]
@@ -40,7 +40,7 @@ class Groups:
 
 
 def needs_topology(groups: Mapping[str, GroupListing], described: GroupDescriptions) -> bool:
-    """Whether rows of these groups need names or partitions of topics that the descriptions do not hold."""
+    """True if rows of these groups need names or partitions of topics that the descriptions do not hold."""
     groups = {**groups, **described.migrated}
     return any(
         described_as(groups[group_id]) == STREAMS or names_are_missing(description)
@@ -51,7 +51,7 @@ def needs_topology(groups: Mapping[str, GroupListing], described: GroupDescripti
 def group_rows(groups: Mapping[str, GroupListing], described: GroupDescriptions, topology: Topology | None) -> Groups:
     """Rows of the listed groups and of their members, ordered by group.
 
-    `topology` may be None where `needs_topology` says that it is not needed.
+    `topology` may be None if `needs_topology` is false.
     """
     makers = _row_makers(topology)
     groups = {**groups, **described.migrated}
@@ -82,5 +82,5 @@ def _row_makers(topology: Topology | None) -> Mapping[str, Callable[[GroupListin
 
 
 def _reason(failure: Failure | None) -> str | None:
-    """Why a group was not described; None where its type cannot be described here at all."""
+    """The reason why a group was not described; None if its type cannot be described with these APIs."""
     return None if failure is None or failure.name == UNSUPPORTED else failure.name

@@ -1,6 +1,6 @@
-"""Finds partitions that are not as they should be: pure functions of their rows.
+"""Finds unhealthy partitions: pure functions of partition rows.
 
-What could not be decided is not "well": a partition whose min.insync.replicas is unknown has a finding that says so.
+Unknown is not healthy: a partition whose min.insync.replicas is unknown has a finding that says so.
 """
 
 from collections import Counter
@@ -52,7 +52,7 @@ class UnhealthyPartitionRow:
 
 
 def findings(partition: PartitionRow) -> Iterator[str]:
-    """What is not as it should be with a partition, the worst first."""
+    """The findings of a partition, the worst first."""
     if partition.is_leaderless:
         yield LEADERLESS
     if partition.offline_replicas:
@@ -70,7 +70,7 @@ def findings(partition: PartitionRow) -> Iterator[str]:
 
 
 def unhealthy_rows(partitions: Iterable[PartitionRow], wanted: Sequence[str]) -> Iterator[UnhealthyPartitionRow]:
-    """One row per partition that has any of the wanted findings, with all findings that it has."""
+    """One row per partition that has one of the wanted findings, with all of its findings."""
     for partition in partitions:
         its_findings = tuple(findings(partition))
         if any(finding in wanted for finding in its_findings):
@@ -87,7 +87,7 @@ def unhealthy_rows(partitions: Iterable[PartitionRow], wanted: Sequence[str]) ->
 
 
 def finding_counts(partitions: Sequence[PartitionRow]) -> Iterator[FindingCountRow]:
-    """How many partitions have each finding, also those that none has."""
+    """The number of partitions with each finding, including findings that no partition has."""
     counts = Counter(finding for partition in partitions for finding in findings(partition))
     for finding in FINDINGS:
         yield FindingCountRow(finding=finding, partitions=counts[finding], of=len(partitions))

@@ -1,7 +1,7 @@
-"""Keeps what lag needs of each partition's log by column, so that all groups that read a partition share it.
+"""Keeps the offsets of each partition's log by column, so that all groups that read a partition share them.
 
-A partition has a number, its slot. Slots of partitions that exist are in the order of topic and partition; others, which groups
-have committed or are assigned although nobody knows them, come after them.
+A slot is the number of a partition. Slots of existing partitions are in the order of topic and partition. Partitions that
+groups have committed or are assigned but that do not exist come after them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,8 +20,8 @@ _NO_SUCH_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ends:
-    """End offsets that were read before the commits (or why they are not known), and rows of those read after them."""
+class EndOffsets:
+    """End offsets read before the commits (or why they are unknown), and rows of the end offsets read after the commits."""
 
     before: Mapping[TopicPartition, int]
     before_problems: Mapping[TopicPartition, str]
@@ -29,11 +29,11 @@ class Ends:
 
 
 class _Slots(dict[int, int]):
-    """The slots of a topic by partition; one that is not known gets a slot when it is asked for."""
+    """The slots of a topic by partition; an unknown partition gets a slot when it is looked up."""
 
     __slots__ = ("_logs", "_topic")
 
-    def __init__(self, logs: "Logs", topic: str) -> None:
+    def __init__(self, logs: "PartitionLogs", topic: str) -> None:
         super().__init__()
         self._logs, self._topic = logs, topic
 
@@ -41,29 +41,29 @@ class _Slots(dict[int, int]):
         return self._logs.add(self._topic, partition)
 
 
-class Logs:
-    """Columns by slot. Those with the name of a column of consumer_lag are that column."""
+class PartitionLogs:
+    """Columns by slot. An attribute with the name of a column of consumer_lag holds that column."""
 
-    def __init__(self, topology: Topology, ends: Ends) -> None:
+    def __init__(self, topology: Topology, ends: EndOffsets) -> None:
         self._topology, self._ends = topology, ends
         self.topics = sorted(topology.partitions)
         self._topic_places = {topic: place for place, topic in enumerate(self.topics)}
         self.topic_ids = [topology.topic_ids.get(topic) for topic in self.topics]
-        self.topic_of: list[int] = []  # place in `topics`
+        self.topic_of: list[int] = []  # index into `topics`
         self.partition: list[int] = []
         self.log_start_offset: list[int | None] = []
         self.high_watermark: list[int | None] = []
         self.last_stable_offset: list[int | None] = []
         self.end_before: list[int | None] = []
-        self.problems: dict[int, str] = {}  # why an offset that lag is made of is not known
-        self.changed: set[int] = set()  # slots of topics that did not last
-        self.known = 0  # slots before it are in the order of topics and partitions
+        self.problems: dict[int, str] = {}  # why an offset of the slot is unknown
+        self.changed: set[int] = set()  # slots of topics that were deleted or re-created meanwhile
+        self.known = 0  # slots below are in the order of topic and partition
         self._slots: dict[str, _Slots] = {}
         self._existing: dict[str, frozenset[int]] = {}
         self._in_order: dict[str, Sequence[int]] = {}
 
     def slots(self, topic: str) -> Mapping[int, int]:
-        """The slots of a topic by partition, whether it exists or not."""
+        """The slots of a topic by partition; the topic need not exist."""
         slots = self._slots.get(topic)
         if slots is None:
             slots = self._slots[topic] = _Slots(self, topic)
@@ -85,18 +85,18 @@ class Logs:
         return known
 
     def are_in_order(self, slots: Sequence[int]) -> bool:
-        """Whether slots of partitions that exist are in the order of topic and partition, each once."""
+        """True if slots of existing partitions are in the order of topic and partition, each once."""
         return not slots or (slots[-1] < self.known and all(map(lt, slots, slots[1:])))
 
     def order(self, slots: Iterable[int]) -> list[int]:
-        """The slots in the order of topic and partition."""
+        """Sort slots by topic and partition."""
         ordered = sorted(slots)
         if ordered and ordered[-1] >= self.known:
             ordered.sort(key=lambda slot: (self.topics[self.topic_of[slot]], self.partition[slot]))
         return ordered
 
     def add(self, topic: str, partition: int) -> int:
-        """A new slot."""
+        """Add a slot for a partition."""
         slot, ends = len(self.partition), self._ends
         key = TopicPartition(topic, partition)
         end = ends.after.get(key)
@@ -128,7 +128,7 @@ class Logs:
         return None if partition in ends.before else ends.before_problems.get(partition, NOT_RETURNED)
 
     def add_existing(self, before: Offsets, after: Sequence[PartitionOffsetsRow]) -> None:
-        """The slots of all partitions of the topology, whose order `after` has, at once."""
+        """Add slots for all partitions of the topology; `after` is in their order."""
         everywhere = self._topology.every_partition()
         ends = columns_of(before.answers, before.sources, everywhere).offsets
         names = ("log_start_offset", "high_watermark", "last_stable_offset", "problem")

@@ -59,7 +59,7 @@ class ReplicaRow:
 
 
 def log_dir_rows(answers: Mapping[int, DescribeLogDirsResponse]) -> Iterator[LogDirRow]:
-    """One row per directory, ordered by broker and path; answers are by broker."""
+    """One row per log directory, ordered by broker and path; `answers` are by broker."""
     for broker_id, log_dir in _log_dirs(answers):
         yield _log_dir_row(broker_id, log_dir)
 
@@ -79,7 +79,7 @@ def _log_dir_row(broker_id: int, log_dir: DescribeLogDirsResult) -> LogDirRow:
 
 
 def replica_rows(answers: Mapping[int, DescribeLogDirsResponse]) -> Iterator[ReplicaRow]:
-    """One row per replica, ordered by broker, directory, topic and partition; answers are by broker."""
+    """One row per replica, ordered by broker, directory, topic and partition; `answers` are by broker."""
     for broker_id, log_dir in _log_dirs(answers):
         for topic in sorted(log_dir.topics, key=lambda some: some.name):
             for replica in sorted(topic.partitions, key=lambda some: some.partition_index):
@@ -103,9 +103,10 @@ def _log_dirs(answers: Mapping[int, DescribeLogDirsResponse]) -> Iterator[tuple[
 def stored_replica_rows(
     answers: Mapping[int, DescribeLogDirsResponse], topic_ids: Mapping[str, str | None], cordons: Container[int]
 ) -> Columns[StoredReplicaRow]:
-    """One row per replica, then one per directory without any, by broker and directory; replicas are in the brokers' order.
+    """One row per replica, then one per directory without replicas, by broker and directory.
 
-    Answers are by broker; `cordons` are the brokers that say whether a directory is cordoned.
+    Replicas keep the brokers' order. `answers` are by broker; `cordons` are the brokers whose answers say whether a directory
+    is cordoned.
     """
     replicas, without = _Replicas(topic_ids), []
     for broker_id, log_dir in _log_dirs(answers):
@@ -143,14 +144,14 @@ class _Replicas:
     def __init__(self, topic_ids: Mapping[str, str | None]) -> None:
         self._topic_ids = topic_ids
         self._directories: list[tuple[int, DescribeLogDirsResult, bool | None]] = []
-        self._counts: list[int] = []  # of replicas, by directory
+        self._counts: list[int] = []  # number of replicas by directory
         self._names: dict[str, int] = {}
         self._topics, self._partitions = array("i"), array("i")
         self._sizes, self._lags = array("q"), array("q")
         self._is_future: list[bool] = []
 
     def add(self, broker_id: int, log_dir: DescribeLogDirsResult, *, is_cordoned: bool | None) -> None:
-        """The replicas of a directory."""
+        """Add the replicas of a directory."""
         topics = by_column(log_dir.topics, DescribeLogDirsTopic)
         lists = topics.lists("partitions")
         for name, count in zip(topics.column("name"), lists.counts, strict=True):
@@ -163,7 +164,7 @@ class _Replicas:
         self._counts.append(len(lists.items))
 
     def rows(self) -> Stored[StoredReplicaRow]:
-        """All of them."""
+        """The rows of all replicas."""
 
         def of_directory(values: Iterable[Any]) -> Chosen:
             return runs(self._counts, list(values))

@@ -1,6 +1,6 @@
-"""Reads what partition rows need beyond metadata: min.insync.replicas of topics, and eligible leader replicas (KIP-966).
+"""Reads min.insync.replicas of topics and eligible leader replicas (KIP-966), which partition rows need beside metadata.
 
-A setting that we may not read is unknown with a reason; it is not taken for the default.
+A config that the principal may not read is unknown, with a reason; the default is not assumed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,11 +30,13 @@ Eligible = dict[str, dict[int, DescribeTopicPartitionsPartition]]  # by topic an
 
 
 def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline) -> tuple[Durability, list[Failure]]:
-    """What partition rows need beyond metadata; failures stand beside it."""
+    """Read min.insync.replicas and eligible leaders; failures stand beside them."""
     configs = describe_configs(cluster, TOPIC, topics, deadline, keys=(MIN_INSYNC_REPLICAS,))
     needed = dict(_needed(configs))
     problems = {one.scope.topic: one.name for one in configs.failures if one.scope.topic is not None}
-    failures = [one for one in configs.failures if one.code != UNKNOWN_TOPIC_OR_PARTITION]  # deleted since the metadata
+    failures = [
+        one for one in configs.failures if one.code != UNKNOWN_TOPIC_OR_PARTITION
+    ]  # deleted since the metadata was read
     missing = dict.fromkeys(topic for topic in topics if topic not in needed)
     problems = {**dict.fromkeys(missing, MIN_ISR_NOT_RETURNED), **problems}
     eligible: Eligible = {}
@@ -50,7 +52,7 @@ def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline)
 
 
 def _needed(configs: Configs) -> Iterator[tuple[str, int]]:
-    """How many replicas in sync each topic needs; a text that is no number says nothing."""
+    """min.insync.replicas by topic; a value that is not a number is left out."""
     for resource in configs.results:
         for config in resource.configs:
             if config.name == MIN_INSYNC_REPLICAS and config.value is not None and config.value.isdecimal():
@@ -58,7 +60,7 @@ def _needed(configs: Configs) -> Iterator[tuple[str, int]]:
 
 
 def _keeps_eligible_leaders(versions: ApiVersionsResponse) -> bool:
-    """Whether the cluster has switched KIP-966 on; before that, the lists would be empty and mean nothing."""
+    """True if the cluster keeps eligible leader replicas (KIP-966); otherwise the lists would be empty and mean nothing."""
     return any(
         feature.name == ELIGIBLE_LEADERS_FEATURE and feature.max_version_level > 0
         for feature in versions.finalized_features
@@ -66,7 +68,7 @@ def _keeps_eligible_leaders(versions: ApiVersionsResponse) -> bool:
 
 
 def _read_eligible(cluster: Cluster, eligible: Eligible, deadline: Deadline) -> Iterator[Failure]:
-    """Follow the pages of DescribeTopicPartitions, each of which ends in a cursor to the next."""
+    """Read all pages of DescribeTopicPartitions; each ends with a cursor to the next."""
     cursor, seen = None, set[tuple[str, int]]()
     while True:
         request = DescribeTopicPartitionsRequest(topics=(), cursor=cursor)

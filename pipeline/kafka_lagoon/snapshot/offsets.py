@@ -1,6 +1,6 @@
-"""Makes one row per partition of where its log begins and ends.
+"""Makes one row per partition with the offsets at which its log begins and ends.
 
-Kafka's -1 for "there is none" is null here, and so is what no leader answered.
+Kafka's -1 for "none" is null here, as is an offset that no leader answered.
 """
 
 from array import array
@@ -27,9 +27,9 @@ from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Stored, cho
 
 
 def offset_rows(topology: Topology, offsets: Mapping[Kind, Offsets]) -> Columns[PartitionOffsetsRow]:
-    """One row per partition; what no leader answered, or was not requested, is null, and `problem` names the first reason.
+    """One row per partition. An offset that was not answered or not requested is null, and `problem` names the first reason.
 
-    That brokers are too old for a kind of offset is no problem, but where a log begins and ends they all know.
+    An offset that older brokers do not support is no problem, except those where the log begins and ends, which all support.
     """
     everywhere = topology.every_partition()
     known = {kind: columns_of(one.answers, one.sources, everywhere) for kind, one in offsets.items()}
@@ -39,7 +39,7 @@ def offset_rows(topology: Topology, offsets: Mapping[Kind, Offsets]) -> Columns[
     start, end, stable, largest, local, tiered = (known[kind] for kind in wanted)
     counts = [len(partitions) for partitions in topology.partitions.values()]
     times_ms = [source.read_at_ms for source in end.several_sources]
-    timestamps = _timestamps(largest)  # what no calendar has becomes null in the table
+    timestamps = _timestamps(largest)  # a time outside the calendar becomes null in the table
     return Stored(
         PartitionOffsetsRow,
         {
@@ -73,7 +73,10 @@ def _problems(
     offsets: Mapping[Kind, Offsets],
     never_absent: Iterable[OffsetColumns],
 ) -> Column:
-    """What happened to the topic, the first failure, or NOT_RETURNED: -1 for one of the offsets that every log has."""
+    """The problem of each row: the topic changed, the first failure, or NOT_RETURNED.
+
+    NOT_RETURNED is an offset that every log has, and that a leader gave as -1.
+    """
     problems: dict[TopicPartition, str] = {}
     for columns in never_absent:
         if columns.order.partitions and min(columns.offsets) < 0:

@@ -1,7 +1,7 @@
 """Makes rows of the producers of partitions, and decides whether an open transaction hangs.
 
-The rules are those of `kafka-transactions.sh find-hanging` with its default of 15 minutes: a transaction that is open in a
-partition longer than that hangs unless its coordinator still has the partition in it.
+The rules are those of `kafka-transactions.sh find-hanging` with its default of 15 minutes: a transaction that has been open
+in a partition for longer hangs, unless its coordinator still lists the partition.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ NO_TRANSACTION, ID_GONE, NOT_IN_TRANSACTION = "no_transaction", "transactional_i
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a producer's transaction hangs, what that follows from, and why it is not known."""
+    """Whether a producer's transaction hangs, the reason for the verdict, or why it is unknown."""
 
     is_hanging: bool | None
     evidence: str | None
@@ -32,7 +32,7 @@ class Verdict:
 def open_partitions(
     offsets: Sequence[PartitionOffsetsRow], transactions: Iterable[TransactionRow]
 ) -> list[TopicPartition]:
-    """Partitions with an open transaction, by their offsets or by its coordinator."""
+    """Partitions with an open transaction, according to their offsets or to its coordinator."""
     columns = (column_of(offsets, name) for name in ("topic", "partition", "last_stable_offset", "high_watermark"))
     held_back = {
         TopicPartition(topic, partition)
@@ -50,7 +50,7 @@ def open_partitions(
 
 
 def candidates(producers: Producers, now_ms: int) -> set[int]:
-    """Ids of the producers whose transactions are open for so long that they may hang."""
+    """Ids of producers whose transactions have been open long enough to be hanging."""
     return {
         producer.producer_id
         for answer in producers.answers.values()
@@ -60,7 +60,7 @@ def candidates(producers: Producers, now_ms: int) -> set[int]:
 
 
 def _may_hang(producer: ProducerState, now_ms: int) -> bool:
-    """A timestamp that the broker does not know is -1, so it is long ago: Kafka's tool counts like that, too."""
+    """True if the last timestamp is old. An unknown timestamp, -1, counts as old, as in Kafka's tool."""
     is_open = producer.current_txn_start_offset >= 0
     return is_open and now_ms - producer.last_timestamp > MAX_TRANSACTION_TIMEOUT_MS
 
@@ -68,7 +68,7 @@ def _may_hang(producer: ProducerState, now_ms: int) -> bool:
 def verdict(
     partition: TopicPartition, producer: ProducerState, transactions: ProducersTransactions, now_ms: int
 ) -> Verdict:
-    """Whether the producer's transaction in a partition hangs, given what coordinators know of the candidates."""
+    """Decide whether a producer's transaction hangs, from what coordinators answered about the candidates."""
     if producer.current_txn_start_offset < 0:
         return Verdict(is_hanging=False, evidence=None)
     if not _may_hang(producer, now_ms):
@@ -96,7 +96,7 @@ def partition_producer_rows(
 ) -> Iterator[PartitionProducerRow]:
     """One row per partition and producer, and one per partition without an answer, ordered.
 
-    `transactional_ids` are those that are known by producer id, of the candidates and of others.
+    `transactional_ids` are by producer id, for candidates and other producers that are known.
     """
     for partition in sorted(producers.answers.keys() | producers.failures.keys()):
         topic_id = topic_ids.get(partition.topic)

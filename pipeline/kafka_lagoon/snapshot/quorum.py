@@ -1,4 +1,4 @@
-"""Makes rows of the KRaft metadata quorum: who leads, who votes, and how far each replica follows.
+"""Makes rows of the KRaft metadata quorum: the leader, the voters, and the position of each replica.
 
 -1 in an answer, Kafka's "unknown", becomes null.
 """
@@ -127,7 +127,7 @@ def _known(value: int) -> int | None:
 
 
 def _collect(collection: Collection) -> Collected:
-    """From the answer that named the controller: nothing is asked again, and its failure is that of the snapshot."""
+    """Use the answer that named the controller; no request is sent, and its failure is reported with the brokers."""
     response = collection.identity.quorum
     if response is None:
         return Collected([])

@@ -1,7 +1,7 @@
-"""Makes the rows of consumer lag of share groups (KIP-932), which commit nothing.
+"""Makes the rows of consumer lag of share groups (KIP-932), which commit no offsets.
 
-Their lag is what the coordinator counts (KIP-1226): the end of the log minus the start offset, without the records in between
-that are done. It is not made out of our end offsets, which are another instant's.
+Their lag is counted by the coordinator (KIP-1226): the end of the log minus the start offset, without records in between that
+are done. It is not computed from our end offsets, which were read at another time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ def share_lag_rows(
     offsets: Sequence[PartitionOffsetsRow],
     topology: Topology,
 ) -> list[ConsumerLagRow]:
-    """One row per share group and partition that is stored, assigned or subscribed, ordered."""
+    """One row per share group and partition that has a stored offset, is assigned or is subscribed to; ordered."""
     sharing = {group.group_id: group for group in groups if group.group_type == SHARE}
     if not sharing:
         return []
@@ -57,7 +57,7 @@ def share_lag_rows(
 
 
 def unnamed_topics(shares: ShareOffsets, topology: Topology) -> list[Failure]:
-    """A failure for each group with offsets of topics whose names no broker tells: they have no row."""
+    """A failure for each group with offsets of topics whose names no broker returns: those have no row."""
     rows = share_offset_rows(shares.answers, topology.names())
     groups = sorted({row.group_id for row in rows if row.topic is None})
     name = error_code(UNKNOWN_TOPIC_ID).name
@@ -65,7 +65,7 @@ def unnamed_topics(shares: ShareOffsets, topology: Topology) -> list[Failure]:
 
 
 def _owners(members: Sequence[GroupMemberRow]) -> Owners:
-    """The first member by id of each partition: several may have it."""
+    """The owner of each partition: the first by id of the members that share it."""
     return {
         (member.group_id, TopicPartition(topic.topic, partition)): member
         for member in sorted(members, key=lambda some: some.member_id, reverse=True)
@@ -104,7 +104,7 @@ def _row(
 ) -> ConsumerLagRow:
     log, changed = logs.get(partition), topology.changed.get(partition.topic)
     start_offset = stored.start_offset if stored else None
-    # What was stored of another incarnation of the topic has nothing to do with its log.
+    # An offset stored for an earlier incarnation of the topic says nothing about its log.
     lag = stored.lag if stored and not changed else None
     problem = refused.get(group.group_id) or (stored.problem if stored else None) or changed
     problem = problem or _absent(start_offset, lag) or _log_problem(partition, log, topology) or group.problem
@@ -142,7 +142,7 @@ def _row(
 
 
 def _absent(start_offset: int | None, lag: int | None) -> str | None:
-    """Why nothing is counted: nobody has read yet, or the coordinator does not count."""
+    """The reason for a missing lag: nobody has read yet, or the coordinator does not count."""
     if lag is not None:
         return None
     return NOT_STARTED if start_offset is None else LAG_NOT_RETURNED

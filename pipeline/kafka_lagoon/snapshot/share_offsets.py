@@ -1,7 +1,7 @@
 """Makes rows of the offsets of share groups (KIP-932).
 
-A share group stores no offset that it will read next. Records before its start offset are done; of those after it some may
-be, so the lag is what the coordinator counts, and null where it does not (before KIP-1226).
+A share group does not store the next offset to read. Records before its start offset are done, and some of those after it may
+be, so lag is what the coordinator counts; it is null before KIP-1226.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ def share_offset_rows(
 ) -> Iterator[ShareOffsetRow]:
     """One row per group and partition, ordered by group, topic and partition.
 
-    `topic_names` by topic id, for brokers that leave names out.
+    `topic_names` has names by topic id, for brokers that omit names.
     """
     for group_id, group in sorted(answers.items()):
         for topic in sorted(group.topics, key=lambda some: some.topic_name):

@@ -1,7 +1,7 @@
-"""Adds to the rows of consumer lag how old the first record is that a group has not read.
+"""Adds the age of the first unread record to the rows of consumer lag.
 
-Rows whose commit is at the end of the log need no request. The others become positions, each once for all groups that are
-there, the largest lag first: where not all can be measured, those that hurt most are.
+Rows whose commit is at the end of the log need no request. The others become positions, each once for all groups that read
+there, ordered by lag from the largest: where not all can be measured, the most urgent are.
 """
 
 import math
@@ -33,7 +33,7 @@ COMMIT_PAST_END, IN_TIERED_STORAGE = "COMMIT_PAST_END", "IN_TIERED_STORAGE"
 NO_TIMESTAMP, TIME_LAG_OFF = "NO_TIMESTAMP", "TIME_LAG_OFF"
 
 Measure = Callable[[Sequence[Position]], UnreadRecords]  # positions come with the largest lag first
-Given = tuple[Any, ...]  # the values of the added columns
+Given = tuple[Any, ...]  # values of the added columns
 
 _TIMESTAMP_TYPES = {0: "create_time", 1: "log_append_time"}
 _METHODS = {
@@ -43,7 +43,7 @@ _METHODS = {
     Outcome.UNREADABLE: UNREADABLE,
     Outcome.NOT_READ: NOT_MEASURED,
 }
-_PIECE = 1 << 16  # rows whose values exist at the same time
+_PIECE = 1 << 16  # rows whose values are in memory at the same time
 _NOTHING_MEASURED = UnreadRecords(first={}, failures=(), bytes_fetched=0)
 _ADDED = (
     "time_lag_ms",
@@ -57,18 +57,18 @@ _READ = ("topic", "partition", "committed_offset", "log_start_offset", "last_sta
 _NULL = (None,) * len(_ADDED)
 _CAUGHT_UP = (0, CAUGHT_UP, None, None, None, None)
 _PAST_END = (None, UNREADABLE, None, COMMIT_PAST_END, None, None)
-_BY_LAG = (_NULL, _CAUGHT_UP, _PAST_END)  # of rows whose lag is not known, 0, and negative
+_BY_LAG = (_NULL, _CAUGHT_UP, _PAST_END)  # for rows whose lag is unknown, 0, and negative
 
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """Measures at most so many positions. Of millions the others need not even be made."""
+    """Measures at most `most` positions. Of millions, the others are not even created."""
 
     measure: Measure
     most: int
 
     def __call__(self, positions: Sequence[Position]) -> UnreadRecords:
-        """What is found at the first of the positions; the others are not read."""
+        """Measure the first positions; the rest are marked as not read."""
         some, rest = positions[: self.most], positions[self.most :]
         unread = self.measure(some)
         first = {**unread.first, **not_read(rest, BUDGET_USED_UP)}
@@ -77,7 +77,7 @@ class Limited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedLag:
-    """Rows of consumer lag with their age, and what failed."""
+    """Rows of consumer lag with time lag, and the failures of measuring it."""
 
     rows: Columns[ConsumerLagRow]
     failures: Sequence[Failure]
@@ -85,10 +85,10 @@ class TimedLag:
 
 @dataclass(slots=True)
 class _Wanted:
-    """Rows with a lag by row number, and for each row the number of where its group reads next.
+    """Rows with a lag by row number, each with the number of the position that its group reads next.
 
-    Groups that read on at the same offset of a partition have the same number. Each number has a position, or None if that is
-    in tiered storage, and whether the commit is below the log's start.
+    Groups that read on at the same offset of a partition share a number. A number has a position, or None if the record is in
+    tiered storage, and whether the commit is below the log start.
     """
 
     rows: "array[int]" = field(default_factory=lambda: array("i"))
@@ -107,10 +107,10 @@ def with_time_lag(
     local_starts: Mapping[TopicPartition, int],
     measure: Measure | None,
 ) -> TimedLag:
-    """The same rows with their time lag; `last_epochs` are the leader epochs of their commits.
+    """Return the rows with their time lag; `last_epochs` are the leader epochs of their commits.
 
-    `local_starts` are where the leader's own disk begins, of partitions that have older records in tiered storage. Without
-    `measure` only rows without a lag are known.
+    `local_starts` are the first offsets on the leaders' own disks, for partitions with older records in tiered storage.
+    Without `measure`, only rows without a lag are known.
     """
     if measure is None:
         return TimedLag(rows=_Unmeasured(rows), failures=())
@@ -139,22 +139,22 @@ def _by_lag(position: Position) -> int:
 
 
 def _places_by_lag(lags: Iterable[int | None]) -> "array[int]":
-    """The place in `_BY_LAG` of each row, and the one after it for rows with a lag."""
+    """The index into `_BY_LAG` of each row, and one past its end for rows with a lag."""
     return array("i", [0 if lag is None else 1 if lag == 0 else 2 if lag < 0 else 3 for lag in lags])
 
 
-# Hot: of two million rows all may be behind.
+# Hot: of two million rows, all may have a lag.
 def _wanted(
     rows: Columns[ConsumerLagRow],
     last_epochs: Sequence[int | None],
     local_starts: Mapping[TopicPartition, int],
     most: int | None,
 ) -> _Wanted:
-    """The positions of rows with a lag; of more than `most` at least those with the largest lag."""
+    """The positions of rows with a lag; if there are more than `most`, at least those with the largest lag."""
     wanted, behind = _Wanted(), _Behind()
     for begin in range(0, len(rows), _PIECE):
         behind.add(rows[begin : begin + _PIECE], last_epochs[begin : begin + _PIECE], begin)
-    # Those in tiered storage are no positions, so that how many there are is not known before.
+    # Offsets in tiered storage are no positions, so the number of positions is not known in advance.
     for least, limit in _spans(behind.unread, None if local_starts else most):
         is_chosen = [least <= records < limit for records in behind.unread]
         wanted.rows.extend(compress(behind.numbers, is_chosen))
@@ -165,9 +165,9 @@ def _wanted(
 
 
 class _Behind:
-    """Rows with a lag, by column: their numbers, the records that are left to read, and where their groups read next.
+    """Rows with a lag, by column: row numbers, unread records, and the offset that the group reads next.
 
-    Numbers are in arrays, for there may be millions.
+    Numbers are in arrays, because there may be millions.
     """
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ class _Behind:
         self._are_below = array("b")
 
     def columns(self) -> tuple[Column, ...]:
-        """What makes a position."""
+        """The columns that identify a position."""
         return (
             self._topics,
             self._partitions,
@@ -191,7 +191,7 @@ class _Behind:
         )
 
     def add(self, rows: Sequence[ConsumerLagRow], last_epochs: Sequence[int | None], begin: int) -> None:
-        """Add those of some neighbouring rows, the first of which has the number `begin`."""
+        """Add the rows with a lag of neighbouring rows, whose first has number `begin`."""
         is_behind = [lag is not None and lag > 0 for lag in column_of(rows, "lag")]
         topics, partitions, offsets, starts, stables, ends = (
             list(compress(column_of(rows, name), is_behind)) for name in _READ
@@ -215,7 +215,7 @@ class _Behind:
 
 
 def _spans(unread: Sequence[int], most: int | None) -> Iterator[tuple[float, float]]:
-    """Ranges of lag from the largest on: of `most` rows, then of twice as many, for several rows may share a position."""
+    """Ranges of lag in descending order: of `most` rows, then of twice as many, because several rows may share a position."""
     limit = math.inf
     if most is not None and len(unread) > most:
         ordered = array("q", sorted(unread, reverse=True))
@@ -228,7 +228,7 @@ def _spans(unread: Sequence[int], most: int | None) -> Iterator[tuple[float, flo
 
 
 def _add(wanted: _Wanted, rows: Iterable[tuple[Any, ...]], local_starts: Mapping[TopicPartition, int]) -> None:
-    """Number where the groups of some rows read next, and add the positions that are new."""
+    """Number the next positions of rows, and add those that are new."""
     numbers, known = wanted.numbers, len(wanted.numbers)
     wanted.number_of.extend([numbers.setdefault(place, len(numbers)) for place in rows])
     for topic, partition, first, last_epoch, stable, end, is_below in islice(numbers, known, None):
@@ -239,7 +239,7 @@ def _add(wanted: _Wanted, rows: Iterable[tuple[Any, ...]], local_starts: Mapping
 
 
 class _Unmeasured(Columns[ConsumerLagRow]):
-    """Rows of consumer lag whose time lag is what their lag says alone; each column is made when it is asked for."""
+    """Rows of consumer lag with the time lag that follows from lag alone; each column is made when it is asked for."""
 
     row = ConsumerLagRow
 
@@ -252,14 +252,14 @@ class _Unmeasured(Columns[ConsumerLagRow]):
         return len(self._rows)
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
-        """An added column, or one of the rows themselves."""
+        """An added column, or a column of the rows."""
         if name not in _ADDED:
             return self._rows.column(name, start, stop)
         number = _ADDED.index(name)
         return Chosen(self._places(start, stop), tuple(values[number] for values in self._by_lag))
 
     def _places(self, start: int, stop: int | None) -> "array[int]":
-        """The place in `_by_lag` of each row; kept for the next column of the same rows."""
+        """The index into `_by_lag` of each row; kept for the next column of the same rows."""
         if self._last[:2] != (start, stop):
             self._last = (start, stop, _places_by_lag(self._rows.column("lag", start, stop)))
         return self._last[2]
@@ -270,7 +270,7 @@ def _unknown(method: str, problem: str) -> Given:
 
 
 def _values(first: FirstUnread, fetched_offset: int, *, is_below: bool) -> Given:
-    """The added columns of a row, from what was learned of its position."""
+    """The values of the added columns, from the record found at the position."""
     if first.outcome in (Outcome.UNREADABLE, Outcome.NOT_READ):
         return _unknown(_METHODS[first.outcome], first.problem or "")
     if first.outcome is Outcome.NOTHING:
@@ -292,7 +292,7 @@ def _method_of_record(first: FirstUnread, fetched_offset: int, *, is_below: bool
 
 
 def local_starts(offsets: Sequence[PartitionOffsetsRow]) -> dict[TopicPartition, int]:
-    """Where a leader's own disk begins, of the partitions that have older records in tiered storage."""
+    """The first offset on the leader's own disk, for partitions that have older records in tiered storage."""
     names = ("topic", "partition", "log_start_offset", "local_log_start_offset")
     return {
         TopicPartition(topic, partition): local

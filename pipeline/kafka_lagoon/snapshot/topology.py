@@ -1,6 +1,6 @@
-"""Makes the rows of brokers, topics and partitions out of metadata.
+"""Makes the rows of brokers, topics and partitions from metadata.
 
-A partition without a leader, and a topic that we may not see into, is a row that says so.
+A partition without a leader, or a topic that the principal may not describe, has a row that says so.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 TOPIC_DELETED = "TOPIC_DELETED_DURING_SNAPSHOT"
 TOPIC_RECREATED = "TOPIC_RECREATED_DURING_SNAPSHOT"
-NOT_DESCRIBED = "NOT_DESCRIBED"  # DescribeCluster leaves out a broker that Metadata names
+NOT_DESCRIBED = "NOT_DESCRIBED"  # DescribeCluster omits a broker that Metadata names
 ELIGIBLE_NOT_RETURNED = "ELIGIBLE_LEADERS_NOT_RETURNED"
 _NO_SUCH_TOPIC = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
 _ALL = Names()
@@ -37,16 +37,20 @@ _PARTITION_INDEX = attrgetter("partition_index")
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:
-    """The cluster as the first metadata of a snapshot showed it, and which topics changed until the last."""
+    """The cluster as the first metadata of a snapshot showed it, and the topics that changed until the last."""
 
     metadata: MetadataResponse
     topic_ids: Mapping[str, str | None]
     partitions: Mapping[str, Sequence[int]]
     hidden: Mapping[str, str] = field(default_factory=dict)  # topic -> Kafka's name of the error that hides it
-    changed: Mapping[str, str] = field(default_factory=dict)  # topic -> problem, for topics that did not last
-    has_offline_replicas: bool = True  # else the brokers return none, and an empty list would say that all are online
+    changed: Mapping[str, str] = field(
+        default_factory=dict
+    )  # topic -> problem, for topics that were deleted or re-created
+    has_offline_replicas: bool = (
+        True  # otherwise brokers return no list, and an empty list would mean that all are online
+    )
     chosen: Names = _ALL
-    left_out: int = 0  # topics that are not chosen
+    left_out: int = 0  # topics that are excluded
 
     def every_partition(self) -> list[TopicPartition]:
         """All partitions in the order of the metadata."""
@@ -57,7 +61,7 @@ class Topology:
         return [TopicPartition(topic, partition) for topic, some in self.partitions.items() for partition in some]
 
     def absence(self, topic: str) -> str | None:
-        """Why nothing is known of a topic; None if something is."""
+        """The reason why nothing is known of a topic; None if it is known."""
         return self.hidden.get(topic) or (None if topic in self.topic_ids else _NO_SUCH_TOPIC)
 
     def names(self) -> dict[str, str]:
@@ -68,7 +72,7 @@ class Topology:
 def read_topology(
     cluster: Cluster, topics: Collection[str] | None, deadline: Deadline, chosen: Names = _ALL
 ) -> Topology:
-    """The topology of these topics, or of all (None), from any broker; of topics that are not `chosen` nothing is kept."""
+    """Read the topology of these topics, or of all (None), from any broker. Topics that are not `chosen` are left out."""
     metadata = cluster.refresh(topics, deadline)
     kept = tuple(topic for topic in metadata.topics if topic.name in chosen)
     topology = topology_of(replace(metadata, topics=kept), has_offline_replicas=returns_offline_replicas(cluster))
@@ -76,13 +80,13 @@ def read_topology(
 
 
 def returns_offline_replicas(cluster: Cluster) -> bool:
-    """Whether all Metadata that this cluster was asked for came in versions with offline replicas (KIP-112)."""
+    """True if every Metadata answer was of a version with offline replicas (KIP-112)."""
     versions = (stats.api_version for (api, _), stats in cluster.request_stats.by_api.items() if api == METADATA.name)
     return all(version is not None and version >= WITH_OFFLINE_REPLICAS for version in versions)
 
 
 def topology_of(metadata: MetadataResponse, *, has_offline_replicas: bool = True) -> Topology:
-    """What later steps need of the metadata, by topic name."""
+    """Arrange metadata by topic name."""
     named = {topic.name: topic for topic in metadata.topics if topic.name is not None}
     return Topology(
         metadata=metadata,
@@ -94,7 +98,7 @@ def topology_of(metadata: MetadataResponse, *, has_offline_replicas: bool = True
 
 
 def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple[Topology, list[Failure]]:
-    """The topology, with the topics named that were deleted or re-created since."""
+    """Compare with current metadata, and mark topics that were deleted or re-created since."""
     try:
         topics = cluster.refresh(None, deadline).topics
     except PipelineError as error:
@@ -115,7 +119,7 @@ def changes(before: Mapping[str, str | None], after: Mapping[str, str | None]) -
 
 
 def broker_rows(metadata: MetadataResponse, identity: Identity) -> Iterator[BrokerRow]:
-    """Every broker that metadata or the description of the cluster names; fenced ones are in the latter only."""
+    """Every broker that the metadata or DescribeCluster names; fenced brokers are only in the latter."""
     controller_id, described = identity.controller_id, identity.described
     fenced = {node.broker_id: node for node in described.brokers} if described else {}
     undescribed = NOT_DESCRIBED if described else identity.description_problem
@@ -151,10 +155,10 @@ def topic_rows(topology: Topology) -> Iterator[TopicRow]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durability:
-    """What else is known: the ISR that writes need, by topic, and eligible leaders, by topic and partition.
+    """min.insync.replicas by topic, and eligible leaders by topic and partition.
 
-    `problems` by topic say why min.insync.replicas could not be read, `eligible_problem` why eligible leaders are not known
-    of some partition; None if the cluster does not keep them.
+    `problems` holds by topic why min.insync.replicas could not be read; `eligible_problem` why eligible leaders are unknown,
+    None if the cluster does not keep them.
     """
 
     min_insync_replicas: Mapping[str, int]
@@ -212,7 +216,7 @@ def partition_rows(topology: Topology, durability: Durability) -> Columns[Partit
 def _eligible(
     durability: Durability, names: Sequence[str], several: Sequence[Sequence[MetadataPartition]]
 ) -> Iterator[DescribeTopicPartitionsPartition | None]:
-    """What is known of the eligible leaders of each partition."""
+    """The eligible leaders of each partition, or None."""
     for name, some in zip(names, several, strict=True):
         known = durability.eligible.get(name, {})
         yield from (known.get(partition.partition_index) for partition in some)
@@ -224,7 +228,7 @@ def _partition_problems(
     several: Sequence[Sequence[MetadataPartition]],
     eligible: Iterable[DescribeTopicPartitionsPartition | None],
 ) -> Column:
-    """The partition's own error, else what happened to its topic, else why something else is not known."""
+    """The partition's own error, else the change of its topic, else why another column is unknown."""
     problems: list[str | None] = []
     known = iter(eligible)
     for topic, some in zip(topology.metadata.topics, several, strict=True):
@@ -241,7 +245,7 @@ def _partition_problems(
 
 
 def _rack_counts(topology: Topology, replicas: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], int | None]:
-    """Different racks among some replicas; None while the rack of one is unknown, as of a broker that is down."""
+    """The number of different racks of the replicas; None if the rack of a replica is unknown."""
     racks = {broker.node_id: broker.rack for broker in topology.metadata.brokers}
     distinct = {some: {racks.get(node_id) for node_id in some} for some in set(replicas)}
     return {some: None if None in its_racks else len(its_racks) for some, its_racks in distinct.items()}

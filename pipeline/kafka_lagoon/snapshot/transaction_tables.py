@@ -1,7 +1,7 @@
-"""Declares and collects tables transactions and producers.
+"""Collects tables transactions and producers.
 
-Only for transactions that may hang the coordinators are asked again, after the leaders: what was open in a partition then,
-and is not known to them, was not ended meanwhile.
+For transactions that may hang, coordinators are asked again after the leaders: a transaction that was open in a partition and
+is then unknown to its coordinator was not completed in between.
 """
 
 from kafka_lagoon.admin.permissions import Permission
@@ -74,7 +74,7 @@ TRANSACTIONS = Collector(
     may_be_skipped=True,
 )
 
-# After transactions, whose partitions it asks about, too.
+# Runs after transactions, because it also describes their partitions.
 PRODUCERS = Collector(
     table=state_tables.PRODUCERS,
     phase=Phase.DETAILS,

@@ -45,7 +45,7 @@ class ProducerRow:
 
 
 def listed_transaction_rows(listings: Listings) -> Iterator[ListedTransactionRow]:
-    """One row per transactional id, ordered by id; of one that moved meanwhile the broker with the highest id counts."""
+    """One row per transactional id, ordered by id. If an id moved meanwhile, the coordinator with the highest id counts."""
     listed = {
         transaction.transactional_id: (transaction, node_id)
         for node_id, response in sorted(listings.answers.items())
@@ -122,5 +122,5 @@ def producer_rows(answers: Mapping[TopicPartition, DescribeProducersPartitionRes
 
 
 def known(value: int) -> int | None:
-    """None for Kafka's -1, which says that there is none."""
+    """The value, or None for Kafka's -1, which means "none"."""
     return value if value >= 0 else None

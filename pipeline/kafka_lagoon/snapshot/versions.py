@@ -99,7 +99,7 @@ def api_version_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[Api
 def _spoken(api_key: int, lowest: int, highest: int) -> int | None:
     """The version that we speak with a broker of this range.
 
-    This module declares tables; who only reads their schemas does without the registry of APIs, a tenth of a second.
+    The registry of APIs is imported here, because it takes a tenth of a second and most users of this module do not need it.
     """
     from kafka_lagoon.protocol.apis import APIS  # noqa: PLC0415
 
@@ -111,7 +111,7 @@ def _spoken(api_key: int, lowest: int, highest: int) -> int | None:
 
 
 def feature_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[FeatureRow]:
-    """One row per feature and range of levels, ordered by name; a finalized feature that no broker supports has one too."""
+    """One row per feature and range of levels, ordered by name; a finalized feature that no broker supports has a row, too."""
     newest = max(answers.values(), key=lambda answer: answer.finalized_features_epoch, default=None)
     finalized = {feature.name: feature.max_version_level for feature in newest.finalized_features} if newest else {}
     ranges: dict[tuple[str, int | None, int | None], list[int]] = {}
@@ -147,7 +147,7 @@ def broker_api_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[Brok
 
 
 def broker_feature_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[BrokerFeatureRow]:
-    """One row per broker and feature, ordered by both; a finalized feature that a broker does not support has one too."""
+    """One row per broker and feature, ordered by both; a finalized feature that a broker does not support has a row, too."""
     for broker_id, answer in sorted(answers.items()):
         finalized = {feature.name: feature.max_version_level for feature in answer.finalized_features}
         supported = {feature.name: (feature.min_version, feature.max_version) for feature in answer.supported_features}
@@ -161,9 +161,9 @@ def broker_feature_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[
 def _collected(
     collection: Collection, rows: Callable[[Mapping[int, ApiVersionsResponse]], Iterator[object]]
 ) -> Collected:
-    """Rows of what each broker answered when its connection was opened: nothing is asked again.
+    """Rows from the ApiVersions answers of open connections; no request is sent.
 
-    That a broker could not be reached is said by the failures of what it was asked.
+    Failures to connect are reported by the requests that needed the connection.
     """
     brokers = collection.cluster.brokers
     answers = {broker_id: broker.versions for broker_id, broker in brokers.items() if broker.versions}

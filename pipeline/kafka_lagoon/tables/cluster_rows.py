@@ -2,8 +2,8 @@
 
 from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, before, column, row
 
-# What several columns say in `null_if`. Older brokers, and newer ones under an old inter.broker.protocol.version, give no
-# topic ids at all.
+# Conditions of several columns for `null_if`. Older brokers, and newer brokers with an old inter.broker.protocol.version,
+# return no topic ids.
 NO_TOPIC_IDS = "NOT EXISTS (SELECT * FROM topics WHERE topics.topic_id IS NOT NULL)"
 _NO_ELIGIBLE_LEADERS = """NOT EXISTS (SELECT * FROM coverage
     WHERE coverage.api = 'DescribeTopicPartitions' AND coverage.requests > 0)"""

@@ -1,8 +1,4 @@
-"""Derives columns from row classes: their names, nullability and comments, and their types for Arrow, Delta and SQL.
-
-It is apart from the tables (schema.py), whose row classes bring the messages of most APIs: executors, which write only records,
-do not load those.
-"""
+"""Derives columns from row classes: names, nullability, comments, and types for Arrow, Delta and SQL."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -40,7 +36,7 @@ _SQL = {"integer": "INT", "long": "BIGINT"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column; `field` is the attribute of the row that fills it."""
+    """A column; `field` is the attribute of the row that fills it."""
 
     name: str
     field: str
@@ -49,11 +45,11 @@ class Column:
     comment: str
 
     def sql_type(self) -> str:
-        """The type as SQL spells it."""
+        """The column's type in SQL."""
         return sql_type(self.type)
 
     def ddl(self) -> str:
-        """The column as it stands in CREATE TABLE and ALTER TABLE ADD COLUMNS."""
+        """The column's definition for CREATE TABLE and ALTER TABLE ADD COLUMNS."""
         return f"{self.name} {self.sql_type()}{'' if self.nullable else ' NOT NULL'} COMMENT {quoted(self.comment)}"
 
 
@@ -89,7 +85,7 @@ def _arrow_type(hint: Any) -> pa.DataType:
 
 
 def arrow_field(column: Column) -> pa.Field:
-    """The field of a column in Arrow's schemas."""
+    """The column's field in Arrow schemas."""
     return pa.field(
         column.name,
         column.type,
@@ -99,7 +95,7 @@ def arrow_field(column: Column) -> pa.Field:
 
 
 def delta_type(kind: pa.DataType) -> Any:
-    """A type as Delta's log holds it."""
+    """The type as Delta's log spells it."""
     if pa.types.is_list(kind):
         return {
             "type": "array",
@@ -122,7 +118,7 @@ def _delta_field(field: pa.Field) -> dict[str, Any]:
 
 
 def sql_type(kind: pa.DataType) -> str:
-    """A type as SQL spells it, with the comments of nested fields."""
+    """The type in SQL, with the comments of nested fields."""
     if pa.types.is_list(kind):
         return f"ARRAY<{sql_type(kind.value_type)}>"
     if pa.types.is_struct(kind):
@@ -135,5 +131,5 @@ def _sql_field(field: pa.Field) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as SQL spells it."""
+    """The text as a SQL literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

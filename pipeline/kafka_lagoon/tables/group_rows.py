@@ -5,7 +5,7 @@ from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, bef
 
 
 def _of_groups(condition: str) -> str:
-    """`null_if` of a column that rows of some groups do not have."""
+    """`null_if` of a column that is null in rows of groups that fulfil the condition."""
     return f"group_id IN (SELECT groups.group_id FROM consumer_groups AS groups WHERE {condition})"  # noqa: S608  ours
 
 

@@ -1,7 +1,7 @@
 """Declares the rows of the record tables: records as they were in Kafka, ranges of offsets with their counts, and problems.
 
-Every offset of every range is counted: `to_offset - from_offset` equals the sum of the counts of a range. The ranges of a
-partition join: each begins where the one before ended.
+Every offset of a range is counted: `to_offset - from_offset` equals the sum of its counts. The ranges of a partition are
+contiguous.
 """
 
 from kafka_lagoon.tables.row_classes import ALWAYS, Binary, Int32, Int64, Timestamp, column, row

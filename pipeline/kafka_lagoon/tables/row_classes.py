@@ -1,6 +1,6 @@
-"""Declares the rows of tables: annotated classes with the type, nullability and meaning of each column beside its field.
+"""Provides what rows of tables are declared with: types, nullability and the meaning of each column.
 
-These facts are written nowhere else. Unknown is None, never 0, -1 or a default, so no field has a default.
+Nothing else declares a column. Unknown is None, never 0, -1 or a default, so no field has a default.
 """
 
 import dataclasses
@@ -16,21 +16,21 @@ Timestamp = Annotated[int, "timestamp"]  # milliseconds since 1970 in UTC; the f
 T = TypeVar("T")
 
 
-ALWAYS = "true"  # for `null_if`: null is what Kafka itself says where there is none
+ALWAYS = "true"  # for `null_if`: null is Kafka's own value
 
 
 def column(comment: str, null_if: str | None = None) -> Any:
-    """Declare what the annotation of a column does not say: its meaning, its unit, and when it is null.
+    """Declare a column's meaning and unit, and when it is null.
 
-    A null that hides a fact has its reason in column `problem` of its row. Where null is a plain value, `null_if` is the
-    condition, in SQL over the row and the other tables of its snapshot (`before`), or ALWAYS. tests/nulls.py holds the
-    rows to that.
+    A null that hides a fact has its reason in column `problem` of its row. Where null is an ordinary value, `null_if` is the
+    condition, in SQL over the row and the other tables of its snapshot (`before`), or ALWAYS. tests/nulls.py checks rows
+    against it.
     """
     return dataclasses.field(metadata={"comment": comment, "null_if": null_if})
 
 
 def before(api: str, api_version: int) -> str:
-    """`null_if` of a column that answers have from a version on: not every broker was asked in that version or a later one."""
+    """`null_if` of a column that an API returns from a version on: true if a broker was not asked in that version."""
     oldest = f"SELECT min(coverage.api_version) FROM coverage WHERE coverage.api = '{api}'"  # noqa: S608  no user's input
     return f"coalesce(({oldest}) < {api_version}, true)"
 
@@ -46,5 +46,5 @@ def row(cls: type[T]) -> type[T]:
 
 
 def named(names: Mapping[int, str], number: int) -> str:
-    """What a column shows of a number that Kafka gives a meaning: its name, or UNKNOWN_n where it has none here."""
+    """The name of a number of Kafka's, or UNKNOWN_n if it has none here."""
     return names.get(number, f"UNKNOWN_{number}")

@@ -1,7 +1,7 @@
-"""Keeps the rows of large tables by column, so that two million of them are not two million objects.
+"""Keeps the rows of large tables by column, so that two million rows are not two million objects.
 
-`Columns` is a sequence of rows whose values are made when they are asked for: a column at a time for files, row objects for
-those who iterate. The row class stays the description of both.
+`Columns` is a sequence of rows whose values are made on demand: by column for files, as row objects for iteration. The row
+class describes both.
 """
 
 import dataclasses
@@ -15,12 +15,12 @@ from typing import Any, TypeVar, cast, overload
 T = TypeVar("T")
 
 Column = Sequence[Any]  # one value per row, None for null
-BLOCK = 1 << 18  # rows of a piece of a file
-_FEW = 1 << 13  # rows whose values of all columns exist at the same time
+BLOCK = 1 << 18  # rows of one piece of a file
+_FEW = 1 << 13  # rows whose columns are all in memory at the same time
 
 
 class Chosen(Sequence[Any]):
-    """A column whose values are those of a list: each row has the place of its value in `values`, or -1 for null."""
+    """A column that refers to a list of values: each row has an index into `values`, or -1 for null."""
 
     __slots__ = ("places", "values")
 
@@ -34,6 +34,9 @@ class Chosen(Sequence[Any]):
 
     def __len__(self) -> int:
         return len(self.places)
+
+    def __sub__(self, other: "Chosen") -> "Difference":
+        return Difference(self, other)
 
     def __iter__(self) -> Iterator[Any]:
         values = self.values
@@ -53,7 +56,7 @@ class Chosen(Sequence[Any]):
 
 
 class Difference(Sequence[Any]):
-    """A column of differences of two others, null where one of them is, and at least `least` where that is given."""
+    """The difference of two columns: null where either is null, and at least `least` if that is given."""
 
     __slots__ = ("least", "minuend", "subtrahend")
 
@@ -62,6 +65,10 @@ class Difference(Sequence[Any]):
 
     def __len__(self) -> int:
         return len(self.minuend)
+
+    def at_least(self, least: int) -> "Difference":
+        """Replace differences below `least` by it."""
+        return Difference(self.minuend, self.subtrahend, least)
 
     def __iter__(self) -> Iterator[int | None]:
         for left, right in zip(self.minuend, self.subtrahend, strict=True):
@@ -119,7 +126,7 @@ class Columns(Sequence[T]):
 
 
 class _Range(Columns[T]):
-    """Neighbouring rows of others."""
+    """A range of rows of another sequence."""
 
     def __init__(self, rows: Columns[T], start: int, stop: int) -> None:
         self.row, self._rows, self._start, self._stop = rows.row, rows, start, stop
@@ -133,7 +140,7 @@ class _Range(Columns[T]):
 
 
 class Joined(Columns[T]):
-    """The rows of several sequences, one after the other; each may be kept by column or be row objects."""
+    """Rows of several sequences, one after the other; each may be kept by column or be row objects."""
 
     def __init__(self, row: type[T], *parts: Sequence[T]) -> None:
         self.row, self._parts = row, [part for part in parts if len(part)]
@@ -142,20 +149,20 @@ class Joined(Columns[T]):
         return sum(map(len, self._parts))
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
-        """The values of all parts, as far as they are asked for."""
+        """The values of all parts in that range."""
         if len(self._parts) == 1:
             return column_of(self._parts[0], name)[start:stop]
         values = list(chain.from_iterable(column_of(part, name) for part in self._parts))
         return values[start:stop]
 
     def blocks(self, size: int = BLOCK) -> Iterator[Sequence[T]]:
-        """The rows in pieces, none of which belongs to two parts."""
+        """The rows in pieces; no piece has rows of two parts."""
         for part in self._parts:
             yield from blocks(part, size)
 
 
 class WithColumns(Columns[T]):
-    """Rows of others with some columns replaced, each by one value per row."""
+    """Rows of another sequence with some columns replaced."""
 
     def __init__(self, rows: Columns[T], **given: Column) -> None:
         self.row, self._rows, self._given = rows.row, rows, given
@@ -167,13 +174,13 @@ class WithColumns(Columns[T]):
         return len(self._rows)
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
-        """What was given, or the column of the rows themselves."""
+        """The replaced column, or the column of the rows."""
         values = self._given.get(name)
         return self._rows.column(name, start, stop) if values is None else values[start:stop]
 
 
 class Stored(Columns[T]):
-    """Rows whose columns are all there."""
+    """Rows whose columns are all in memory."""
 
     def __init__(self, row: type[T], columns: Mapping[str, Column]) -> None:
         self.row, self._columns = row, columns
@@ -182,17 +189,17 @@ class Stored(Columns[T]):
         return len(next(iter(self._columns.values())))
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
-        """The column that is there."""
+        """The stored column."""
         return self._columns[name][start:stop]
 
 
 def column_of(rows: Sequence[Any], name: str) -> Column:
-    """A field of rows, whether they are kept by column or are objects."""
+    """A field of rows that are kept by column or are objects."""
     return rows.column(name) if isinstance(rows, Columns) else list(map(attrgetter(name), rows))
 
 
 def blocks(rows: Sequence[T], size: int = BLOCK) -> Iterator[Sequence[T]]:
-    """Rows in pieces of at most `size`; row objects stay together, for they are there anyway."""
+    """Rows in pieces of at most `size`; row objects stay together, because they are in memory anyway."""
     if isinstance(rows, Columns):
         yield from cast("Columns[T]", rows).blocks(size)
     elif rows:
@@ -200,14 +207,14 @@ def blocks(rows: Sequence[T], size: int = BLOCK) -> Iterator[Sequence[T]]:
 
 
 def choose(values: Iterable[Any]) -> Chosen:
-    """A column of hashable values, each of which is kept once."""
+    """Make a column of hashable values that keeps equal values once."""
     column = list(values)
     known = {value: place for place, value in enumerate(dict.fromkeys(column))}
     return Chosen(array("i", map(known.__getitem__, column)), tuple(known))
 
 
 def runs(counts: Iterable[int], values: Sequence[Any]) -> Chosen:
-    """A column in which each of `values` stands in as many neighbouring rows as `counts` says."""
+    """Make a column in which each of `values` fills as many neighbouring rows as `counts` says."""
     places = array("i")
     for place, count in enumerate(counts):
         places += array("i", (place,)) * count
@@ -219,5 +226,5 @@ def _names(row: type[Any]) -> tuple[str, ...]:
 
 
 def or_none(values: "array[int]") -> Column:
-    """Kafka's -1 is null; without any the numbers stay as they are."""
+    """Replace Kafka's -1 by null; numbers without -1 are returned as they are."""
     return values if not values or min(values) >= 0 else [None if value < 0 else value for value in values]

@@ -1,4 +1,4 @@
-"""Lists all tables with the schemas that their row classes declare."""
+"""Lists all tables, with the schemas that their row classes declare."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -41,10 +41,10 @@ def _writing(name: str, row: type[Any], features: Mapping[str, str] | None = Non
     )
 
 
-# The order of publication: a row in `snapshots`, the last, says that all others are there.
+# In the order of publication: a row in `snapshots`, the last, says that the rows of all others are there.
 STATE_TABLES = tuple(map(_state, DECLARATIONS))
 
-# What was written to clusters. The days of these tables are those of the rows.
+# Tables of what was written to clusters. Their rows are partitioned by their own day.
 ADMIN_ACTIONS = _writing("admin_actions", AdminActionRow)
 RESTORE_MAP = _writing("restore_map", RestoreMapRow, WITH_DOMAINS)
 RESTORE_RECEIPTS = _writing("restore_receipts", RestoreReceiptRow)

@@ -1,9 +1,4 @@
-"""Declares the rows of the state tables about brokers and topics, and what all rows of a snapshot carry.
-
-A column's type, meaning and what null means in it are written once, beside the field; the tables' schemas, their DDL and the
-dictionary in docs/tables.md are derived from here. A class's docstring is the comment of its table. Unknown is None, never 0,
--1 or a default, so no field has a default. No null without a reason: see `column`.
-"""
+"""Declares the rows that describe a snapshot, and the columns that all rows of a snapshot share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -83,16 +78,16 @@ class SnapshotRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """All rows of one attempt at one cluster, by their class; exactly one `SnapshotRow`, which is written last.
+    """All rows of one attempt at one cluster by class, with exactly one `SnapshotRow`, which is written last.
 
-    It says of which tables the rows are stored already, by an earlier snapshot.
+    It names the tables whose rows an earlier snapshot has stored.
     """
 
     header: SnapshotHeader
     rows: Mapping[type[Any], Sequence[object]]
 
     def of(self, cls: type[T]) -> Sequence[T]:
-        """The rows of one class."""
+        """The rows of a class."""
         return cast("Sequence[T]", self.rows[cls])
 
     @property
@@ -103,7 +98,7 @@ class Snapshot:
 
     @property
     def published(self) -> SnapshotRow:
-        """The row that makes the others count."""
+        """The row that publishes the snapshot."""
         return self.of(SnapshotRow)[0]
 
 

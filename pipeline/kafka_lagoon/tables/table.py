@@ -16,21 +16,21 @@ UNWRITTEN = "no job has written there yet, or the tables are elsewhere"  # where
 # append-only to Delta, although the pipeline only appends: retention deletes old days.
 PROPERTIES = {"delta.enableDeletionVectors": "false"}
 
-# A checkpoint costs as much processor time as replaying 30 small commits does; Delta's default is every tenth version.
+# A checkpoint costs as much processor time as replaying 30 small commits; Delta's default is every tenth version.
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 _EVERY_VERSIONS = "30"
 
-# How long commits stay in the log, and how long it remembers removed files. Spark wants the first to be no shorter. A state
-# table gets a commit for each snapshot, and whoever opens the table lists them all: 20 us each. Older snapshots are
-# rows, so the log's history is for readers that are under way. Records can be rolled back for a week (RESTORE).
+# How long commits stay in the log, and how long removed files are remembered; Spark requires the first to be no shorter. A
+# state table gets a commit per snapshot, and opening the table lists all commits, 20 us each. Old snapshots are rows, so the
+# log's history only serves readers that have begun. Records can be restored (RESTORE) for a week.
 LOG_RETENTION, TOMBSTONE_RETENTION = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
 STATE_LOG_DAYS, RECORDS_LOG_DAYS = 3, 7
 
-# A run's position is domain metadata, committed with its records; the feature concerns writers alone.
+# Next offsets are domain metadata, committed with their records; only writers need to support the feature.
 WITH_DOMAINS = {"delta.feature.domainMetadata": "supported"}
 
-# Table property that names the columns with bounds in every file, so that readers look for bounds of no others: delta-rs takes
-# a missing bound for "no such row" (deltalake, and DuckDB over its dataset).
+# Table property that names the columns with bounds in every file, so that readers expect bounds of no others: delta-rs treats
+# a missing bound as "no such row" (deltalake, and DuckDB over its dataset).
 STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"
 
 _BOUNDED = (pa.int32(), pa.int64(), TIMESTAMP, pa.string())
@@ -38,20 +38,22 @@ _BOUNDED = (pa.int32(), pa.int64(), TIMESTAMP, pa.string())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """One table; `columns` in the order of the table, the one that it is partitioned by last.
+    """A table. `columns` are in the order of the table; the last is the partition column.
 
-    `row` declares the columns that are the table's own: what stands before them in a state table is `HEADER`.
+    `row` declares the table's own columns; in a state table those of `HEADER` stand before them.
     """
 
     name: str
     row: type[Any]
     comment: str
     columns: tuple[Column, ...]
-    features: Mapping[str, str]  # properties that this table has and others have not
+    features: Mapping[str, str]  # properties of this table alone
     bounded_in_0_1: tuple[str, ...]  # columns with bounds in every file that version 0.1.0 or Spark has written
     log_days: int  # how long commits stay in the log
     when_changed: bool = False  # its rows may be stored by an earlier snapshot of the day
-    is_optional: bool = False  # a later version added it: a warehouse has it once a run of that version has opened it
+    is_optional: bool = (
+        False  # added by a later version: a warehouse has the table once a run of that version has opened it
+    )
 
     @property
     def partition_by(self) -> str:
@@ -59,7 +61,7 @@ class Table:
         return self.columns[-1].name
 
     def stored(self) -> tuple[Column, ...]:
-        """The columns that stand in the table's files: all but the partition column."""
+        """The columns in the table's files: all except the partition column."""
         return self.columns[:-1]
 
     @property
@@ -85,12 +87,12 @@ class Table:
         return pa.schema([arrow_field(column) for column in self.stored()])
 
     def delta_schema(self) -> dict[str, Any]:
-        """The schema as Delta's log holds it."""
+        """The schema as Delta's log spells it."""
         schema: dict[str, Any] = delta_type(pa.struct([arrow_field(column) for column in self.columns]))
         return schema
 
     def ddl(self, identifier: str) -> str:
-        """CREATE TABLE for `identifier`, which the caller has quoted."""
+        """CREATE TABLE; the caller has quoted `identifier`."""
         columns = ",\n".join(f"  {column.ddl()}" for column in self.columns)
         properties = ", ".join(f"{quoted(key)} = {quoted(value)}" for key, value in self.properties.items())
         return (
@@ -100,12 +102,12 @@ class Table:
 
 
 def spelled_type(field: Mapping[str, Any]) -> str:
-    """The type of one of a log's columns, without comments."""
+    """The type of a column in a log's schema, without comments."""
     return json.dumps(_without_metadata(field["type"])).strip('"')
 
 
 def spelled(field: Mapping[str, Any]) -> str:
-    """The same, and whether nulls are allowed."""
+    """The type and nullability of a column in a log's schema."""
     return spelled_type(field) + ("" if field["nullable"] else " not null")
 
 
@@ -115,9 +117,9 @@ def differences(
     partition_by: Sequence[str],
     spell: Callable[[Mapping[str, Any]], str] = spelled_type,
 ) -> list[str]:
-    """What a log says of columns and partitions that is not as we declared it; nullable columns of ours may be missing.
+    """Differences between a log's columns and partitioning and ours; nullable columns of ours may be missing.
 
-    The log is text of whoever can write it: readers let no name or type of it become SQL that is not ours.
+    The log is untrusted text: no name or type in it may become SQL that is not ours.
     """
     theirs = {str(field["name"]): spell(field) for field in fields}
     ours = {field["name"]: spell(field) for field in table.delta_schema()["fields"]}
@@ -134,7 +136,7 @@ def differences(
 
 
 def _without_metadata(kind: Any) -> Any:
-    """A Delta type without comments, wherever in it they stand."""
+    """Remove comments from a Delta type at every depth."""
     if isinstance(kind, dict):
         return {key: _without_metadata(value) for key, value in kind.items() if key != "metadata"}
     return [_without_metadata(field) for field in kind] if isinstance(kind, list) else kind

@@ -1,7 +1,7 @@
-"""Says of each table of a snapshot how its collection ended and where its rows are stored.
+"""Records how the collection of each table ended and where its rows are stored.
 
-Tables that change slowly are stored when they differ from the last published snapshot of the same UTC day; otherwise the
-snapshot names the one that has the rows. Only a collection without failures is compared, by a digest of all rows.
+A table that changes slowly is stored only if it differs from the last published snapshot of the same UTC day; otherwise the
+snapshot refers to the one that stored it. Only collections without failures are compared, by a digest of all rows.
 """
 
 import dataclasses
@@ -24,27 +24,27 @@ _WITHOUT_REFERENCES = 2  # version of marshal whose bytes depend on the values a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTable:
-    """Rows of a table that an earlier snapshot has stored: its id, when it began, and the digest of the rows."""
+    """Rows that an earlier snapshot has stored: its id, its start, and the digest of the rows."""
 
     snapshot_id: str
     captured_at_ms: int
     digest: str
 
     def holds(self, digest: str | None, captured_at_ms: int) -> bool:
-        """Whether a snapshot that began then may refer to it: same rows, same UTC day."""
+        """True if a snapshot that began at that time may refer to it: same rows, same UTC day."""
         return digest == self.digest and captured_at_ms // _DAY_MS == self.captured_at_ms // _DAY_MS
 
 
 @runtime_checkable
 class Condensed(Protocol):
-    """Rows that are kept without what repeats in them."""
+    """Rows that are kept without repeated values."""
 
     def content(self) -> Iterable[object]:
-        """What the rows are made of, in their order: equal for equal rows only."""
+        """The values of the rows in their order; equal for equal rows only."""
 
 
 def digest_of(rows: Sequence[Any], row: type[Any]) -> str:
-    """A digest of rows in their order, all columns; equal for equal rows only."""
+    """A digest of all columns of rows in their order; equal for equal rows only."""
     fields = (list(column_of(rows, field.name)) for field in dataclasses.fields(row))
     return _digest(rows.content() if isinstance(rows, Condensed) else fields)
 
@@ -60,12 +60,12 @@ def marshalled(value: Any) -> bytes:
     """Bytes of plain values, rows, and sequences of them; equal for equal values only."""
     try:
         return marshal.dumps(value, _WITHOUT_REFERENCES)
-    except ValueError:  # rows within
+    except ValueError:  # the value contains rows
         return marshal.dumps(_plain(value), _WITHOUT_REFERENCES)
 
 
 def _plain(value: Any) -> Any:
-    """The value in types that marshal knows."""
+    """Convert a value to types that marshal knows."""
     kind = type(value)
     if kind in (str, NoneType, bool, int):
         return value
@@ -77,7 +77,7 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _values_of(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]] | None:
-    """Takes the values out of a row; None for what is none."""
+    """A function that returns the values of a row; None if the class is not a row class."""
     if not dataclasses.is_dataclass(kind):
         return None
     first, *others = (field.name for field in dataclasses.fields(kind))

@@ -1,4 +1,4 @@
-"""Declares the rows of the tables of what was written to clusters: alterations, and records that a restore put back."""
+"""Declares the rows of the tables about writes to clusters: alterations, and records that a restore wrote."""
 
 from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
 

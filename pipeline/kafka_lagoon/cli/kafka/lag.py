@@ -22,6 +22,7 @@ from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
 from kafka_lagoon.cli.kafka.watch import add_watch
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.client.failures import Failure, Scope
+from kafka_lagoon.group_lag import SHARE, GroupLag
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.coverage import worth_a_row
@@ -129,21 +130,22 @@ def group_lag_rows(
     unread: Mapping[str, str],
 ) -> Iterator[GroupLagRow]:
     """One row per group, those without any partition too; `unread` says why the commits of a whole group are missing."""
-    lags: dict[str, list[int | None]] = {}
-    partition_lags = [*((one.group_id, one.lag) for one in lag), *((one.group_id, one.lag) for one in shares)]
-    for group_id, partition_lag in partition_lags:
-        lags.setdefault(group_id, []).append(partition_lag)
+    sums = {group.group_id: GroupLag() for group in groups}
+    for partition in lag:
+        sums.setdefault(partition.group_id, GroupLag()).add(partition.lag, partition.lag_basis)
+    for share in shares:
+        sums.setdefault(share.group_id, GroupLag()).add(share.lag, SHARE)
     for group in groups:
-        known = [one for one in lags.get(group.group_id, ()) if one is not None]
+        of_group = sums[group.group_id]
         yield GroupLagRow(
             group_id=group.group_id,
             group_type=group.group_type,
             state=group.state,
             members=group.members,
-            partitions=len(lags.get(group.group_id, ())),
-            known_partitions=len(known),
-            lag=sum(known) if known else None,
-            highest_lag=max(known, default=None),
+            partitions=of_group.partitions,
+            known_partitions=of_group.known_partitions,
+            lag=of_group.lag,
+            highest_lag=of_group.highest_lag,
             problem=group.problem or unread.get(group.group_id),
         )
 

@@ -20,7 +20,7 @@ from kafka_lagoon.query.group_sums import (
     LAG_TABLE,
     LOST,
     MOST,
-    SUMS,
+    SUMS_OF_GROUPS,
     TIME_LAG,
     UNCOMMITTED,
     UNKNOWN_LAG,
@@ -105,7 +105,7 @@ def _groups(context: TablesContext, rows: Condition) -> QueriedRows:
             coalesce(sums.known_partitions, 0) AS known_partitions, sums.lag, sums.highest_lag, {KNOWN_AGE} AS time_lag_ms,
             sums.records_lost, coalesce(sums.unknown_time_partitions, 0) AS unknown_time_partitions, groups.problem
           FROM (SELECT * FROM {_GROUPS} WHERE {groups}) AS groups
-          {kind} JOIN ({SUMS} {rows} GROUP BY cluster, snapshot_id, group_id) AS sums
+          {kind} JOIN ({SUMS_OF_GROUPS} {rows} GROUP BY cluster, snapshot_id, group_id) AS sums
             ON groups.cluster = sums.cluster AND groups.snapshot_id = sums.snapshot_id
             AND groups.group_id = sums.group_id
         ) AS behind WHERE {least} ORDER BY {_GROUP_SORTS[options.sort]} {context.limit()}"""  # noqa: S608  names of ours
@@ -158,7 +158,7 @@ def _limit_lines(context: TablesContext, rows: Condition, limit: Threshold) -> I
         case "age":
             yield from age_lines(limit, context)
         case "total":
-            sums = f"{SUMS} {rows} GROUP BY cluster, snapshot_id, group_id"
+            sums = f"{SUMS_OF_GROUPS} {rows} GROUP BY cluster, snapshot_id, group_id"
             total = measured(context, limit, sums, rows.values, "lag", "unknown_lags > 0", "group_id")
             yield from lines_of(limit, total, "groups")
         case "time":

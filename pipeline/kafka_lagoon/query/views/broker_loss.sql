@@ -1,23 +1,23 @@
 CREATE OR REPLACE VIEW broker_loss (
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_id COMMENT 'The published snapshot that it follows from.',
   snapshot_date COMMENT 'UTC day of captured_at.',
-  captured_at COMMENT 'When that snapshot began to look at the cluster.',
+  captured_at COMMENT 'When the snapshot began to read the cluster.',
   loss COMMENT 'What stops: broker, or rack (all of its brokers).',
   lost COMMENT 'node.id of the broker, or name of the rack.',
-  brokers COMMENT 'Brokers that stop; those that are fenced already do not count.',
+  brokers COMMENT 'Brokers that stop, without brokers that are already fenced.',
   partitions COMMENT 'Partitions with a replica there.',
   leaders_moved COMMENT 'Partitions that will have another leader.',
   offline_partitions COMMENT 'Partitions that have a leader now and will have none.',
   under_min_isr_partitions COMMENT 'Partitions that will have no leader or fewer replicas in sync than they need, and now have enough: writes with acks=all fail.',
-  at_min_isr_partitions COMMENT 'Partitions that will have exactly what they need, and now have more: the next loss stops writes.',
-  unknown_partitions COMMENT 'Partitions with a leader then, of topics whose min.insync.replicas is not known: the last two counts leave them out.',
-  groups COMMENT 'Groups that they coordinate, and that must find another coordinator.',
-  is_controller_lost COMMENT 'Whether another controller must be elected; null if the active one is not known.',
-  is_quorum_lost COMMENT 'Whether too few voters are left to elect a controller; null if the quorum is not known, or under ZooKeeper.'
+  at_min_isr_partitions COMMENT 'Partitions that will have exactly as many replicas in sync as they need, and now have more: the next loss stops writes.',
+  unknown_partitions COMMENT 'Partitions that will have a leader and whose topic has an unknown min.insync.replicas; the last two counts leave them out.',
+  groups COMMENT 'Groups that these brokers coordinate, and that will need another coordinator.',
+  is_controller_lost COMMENT 'Whether another controller must be elected; null if the active controller is unknown.',
+  is_quorum_lost COMMENT 'Whether too few voters are left to elect a controller; null if the quorum is unknown, or under ZooKeeper.'
 )
-COMMENT 'What happens if a broker, or all of a rack, stops, with unclean elections off, one row per broker or rack and published snapshot. View broker_loss_partitions names the partitions.'
+COMMENT 'The effect if a broker, or a whole rack, stops, with unclean elections off: one row per broker or rack and published snapshot. View broker_loss_partitions lists the partitions.'
 AS
 WITH up AS (
   SELECT cluster, cluster_id, snapshot_id, snapshot_date, captured_at, 'broker' AS loss, CAST(broker_id AS STRING) AS lost,

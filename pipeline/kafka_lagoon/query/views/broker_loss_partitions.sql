@@ -1,26 +1,26 @@
 CREATE OR REPLACE VIEW broker_loss_partitions (
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_id COMMENT 'The published snapshot that it follows from.',
   snapshot_date COMMENT 'UTC day of captured_at.',
-  captured_at COMMENT 'When that snapshot began to look at the cluster.',
+  captured_at COMMENT 'When the snapshot began to read the cluster.',
   loss COMMENT 'What stops: broker, or rack (all of its brokers).',
   lost COMMENT 'node.id of the broker, or name of the rack.',
   topic COMMENT 'Name of the topic.',
-  topic_id COMMENT 'Id of the topic; null if the brokers give none.',
+  topic_id COMMENT 'Id of the topic; null if the brokers return none.',
   partition COMMENT 'Partition number.',
-  leader_id COMMENT 'Broker that leads the partition now; null if none does.',
-  new_leader_id COMMENT 'Broker that will lead it: the same, or the first replica that is in sync, or eligible where none is; null if none can.',
-  in_sync COMMENT 'How many replicas will be in sync; without eligible leaders (KIP-966) the last one stays in the list though it is down.',
+  leader_id COMMENT 'Broker that leads the partition now; null if there is none.',
+  new_leader_id COMMENT 'Broker that will lead it: the present leader, or the first replica in sync, or an eligible replica if none is in sync; null if no replica can lead.',
+  in_sync COMMENT 'How many replicas will be in sync; without eligible leaders (KIP-966) the last replica stays in the list although it is down.',
   min_insync_replicas COMMENT 'min.insync.replicas of the topic; null if the configs of the topic are not known.',
   is_offline COMMENT 'Whether it will have no leader (kafka-topics --unavailable-partitions).',
-  is_under_min_isr COMMENT 'Whether it will have no leader or fewer replicas in sync than it needs (kafka-topics --under-min-isr-partitions); null if min_insync_replicas is and it has a leader.',
-  is_at_min_isr COMMENT 'Whether it will have exactly what it needs (kafka-topics --at-min-isr-partitions); null if min_insync_replicas is.',
+  is_under_min_isr COMMENT 'Whether it will have no leader or fewer replicas in sync than it needs (kafka-topics --under-min-isr-partitions); null if min_insync_replicas is null and it will have a leader.',
+  is_at_min_isr COMMENT 'Whether it will have exactly as many replicas in sync as it needs (kafka-topics --at-min-isr-partitions); null if min_insync_replicas is null.',
   was_offline COMMENT 'is_offline as it is now.',
   was_under_min_isr COMMENT 'is_under_min_isr as it is now.',
   was_at_min_isr COMMENT 'is_at_min_isr as it is now.'
 )
-COMMENT 'What happens to each partition with a replica there if a broker, or all of a rack, stops, with unclean elections off, one row per broker or rack, partition and published snapshot.'
+COMMENT 'The effect on each partition if a broker that has a replica of it, or its whole rack, stops, with unclean elections off: one row per broker or rack, partition and published snapshot.'
 AS
 WITH up AS (
   SELECT cluster, snapshot_id, snapshot_date, broker_id, rack FROM brokers_published WHERE is_fenced IS NOT TRUE

@@ -1,17 +1,17 @@
 CREATE OR REPLACE VIEW consecutive_snapshots (
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_id COMMENT 'A published snapshot.',
   snapshot_date COMMENT 'UTC day of captured_at.',
-  captured_at COMMENT 'When it began to look at the cluster.',
+  captured_at COMMENT 'When it began to read the cluster.',
   status COMMENT 'complete or partial.',
-  previous_snapshot_id COMMENT 'The published snapshot of the cluster before it; null if there is none, as are the columns that follow.',
+  previous_snapshot_id COMMENT 'The previous published snapshot of the cluster; null if there is none, as are the columns that follow.',
   previous_snapshot_date COMMENT 'UTC day of previous_captured_at.',
-  previous_captured_at COMMENT 'When the snapshot before it began.',
-  previous_status COMMENT 'Status of the snapshot before it.',
+  previous_captured_at COMMENT 'When the previous snapshot began.',
+  previous_status COMMENT 'Status of the previous snapshot.',
   seconds COMMENT 'Seconds from previous_captured_at to captured_at.'
 )
-COMMENT 'Published snapshots, each with the one before it, by the times at which they began. Other views compare the two.'
+COMMENT 'Published snapshots, each with the previous published snapshot of the cluster, by the times at which they began. Other views compare the two.'
 AS
 WITH in_order AS (
   SELECT

@@ -1,24 +1,24 @@
 CREATE OR REPLACE VIEW group_partition_status (
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_id COMMENT 'The snapshot that the row is about.',
   snapshot_date COMMENT 'UTC day of captured_at; filter by it, and only these days and the nine snapshots before them are read.',
-  captured_at COMMENT 'When that snapshot began to look at the cluster.',
+  captured_at COMMENT 'When the snapshot began to read the cluster.',
   group_id COMMENT 'group.id; any text, so escape it where it is shown.',
   group_state COMMENT 'State of the group as Kafka spells it; null if unknown.',
   topic COMMENT 'Name of the topic.',
-  topic_id COMMENT 'Id of the topic; null if the brokers give none.',
+  topic_id COMMENT 'Id of the topic; null if the brokers return none.',
   partition COMMENT 'Partition number.',
-  status COMMENT 'OK, WARN (reads, but lag did not shrink anywhere in the window), STOP (no member owns the partition, and the commit has not moved for longer than it moved before in the window), STALL (the commit did not move in the window) or REWIND (the commit lies below another one of the window). Null if no_status_because is set.',
+  status COMMENT 'OK, WARN (the group reads, but lag never shrank in the window), STOP (no member owns the partition, and the commit has been unchanged for longer than it was moving in the window), STALL (the commit did not move in the window) or REWIND (the commit is below an earlier commit of the window). Null if no_status_because is set.',
   lag COMMENT 'As in table consumer_lag; null if unknown.',
   committed_offset COMMENT 'Next offset that the group will read; null if it has no commit, or unknown.',
-  member_id COMMENT 'Member that owns the partition; null if none does, or that is not known.',
-  commit_unmoved_since COMMENT 'When the first snapshot began that shows this commit, at the earliest the first of the window; null if the commit or lag is unknown.',
-  window_from COMMENT 'When the first snapshot of the window began that knows lag and commit; null if this one does not.',
-  window_snapshots COMMENT 'Snapshots of the window that know lag and commit, of this topic id; 0 if this one does not.',
-  no_status_because COMMENT 'lag_unknown (now, also without a commit), no_commit (share groups have lag without one) or too_few_snapshots (fewer than three in the window). Null if status is given.'
+  member_id COMMENT 'Member that owns the partition; null if there is none, or if it is unknown.',
+  commit_unmoved_since COMMENT 'When the first snapshot of the window with this commit began; null if the commit or the lag is unknown.',
+  window_from COMMENT 'When the first snapshot of the window with a known lag and commit began; null if they are unknown in this snapshot.',
+  window_snapshots COMMENT 'Snapshots of the window with a known lag and commit of this topic id; 0 if they are unknown in this snapshot.',
+  no_status_because COMMENT 'lag_unknown (now, also without a commit), no_commit (share groups have lag without a commit) or too_few_snapshots (fewer than three in the window). Null if there is a status.'
 )
-COMMENT 'Status of each group on each partition by the rules of Burrow, over a published snapshot and the nine before it: one row per group, partition and snapshot. Burrow sees every commit, a snapshot only the last one: a repeated commit looks like none, so STOP and STALL differ by whether a member owns the partition.'
+COMMENT 'Status of each group on each partition by the rules of Burrow, over a published snapshot and the nine before it: one row per group, partition and snapshot. Burrow sees every commit, a snapshot only the last: a repeated commit looks like no commit, so STOP and STALL differ by whether a member owns the partition.'
 AS
 WITH in_order AS (
   SELECT

@@ -1,24 +1,24 @@
 CREATE OR REPLACE VIEW group_status (
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_id COMMENT 'The snapshot that the row is about.',
   snapshot_date COMMENT 'UTC day of captured_at.',
-  captured_at COMMENT 'When that snapshot began to look at the cluster.',
+  captured_at COMMENT 'When the snapshot began to read the cluster.',
   group_id COMMENT 'group.id; any text, so escape it where it is shown.',
   group_state COMMENT 'State of the group as Kafka spells it; null if unknown.',
-  status COMMENT 'The worst of its partitions in view group_partition_status, in the order of Burrow: OK, WARN, STOP, STALL, REWIND. Null if none is known.',
-  worst_topic COMMENT 'Topic of the partition with that status, of several the one with the largest lag; null if status is.',
-  worst_partition COMMENT 'Number of that partition; null if status is.',
-  worst_lag COMMENT 'Lag of that partition; null if status is.',
+  status COMMENT 'The worst of its partitions in view group_partition_status, in the order of Burrow: OK, WARN, STOP, STALL, REWIND. Null if no status is known.',
+  worst_topic COMMENT 'Topic of the partition with that status, the partition with the largest lag if there are several; null if status is null.',
+  worst_partition COMMENT 'Number of that partition; null if status is null.',
+  worst_lag COMMENT 'Lag of that partition; null if status is null.',
   partitions COMMENT 'Partitions of the group in table consumer_lag.',
-  ok_partitions COMMENT 'Those with status OK.',
-  warn_partitions COMMENT 'Those with status WARN.',
-  stop_partitions COMMENT 'Those with status STOP.',
-  stall_partitions COMMENT 'Those with status STALL.',
-  rewind_partitions COMMENT 'Those with status REWIND.',
-  unknown_partitions COMMENT 'Those without status: status speaks of the others alone.',
-  lag COMMENT 'Sum of the lags that are known; null if none is.',
-  window_from COMMENT 'When the first snapshot of the window began that knows the lag of any of them; null if none is known.'
+  ok_partitions COMMENT 'Partitions with status OK.',
+  warn_partitions COMMENT 'Partitions with status WARN.',
+  stop_partitions COMMENT 'Partitions with status STOP.',
+  stall_partitions COMMENT 'Partitions with status STALL.',
+  rewind_partitions COMMENT 'Partitions with status REWIND.',
+  unknown_partitions COMMENT 'Partitions without status; status is that of the others only.',
+  lag COMMENT 'Sum of the known lags; null if no lag is known.',
+  window_from COMMENT 'When the first snapshot of the window with a known lag of a partition began; null if no lag is known.'
 )
 COMMENT 'Status of each group by the rules of Burrow: one row per group and snapshot, with the worst status of its partitions.'
 AS

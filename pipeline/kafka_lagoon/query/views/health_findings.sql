@@ -1,22 +1,22 @@
 CREATE OR REPLACE VIEW health_findings (
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_id COMMENT 'The published snapshot that has the finding.',
   snapshot_date COMMENT 'UTC day of captured_at.',
-  captured_at COMMENT 'When that snapshot began to look at the cluster.',
+  captured_at COMMENT 'When the snapshot began to read the cluster.',
   finding COMMENT 'leaderless, offline_replicas, under_min_isr, under_replicated, at_min_isr, not_preferred_leader, min_isr_unknown, rack_violation, leader_skew, broker_fenced, no_controller, offline_log_dir, reassignment, stuck_reassignment, hanging_transaction, lagging_voter or config_drift.',
-  severity COMMENT 'critical: data cannot be read or written, or may be lost. warning: the next fault may do that. info: worth a look.',
-  entity_type COMMENT 'What has the finding: cluster, broker, log_dir, voter, partition, producer or config.',
-  entity COMMENT 'Which one, for people.',
-  topic COMMENT 'Name of the topic; null if the finding is not about one.',
-  topic_id COMMENT 'Id of the topic; null likewise, or if the brokers give none.',
-  partition COMMENT 'Partition number; null likewise.',
-  broker_id COMMENT 'node.id of the broker or voter; null likewise.',
-  detail COMMENT 'The values that it follows from, for people; null if the finding says it all.',
-  since COMMENT 'When the first of the consecutive snapshots with this finding began; snapshots without the table are passed over.',
-  snapshots COMMENT 'How many consecutive snapshots have had it so far.'
+  severity COMMENT 'critical: data cannot be read or written, or may be lost. warning: the next fault may cause that. info: worth knowing.',
+  entity_type COMMENT 'The type of the entity: cluster, broker, log_dir, voter, partition, producer or config.',
+  entity COMMENT 'The entity, for people.',
+  topic COMMENT 'Name of the topic; null if the finding is not about a topic.',
+  topic_id COMMENT 'Id of the topic; null if the finding is not about a topic, or if the brokers return none.',
+  partition COMMENT 'Partition number; null if the finding is not about a partition.',
+  broker_id COMMENT 'node.id of the broker or voter; null if the finding is not about a broker or voter.',
+  detail COMMENT 'The values behind the finding, for people; null if there are none.',
+  since COMMENT 'When the first of the consecutive snapshots with this finding began; snapshots without the table are skipped.',
+  snapshots COMMENT 'Number of consecutive snapshots that have had it so far.'
 )
-COMMENT 'What is wrong with a cluster, one row per finding and published snapshot.'
+COMMENT 'Problems of a cluster, one row per finding and published snapshot.'
 AS
 WITH racks AS (
   SELECT cluster, snapshot_id, snapshot_date, count(DISTINCT rack) AS racks

@@ -1,25 +1,25 @@
 CREATE OR REPLACE VIEW idle_topics (
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
-  snapshot_id COMMENT 'The latest published snapshot of the cluster, in which the topic is.',
-  captured_at COMMENT 'When that snapshot began to look at the cluster.',
-  history_since COMMENT 'When the first published snapshot of the cluster that is still there began: nothing is known of the time before.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
+  snapshot_id COMMENT 'The latest published snapshot of the cluster, which has the topic.',
+  captured_at COMMENT 'When the snapshot began to read the cluster.',
+  history_since COMMENT 'When the oldest remaining published snapshot of the cluster began: nothing is known of the time before.',
   topic COMMENT 'Name of the topic.',
-  topic_id COMMENT 'Id of the topic; null if the brokers give none.',
-  is_internal COMMENT 'Whether Kafka keeps its own state in it; null if that is not known.',
+  topic_id COMMENT 'Id of the topic; null if the brokers return none.',
+  is_internal COMMENT 'Whether Kafka keeps its own state in it; null if unknown.',
   partitions COMMENT 'Number of partitions; null if the topic could not be described.',
-  known_partitions COMMENT 'Partitions whose end is known: the columns about records speak of them alone.',
+  known_partitions COMMENT 'Partitions whose end offset is known: the columns about records are about these partitions only.',
   records COMMENT 'Offsets in their logs; null if none is known.',
-  size_bytes COMMENT 'Bytes of all replicas on disk whose size is known; null if none is.',
-  last_produced_at COMMENT 'When the first snapshot began that shows the end of the log as it is now, of the partition that was written to last: records came before that, and after the snapshot before it. Null if no end has moved since history_since.',
+  size_bytes COMMENT 'Bytes on disk of all replicas whose size is known; null if no size is known.',
+  last_produced_at COMMENT 'When the first snapshot with the present end offset of the partition that was written to last began: records were written before that, and after the previous snapshot. Null if no end offset has moved since history_since.',
   last_record_timestamp COMMENT 'Largest timestamp of a record, which the producer may have chosen; null if none is known.',
   groups COMMENT 'Groups that have a commit on the topic.',
-  last_committed_at COMMENT 'When the first snapshot began that shows the commit as it is now, of the group and partition that moved last. Null if no commit has moved since history_since.',
+  last_committed_at COMMENT 'When the first snapshot with the present commit of the group and partition that moved last began. Null if no commit has moved since history_since.',
   members COMMENT 'Members of groups that subscribe to the topic by name, or own a partition of it.',
-  last_used_at COMMENT 'The latest time at which the topic was in use, as far as evidence tells; null if there is none.',
-  evidence COMMENT 'What last_used_at follows from: members (there are some, so now), commits, records (the end of a log), record_timestamp (nothing moved, so not later than history_since), or none.'
+  last_used_at COMMENT 'The latest time at which the topic was in use according to the evidence; null if there is none.',
+  evidence COMMENT 'What last_used_at is based on: members (there are members now), commits, records (the end of a log), record_timestamp (nothing moved, so not later than history_since), or none.'
 )
-COMMENT 'When each topic was used last, and what proves it: order by last_used_at for those that look idle. One row per topic of the latest published snapshot of each cluster. A consumer that uses assign() and does not commit leaves no trace: no evidence of use is no proof that there was none.'
+COMMENT 'When each topic was last used, with the evidence: order by last_used_at to find idle topics. One row per topic of the latest published snapshot of each cluster. A consumer that uses assign() and does not commit leaves no trace, so missing evidence does not prove that a topic is unused.'
 AS
 WITH first_seen AS (
   SELECT cluster, min(captured_at) AS history_since FROM snapshots GROUP BY cluster

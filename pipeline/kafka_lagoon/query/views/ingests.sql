@@ -1,20 +1,20 @@
 CREATE OR REPLACE VIEW ingests (
   ingest_id COMMENT 'The run (UUIDv7); ids sort by time.',
   cluster COMMENT 'Name of the cluster in the configuration; null if archived by a version that did not store it.',
-  cluster_id COMMENT 'Id that the cluster gave itself.',
-  planned_at COMMENT 'When the run asked where the logs end.',
+  cluster_id COMMENT 'Id of the cluster in Kafka.',
+  planned_at COMMENT 'When the run read the end offsets.',
   topics COMMENT 'Topics with a range.',
   partitions COMMENT 'Partitions with a range.',
   records COMMENT 'Records archived.',
   control COMMENT 'Offsets of control batches.',
   aborted COMMENT 'Offsets of aborted transactions.',
   compacted COMMENT 'Offsets without a record.',
-  lost COMMENT 'Offsets that were removed before they were read.',
+  lost COMMENT 'Offsets that were deleted before they were read.',
   corrupt COMMENT 'Offsets that could not be decoded.',
   bytes_fetched COMMENT 'Bytes of record batches received.',
   problems COMMENT 'Ranges with a problem.'
 )
-COMMENT 'What each ingest archived, one row per run.'
+COMMENT 'The result of each ingest, one row per run.'
 AS
 SELECT
   ingest_id,

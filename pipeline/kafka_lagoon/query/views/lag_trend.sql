@@ -1,33 +1,33 @@
 CREATE OR REPLACE VIEW lag_trend (
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_id COMMENT 'The snapshot that the row is about.',
   snapshot_date COMMENT 'UTC day of captured_at.',
-  captured_at COMMENT 'When that snapshot began to look at the cluster.',
+  captured_at COMMENT 'When the snapshot began to read the cluster.',
   group_id COMMENT 'group.id; any text, so escape it where it is shown.',
-  group_type COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers cannot say.',
+  group_type COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers do not return it.',
   group_state COMMENT 'State of the group as Kafka spells it; null if unknown.',
   topic COMMENT 'Name of the topic.',
-  topic_id COMMENT 'Id of the topic; null if the brokers give none.',
+  topic_id COMMENT 'Id of the topic; null if the brokers return none.',
   partition COMMENT 'Partition number.',
   committed_offset COMMENT 'Next offset that the group will read; null if it has no commit, or unknown.',
   high_watermark COMMENT 'End for readers; null if unknown.',
   lag COMMENT 'As in table consumer_lag; null if unknown.',
-  previous_snapshot_id COMMENT 'The published snapshot of the cluster before this one; null if there is none.',
+  previous_snapshot_id COMMENT 'The previous published snapshot of the cluster; null if there is none.',
   previous_captured_at COMMENT 'When that snapshot began; null if there is none.',
-  seconds COMMENT 'Seconds from previous_captured_at to captured_at, more than usual if snapshots are missing; null if there is none.',
-  previous_lag COMMENT 'Lag in that snapshot; null if it was unknown, or there is none.',
-  produced COMMENT 'How far the end has moved since, in offsets; negative if the log was truncated. Null if no_change_because is set.',
-  consumed COMMENT 'How far the commit has moved since, in offsets; negative if it was moved back. Null if no_change_because is set, or the group does not commit (share groups).',
+  seconds COMMENT 'Seconds from previous_captured_at to captured_at, more than usual if snapshots are missing; null if there is no previous snapshot.',
+  previous_lag COMMENT 'Lag in that snapshot; null if it was unknown, or there is no such snapshot.',
+  produced COMMENT 'How far the end offset has moved since then; negative if the log was truncated. Null if no_change_because is set.',
+  consumed COMMENT 'How far the commit has moved since then, in offsets; negative if it was moved back. Null if no_change_because is set, or the group does not commit (share groups).',
   lag_change COMMENT 'lag - previous_lag; null if no_change_because is set.',
-  produce_rate COMMENT 'Offsets produced per second; null if produced is, or is negative.',
-  consume_rate COMMENT 'Offsets consumed per second; null if consumed is, or is negative.',
-  lag_velocity COMMENT 'lag_change per second, negative while the group catches up; null if lag_change is.',
-  seconds_to_catch_up COMMENT 'lag divided by -lag_velocity: how long it takes if both rates stay as they are; 0 without lag. Null if no_estimate_because is set.',
-  no_change_because COMMENT 'Why there is nothing to compare with: lag_unknown (now), first_snapshot (none before), previous_lag_unknown (or no row then) or topic_recreated (another topic id, or none then). Else null.',
-  no_estimate_because COMMENT 'Why seconds_to_catch_up is null: what no_change_because says, end_moved_back, commit_moved_back, or lag_not_shrinking. Else null.'
+  produce_rate COMMENT 'Offsets produced per second; null if produced is null or negative.',
+  consume_rate COMMENT 'Offsets consumed per second; null if consumed is null or negative.',
+  lag_velocity COMMENT 'lag_change per second, negative while the group catches up; null if lag_change is null.',
+  seconds_to_catch_up COMMENT 'lag divided by -lag_velocity: the time to catch up if both rates stay the same; 0 without lag. Null if no_estimate_because is set.',
+  no_change_because COMMENT 'Why there is nothing to compare with: lag_unknown (now), first_snapshot (no earlier snapshot), previous_lag_unknown (or no row then) or topic_recreated (another topic id, or none then). Otherwise null.',
+  no_estimate_because COMMENT 'Why seconds_to_catch_up is null: a value of no_change_because, end_moved_back, commit_moved_back, or lag_not_shrinking. Otherwise null.'
 )
-COMMENT 'How fast each partition is produced to and consumed by each group, and when the group will have caught up: each published snapshot against the one before it, one row per group, partition and snapshot. Times are those at which the snapshots began.'
+COMMENT 'How fast each partition is produced to and consumed by each group, and when the group will have caught up: compared with the previous published snapshot, one row per group, partition and snapshot. Times are those at which the snapshots began.'
 AS
 WITH compared AS (
   SELECT

@@ -1,25 +1,25 @@
 CREATE OR REPLACE VIEW partition_throughput (
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_id COMMENT 'The snapshot that the row is about.',
   snapshot_date COMMENT 'UTC day of captured_at.',
-  captured_at COMMENT 'When that snapshot began to look at the cluster.',
+  captured_at COMMENT 'When the snapshot began to read the cluster.',
   topic COMMENT 'Name of the topic.',
-  topic_id COMMENT 'Id of the topic; null if the brokers give none.',
+  topic_id COMMENT 'Id of the topic; null if the brokers return none.',
   partition COMMENT 'Partition number.',
   high_watermark COMMENT 'End for readers; null if unknown.',
   records COMMENT 'Offsets in the log: high_watermark - log_start_offset. A compacted or transactional topic has fewer records. Null if either is unknown.',
-  size_bytes COMMENT 'Bytes of the replica on the disk of its leader, without remote storage; null if unknown: no leader, or log_dirs does not have it.',
-  previous_snapshot_id COMMENT 'The published snapshot of the cluster before this one; null if there is none.',
-  seconds COMMENT 'Seconds between the times at which the ends were read; null if one is unknown.',
-  produced COMMENT 'How far the end has moved since, in offsets; negative if the log was truncated. Null if no_rate_because says why.',
-  records_per_second COMMENT 'produced per second; null if no_rate_because is set.',
-  produced_bytes COMMENT 'Bytes that were added since; null if bytes_method is.',
+  size_bytes COMMENT 'Bytes of the replica on the disk of its leader, without remote storage; null if there is no leader, or log_dirs does not have the replica.',
+  previous_snapshot_id COMMENT 'The previous published snapshot of the cluster; null if there is none.',
+  seconds COMMENT 'Seconds between the times at which the end offsets were read; null if either is unknown.',
+  produced COMMENT 'How far the end offset has moved since then; negative if the log was truncated. Null if no_rate_because is set.',
+  records_per_second COMMENT 'Offsets produced per second; null if no_rate_because is set.',
+  produced_bytes COMMENT 'Bytes that were added since then; null if bytes_method is null.',
   bytes_per_second COMMENT 'produced_bytes per second; null if bytes_method is.',
-  bytes_method COMMENT 'size_change: the leader is the same, nothing was deleted, and the replica grew by so much. mean_record: produced times the mean size of an offset on disk now. Null if neither is known: no_rate_because, no size, or an empty log.',
-  no_rate_because COMMENT 'end_unknown (now), first_snapshot (none before), previous_end_unknown (or no row then), topic_recreated (another topic id, or none then), end_moved_back. Null if there is a rate.'
+  bytes_method COMMENT 'size_change: the leader is the same, nothing was deleted, and the growth of the replica is known. mean_record: produced times the present mean size of an offset on disk. Null if neither is known: no_rate_because is set, no size, or an empty log.',
+  no_rate_because COMMENT 'Why there is no rate: end_unknown (now), first_snapshot (no earlier snapshot), previous_end_unknown (or no row then), topic_recreated (another topic id, or none then), end_moved_back. Null if there is a rate.'
 )
-COMMENT 'How much is produced to each partition: records by its end offset, bytes by the size of its leader replica, each published snapshot against the one before it; one row per partition and snapshot.'
+COMMENT 'How much is produced to each partition: records by its end offset, bytes by the size of its leader replica, compared with the previous published snapshot; one row per partition and snapshot.'
 AS
 -- Rows of both snapshots of a pair are brought together by GROUP BY: every table is joined to the few ids of snapshots alone, so that
 -- a filter on them limits what is read of each. An outer join reads all of its right side.

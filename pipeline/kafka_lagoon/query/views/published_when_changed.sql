@@ -1,5 +1,5 @@
 CREATE OR REPLACE VIEW {table}_published
-COMMENT 'Table {table} with slot and status of the snapshot: published snapshots only. Rows that did not change are stored once a day and shown for each snapshot here.'
+COMMENT 'Table {table} with slot and status of the snapshot: published snapshots only. Unchanged rows are stored once a day, and shown here for each snapshot.'
 AS
 SELECT
   places.snapshot_id,

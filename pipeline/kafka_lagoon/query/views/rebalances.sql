@@ -1,26 +1,26 @@
 CREATE OR REPLACE VIEW rebalances (
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_id COMMENT 'The snapshot that the row is about.',
   snapshot_date COMMENT 'UTC day of captured_at.',
-  captured_at COMMENT 'When that snapshot began to look at the cluster.',
-  previous_snapshot_id COMMENT 'The published snapshot of the cluster before it: the rebalance happened between both, or goes on.',
+  captured_at COMMENT 'When the snapshot began to read the cluster.',
+  previous_snapshot_id COMMENT 'The previous published snapshot of the cluster: the rebalance happened between the two, or is under way.',
   previous_captured_at COMMENT 'When that snapshot began.',
   group_id COMMENT 'group.id; any text, so escape it where it is shown.',
-  group_type COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers cannot say.',
+  group_type COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers do not return it.',
   state COMMENT 'State of the group as Kafka spells it.',
-  previous_state COMMENT 'Its state in the snapshot before.',
-  evidence COMMENT 'The first that holds. group_epoch: the group has another epoch (KIP-848), so there is another target assignment. members: some joined or left. assignments: partitions have other owners; with the same epoch the members still move to its target. state: it is rebalancing just now.',
-  group_epoch COMMENT 'Epoch of the group; null for classic groups, which have none.',
-  epochs COMMENT 'Epochs since the snapshot before, as many as target assignments; negative if the group was deleted and made again. Null if it had or has none: of a classic group several rebalances between two snapshots look like one.',
+  previous_state COMMENT 'Its state in the previous snapshot.',
+  evidence COMMENT 'The first that applies. group_epoch: the group has another epoch (KIP-848), so there is another target assignment. members: members joined or left. assignments: partitions have other owners; with the same epoch the members still move to its target. state: it is rebalancing now.',
+  group_epoch COMMENT 'Epoch of the group; null for classic groups.',
+  epochs COMMENT 'Epochs since the previous snapshot, one per target assignment; negative if the group was deleted and created again. Null if it had or has no epoch: several rebalances of a classic group between two snapshots look like a single one.',
   members COMMENT 'Number of members.',
-  members_joined COMMENT 'Members that were not there before, sorted: group.instance.id of static ones, else the member id. Null if there is none.',
-  members_left COMMENT 'Members that are not there any more, likewise. Null if there is none.',
-  partitions_gained COMMENT 'Partitions that have an owner and had none; null if an assignment is not known, as while a classic group rebalances.',
-  partitions_lost COMMENT 'Partitions that had an owner and have none; null as partitions_gained.',
-  partitions_moved COMMENT 'Partitions that have another owner, or others if a share group has several; null as partitions_gained.'
+  members_joined COMMENT 'Members that have joined, sorted: group.instance.id of static members, otherwise the member id. Null if there are none.',
+  members_left COMMENT 'Members that have left, named in the same way. Null if there are none.',
+  partitions_gained COMMENT 'Partitions that have an owner and had none; null if an assignment is unknown, as while a classic group rebalances.',
+  partitions_lost COMMENT 'Partitions that had an owner and have none; null if partitions_gained is null.',
+  partitions_moved COMMENT 'Partitions whose owner, or owners in a share group, changed; null if partitions_gained is null.'
 )
-COMMENT 'Groups that rebalanced between two published snapshots of a cluster, and what that changed: one row per group and snapshot, none if nothing changed. A static member that restarts has neither left nor joined. A group that is in one of both alone is no rebalance.'
+COMMENT 'Groups that rebalanced between two published snapshots of a cluster, and the changes: one row per group and snapshot, none if nothing changed. A static member that restarts has neither left nor joined. Groups that exist in only one of the two snapshots are not counted as rebalanced.'
 AS
 WITH sides AS (
   SELECT cluster, snapshot_id, snapshot_date, snapshot_id AS seen_id, snapshot_date AS seen_date, 1 AS now

@@ -1,5 +1,5 @@
 CREATE OR REPLACE VIEW records_now
-COMMENT 'Table records without those that a truncation of the log took back, and without copies: what a reader of the topics would have seen last.'
+COMMENT 'Table records without records that a truncation of the log removed, and without copies.'
 AS
 SELECT records.*
 FROM records

@@ -1,14 +1,14 @@
 CREATE OR REPLACE VIEW superseded_ranges (
-  cluster_id COMMENT 'Id that the cluster gave itself.',
+  cluster_id COMMENT 'Id of the cluster in Kafka.',
   topic COMMENT 'Name of the topic.',
-  topic_id COMMENT 'Id of the topic; null if the brokers give none.',
+  topic_id COMMENT 'Id of the topic; null if the brokers return none.',
   partition COMMENT 'Partition number.',
-  ingest_id COMMENT 'The run whose records do not count.',
+  ingest_id COMMENT 'The run that archived the superseded records.',
   from_offset COMMENT 'First offset of those records.',
-  to_offset COMMENT 'First offset after them.',
-  reason COMMENT 'TRUNCATED: an unclean leader election took them back. COPY: they had been archived before, by a version that believed a single broker which denied the topic.'
+  to_offset COMMENT 'First offset after those records.',
+  reason COMMENT 'TRUNCATED: an unclean leader election removed them from the log. COPY: they had been archived before, by a version that believed a single broker which denied the topic.'
 )
-COMMENT 'Ranges of archived records that are not part of the history of a log: what view records_now leaves out of table records.'
+COMMENT 'Ranges of archived records that are not part of the history of a log; view records_now leaves them out.'
 AS
 WITH affected AS (
   SELECT DISTINCT cluster_id, topic, topic_id, partition

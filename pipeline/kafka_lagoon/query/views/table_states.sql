@@ -1,18 +1,18 @@
 CREATE OR REPLACE VIEW table_states (
   snapshot_id COMMENT 'The published snapshot.',
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker named it.',
-  captured_at COMMENT 'When the run began to look at the cluster.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
+  captured_at COMMENT 'When the run began to read the cluster.',
   table_name COMMENT 'Name of the table.',
-  outcome COMMENT 'complete; partial: some of what it is made of did not answer; failed: nothing did; skipped: by the setting snapshot.skip_tables; not_offered: by the brokers, or they are set up without.',
+  outcome COMMENT 'complete; partial: some requests for it failed; failed: all of them failed; skipped: by the setting snapshot.skip_tables; not_offered: the brokers do not offer it, or it is switched off.',
   row_count COMMENT 'Rows of the table in this snapshot.',
-  stored_in COMMENT 'snapshot_id under which the rows are stored: this one, or an earlier one of the same UTC day with the same rows. Views NAME_published show them for each snapshot.',
-  digest COMMENT 'Digest of the rows; null for a table that every snapshot writes, or that is not complete.',
+  stored_in COMMENT 'snapshot_id under which the rows are stored: this snapshot, or an earlier snapshot of the same UTC day with the same rows. Views NAME_published show them for each snapshot.',
+  digest COMMENT 'Digest of the rows; null for tables that every snapshot writes, and for incomplete tables.',
   slot COMMENT 'Time of the scheduler for the run.',
-  status COMMENT 'complete or partial, of the snapshot.',
+  status COMMENT 'Status of the snapshot: complete or partial.',
   snapshot_date COMMENT 'UTC day of captured_at; the tables are partitioned by it.'
 )
-COMMENT 'How each table of each published snapshot was collected, and where its rows are; snapshots of version 0.1.0 have none.'
+COMMENT 'How each table of each published snapshot was collected, and where its rows are stored; snapshots of version 0.1.0 have no rows here.'
 AS
 WITH listed AS (
   SELECT

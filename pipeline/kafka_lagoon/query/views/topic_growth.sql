@@ -1,26 +1,26 @@
 CREATE OR REPLACE VIEW topic_growth (
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_date COMMENT 'The UTC day.',
   snapshot_id COMMENT 'The last published snapshot of the day, which the row is about.',
-  captured_at COMMENT 'When that snapshot began to look at the cluster.',
+  captured_at COMMENT 'When the snapshot began to read the cluster.',
   topic COMMENT 'Name of the topic.',
-  topic_id COMMENT 'Id of the topic; null if the brokers give none.',
+  topic_id COMMENT 'Id of the topic; null if the brokers return none.',
   partitions COMMENT 'Partitions of the topic.',
-  replicas COMMENT 'Replicas that its partitions are to have; null if metadata does not tell them.',
-  sized_replicas COMMENT 'Replicas whose size is known, without future ones.',
+  replicas COMMENT 'Replicas that its partitions should have; null if metadata does not return them.',
+  sized_replicas COMMENT 'Replicas whose size is known, without future replicas.',
   size_bytes COMMENT 'Bytes of these replicas on the disks of all brokers, without remote storage; null if no size is known.',
   known_partitions COMMENT 'Partitions whose offsets are known.',
   records COMMENT 'Offsets in the logs of these partitions; null if none is known.',
-  previous_captured_at COMMENT 'When the last snapshot of the day before began, or of an earlier day if there is none, that has the topic with the same id; null if there is none, as are the columns that follow.',
-  days COMMENT 'Days between both snapshots, to the millisecond.',
-  size_change COMMENT 'How much size_bytes has grown since; null if a replica has no size in one of both.',
-  size_change_per_day COMMENT 'The same per day; null if size_change is.',
-  written COMMENT 'Offsets that were added since; null if a partition is not known in one of both.',
-  written_per_day COMMENT 'The same per day; null if written is.',
-  deleted COMMENT 'Offsets that retention or DeleteRecords took away since; null if a partition is not known in one of both.'
+  previous_captured_at COMMENT 'When the last snapshot of the previous day began that has the topic with the same id, or of an earlier day if that day has none; null if there is none, as are the columns that follow.',
+  days COMMENT 'Days between the two snapshots, to the millisecond.',
+  size_change COMMENT 'How much size_bytes has grown since then; null if a replica has no size in either snapshot.',
+  size_change_per_day COMMENT 'size_change per day; null if size_change is null.',
+  written COMMENT 'Offsets that were added since then; null if a partition is unknown in either snapshot.',
+  written_per_day COMMENT 'written per day; null if written is null.',
+  deleted COMMENT 'Offsets that retention or DeleteRecords removed since then; null if a partition is unknown in either snapshot.'
 )
-COMMENT 'How large each topic is at the end of each day, and how much it has grown since the day before: bytes on disk and offsets, one row per topic and day, today too.'
+COMMENT 'The size of each topic at the end of each day, and its growth since the previous day: bytes on disk and offsets, one row per topic and day, today included.'
 AS
 WITH ranked AS (
   SELECT

@@ -1,23 +1,23 @@
 CREATE OR REPLACE VIEW topic_throughput (
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_id COMMENT 'The snapshot that the row is about.',
   snapshot_date COMMENT 'UTC day of captured_at.',
-  captured_at COMMENT 'When that snapshot began to look at the cluster.',
+  captured_at COMMENT 'When the snapshot began to read the cluster.',
   topic COMMENT 'Name of the topic.',
-  topic_id COMMENT 'Id of the topic; null if the brokers give none.',
+  topic_id COMMENT 'Id of the topic; null if the brokers return none.',
   partitions COMMENT 'Partitions of the topic.',
-  records COMMENT 'Offsets in the logs of the partitions whose ends are known; null if none is.',
-  size_bytes COMMENT 'Bytes of the leader replicas whose size is known; null if none is.',
-  seconds COMMENT 'Mean seconds since the snapshot before; null if no partition has a rate.',
-  rate_partitions COMMENT 'Partitions with a rate of records: the rates speak of them alone.',
-  produced COMMENT 'Offsets that were added to these partitions since; null if there is none.',
-  records_per_second COMMENT 'Sum of the rates of these partitions; null if there is none.',
+  records COMMENT 'Offsets in the logs of the partitions whose end offsets are known; null if none is known.',
+  size_bytes COMMENT 'Bytes of the leader replicas whose size is known; null if no size is known.',
+  seconds COMMENT 'Mean seconds since the previous snapshot; null if no partition has a rate.',
+  rate_partitions COMMENT 'Partitions with a rate of records: the rates are about these partitions only.',
+  produced COMMENT 'Offsets that were added to these partitions since then; null if there are none.',
+  records_per_second COMMENT 'Sum of the rates of these partitions; null if there are none.',
   bytes_partitions COMMENT 'Partitions with a rate of bytes.',
-  estimated_partitions COMMENT 'Those of them whose bytes follow from the mean size of a record, see bytes_method of partition_throughput.',
+  estimated_partitions COMMENT 'Partitions among these whose bytes are computed from the mean size of a record, see bytes_method of partition_throughput.',
   bytes_per_second COMMENT 'Sum of the rates of bytes, before replication; null if there is none.'
 )
-COMMENT 'Records and bytes a second that are produced to each topic, from one published snapshot to the next: one row per topic and snapshot.'
+COMMENT 'Records and bytes a second that are produced to each topic, between two published snapshots: one row per topic and snapshot.'
 AS
 SELECT
   cluster,

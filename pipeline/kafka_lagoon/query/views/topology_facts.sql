@@ -2,20 +2,20 @@ CREATE OR REPLACE VIEW topology_facts (
   cluster COMMENT 'Name of the cluster in the configuration.',
   snapshot_id COMMENT 'The published snapshot that shows the fact.',
   snapshot_date COMMENT 'UTC day of the snapshot; the tables are partitioned by it.',
-  table_name COMMENT 'Table of view table_coverage that says whether a missing fact means something.',
-  kind COMMENT 'thing: may appear and go. value: compared where both snapshots have it. held: none is a value, too.',
-  entity_type COMMENT 'What the fact is about: cluster, broker, topic, partition, config, group, member and so on.',
-  entity COMMENT 'Which one, for people.',
-  attribute COMMENT 'What of it; null for the thing itself.',
-  value COMMENT 'The value as text; null if it has none, or if it is secret.',
-  source COMMENT 'Where a config is set, as Kafka names it; null for others.',
-  topic COMMENT 'Name of the topic that it belongs to; null if to none.',
-  partition COMMENT 'Partition number; null likewise.',
-  group_id COMMENT 'group.id of the group that it belongs to; null likewise.',
-  broker_id COMMENT 'node.id of the broker that it belongs to; null likewise.',
-  ground COMMENT 'What both snapshots must have described, so that the fact can be compared; null if nothing else.'
+  table_name COMMENT 'Table in view table_coverage that decides whether a missing fact means anything.',
+  kind COMMENT 'thing: may appear and disappear. value: compared if both snapshots have it. held: a missing value is a value, too.',
+  entity_type COMMENT 'The type of the entity: cluster, broker, topic, partition, config, group, member and so on.',
+  entity COMMENT 'The entity, for people.',
+  attribute COMMENT 'The attribute of the entity; null for the entity itself.',
+  value COMMENT 'The value as text; null if there is no value, or if it is secret.',
+  source COMMENT 'Where a config is set, as Kafka names it; null for other facts.',
+  topic COMMENT 'Name of the topic that the entity belongs to; null if it belongs to none.',
+  partition COMMENT 'Partition number; null if it belongs to none.',
+  group_id COMMENT 'group.id of the group that the entity belongs to; null if it belongs to none.',
+  broker_id COMMENT 'node.id of the broker that the entity belongs to; null if it belongs to none.',
+  ground COMMENT 'What both snapshots must have described for the fact to be compared; null if nothing else is needed.'
 )
-COMMENT 'What topology_changes compares, one row per fact and published snapshot.'
+COMMENT 'The facts that topology_changes compares, one row per fact and published snapshot.'
 AS
 SELECT
   cluster, snapshot_id, snapshot_date, 'brokers' AS table_name, 'thing' AS kind, 'broker' AS entity_type,

@@ -1,0 +1,45 @@
+"""Sums the lag of a group over its partitions; query/group_sums.py is the same in SQL."""
+
+from dataclasses import dataclass
+
+SHARE, LOG_START = "share", "log_start"  # values of column lag_basis
+
+
+@dataclass(slots=True)
+class GroupLag:
+    """Sums over the partitions that were added; None is unknown.
+
+    A partition without a commit (`lag_basis` log_start) has no lag, and counts as neither known nor unknown.
+    """
+
+    partitions: int = 0
+    known_partitions: int = 0
+    lag: int | None = None
+    highest_lag: int | None = None
+    time_lag_ms: int | None = None
+    records_lost: int | None = None
+    unknown_lags: int = 0
+    unknown_time_partitions: int = 0
+
+    def add(
+        self, lag: int | None, lag_basis: str, time_lag_ms: int | None = None, records_lost: int | None = None
+    ) -> None:
+        """Add a partition."""
+        # Without unread records nothing waits. Share groups have no position to look at.
+        age_ms = 0 if lag == 0 or lag_basis == SHARE else time_lag_ms
+        has_commit = lag_basis != LOG_START
+        self.partitions += 1
+        self.unknown_lags += lag is None and has_commit
+        self.unknown_time_partitions += age_ms is None and has_commit
+        if lag is not None:
+            self.known_partitions += 1
+            self.lag = lag + (self.lag or 0)
+            self.highest_lag = lag if self.highest_lag is None else max(lag, self.highest_lag)
+        if age_ms is not None:
+            self.time_lag_ms = max(age_ms, self.time_lag_ms or 0)
+        if records_lost is not None:
+            self.records_lost = records_lost + (self.records_lost or 0)
+
+    def known_time_lag_ms(self) -> int | None:
+        """The largest age; None if all known ages are 0 and that of another partition is unknown."""
+        return None if self.unknown_time_partitions and not self.time_lag_ms else self.time_lag_ms

@@ -1,0 +1,292 @@
+"""Prepares a restore: finds the archived topics, checks the target, creates topics and ACLs that it lacks, and plans.
+
+Nothing is sent to the target before the caller has confirmed it, and nothing is stored before the plan is whole.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.apply.action import Action
+from kafka_lagoon.apply.execution import execute, make_plan
+from kafka_lagoon.apply.outcomes import ActionResult, Outcome
+from kafka_lagoon.apply.recording import Run
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.delta.admin_actions import recording
+from kafka_lagoon.delta.files import DescribedFile
+from kafka_lagoon.delta.s3_access import s3_access
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.job_settings import RestoreSettings
+from kafka_lagoon.produce.sequences import init_producer_id
+from kafka_lagoon.query.statements import Ask
+from kafka_lagoon.records.compressing import CODECS
+from kafka_lagoon.restore.archived import ArchivedTopic, files_of, find_archived, source_files
+from kafka_lagoon.restore.execution import packed, run_tasks
+from kafka_lagoon.restore.finished import earlier_restores
+from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
+from kafka_lagoon.restore.progress import ProgressStore
+from kafka_lagoon.restore.request import RestoreRequest
+from kafka_lagoon.restore.saved_state import Alterations, acl_creations, choose_snapshot, creations, opened
+from kafka_lagoon.restore.survey import SurveyItem, Times, logged_times, survey_partitions, times_by_topic
+from kafka_lagoon.restore.target import TargetTopic, default_configs, describe_target, verdict
+from kafka_lagoon.restore.topic_names import matching_topics
+from kafka_lagoon.restore.writing import memory_bytes, parallelism
+from kafka_lagoon.runs.context import Progress as Steps
+from kafka_lagoon.tables.record_tables import RECORDS
+from kafka_lagoon.uuid7 import new_id
+
+_SEVERAL_CODECS = "zstd"
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreRun:
+    """The request of a restore, and what carries it out; the caller holds the lock of the target cluster."""
+
+    request: RestoreRequest
+    cluster: Cluster
+    cluster_id: str
+    warehouse: Warehouse
+    clock: Clock
+    limits: RestoreSettings
+    store: ProgressStore
+    steps: Steps
+
+    def deadline(self) -> Deadline:
+        """The deadline of a request to the target."""
+        return Deadline.after(self.clock, self.limits.timeout_ms)
+
+    def described(self, topics: Sequence[ArchivedTopic]) -> Mapping[str, TargetTopic | None]:
+        """The targets of topics by name, None for a topic that does not exist; TableError if brokers do not answer."""
+        names = [self.request.target_of(topic.topic) for topic in topics]
+        targets, failures = describe_target(self.cluster, names, self.deadline())
+        if failures:
+            raise TableError("; ".join(f"{failure.scope}: {failure.name}" for failure in failures))
+        return targets
+
+    def execute(self, actions: Sequence[Action]) -> Sequence[ActionResult]:
+        """Carry out actions, with a row of admin_actions for each."""
+        if not actions:
+            return []
+        plan = make_plan(self.request.to_cluster, self.cluster_id, actions)
+        run = Run.new("restore", self.cluster.settings, self.clock.now_ms())
+        with recording(self.warehouse, self.cluster_id, self.clock) as store:
+            return execute(self.cluster, plan, (), run, store, self.deadline()).results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreSource:
+    """Archived topics, and the data files that hold each of them."""
+
+    topics: Sequence[ArchivedTopic]
+    files: Mapping[str, Sequence[DescribedFile]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preparation:
+    """Checks that have passed, and the actions that the target needs before records can be written.
+
+    `records` is the number of records to write, None unless it is a dry run, which counts them.
+    """
+
+    source: RestoreSource
+    targets: Mapping[str, TargetTopic]
+    actions: Sequence[Action]
+    notes: Sequence[str]
+    snapshot_id: str | None
+    records: int | None
+
+
+def requested_topics(run: RestoreRun) -> Sequence[str]:
+    """The topics that are requested by name and by pattern."""
+    request = run.request
+    if request.pattern is None:
+        return request.topics
+    matched = matching_topics(run.warehouse, request.from_cluster, request.pattern)
+    return list(dict.fromkeys([*request.topics, *matched]))
+
+
+def find_source(run: RestoreRun, topics: Sequence[str], topic_ids: Mapping[str, str]) -> RestoreSource:
+    """Find the archived records of topics; ConfigError if a requested partition is not archived."""
+    request, faults = run.request, list[str]()
+    chosen, files = list[ArchivedTopic](), dict[str, Sequence[DescribedFile]]()
+    for topic in find_archived(run.warehouse, request.from_cluster, topics, topic_ids or request.topic_ids):
+        partitions = request.partitions.get(topic.topic, tuple(topic.partitions))
+        faults += [
+            f"--partitions: nothing is archived of partition {number} of topic {topic.topic}"
+            for number in partitions
+            if number not in topic.partitions
+        ]
+        chosen.append(topic.only(partitions, request.condition))
+        files[topic.topic] = files_of(run.warehouse, topic)
+    if faults:
+        raise ConfigError(faults)
+    return RestoreSource(topics=chosen, files=files)
+
+
+def prepare(run: RestoreRun, source: RestoreSource) -> Preparation:
+    """Compare the source with the target; ConfigError lists every clash."""
+    described = run.described(source.topics)
+    with opened(run.warehouse) as ask:
+        snapshot_id = _snapshot(run, ask, source)
+        made = _creations(run, ask, snapshot_id, source, described)
+    targets = _targets(run, source, described, made)
+    times, records = _times(run, source)
+    pairs = [(topic, targets[topic.topic]) for topic in source.topics]
+    full = {target.name: target.topic_id for target in targets.values() if target.full}
+    earlier = earlier_restores(run.warehouse, run.cluster_id, full)
+    said = verdict(run.request, pairs, run.clock.now_ms(), times, earlier)
+    if said.faults:
+        raise ConfigError(said.faults)
+    return Preparation(
+        source=source,
+        targets=targets,
+        actions=made.actions,
+        notes=[*made.notes, *said.notes],
+        snapshot_id=snapshot_id,
+        records=records if run.request.is_dry_run else None,
+    )
+
+
+def create_targets(run: RestoreRun, prepared: Preparation) -> tuple[RestorePlan, Sequence[ActionResult]]:
+    """Create what the target lacks, and plan; TableError if an action was not carried out."""
+    # Records that reach the target from here on are not ours, also while topics are created.
+    ends = {
+        PartitionKey(target.name, number): log.high_watermark
+        for target in prepared.targets.values()
+        for number, log in target.logs.items()
+    }
+    altered = run.execute(prepared.actions)
+    if failed := [result for result in altered if result.outcome is not Outcome.DONE]:
+        raise TableError("; ".join(f"{result.action.resource}: {result.message}" for result in failed))
+    targets = _when_led(run, prepared.targets) if altered else prepared.targets
+    return _plan(run, prepared, targets, ends), altered
+
+
+def _snapshot(run: RestoreRun, ask: Ask, source: RestoreSource) -> str | None:
+    request, cluster_id = run.request, source.topics[0].cluster_id
+    snapshot_id = choose_snapshot(ask, cluster_id, request.at_ms)
+    if snapshot_id is None and (request.with_configs or request.with_acls or request.with_offsets):
+        when = "" if request.at_ms is None else " from before --at"
+        raise ConfigError([f"--from-cluster: no snapshot of cluster {cluster_id} is published{when}"])
+    return snapshot_id
+
+
+def _creations(
+    run: RestoreRun,
+    ask: Ask,
+    snapshot_id: str | None,
+    source: RestoreSource,
+    described: Mapping[str, TargetTopic | None],
+) -> Alterations:
+    """Actions that create topics and ACLs which the target lacks."""
+    request = run.request
+    missing = [topic for topic in source.topics if described[request.target_of(topic.topic)] is None]
+    made = creations(ask, snapshot_id, request, missing, len(run.cluster.brokers))
+    if not request.with_acls or snapshot_id is None:
+        return made
+    acls = acl_creations(ask, snapshot_id, request, run.cluster, run.deadline())
+    return Alterations(actions=[*made.actions, *acls.actions], notes=[*made.notes, *acls.notes])
+
+
+def _targets(
+    run: RestoreRun, source: RestoreSource, described: Mapping[str, TargetTopic | None], made: Alterations
+) -> Mapping[str, TargetTopic]:
+    """The target of each source topic, as it is or as it will be created."""
+    defaults = {} if all(described.values()) else default_configs(run.cluster, run.deadline())
+    shapes = {action.resource.name: action.after or {} for action in made.actions if action.kind == "create_topic"}
+    targets: dict[str, TargetTopic] = {}
+    for topic in source.topics:
+        name = run.request.target_of(topic.topic)
+        shape = shapes.get(name, {})
+        targets[topic.topic] = described[name] or TargetTopic(
+            name=name,
+            topic_id=None,
+            partitions=shape["partitions"],
+            logs={},
+            configs={**defaults, **shape.get("configs", {})},
+            exists=False,
+        )
+    return targets
+
+
+def _times(run: RestoreRun, source: RestoreSource) -> tuple[Mapping[str, Times], int]:
+    """Bounds of the times of each topic's records, and how many records were read to know them.
+
+    Bounds come from the files' statistics where those have them. A dry run reads all records, because it counts them.
+    """
+    known = {} if run.request.is_dry_run else logged_times(source.files)
+    access = s3_access(run.warehouse.kernel.storage, run.warehouse.locations[RECORDS.name])
+    items = [
+        SurveyItem(partition, source_files(source.files[topic.topic], partition, access))
+        for topic in source.topics
+        if topic.topic not in known
+        for partition in topic.partitions.values()
+    ]
+    run.steps.step("survey", len(items))
+    tasks = packed(items, _offsets, parallelism(run.warehouse))
+    results = run_tasks(run.warehouse, survey_partitions, memory_bytes(run.limits), tasks)
+    surveyed = dict(zip((item.source.key for task in tasks for item in task), results, strict=True))
+    return {**known, **times_by_topic(surveyed)}, sum(result.records for result in surveyed.values())
+
+
+def _when_led(run: RestoreRun, targets: Mapping[str, TargetTopic]) -> Mapping[str, TargetTopic]:
+    """The targets once all partitions have leaders, which takes a moment after they were created."""
+    names, deadline = [target.name for target in targets.values()], run.deadline()
+    while True:
+        results, failures = describe_target(run.cluster, names, deadline)
+        described = {source: results[target.name] for source, target in targets.items()}
+        ready = {topic: one for topic, one in described.items() if one and len(one.logs) == one.partitions > 0}
+        if len(ready) == len(targets):
+            return ready
+        if not deadline.pause(_POLL_S):
+            what = "; ".join(f"{failure.scope}: {failure.name}" for failure in failures)
+            raise TableError(what or "topics that were created are not known to the brokers")
+
+
+def _plan(
+    run: RestoreRun, prepared: Preparation, targets: Mapping[str, TargetTopic], ends: Mapping[PartitionKey, int]
+) -> RestorePlan:
+    topics = prepared.source.topics
+    partitions = [
+        PlannedPartition(
+            source=source,
+            target=PartitionKey(target.name, number),
+            target_topic_id=target.topic_id,
+            base_offset=ends.get(PartitionKey(target.name, number), 0),
+            keeps_time=target.keeps_time,
+        )
+        for topic in topics
+        for number, source in topic.partitions.items()
+        if (target := targets[topic.topic])
+    ]
+    producer = init_producer_id(run.cluster, run.deadline()).producer
+    now_ms = run.clock.now_ms()
+    return RestorePlan(
+        restore_id=new_id(now_ms),
+        request=run.request.identity(),
+        source_cluster=run.request.from_cluster,
+        source_cluster_id=topics[0].cluster_id,
+        target_cluster=run.request.to_cluster,
+        target_cluster_id=run.cluster_id,
+        snapshot_id=prepared.snapshot_id,
+        codec=CODECS[_codec(run.limits, topics)],
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        planned_at_ms=now_ms,
+        partitions=partitions,
+        is_transactional=run.request.is_transactional,
+    )
+
+
+def _offsets(item: SurveyItem) -> int:
+    return item.source.to_offset - item.source.from_offset
+
+
+def _codec(limits: RestoreSettings, topics: Sequence[ArchivedTopic]) -> str:
+    """The codec of the batches: as the settings say, or as the archived batches had it."""
+    if limits.compression != "as-archived":
+        return limits.compression
+    names = {name for topic in topics for name in topic.codecs if name in CODECS}
+    return names.pop() if len(names) == 1 else _SEVERAL_CODECS if names else "none"

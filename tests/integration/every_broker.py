@@ -1,0 +1,163 @@
+"""Waits until every broker has learnt a change, by reading it back from each of them.
+
+A change is answered as soon as the controller has committed it. Brokers learn it a moment later, the one that was asked
+included, and on a busy machine the moment is long enough for a test to fail.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from confluent_kafka.admin import AclBinding, AclBindingFilter, AdminClient, UserScramCredentialUpsertion
+
+from kafka_lagoon.admin.acls import Acl, acls_of
+from kafka_lagoon.client.broker import Broker
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import ConnectionFailed
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.messages import describe_configs as configs
+from kafka_lagoon.protocol.messages import describe_user_scram_credentials as scram
+from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic, MetadataTopic
+from tests.clock import CLOCK
+
+_TIMEOUT_MS = 60_000
+_PAUSE_S = 0.05
+
+
+def wait_until(is_true: Callable[[], bool], complaint: str = "") -> None:
+    """Wait for something that goes on after an answer."""
+    deadline = Deadline.after(CLOCK, _TIMEOUT_MS)
+    while not is_true():
+        assert deadline.pause(_PAUSE_S), complaint or f"not within {_TIMEOUT_MS / 1000:g} s"
+
+
+def _on_every_broker(servers: str, holds: Callable[[int, Broker, Deadline], bool], complaint: str) -> None:
+    deadline = Deadline.after(CLOCK, _TIMEOUT_MS)
+
+    def is_known() -> bool:
+        with Cluster.connect(KafkaSettings(bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
+            try:
+                return all(holds(node_id, broker, deadline) for node_id, broker in cluster.brokers.items())
+            except ConnectionFailed:  # it has just ended, and is listed for a moment
+                return False
+
+    wait_until(is_known, complaint)
+
+
+def _topics(broker: Broker, names: Iterable[str], deadline: Deadline) -> Sequence[MetadataTopic]:
+    named = tuple(MetadataRequestTopic(name=name) for name in names)
+    return broker.ask(METADATA, MetadataRequest(topics=named, allow_auto_topic_creation=False), deadline).topics
+
+
+def knows_topics(servers: str, names: Collection[str]) -> None:
+    """Wait until each broker names a leader of every partition of the topics."""
+
+    def has_leader(topic: MetadataTopic) -> bool:
+        return not topic.error_code and all(one.leader_id >= 0 for one in topic.partitions)
+
+    _on_every_broker(
+        servers,
+        lambda _, broker, deadline: all(map(has_leader, _topics(broker, names, deadline))),
+        f"a broker does not know a leader of {names}",
+    )
+
+
+def has_forgotten_topics(servers: str, names: Collection[str]) -> None:
+    """Wait until no broker knows one of the topics."""
+    _on_every_broker(
+        servers,
+        lambda _, broker, deadline: all(topic.error_code for topic in _topics(broker, names, deadline)),
+        f"a broker still knows one of {names}",
+    )
+
+
+def knows_acls(servers: str, present: Collection[Acl] = (), absent: Collection[Acl] = ()) -> None:
+    """Wait until each broker goes by some ACLs, and no longer by others."""
+
+    def holds(_: int, broker: Broker, deadline: Deadline) -> bool:
+        known = _acls(broker, None, deadline)
+        return known.issuperset(present) and known.isdisjoint(absent)
+
+    _on_every_broker(servers, holds, f"a broker lacks one of {present}, or has one of {absent}")
+
+
+def knows_acls_of(servers: str, principal: str, wanted: Collection[Acl]) -> None:
+    """Wait until each broker has these ACLs of a principal, and no others."""
+    _on_every_broker(
+        servers,
+        lambda _, broker, deadline: _acls(broker, principal, deadline) == set(wanted),
+        f"a broker has other ACLs of {principal} than {wanted}",
+    )
+
+
+def _acls(broker: Broker, principal: str | None, deadline: Deadline) -> set[Acl]:
+    every = DescribeAclsRequest(
+        resource_type_filter=acls.ANY,
+        resource_name_filter=None,
+        pattern_type_filter=acls.ANY,
+        principal_filter=principal,
+        host_filter=None,
+        operation=acls.ANY,
+        permission_type=acls.ANY,
+    )
+    return set(acls_of(broker.ask(DESCRIBE_ACLS, every, deadline)))
+
+
+def create_acls(servers: str, bindings: Sequence[AclBinding]) -> None:
+    """Create ACLs, and wait until they hold at each broker."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    for future in admin.create_acls(list(bindings)).values():
+        future.result(30)
+    knows_acls(servers, present=[_acl(one) for one in bindings])
+
+
+def delete_acls(servers: str, matching: AclBindingFilter) -> None:
+    """Delete ACLs, and wait until none of them holds at any broker."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    for future in admin.delete_acls([matching]).values():
+        knows_acls(servers, absent=[_acl(one) for one in future.result(30)])
+
+
+def _acl(binding: AclBinding) -> Acl:
+    """Librdkafka's numbers are Kafka's."""
+    return Acl(
+        binding.restype.value,
+        binding.name,
+        binding.resource_pattern_type.value,
+        binding.principal,
+        binding.host,
+        binding.operation.value,
+        binding.permission_type.value,
+    )
+
+
+def create_users(servers: str, users: Iterable[UserScramCredentialUpsertion]) -> None:
+    """Create SCRAM users, one by one because a request may name a user once, and wait until each broker knows them."""
+    admin, names = AdminClient({"bootstrap.servers": servers}), set[str]()
+    for user in users:
+        names.add(user.user)
+        for future in admin.alter_user_scram_credentials([user]).values():
+            future.result(30)
+    every = scram.DescribeUserScramCredentialsRequest(users=None)
+
+    def holds(_: int, broker: Broker, deadline: Deadline) -> bool:
+        known = broker.ask(scram.DESCRIBE_USER_SCRAM_CREDENTIALS, every, deadline).results
+        return names <= {one.user for one in known}
+
+    _on_every_broker(servers, holds, f"a broker does not know one of {names}")
+
+
+def goes_by(servers: str, name: str, value: str) -> None:
+    """Wait until a config of brokers, which was changed while they run, has this value at each of them."""
+
+    def holds(node_id: int, broker: Broker, deadline: Deadline) -> bool:
+        resource = configs.DescribeConfigsResource(
+            resource_type=configs.BROKER, resource_name=str(node_id), configuration_keys=(name,)
+        )
+        request = configs.DescribeConfigsRequest(resources=(resource,))
+        (result,) = broker.ask(configs.DESCRIBE_CONFIGS, request, deadline).results
+        return [entry.value for entry in result.configs] == [value]
+
+    _on_every_broker(servers, holds, f"a broker does not go by {name}={value}")
