@@ -19,7 +19,7 @@ from kafka_lagoon.report.scope import Scope, ids, of
 WATCHED = 100  # groups whose history and status are read
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Group:
     """A group in the snapshot; sums are over the partitions whose value is known."""
 
@@ -94,8 +94,7 @@ def groups_of(scope: Scope) -> list[Group]:
           LEFT JOIN ({SUMS_OF_GROUPS} {of(then)} GROUP BY cluster, snapshot_id, group_id) AS earlier
             ON groups.group_id = earlier.group_id
         ) AS behind ORDER BY {WORST_GROUP}"""  # noqa: S608  names of ours
-    rows = scope.rows(statement, *ids(now), *ids(now), *ids(now), *ids(then))
-    return [Group(**dict(zip(Group.__dataclass_fields__, values, strict=True))) for values in rows]
+    return scope.read(Group, statement, *ids(now), *ids(now), *ids(now), *ids(then))
 
 
 def _reasons() -> str:

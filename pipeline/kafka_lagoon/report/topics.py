@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_lagoon.report.charts import Reading, Series
-from kafka_lagoon.report.scope import Scope, Seen, ids, of
+from kafka_lagoon.report.scope import PublishedSnapshot, Scope, ids, of
 
 WATCHED = 50  # topics whose throughput is read over time
 _LEAST_SPAN_MS = 3_600_000  # growth of less time says nothing about days
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Topic:
     """A topic in the snapshot; a sum is null where a part of it is not known."""
 
@@ -34,7 +34,7 @@ class Topic:
         return f"no rate for {self.partitions - self.rate_partitions:,} of {self.partitions:,} partitions"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Disk:
     """A log directory of a broker."""
 
@@ -89,11 +89,10 @@ def topics_of(scope: Scope) -> list[Topic]:
         ORDER BY flow.bytes_per_second DESC NULLS LAST, flow.records_per_second DESC NULLS LAST,
           sizes.size_bytes DESC NULLS LAST, topics.topic"""  # noqa: S608  names of ours
     values = (*ids(now), *ids(now), *ids(now), *ids(now), *ids(then), *ids(then))
-    rows = scope.rows(statement, *values)
-    return [Topic(**dict(zip(Topic.__dataclass_fields__, row, strict=True))) for row in rows]
+    return scope.read(Topic, statement, *values)
 
 
-def _sizes(snapshot: Seen) -> str:
+def _sizes(snapshot: PublishedSnapshot) -> str:
     """Bytes of all replicas of each topic, null where one has no size; has the question marks of `of` twice."""
     return f"""
         SELECT wanted.topic, wanted.topic_id,
@@ -157,11 +156,10 @@ def disks_of(scope: Scope) -> list[Disk]:
         LEFT JOIN ({_dirs(then)}) AS earlier
           ON disks.broker_id = earlier.broker_id AND disks.log_dir = earlier.log_dir
         ORDER BY disks.broker_id, disks.log_dir"""  # noqa: S608  names of ours
-    rows = scope.rows(statement, *ids(now), *ids(then))
-    return [Disk(**dict(zip(Disk.__dataclass_fields__, row, strict=True))) for row in rows]
+    return scope.read(Disk, statement, *ids(now), *ids(then))
 
 
-def _dirs(snapshot: Seen) -> str:
+def _dirs(snapshot: PublishedSnapshot) -> str:
     """Log directories; one without replicas has 0 bytes, one that has failed none that are known."""
     return f"""
         SELECT broker_id, log_dir, max(total_bytes) AS total_bytes, max(usable_bytes) AS usable_bytes, max(problem) AS problem,

@@ -26,7 +26,7 @@ from tests.fake import quorum, resources, security
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster
 from tests.fake.odd_answers import outcomes
-from tests.snapshot.test_tables import everything
+from tests.snapshot.test_collectors import everything
 
 _SHORT = 23  # every so-many-th mutation in the tests of every day
 COMMANDS = (
