@@ -212,7 +212,7 @@ def test_every_text_of_the_page_is_harmless() -> None:
     assert shown == "&lt;\\u001b[2J\\u202eb\\u2028\\u0085|&lt;\\u001b[2J\\u202eB\\u2028\\u0085"
 
 
-@pytest.mark.parametrize("declared", page.SECTIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("declared", page.SECTIONS, ids=[section.name for section in page.SECTIONS])
 def test_a_section_declares_what_it_reads(declared: DeclaredSection[Scope], lake: Path, scope: Scope) -> None:
     """It is made with its relations alone, and its statements name each of them."""
     named: set[str] = set()

@@ -32,7 +32,7 @@ ADMIN = "admin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterationResult:
-    """How a plan ended; `execution` is None if nothing was sent."""
+    """The end of a plan; `execution` is None if nothing was sent."""
 
     exit_code: int
     plan: Plan
@@ -77,12 +77,12 @@ def exit_code(execution: Execution, failures: Sequence[Failure] = ()) -> int:
 
 
 def _deadline(cluster: Cluster, options: Namespace) -> Deadline:
-    """Time for carrying a plan out: what people need to read it does not count."""
+    """The deadline for carrying out a plan, without the time that people need to read it."""
     return Deadline.after(cluster.clock, budget_ms(cluster.settings, options))
 
 
 def _is_confirmed(cluster: Cluster, plan: Plan, options: Namespace) -> bool:
-    """Whether somebody at the terminal wants it, knowing what brokers refuse beforehand."""
+    """Show what brokers refuse, and ask at the terminal."""
     _show_refused(check(cluster, plan, _deadline(cluster, options)))
     if is_confirmed(f"Carry this out on cluster {plan.cluster} ({plan.cluster_id})?"):
         return True
@@ -118,7 +118,7 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
 
 
 def _show_refused(refused: Refused) -> int:
-    """Say what brokers refuse before anything is sent; the exit code of a dry run."""
+    """Print what brokers refuse; the exit code of a dry run."""
     for (name, resource), failure in refused.items():
         warn(f"{KINDS[name].about(resource)}: {_reason(failure)}")
     return INCOMPLETE if refused else COMPLETE
@@ -155,7 +155,6 @@ def _reason(failure: Failure) -> str:
 
 
 def _action_fields(plan: Plan, action: Action) -> dict[str, Any]:
-    """An action for scripts."""
     return {"kind": "action", "plan_id": plan.id, **as_json(action)}
 
 

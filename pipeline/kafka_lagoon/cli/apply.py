@@ -97,7 +97,6 @@ def _apply(arguments: ApplyArguments, outcome: RunOutcome, clock: Clock) -> int:
 
 
 def _describe(outcome: RunOutcome, altered: AlterationResult) -> None:
-    """What was carried out, and what was not."""
     execution = altered.execution
     if execution:
         outcome.run_id, outcome.done = execution.run_id, execution.count(ActionOutcome.DONE)

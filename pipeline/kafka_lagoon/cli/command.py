@@ -35,7 +35,7 @@ def no_faults(_: Namespace) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind(Generic[ContextT]):
-    """What commands of one kind share.
+    """The properties that commands of one kind share.
 
     `declare` adds their common options, `check` finds faults of them. `run` makes the context, passes it to the command's
     `answer`, prints what that returns, and returns the exit code. With `lists_permissions` the help of a command ends with the

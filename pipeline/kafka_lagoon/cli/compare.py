@@ -108,7 +108,7 @@ def _compare(call: Invocation) -> int:
 
 
 def _checked(options: Namespace, environ: Mapping[str, str], clock: Clock) -> tuple[Source, Source, Wanted, How]:
-    """What is to be compared, and how; ConfigError lists every fault."""
+    """The sides and options of the comparison; ConfigError lists every fault."""
     problems: list[str] = []
     start = _specs("--from", options.start, OffsetSpecs(name="--from", default=EARLIEST), clock, problems)
     end = _specs("--until", options.until, OffsetSpecs(name="--until", default=LATEST), clock, problems)
@@ -176,19 +176,19 @@ class _ComparedRecords:
         self._name, self._records, self._shown = name, 0, 0
 
     def add(self, records: int) -> None:
-        """Some more are compared."""
+        """Add records that were compared."""
         self._records += records
         if self._records - self._shown >= _SHOWN_EVERY:
             self._shown = self._records
             show_live(self._name, f"{self._records:,} records compared")
 
     def end(self) -> None:
-        """Nothing is under way any more."""
+        """Remove the line from the terminal."""
         show_live(self._name, None)
 
 
 def _names(comparison: Comparison) -> dict[str, str]:
-    """What the sides are called: by their clusters if these differ, else by their topics, else first and second."""
+    """Name the sides by their clusters, else by their topics, else as first and second."""
     left, right = comparison.left.of, comparison.right.of
     clusters = [str(side).rpartition(":")[0] for side in (left, right)]  # or archives
     if clusters[0] != clusters[1]:
@@ -244,7 +244,7 @@ def _rows(comparison: Comparison, names: Mapping[str, str]) -> Iterator[tuple[An
 
 
 def _span(first: int | None, last: int | None) -> str | None:
-    """Offsets of records, or where they would be."""
+    """Offsets of records, or the offset where they are missing."""
     if last is None:
         return None if first is None else f"at {first}"
     return f"{first}" if first == last else f"{first} to {last}"

@@ -64,7 +64,7 @@ def _examine(call: Invocation) -> int:
 
 
 def _of_settings(args: Namespace, environ: Mapping[str, str], clock: Clock) -> Iterator[Result]:
-    """The faults of the settings, then what they name as far as they can be used."""
+    """Check the settings, then the clusters and places that they name."""
     check = Check("settings", str(args.conf or "options and environment"))
     loaded: list[Settings] = []
     yield from results.run_alone(check, lambda: _loaded(check, args, environ, loaded))
@@ -99,7 +99,7 @@ def _chosen(name: str | None, settings: "Settings | None") -> "dict[str, KafkaSe
 
 
 def _needs(commands: Sequence[str] | None, settings: "Settings") -> "Sequence[Needs]":
-    """What the commands need that are named, or that the settings are for; ConfigError for an unknown one."""
+    """The permissions of the named commands, or of those that the settings are for; ConfigError for an unknown command."""
     from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS  # noqa: PLC0415  0.2 s: they are made of all tables
     from kafka_lagoon.doctor.permissions import Needs  # noqa: PLC0415
     from kafka_lagoon.snapshot.chosen_names import Names  # noqa: PLC0415

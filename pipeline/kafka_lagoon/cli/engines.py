@@ -14,7 +14,7 @@ from kafka_lagoon.settings import Settings, local_folder
 
 @contextmanager
 def opened(settings: Settings, names: Iterable[str], engine: str | None = None) -> Iterator[Ask]:
-    """What runs statements over tables and views of these `names`; the rows of one must be read before the next runs.
+    """Open the tables and views of these names; the rows of a statement must be read before the next statement runs.
 
     By DuckDB unless only Spark can read the tables or `engine` says so.
     """

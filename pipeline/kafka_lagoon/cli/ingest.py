@@ -74,7 +74,7 @@ def ingest_arguments(options: Namespace, environ: Mapping[str, str], clock: Cloc
 
 
 def _read_spec(limits: IngestSettings, until: str | None, clock: Clock) -> ReadSpec:
-    """What settings and `--until` choose; ConfigError lists every fault."""
+    """The topics and offsets that settings and `--until` choose; ConfigError lists every fault."""
     problems: list[str] = []
     topics = tuple(name.strip() for name in (limits.topics or "").split(",") if name.strip())
     if not topics and not limits.pattern:
@@ -142,7 +142,6 @@ def _print(result: IngestResult, place: str) -> None:
 
 
 def _describe(outcome: RunOutcome, result: IngestResult) -> None:
-    """What was archived, and what was not."""
     archived, counts = result.archived, result.archived.counts()
     outcome.ingest_id = archived.ingest_id
     outcome.topics, outcome.partitions = len(archived.plan.topic_ids), counts["partitions"]

@@ -90,7 +90,7 @@ def _maintain_one(
 
 
 def maintained_line(maintained: Maintained, options: MaintainOptions) -> str:
-    """What was or would be rewritten and removed."""
+    """Describe what was or would be rewritten and removed."""
     would = "would be " if options.dry_run else ""
     parts = []
     if maintained.old.rows:

@@ -45,13 +45,13 @@ STATUS = {
 
 
 def _value(meaning: str, *jobs: str) -> Any:
-    """A field of the event, of all jobs unless some are named; null until it is known."""
+    """Declare a field of the event, of all jobs or of the named jobs; null until it is known."""
     return field(default=None, metadata={"meaning": meaning, "jobs": jobs or JOBS})
 
 
 @dataclass(slots=True, kw_only=True)
 class RunOutcome:
-    """Filled in while the job runs; what is not known at its end stays null."""
+    """The outcome of a run, filled in while the job runs; unknown values stay null."""
 
     job: str = _value("`snapshot`, `ingest`, `maintain`, `restore`, `apply` or `report`")
     cluster: str | None = _value(
@@ -138,11 +138,11 @@ class OutcomeProgress(Steps):
         self._outcome = outcome
 
     def connected(self, cluster_id: str | None) -> None:
-        """The cluster has answered."""
+        """Keep the id of the cluster that has answered."""
         self._outcome.cluster_id = cluster_id
 
     def advanced(self, offsets: int, records: int, size: int) -> None:
-        """Some of a step is done, of which nothing is shown."""
+        """Ignore the progress within a step."""
 
 
 def with_event(job: str, run: Callable[[], int]) -> int:
@@ -190,7 +190,7 @@ def at_once(outcomes: Sequence[RunOutcome], limit: int, clock: Clock, run: Calla
 
 
 def _attempt(outcome: RunOutcome, clock: Clock, run: Callable[[RunOutcome], int]) -> BaseException | None:
-    """Run one outcome; what it raised."""
+    """Run a job for an outcome; the exception that it raised."""
     failure: BaseException | None = None
     started = clock.monotonic()
     outcome.exit_code = FAILED
@@ -206,7 +206,7 @@ def _attempt(outcome: RunOutcome, clock: Clock, run: Callable[[RunOutcome], int]
 
 
 def _report(outcome: RunOutcome, failure: BaseException | None) -> int:
-    """Print what a run had to say and write its event; its exit code."""
+    """Print the lines of a run and write its event; the exit code."""
     for line in outcome.lines:
         say(line)
     if isinstance(failure, PipelineError):

@@ -62,7 +62,7 @@ class RowSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandOutput:
-    """What a command shows, in order. All but `rows` are read after the rows are printed: a generator may add to them.
+    """The output of a command. All but `rows` are read after the rows are printed, because a generator may add to them.
 
     `failures`, `refusals` (failures of the client's own requests) and `complaints` (limits that are passed, names that are
     missing) make the exit code 3; `notes` do not.
@@ -78,7 +78,7 @@ class CommandOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How a command ended: lines for standard error, and whether a limit is passed."""
+    """The end of a command: lines for standard error, the exit code, and whether a limit is passed."""
 
     lines: Sequence[str]
     exit_code: int

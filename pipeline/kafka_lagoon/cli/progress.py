@@ -20,13 +20,13 @@ class MeasuredProgress(OutcomeProgress):
         self._began = self._logged = clock.monotonic()
 
     def step(self, name: str, items: int) -> None:
-        """Step `name` begins, over about `items` items."""
+        """Begin a step over about `items` items."""
         super().step(name, items)
         self._step, self._items = f"step {self._names.index(name) + 1} of {len(self._names)}, {name}", items
         self._began = self._logged = self._clock.monotonic()
 
     def advanced(self, offsets: int = 0, records: int = 0, size: int = 0) -> None:
-        """Called from time to time with what tasks have done until now."""
+        """Show the progress of tasks until now."""
         now = self._clock.monotonic()
         seconds = now - self._began
         if not offsets or not seconds:

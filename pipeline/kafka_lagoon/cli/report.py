@@ -92,7 +92,7 @@ def _report(arguments: ReportArguments, clock: Clock, outcome: RunOutcome) -> in
 
 
 def _engine(settings: Settings) -> str | None:
-    """Under spark-submit a path may be of another file system: a folder that is not here is Spark's to find."""
+    """Choose Spark under spark-submit for a folder that does not exist here: it may be on another file system."""
     folder = local_folder(settings.warehouse) if settings.warehouse else None
     is_elsewhere = folder is not None and not opens_without_session(settings) and not (folder / "snapshots").is_dir()
     return SPARK if is_elsewhere else None

@@ -42,14 +42,13 @@ def _restore(context: RunContext, arguments: RestoreArguments, outcome: RunOutco
 
 
 def _is_confirmed(planned: RestoreResult) -> bool:
-    """Whether somebody at the terminal wants it, who is shown what is created and what is written where."""
+    """Show the plan and ask at the terminal."""
     for line in (*render(planned.actions), *(f"note: {note}" for note in planned.notes), *_written_to(planned)):
         say(line)
     return is_confirmed(f"Restore this into cluster {planned.cluster} ({planned.cluster_id})?")
 
 
 def _written_to(planned: RestoreResult) -> Iterator[str]:
-    """The topics that are written to, and at most how many records."""
     for topic in planned.topics:
         records = sum(topic.records[number] for number in topic.partitions)
         name = planned.targets[topic.topic]
@@ -67,7 +66,7 @@ def _describe(outcome: RunOutcome, result: RestoreResult) -> None:
 
 
 def lines(result: RestoreResult) -> Iterator[str]:
-    """What happened, or would happen: topics, notes, what is not restored, and the receipt in one line."""
+    """Lines about a restore, done or planned: topics, notes, partitions that are not restored, and a summary."""
     yield from render(result.actions)
     for note in result.notes:
         yield f"note: {note}"

@@ -148,7 +148,7 @@ def _pairs(option: str, texts: Sequence[str], topics: Sequence[str], problems: l
 
 
 def _same_names(request: RestoreRequest) -> list[str]:
-    """Topics that would be written into one another."""
+    """Problems of topics that would get the same name."""
     targets = [request.target_of(topic) for topic in request.topics]
     return [
         f"--rename: several topics would become {name}" for name in dict.fromkeys(targets) if targets.count(name) > 1
@@ -158,7 +158,7 @@ def _same_names(request: RestoreRequest) -> list[str]:
 def _condition(
     where: str | None, start: str | None, until: str | None, clock: Clock, problems: list[str]
 ) -> str | None:
-    """All conditions as one; the columns of records that they name are checked here."""
+    """All conditions as one; faults of --where are added to the problems."""
     start_ms = parsed_time("--from", start, clock, problems)
     until_ms = parsed_time("--until", until, clock, problems)
     parts = [f"timestamp_ms < {until_ms}"] if until_ms is not None else []

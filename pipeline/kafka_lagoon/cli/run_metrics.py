@@ -42,7 +42,7 @@ def _write(folder: Path, outcome: RunOutcome, now: float) -> None:
 
 
 def run_samples(outcome: RunOutcome, status: str, now: float) -> Iterator[Sample]:
-    """How a run ended; what is not known of it has no sample."""
+    """Samples about the end of a run; unknown values have no sample."""
     labels = _labels(outcome)
     for name in STATUS.values():
         yield Sample(run.STATUS, (*labels, name), name == status)

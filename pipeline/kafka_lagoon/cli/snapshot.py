@@ -108,7 +108,7 @@ def _repeated_line(name: str, earlier: PublishedSlot) -> str:
 
 
 def _describe_repeated(outcome: RunOutcome, earlier: PublishedSlot) -> None:
-    """A repeated slot ends as the run that published it: a retry must not make a partial snapshot look complete."""
+    """End as the run that published the slot: a retry must not make a partial snapshot look complete."""
     outcome.snapshot_id, outcome.already_published = earlier.snapshot_id, True
     outcome.status, outcome.failures = earlier.status, earlier.failures
 
@@ -126,7 +126,7 @@ def _describe(outcome: RunOutcome, snapshot: Snapshot) -> None:
 
 
 def _exit_code(limits: SnapshotSettings, status: str, failures: int) -> int:
-    """What the settings make of a snapshot's status; SnapshotIncomplete if they call a partial one a failure."""
+    """The exit code by status and settings; SnapshotIncomplete if the settings make a partial snapshot a failure."""
     if status != PARTIAL or limits.accept_incomplete:
         return COMPLETE
     if limits.fail_when_incomplete:

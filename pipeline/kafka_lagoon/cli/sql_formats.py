@@ -90,7 +90,7 @@ def _columns(rows: Rows) -> Iterator[list[list[Any]]]:
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Whether JSON has such values as they are. Asking each value would double the time of a wide table."""
+    """True if JSON has such values. A test of each value would double the time of a wide table."""
     return kind in _PLAIN or pa.types.is_integer(kind)
 
 
@@ -104,7 +104,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _converter(kind: pa.DataType) -> Callable[[Any], Any]:
-    """What makes a value of a type fit for JSON: nested ones inside as well."""
+    """Make the function that converts values of a type, nested values too, for JSON."""
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         item = _converter(kind.value_type)
         return lambda value: value if value is None else [item(one) for one in value]
@@ -142,7 +142,7 @@ def _scalar(value: Any) -> Any:
 
 
 def _json_value(value: Any) -> Any:
-    """For the encoder: bytes are the only kind that is left."""
+    """Encode bytes, the only type that JSON does not have by now."""
     decoded = text_or_bytes(value)
     return base64_object(decoded) if isinstance(decoded, bytes) else decoded
 

@@ -42,7 +42,7 @@ OK, WARNING, FAILED, NOT_CHECKED = STATUSES = ("ok", "warning", "failed", "not_c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What one check observed about one subject; `to_do` is None where there is nothing to do, or the observation says it."""
+    """The observation of a check about a subject; `to_do` is None if nothing has to be done, or if the observation says it."""
 
     check: str
     subject: str
@@ -59,24 +59,24 @@ class Check:
     subject: str
 
     def ok(self, observed: str) -> Result:
-        """Everything is as it should be."""
+        """A result without a fault."""
         return Result(check=self.name, subject=self.subject, status=OK, observed=observed)
 
     def warning(self, observed: str, to_do: str) -> Result:
-        """It works now, and may not always."""
+        """A result that works now but may fail later."""
         return Result(check=self.name, subject=self.subject, status=WARNING, observed=observed, to_do=to_do)
 
     def failed(self, observed: str, to_do: str | None = None) -> Result:
-        """It does not work."""
+        """A result that does not work."""
         return Result(check=self.name, subject=self.subject, status=FAILED, observed=observed, to_do=to_do)
 
     def not_checked(self, observed: str, to_do: str | None = None) -> Result:
-        """Nothing is known, and why."""
+        """A result that is unknown, and the reason."""
         return Result(check=self.name, subject=self.subject, status=NOT_CHECKED, observed=observed, to_do=to_do)
 
 
 def run_alone(check: Check, make: Callable[[], Iterable[Result]]) -> Iterator[Result]:
-    """The results of a check; whatever keeps it from running is its result, so that the other checks run."""
+    """Run a check; an error becomes its result, so that the other checks run."""
     try:
         yield from make()
     except PipelineError as error:

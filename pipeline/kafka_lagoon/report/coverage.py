@@ -28,7 +28,7 @@ class ShortList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterHealth:
-    """How many brokers and partitions suffer; `fenced` None: brokers cannot say."""
+    """Numbers of unhealthy brokers and partitions; `fenced` is None if brokers do not return it."""
 
     fenced: int | None
     leaderless: int
@@ -37,7 +37,7 @@ class ClusterHealth:
 
 
 def failures_of(scope: Scope) -> list[FailureRow]:
-    """What the snapshot could not collect."""
+    """The failures of the snapshot."""
     statement = f"""
         SELECT api, broker_id, scope, items, error_name, message FROM collection_failures
         WHERE {of(scope.snapshot)} ORDER BY coalesce(items, 1) DESC, api, broker_id, error_name"""  # noqa: S608  names of ours

@@ -85,7 +85,7 @@ def _loss_concerns(losses: Sequence[data.Loss]) -> Iterator[Concern]:
 
 
 def health_section(scope: Scope) -> Made:
-    """What is not as it should be in the snapshot, and since when."""
+    """The findings about the health of the cluster, and since when they hold."""
     findings = data.findings_of(scope)
     table = PageTable(
         name="health",
@@ -118,7 +118,7 @@ def _health_concerns(findings: Sequence[data.Finding]) -> Iterator[Concern]:
 
 
 def change_section(scope: Scope) -> Made:
-    """What changed from snapshot to snapshot in the history."""
+    """The changes between the snapshots of the history."""
     changes, counts = data.changes_of(scope)
     table = PageTable(
         name="changes",

@@ -66,7 +66,7 @@ def losses_of(scope: Scope) -> list[Loss]:
 
 
 def no_estimates_of(scope: Scope) -> list[tuple[str, int]]:
-    """Why it is not known when a partition with unread records will lose them, and of how many."""
+    """The reasons for missing estimates of loss, with the number of partitions."""
     statement = f"""
         SELECT no_estimate_because, count(*) FROM loss_ahead
         WHERE {of(scope.snapshot)} AND no_estimate_because IN ('configs_unknown', 'not_measured')

@@ -49,7 +49,7 @@ RELATIONS = frozenset({"snapshots"}.union(*(section.relations for section in SEC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPage:
-    """What the page says of one cluster."""
+    """The page of one cluster."""
 
     snapshot: PublishedSnapshot
     axis: Timeline
@@ -133,7 +133,7 @@ def _data(table: PageTable) -> dict[str, Any]:
 
 
 def _plain(kind: str, value: Any) -> Any:
-    """As many digits as are shown."""
+    """Round to the digits that are shown."""
     if isinstance(value, str):
         return printable(value)
     if kind == DURATION and value is not None and value >= _SECOND_MS:
@@ -163,7 +163,7 @@ def _classes(table: PageTable) -> list[str]:
 
 
 def _harmless(value: Any) -> Any:
-    """Every text that the page shows: names are those of strangers, and marks of direction would turn what follows them."""
+    """Escape every text: names come from others, and direction marks would turn the text after them."""
     return printable(value) if type(value) is str else value  # Markup is ours
 
 

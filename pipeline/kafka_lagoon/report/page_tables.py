@@ -61,7 +61,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
-    """One number of the first glance; `level` is critical, warning or empty."""
+    """A number of the section At a glance; `level` is critical, warning or empty."""
 
     label: str
     value: str
@@ -90,7 +90,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concern:
-    """One line of what needs attention: its level (critical, warning, info), and the section that has the details."""
+    """A line about a problem: its level (critical, warning, info), and the section that has the details."""
 
     level: str
     text: str
@@ -99,7 +99,7 @@ class Concern:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A section, and what of it needs attention."""
+    """A section, and its problems."""
 
     section: Section
     concerns: Sequence[Concern] = ()

@@ -48,7 +48,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What the sections about one cluster are made from: its snapshot, the snapshots of the history, and the tables."""
+    """The sources of the sections about a cluster: its snapshot, the snapshots of the history, and the tables."""
 
     ask: Ask
     snapshot: PublishedSnapshot
@@ -94,7 +94,7 @@ def ids(snapshot: PublishedSnapshot) -> tuple[str, str]:
 
 
 def scopes(ask: Ask, clusters: Sequence[str] | None, slot_ms: int | None, hours: int) -> list[Scope]:
-    """One for each cluster: its newest snapshot, or the newest whose slot is not after a time; TableError without any."""
+    """A scope for each cluster: its newest snapshot, or the newest with a slot up to a time; TableError without snapshots."""
     chosen = [PublishedSnapshot(*values) for values in tuples(ask(_newest(slot_ms)))]
     wanted = [one for one in chosen if clusters is None or one.cluster in clusters]
     missing = sorted(set(clusters or ()) - {one.cluster for one in wanted})

@@ -103,7 +103,7 @@ def _topic_row(topic: data.Topic) -> tuple[object, ...]:
 
 
 def disk_section(scope: Scope) -> Made:
-    """How much is stored, how fast it grows, and how full the volumes are."""
+    """Stored bytes, their growth, and the use of the volumes."""
     disks = data.disks_of(scope)
     span_ms = scope.axis.until_ms - scope.axis.from_ms
     table = PageTable(

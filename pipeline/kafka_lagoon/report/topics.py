@@ -26,7 +26,7 @@ class Topic:
     problem: str | None
 
     def remark(self) -> str:
-        """What is not known of it."""
+        """The unknown values of the topic."""
         if self.problem:
             return self.problem
         if self.rate_partitions is None or self.partitions is None or self.rate_partitions >= self.partitions:
@@ -48,18 +48,18 @@ class Disk:
 
     @property
     def growth(self) -> int | None:
-        """How much its replicas have grown in the history."""
+        """The growth of its replicas in the history."""
         return None if self.size_bytes is None or self.earlier_bytes is None else self.size_bytes - self.earlier_bytes
 
     @property
     def used_share(self) -> float | None:
-        """How full the volume is, whatever fills it."""
+        """The used share of the volume, other files included."""
         if not self.total_bytes or self.usable_bytes is None:
             return None
         return 1 - self.usable_bytes / self.total_bytes
 
     def full_in_ms(self, span_ms: int) -> int | None:
-        """How long the free bytes last if replicas grow on as in the history; None if they do not, or it is too short."""
+        """The time until the volume is full at this growth; None without growth, or if the history is too short."""
         growth = self.growth
         if growth is None or growth <= 0 or self.usable_bytes is None or span_ms < _LEAST_SPAN_MS:
             return None
@@ -122,7 +122,7 @@ def flow_of(scope: Scope, topics: Sequence[Topic]) -> Flow:
 
 
 def _reading(point: int, rate: float | None, is_partial: int) -> Reading | None:
-    """The first snapshot may have none before it to compare with: that is no rate that is missing."""
+    """The first snapshot has no rate, which is not an unknown rate."""
     return None if point == 0 and rate is None else Reading(rate, bool(is_partial))
 
 
@@ -160,7 +160,7 @@ def disks_of(scope: Scope) -> list[Disk]:
 
 
 def _dirs(snapshot: PublishedSnapshot) -> str:
-    """Log directories; one without replicas has 0 bytes, one that has failed none that are known."""
+    """Log directories: 0 bytes without replicas, null bytes after a failure."""
     return f"""
         SELECT broker_id, log_dir, max(total_bytes) AS total_bytes, max(usable_bytes) AS usable_bytes, max(problem) AS problem,
           CASE WHEN max(problem) IS NULL THEN CAST(coalesce(sum(size_bytes), 0) AS BIGINT) END AS size_bytes

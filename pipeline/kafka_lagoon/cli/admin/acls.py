@@ -44,7 +44,6 @@ def _name(word: str) -> str:
 
 
 def _check_creation(options: Namespace) -> list[str]:
-    """All faults of what an ACL is made of."""
     problems = [
         f"--{field.replace('_', '-')}: {word or 'nothing'!r}; there are {_list(CREATABLE[field])}"
         for field, given in _words(options).items()

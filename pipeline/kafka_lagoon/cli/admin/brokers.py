@@ -74,7 +74,7 @@ def _plan_adding(context: ClusterContext) -> PlannedActions:
 
 
 def _observed(context: ClusterContext) -> Mapping[int, str]:
-    """The directories of those that follow the metadata log without a vote."""
+    """The directories of observers, which follow the metadata log without a vote."""
     quorum = describe_quorum(context.cluster, context.deadline)
     if isinstance(quorum, Failure):
         return {}
@@ -131,7 +131,7 @@ def _plan_unregistering(context: ClusterContext) -> PlannedActions:
 
 
 def _still_assigned(context: ClusterContext, brokers: Container[int]) -> Sequence[str]:
-    """A line if partitions still have replicas there, which nobody would move by himself."""
+    """A note if the brokers still have replicas, which no broker moves by itself."""
     topics = context.cluster.refresh(None, context.deadline).topics
     replicas = (replica for topic in topics for partition in topic.partitions for replica in partition.replica_nodes)
     count = sum(replica in brokers for replica in replicas)

@@ -68,7 +68,7 @@ def _plan(context: ClusterContext) -> PlannedActions:
 
 
 def _explained(resource: ConfigResource, failure: Failure) -> Failure:
-    """The failure; a broker that does not know such resources calls the request invalid, and no more."""
+    """Explain the INVALID_REQUEST of a broker that does not know such resources."""
     since = _SINCE.get(resource.resource_type)
     if failure.name != "INVALID_REQUEST" or not since:
         return failure
@@ -83,7 +83,7 @@ def _not_lists(resource: ConfigResource, values: Values, options: Namespace) -> 
 
 
 def _changes(values: Values, options: Namespace) -> Mapping[str, str | None]:
-    """The value that each named config is to have; lists are edited here, so that the plan shows the result."""
+    """The new value of each named config. Lists are edited here, so that the plan shows the result."""
     changes: dict[str, str | None] = {**dict(options.config), **dict.fromkeys(options.unset)}
     for name, text in options.append:
         known = _words(values.get(name))

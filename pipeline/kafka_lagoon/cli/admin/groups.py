@@ -55,7 +55,7 @@ def _topic_problems(options: Namespace) -> list[str]:
 
 
 def _chosen(options: Namespace) -> Mapping[str, Sequence[int] | None]:
-    """The topics that are named, each with the partitions that are, None for all of them."""
+    """The named topics with their named partitions; None means all partitions."""
     chosen: dict[str, list[int] | None] = {}
     for text in options.topic:
         match = _TOPIC.fullmatch(text)
@@ -69,7 +69,7 @@ def _chosen(options: Namespace) -> Mapping[str, Sequence[int] | None]:
 def _partitions(
     context: ClusterContext, chosen: Mapping[str, Sequence[int] | None]
 ) -> tuple[list[TopicPartition], list[Failure]]:
-    """The partitions of the chosen topics; a topic that is not there is a failure, a partition a fault."""
+    """The partitions of the chosen topics. A missing topic is a failure, a missing partition a fault of the arguments."""
     metadata = context.cluster.refresh(chosen, context.deadline) if chosen else None
     topics = {topic.name: topic for topic in metadata.topics if topic.name is not None} if metadata else {}
     failures = [
@@ -137,7 +137,7 @@ def _plan_reset(context: ClusterContext) -> PlannedActions:
 
 
 def _notes(actions: Sequence[Action]) -> Sequence[str]:
-    """A misspelt group would be made without a word."""
+    """Say that the group is new: a misspelt name would create a group."""
     is_new = actions and all(action.before is None for action in actions)
     return ["the group has stored nothing about these partitions; one that is not there is made"] if is_new else []
 
@@ -158,7 +158,7 @@ def _spec(context: ClusterContext) -> ResetSpec:
 
 
 def _stored(context: ClusterContext) -> Mapping[str, Sequence[int]]:
-    """The partitions that the group has stored something about."""
+    """The partitions for which the group has stored offsets."""
     group_id = context.options.group
     listings = list_groups(context.cluster, context.deadline)
     stored = _read(context, listings, [group_id])
@@ -211,7 +211,7 @@ def _plan_deletion(context: ClusterContext) -> PlannedActions:
 
 
 def _hidden(context: ClusterContext) -> Sequence[str]:
-    """A line about topics that brokers may have left out, where the group's own list decides."""
+    """A note about topics that brokers may have left out of the group's list."""
     return list_notes(context, OFFSET_FETCH.name, "topics of groups") if context.options.all_topics else ()
 
 
@@ -223,7 +223,7 @@ def _is_chosen(item: GroupPartition, chosen: Mapping[str, Sequence[int] | None])
 def _plan_share_deletion(
     stored: GroupCommits, group_id: str, chosen: Mapping[str, Sequence[int] | None]
 ) -> PlannedActions:
-    """Share groups forget whole topics only."""
+    """Delete the offsets of whole topics: share groups delete no others."""
     partial = [name for name, partitions in chosen.items() if partitions is not None]
     if partial:
         refuse(*(f"--topic: {group_id} is a share group, which forgets {name} as a whole" for name in partial))

@@ -71,7 +71,7 @@ def _plan_reassignment(context: ClusterContext) -> PlannedActions:
 
 
 def _moves_in(file: Path | None) -> Mapping[TopicPartition, Sequence[int]]:
-    """The moves of a file; the log directories that it may name too are for move-replica."""
+    """The moves of a file. Its log directories are ignored: move-replica is for them."""
     if file is None:
         return {}
     try:
@@ -144,7 +144,7 @@ def _plan_move(context: ClusterContext) -> PlannedActions:
 
 
 def _is_named(context: ClusterContext, partition: TopicPartition) -> bool:
-    """Whether the partition itself was named, and not its whole topic: then its absence on the broker is a failure."""
+    """True if the partition was named itself: then its absence on the broker is a failure."""
     return any(
         one.topic == partition.topic and one.partitions is not None and partition.partition in one.partitions
         for one in context.options.partitions

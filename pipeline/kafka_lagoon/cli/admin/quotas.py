@@ -52,7 +52,7 @@ def _entity(options: Namespace) -> QuotaEntity:
 
 
 def _limit(text: str) -> tuple[str, float]:
-    """A key and its limit. Brokers check both further, before anything is changed."""
+    """A key and its limit; brokers check both again."""
     key, separator, value = text.partition("=")
     try:
         number = float(value)

@@ -164,7 +164,7 @@ def _plan_extend(context: ClusterContext) -> PlannedActions:
 
 
 def _extension_problem(count: int, options: Namespace) -> str | None:
-    """Why a topic cannot be extended so; that it has so many already is no problem."""
+    """The reason why a topic cannot be extended; a topic that already has so many partitions is no problem."""
     if count > options.partitions:
         return f"it has {count} partitions, and cannot have fewer"
     numbers = sorted(partition for partition, _ in options.assignment)

@@ -43,7 +43,7 @@ def _check_abort(options: Namespace) -> list[str]:
 
 
 def _plan_abort(context: ClusterContext) -> PlannedActions:
-    """Open transactions that no coordinator will end, by the rules of kafka-transactions.sh find-hanging."""
+    """Plan to abort transactions that no coordinator will end, by the rules of kafka-transactions.sh find-hanging."""
     producers, failures = _open_producers(context)
     now_ms = context.cluster.clock.now_ms()
     transactions = transactions_of_producers(context.cluster, candidates(producers, now_ms), context.deadline)
@@ -62,7 +62,7 @@ def _plan_abort(context: ClusterContext) -> PlannedActions:
 
 
 def _open_producers(context: ClusterContext) -> tuple[Producers, list[Failure]]:
-    """The producers of the partitions that exist, and why those of others are not known."""
+    """The producers of the existing partitions, and failures of the others."""
     partitions = list(dict.fromkeys(map(parse_partition, context.options.partitions)))
     metadata = context.cluster.refresh({partition.topic for partition in partitions}, context.deadline)
     missing = {topic.name: topic.error_code for topic in metadata.topics if topic.error_code}

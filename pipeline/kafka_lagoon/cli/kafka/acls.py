@@ -32,7 +32,7 @@ def declare_filter(parser: ArgumentParser) -> None:
 
 
 def _add(parser: ArgumentParser, option: str, names: Mapping[int, str]) -> None:
-    """An option that takes a name and keeps its number; brokers close the connection on UNKNOWN."""
+    """Declare an option that takes a name and stores its number. Brokers close the connection on UNKNOWN."""
     numbers = {name: number for number, name in names.items() if number != acls.UNKNOWN}
     parser.add_argument(option, type=_number(numbers), default=acls.ANY, metavar="WHICH", help=", ".join(numbers))
 

@@ -17,14 +17,12 @@ from kafka_lagoon.tables.group_rows import GroupMemberRow
 _GROUP = ("group_id", "group_type", "state", "protocol", "coordinator_id", "members", "problem")
 _WIDE_GROUP = (*_GROUP[:-1], "group_epoch", "problem")
 _MEMBER = ("group_id", "client_id", "client_host", "assignment", "problem")
-_WIDE_MEMBER = (
-    *("group_id", "member_id", "group_instance_id", "client_id", "client_host", "rack_id", "member_epoch"),
-    *("assignment", "problem"),
-)
+_IDENTITY = ("group_id", "member_id", "group_instance_id", "client_id", "client_host", "rack_id")
+_WIDE_MEMBER = (*_IDENTITY, "member_epoch", "assignment", "problem")
 
 
 def _by_id(member: GroupMemberRow) -> tuple[str, str]:
-    """Coordinators return members in any order."""
+    """The order of members; coordinators return them in any order."""
     return member.group_id, member.member_id
 
 

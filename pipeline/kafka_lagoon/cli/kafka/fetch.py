@@ -149,7 +149,7 @@ def _topic(context: ClusterContext) -> tuple[MetadataTopic, list[TopicPartition]
 def _rows(
     context: ClusterContext, topic: MetadataTopic, ranges: Mapping[TopicPartition, FetchRange], missing: Missing
 ) -> Iterator[Row]:
-    """Rows in the order that the options name; with `--timeout` reading ends when it passes, which is a note."""
+    """Rows in the order of the options. When `--timeout` passes reading ends, with a note."""
     from kafka_lagoon.cli.kafka.reading import Source, by_partition, by_time, following  # noqa: PLC0415  takes 0.2 s
 
     options, cluster = context.options, context.cluster
@@ -166,7 +166,7 @@ def _rows(
 
 
 def _stall_timeout_ms(context: ClusterContext) -> int:
-    """No broker is waited for longer than by other verbs."""
+    """The longest time to wait for a broker, as in other verbs."""
     return min(context.deadline.budget_ms, context.cluster.settings.default_api_timeout_ms)
 
 
@@ -219,7 +219,7 @@ def _nullable(show: Callable[[bytes], Any], raw: bytes | None) -> Any:
 
 
 def _line(options: Namespace) -> Callable[[Row], str]:
-    """Makes a line of the fields that are to be shown."""
+    """Makes a line of the chosen fields."""
     show_key, show_value = FORMATS[options.key_format or options.format][0], FORMATS[options.format][0]
     cells: dict[str, Callable[[Row], Sequence[str]]] = {
         "partition": lambda row: [str(row["partition"])],

@@ -82,7 +82,7 @@ def _passed(counts: Sequence[FindingCountRow], limits: Sequence[Threshold]) -> I
 
 
 def _unread_settings(durability: Durability, unread: Sequence[Failure]) -> Iterator[Failure]:
-    """Topics whose settings were refused; where no broker answered at all, there is a failure already."""
+    """Failures of topics whose configs were refused, unless the request has failed as a whole."""
     reported = {failure.name for failure in unread}
     for topic, problem in sorted(durability.problems.items()):
         if problem not in reported:

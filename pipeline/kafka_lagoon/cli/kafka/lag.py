@@ -37,17 +37,16 @@ _GROUP = ("group_id", "state", "members", "partitions", "known_partitions", "lag
 _WIDE_GROUP = (_GROUP[0], "group_type", *_GROUP[1:])
 _LAG = ("group_id", "topic", "partition", "committed_offset", "high_watermark", "lag", "problem")
 _TIMED = ("group_id", "topic", "partition", "lag", "time_lag_ms", "time_lag_problem", "problem")
-_WIDE_LAG = (
-    *("group_id", "topic", "partition", "committed_offset", "log_start_offset", "last_stable_offset"),
-    *("high_watermark", "lag", "records_lost", "time_lag_ms", "time_lag_method", "time_lag_problem"),
-    *("client_id", "client_host", "problem"),
-)
+_PARTITION = ("group_id", "topic", "partition")
+_OFFSETS = ("committed_offset", "log_start_offset", "last_stable_offset", "high_watermark")
+_TIMES = ("time_lag_ms", "time_lag_method", "time_lag_problem")
+_WIDE_LAG = (*_PARTITION, *_OFFSETS, "lag", "records_lost", *_TIMES, "client_id", "client_host", "problem")
 _SHARE = ("group_id", "topic", "partition", "start_offset", "lag", "problem")
 
 
 @row
 class GroupLagRow:
-    """How far groups are behind as a whole, one row each."""
+    """The lag of groups, summed over their partitions."""
 
     group_id: str = column("group.id of the group.")
     group_type: str | None = column(
@@ -105,7 +104,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 
 
 def _ignore_progress(_step: str, _items: int) -> None:
-    """No progress is shown: it takes a second."""
+    """Show no progress: this takes a second."""
 
 
 def _parts(

@@ -48,7 +48,7 @@ def declare(parser: ArgumentParser) -> None:
 
 
 def is_timed(options: Namespace) -> bool:
-    """Whether options ask for ages: by name, as the order, or as a limit."""
+    """True if options need ages: by name, as the order, or as a limit."""
     return options.time or options.sort == "time" or any(limit.name == "time" for limit in options.fail_above)
 
 
@@ -98,7 +98,7 @@ def _by_lag(row: Any) -> tuple[Any, ...]:
 
 
 def _by_age(row: Any) -> tuple[Any, ...]:
-    """An age that is not known may be any, so it comes first; who never committed has none."""
+    """Unknown ages come first, because they may be any; groups without commits have none and come last."""
     if _basis(row) == UNCOMMITTED:
         return 2, 0, *_by_lag(row)
     age = _age(row)
@@ -106,7 +106,7 @@ def _by_age(row: Any) -> tuple[Any, ...]:
 
 
 def _age(row: Any) -> int | None:
-    """Who has read everything waits for nothing; share groups have no position whose record could be looked at."""
+    """The age is 0 if everything is read, and for share groups, which have no position to look at."""
     if row.lag == 0 or _basis(row) == OF_SHARE_GROUPS:
         return 0
     age: int | None = row.time_lag_ms
@@ -126,7 +126,7 @@ _ORDERS: Mapping[str, Callable[[Any], tuple[Any, ...]]] = {
 
 
 def complaints(rows: Sequence[Any], totals: Sequence[Any], limits: Sequence[Threshold]) -> list[str]:
-    """Why limits are not kept, or not known to be: rows of partitions, and sums of groups."""
+    """A line for each limit that is passed, or may be, by rows of partitions and sums of groups."""
     return list(chain.from_iterable(_lines(rows, totals, limit) for limit in limits))
 
 

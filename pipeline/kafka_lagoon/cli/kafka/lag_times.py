@@ -19,7 +19,7 @@ def timed(
     all_rows: LagColumns,
     offsets: Sequence[PartitionOffsetsRow],
 ) -> TimedLag:
-    """Some rows of `all_rows` with their time lag, and what failed; the first record of each is fetched (READ on its topic)."""
+    """Rows of `all_rows` with their time lag, and failures; the first unread record of each is fetched (READ on Topic)."""
     from kafka_lagoon.fetch.first_unread import first_unread  # noqa: PLC0415  codecs, which extra `records` brings
 
     def measure(positions: Sequence[Position]) -> UnreadRecords:

@@ -35,7 +35,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 
 
 def _nowhere(options: Namespace, log_dirs: LogDirs) -> list[Failure]:
-    """Named topics without a replica; unknown where a directory failed, or if brokers were selected."""
+    """Failures for named topics without a replica; none if a directory failed or brokers were selected."""
     if options.topic is None or options.broker is not None or log_dirs.failures:
         return []
     existing = {topic.name for answer in log_dirs.answers.values() for one in answer.results for topic in one.topics}

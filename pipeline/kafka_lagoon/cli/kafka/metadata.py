@@ -95,7 +95,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 
 
 def _refused_notes(failures: Iterable[Failure]) -> Iterator[str]:
-    """Only users with DESCRIBE on the cluster learn the controller; without it nothing else is left out."""
+    """Notes for users without DESCRIBE on the cluster, to whom brokers do not return the controller."""
     for failure in failures:
         if failure.code == CLUSTER_AUTHORIZATION_FAILED:
             yield f"controller: not known: {failure.api}: {failure.name}"

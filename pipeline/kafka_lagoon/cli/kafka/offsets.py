@@ -89,10 +89,8 @@ def _list_offsets(context: ClusterContext, topology: Topology, at_ms: int | None
 
 def _bounds(topology: Topology, by_kind: dict[Kind, Offsets]) -> RowSet:
     columns = ("topic", "partition", "log_start_offset", "last_stable_offset", "high_watermark", "problem")
-    wide = (
-        *("topic", "partition", "log_start_offset", "local_log_start_offset", "tiered_offset", "last_stable_offset"),
-        *("high_watermark", "max_timestamp_offset", "max_timestamp", "problem"),
-    )
+    tiers, newest = ("local_log_start_offset", "tiered_offset"), ("max_timestamp_offset", "max_timestamp")
+    wide = (*columns[:3], *tiers, *columns[3:5], *newest, "problem")
     return RowSet(kind="partition", rows=offset_rows(topology, by_kind), columns=columns, wide=wide)
 
 
@@ -118,7 +116,7 @@ def _at_time_rows(topology: Topology, asked_ms: int, offsets: Offsets) -> Iterat
 
 
 def _failures(several: Iterable[Offsets]) -> list[Failure]:
-    """One failure per partition, however many requests about it failed; what brokers are too old for is none."""
+    """One failure per partition, however many requests failed. Requests that brokers are too old for are no failures."""
     failed: dict[TopicPartition, Failure] = {}
     for offsets in several:
         failed |= {

@@ -49,7 +49,7 @@ partitions:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many records were written."""
+    """The number of records that were written."""
 
     topic: str
     records: int
@@ -151,7 +151,7 @@ def _sequences(context: ClusterContext) -> SequenceNumbers:
 def _written(
     writer: TopicWriter, options: Namespace, layout: TopicLayout, defaults: ProducerRecord
 ) -> tuple[LineWriter, Iterator[WrittenRecord]]:
-    """The rows of what is written, as they are read, and the writer that has the failures."""
+    """The rows of written records, as they are read, and the writer that keeps the failures."""
     if options.value is not None:
         lines = LineWriter(writer, lambda _: defaults)
         return lines, lines.write([[b""]])
@@ -175,7 +175,7 @@ def _line(row: WrittenRecord) -> str:
 
 
 def _raw(text: str | None) -> bytes | None:
-    """The bytes of an argument as they were on the command line."""
+    """The bytes of an argument of the command line."""
     return None if text is None else text.encode(errors="surrogateescape")
 
 

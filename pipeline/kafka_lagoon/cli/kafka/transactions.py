@@ -21,15 +21,11 @@ from kafka_lagoon.snapshot.transactions import (
 
 _LISTED = ("transactional_id", "state", "producer_id", "coordinator_id")
 _DESCRIBED = ("transactional_id", "state", "producer_id", "coordinator_id", "duration_ms", "partitions")
-_WIDE_DESCRIBED = (
-    *("transactional_id", "state", "producer_id", "producer_epoch", "coordinator_id", "timeout_ms"),
-    *("started_at_ms", "duration_ms", "partitions", "problem"),
-)
+_TIMES = ("timeout_ms", "started_at_ms", "duration_ms")
+_WIDE_DESCRIBED = (*_LISTED[:3], "producer_epoch", "coordinator_id", *_TIMES, "partitions", "problem")
 _PRODUCER = ("topic", "partition", "producer_id", "last_written_at_ms", "open_since_offset")
-_WIDE_PRODUCER = (
-    *("topic", "partition", "producer_id", "producer_epoch", "last_sequence", "last_written_at_ms"),
-    *("coordinator_epoch", "open_since_offset"),
-)
+_WRITTEN = ("producer_epoch", "last_sequence", "last_written_at_ms", "coordinator_epoch")
+_WIDE_PRODUCER = (*_PRODUCER[:3], *_WRITTEN, "open_since_offset")
 
 
 def _declare(parser: ArgumentParser) -> None:

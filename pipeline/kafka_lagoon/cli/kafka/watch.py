@@ -19,7 +19,7 @@ _TO_THE_TOP, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """What a verb showed once."""
+    """The output of a verb in one round."""
 
     blocks: Sequence[str]
     ending: Ending

@@ -61,7 +61,7 @@ def _selected(context: TablesContext) -> Condition:
 
 
 def _between(context: TablesContext) -> Condition:
-    """Changes that the snapshots after a time show, up to the chosen one of each cluster."""
+    """Changes in the snapshots after a time, up to the chosen snapshot of each cluster."""
     start = context.instant(context.options.since)
     until = " OR ".join(
         f"(cluster = ? AND captured_at <= {time_literal(one.captured_at)})" for one in context.snapshots

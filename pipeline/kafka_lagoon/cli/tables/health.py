@@ -60,7 +60,7 @@ def _selected(context: TablesContext) -> Condition:
 
 
 def _counts(context: TablesContext, rows: Condition) -> QueriedRows:
-    """How many there are of each; at most a row for each finding, so --number does not shorten it."""
+    """The number of each finding. There are few rows, so --number does not apply."""
     statement = f"""
         SELECT * FROM (
           SELECT cluster, finding, severity, count(*) AS count, min(since) AS since

@@ -80,7 +80,7 @@ def _wanted(context: TablesContext) -> list[str] | None:
 
 
 def _selected(context: TablesContext) -> Condition:
-    """The partitions that options name; limits are about all of them."""
+    """The partitions that options choose; limits are about all of them."""
     return _groups_of(context).among("topic", context.options.topic)
 
 
@@ -134,7 +134,7 @@ def _partitions(context: TablesContext, shown: Condition) -> QueriedRows:
 
 
 def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
-    """Why the exit code is 3: groups that are named and not there, and limits that are not kept, or not known to be."""
+    """Lines that make the exit code 3: missing groups, and limits that are passed or may be."""
     yield from _missing(context)
     limits: list[Threshold] = context.options.fail_above
     yield from chain.from_iterable(_limit_lines(context, rows, one) for one in limits)

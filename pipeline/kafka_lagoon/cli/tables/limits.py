@@ -18,7 +18,7 @@ def measured(
     unknown: str,
     place: str,
 ) -> Measured:
-    """How many rows of `source` have a `value` above the limit, and of how many it is `unknown`; `place` names a row."""
+    """Count the rows of `source` whose `value` is above the limit, and those where it is `unknown`; `place` names a row."""
     if len(context.snapshots) > 1:
         place = f"concat(cluster, ' ', {place})"
     statement = f"""
@@ -51,7 +51,7 @@ def count_lines(
 
 
 def _counted(context: TablesContext, limit: Threshold, source: str, values: Sequence[Any], place: str) -> Measured:
-    """How many rows there are, if those are more than the limit, and the first of them by name."""
+    """Count the rows, and name the first if there are more than the limit."""
     ((number, example),) = tuples(context.ask(f"SELECT count(*), min({place}) FROM ({source}) AS rows", *values))  # noqa: S608
     return Measured(above=number, where=str(example)) if number > limit.limit else Measured()
 
