@@ -7,7 +7,7 @@ from tests.clock import Hands
 
 
 def test_a_deadline_passes() -> None:
-    """What remains shrinks with the clock and never below 0."""
+    """The time left shrinks with the clock and never below 0."""
     hands = Hands()
     deadline = Deadline.after(hands.clock(), 1_500)
     assert deadline.remaining() == 1.5

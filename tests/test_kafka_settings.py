@@ -1,4 +1,4 @@
-"""How a cluster is reached: addresses, and security settings that contradict each other or would show a secret."""
+"""Settings to reach a cluster: addresses, and security settings that contradict each other or would show a secret."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ SECURE = MINIMAL + 'security_protocol = "SASL_SSL"\nsasl_mechanism = "PLAIN"\n'
     ],
 )
 def test_security_that_cannot_be_meant(tmp_path: Path, text: str, expected: str) -> None:
-    """What is missing, what has no effect, and what would show a password to others is a fault before any I/O."""
+    """Missing settings, settings without effect, and settings that would show a password to others are faults before any I/O."""
     assert any(expected in line for line in faults(tmp_path, text))
 
 

@@ -27,7 +27,7 @@ def test_events_are_json_lines() -> None:
 
 
 def test_a_file_is_appended_to(tmp_path: Path) -> None:
-    """What is there stays, and nothing is printed."""
+    """The file's content stays, and nothing is printed."""
     for _ in range(2):
         done = run(f"log.configure(); log.append_to(Path({str(tmp_path / 'log')!r})); {TWO}")
         assert (done.stdout, done.stderr) == ("", "")

@@ -1,4 +1,4 @@
-"""How bytes and durations are spelled for people."""
+"""Spelling of bytes and durations for people."""
 
 import pytest
 

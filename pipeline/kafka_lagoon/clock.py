@@ -43,16 +43,16 @@ class Deadline:
         return max(0.0, self.expires_at - self.clock.monotonic())
 
     def passed(self) -> bool:
-        """Whether no time is left."""
+        """True if no time is left."""
         return self.remaining() <= 0
 
     def within(self, budget_ms: int) -> "Deadline":
-        """The earlier of this deadline and one `budget_ms` milliseconds from now."""
+        """The earlier of this deadline and the time `budget_ms` milliseconds from now."""
         sooner = Deadline.after(self.clock, budget_ms)
         return sooner if sooner.expires_at < self.expires_at else self
 
     def pause(self, seconds: float) -> bool:
-        """Sleep, but not beyond the deadline; False when none of it is left afterwards."""
+        """Sleep, but not beyond the deadline; False if no time is left afterwards."""
         self.clock.sleep(min(seconds, self.remaining()))
         return not self.passed()
 

@@ -1,4 +1,4 @@
-"""Defines every exception: its branch says who is to blame, attributes carry data, `__str__` makes the sentence.
+"""Defines every exception. The branch tells whose fault it is, attributes carry data, `__str__` makes the sentence.
 
 PipelineError
 +- ConfigError            settings or arguments; all faults at once, before any I/O (exit 2)
@@ -10,7 +10,7 @@ PipelineError
 |  +- Contradiction       an answer that says two things about one item
 +- RecordsError           records that cannot be decoded; the caller knows the offsets
 |  +- CorruptBatch        checksum, lengths or compressed data that contradict themselves
-|  +- UnsupportedMagic    a message format that we do not know, or one where it may not be
+|  +- UnsupportedMagic    a message format that is unknown, or not allowed at its place
 |  +- UnsupportedCodec    a compression that this message format cannot have
 |  +- ExpandedTooLarge    more bytes than a batch may expand to
 +- RecordTooLarge         a record that no batch of its topic can carry
@@ -19,7 +19,7 @@ PipelineError
 |  +- ConnectionLost      after the first byte; keeps the first cause
 |  +- DeadlinePassed      no answer in time
 |  +- AuthenticationFailed
-+- ClusterRefused         a cluster id that Kafka does not allow, or another one than before
++- ClusterRefused         a cluster id that Kafka does not allow, or another id than before
 +- UnsupportedVersion     no version of an API that both sides speak
 +- BrokerError            an error code in an answer, with its scope
 +- PlanOutdated           the cluster is not as it was when a plan was made; nothing was sent
@@ -101,14 +101,14 @@ class CorrelationMismatch(WireError):
 
 
 class Contradiction(WireError):
-    """An answer that has one item twice, and not alike: nothing of it is believed."""
+    """An answer that has an item twice, with different contents: neither is believed."""
 
     def __str__(self) -> str:
         return "the answer has it twice, and not alike"
 
 
 class RecordsError(PipelineError):
-    """Records that cannot be decoded; `reason` is the word in table record_problems, `detail` says what exactly."""
+    """Records that cannot be decoded; `reason` is the word in table record_problems, `detail` the exact fault."""
 
     def __init__(self, reason: str, detail: str | None = None) -> None:
         super().__init__(reason, detail)
@@ -123,7 +123,7 @@ class CorruptBatch(RecordsError):
 
 
 class UnsupportedMagic(RecordsError):
-    """A message format that Kafka does not have, or one inside another where it may not be."""
+    """A message format that Kafka does not have, or that may not stand inside another format."""
 
 
 class UnsupportedCodec(RecordsError):
@@ -135,7 +135,7 @@ class ExpandedTooLarge(RecordsError):
 
 
 class RecordTooLarge(PipelineError):
-    """A record that makes a batch too large by itself; `index` counts from 0 in what was to be encoded."""
+    """A record that makes a batch too large by itself; `index` counts from 0 in the records to be encoded."""
 
     def __init__(self, index: int, size: int, limit: int) -> None:
         super().__init__(index, size, limit)
@@ -147,7 +147,7 @@ class RecordTooLarge(PipelineError):
 
 
 class RowRefused(PipelineError):
-    """A row that has no place in the topics that are written to; `row` counts from 0 in what was given."""
+    """A row that has no place in the topics that are written to; `row` counts from 0 in the rows given."""
 
     def __init__(self, row: int, reason: str) -> None:
         super().__init__(row, reason)
@@ -160,7 +160,7 @@ class RowRefused(PipelineError):
 class ConnectionFailed(PipelineError):
     """No usable connection to `address`; `phase` is resolve, connect, tls, handshake, authenticate or exchange.
 
-    `hint` may be set by a caller that knows more: the cause, or what to change.
+    A caller that knows the cause, or a remedy, may set `hint`.
     """
 
     hint = ""
@@ -200,13 +200,13 @@ class AuthenticationFailed(ConnectionFailed):
 
 
 class ClusterRefused(PipelineError):
-    """An answer of a cluster whose id Kafka does not allow, or that is not the cluster that answered before."""
+    """An answer of a cluster whose id Kafka does not allow, or of another cluster than before."""
 
 
 class UnsupportedVersion(PipelineError):
     """The broker and we share no version of `api`; ranges are (lowest, highest), `theirs` None when it lacks the API.
 
-    `broker` is how the broker is called, `needed` the releases of Kafka that can answer, None if we know of none.
+    `broker` names the broker; `needed` are the releases of Kafka that can answer, None if no release is known.
     """
 
     def __init__(
@@ -224,7 +224,7 @@ class UnsupportedVersion(PipelineError):
         )
 
     def reason(self) -> str:
-        """What is needed, where API and broker are named beside it."""
+        """The versions that are needed, for messages that name API and broker elsewhere."""
         if self._is_too_old():
             return f"needs {self.needed}"
         if self.theirs is None:
@@ -237,7 +237,7 @@ class UnsupportedVersion(PipelineError):
 
 
 class BrokerError(PipelineError):
-    """An error code that a broker gave to a whole request; `scope` names what was asked about."""
+    """An error code that a broker gave to a whole request; `scope` names the subject of the request."""
 
     def __init__(self, code: int, name: str, api: str, scope: str, message: str | None = None) -> None:
         super().__init__(code, name, api, scope, message)
@@ -249,7 +249,7 @@ class BrokerError(PipelineError):
 
 
 class OtherAttempt(PipelineError):
-    """The broker has other records of a restore in a partition than are known: another attempt may be writing them."""
+    """The broker has records of a restore that this attempt did not write: another attempt may be running."""
 
     def __init__(self, topic: str, partition: int) -> None:
         super().__init__(topic, partition)
@@ -327,11 +327,11 @@ class TableError(PipelineError):
 
 
 class NeedsSession(TableError):
-    """Something that only a session of Spark can do to a table."""
+    """An operation on a table that only a Spark session can do."""
 
 
 class SchemaChanged(TableError):
-    """A table whose columns are not ours."""
+    """A table with other columns than ours."""
 
 
 class SnapshotExists(TableError):
@@ -339,7 +339,7 @@ class SnapshotExists(TableError):
 
 
 class ChecksFailed(TableError):
-    """What was read back is not what was written."""
+    """Data that was read back differs from the data that was written."""
 
 
 class LockHeld(PipelineError):
@@ -354,7 +354,7 @@ class LockHeld(PipelineError):
 
 
 class SandboxFailed(PipelineError):
-    """Something that the Kafka of our own on this machine needs is not there; `log` is where to look further."""
+    """The Kafka of our own on this machine lacks something that it needs; `log` is the file with details."""
 
     def __init__(self, reason: str, log: str | None = None) -> None:
         super().__init__(reason, log)

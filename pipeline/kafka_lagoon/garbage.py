@@ -1,8 +1,8 @@
-"""Keeps Python's garbage collector from walking objects that are no garbage.
+"""Keeps Python's garbage collector from walking objects that are in use.
 
-A snapshot makes hundreds of thousands of objects without one cycle; a collector that walks all of them repeatedly takes a third
-of the time (tests/bench). That would begin once it is on again, so the objects become old ones before: those are walked seldom.
-On an executor, Spark's Python daemon collects after every task, and walks all that our libraries have made: 80 ms each time.
+A snapshot makes hundreds of thousands of objects without a reference cycle. A collector that walks them again and again takes a
+third of the time (tests/bench). Before it is switched on again, all objects move to the oldest generation, rarely walked.
+On an executor, Spark's Python daemon runs a full collection after every task and walks all imported modules: 80 ms each time.
 """
 
 import gc
@@ -10,12 +10,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_are_kept = False  # what was imported, by `modules_kept`
+_are_kept = False  # set by `modules_kept`
 
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Switch the collector off for the block and on again after it; does nothing where it is off already."""
+    """Switch the collector off for the block and on again after it; no effect if it is off already."""
     if not gc.isenabled():
         yield
         return
@@ -23,7 +23,7 @@ def gc_paused() -> Iterator[None]:
     try:
         yield
     finally:
-        # What is frozen stays frozen; to count it takes 12 ms where modules are.
+        # Frozen objects stay frozen; counting them takes 12 ms once modules are frozen.
         if not _are_kept and not gc.get_freeze_count():
             gc.freeze()
             gc.unfreeze()  # into the oldest generation, without a walk
@@ -32,9 +32,9 @@ def gc_paused() -> Iterator[None]:
 
 @contextmanager
 def modules_kept() -> Iterator[None]:
-    """The first task of a process on an executor: afterwards what it has imported is left out of all collections.
+    """Run the first task of a process on an executor; later collections leave out the modules that it imported.
 
-    Everywhere else, and in later tasks, it does nothing.
+    It has no effect on a driver and in later tasks.
     """
     global _are_kept  # noqa: PLW0603  of the process, as what it has imported is
     try:

@@ -1,7 +1,7 @@
 """Translates a Java client's `sasl.jaas.config` into our settings.
 
-No text of the line is ever part of a message: where a quote is missing, a part of a password looks like an option. Faults
-name positions, and what could stand there.
+No text of the line is ever part of a message, because a part of a password looks like an option where a quote is missing.
+Error messages give positions, and the options that are allowed there.
 """
 
 import re
@@ -24,7 +24,7 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
         "serviceName": "sasl_kerberos_service_name",
     },
 }
-# How Java manages tickets; ours come from the keytab each time, or from the credential cache.
+# Options for Java's handling of tickets; ours come from the keytab each time, or from the credential cache.
 _JAVA_ONLY = frozenset({"useKeyTab", "storeKey", "useTicketCache", "renewTicket", "doNotPrompt", "refreshKrb5Config"})
 _EXTENSION = "extension_"
 _MODULE = re.compile(

@@ -1,7 +1,6 @@
 """Reads Java properties files, such as the `client.properties` of Kafka's tools.
 
-Escapes and continued lines are read as java.util.Properties reads them, or a password with a backslash would be another
-password here.
+Escapes and continued lines are read as java.util.Properties reads them, so that a password with a backslash stays the same.
 """
 
 import re

@@ -13,7 +13,7 @@ class Strict(BaseModel):
 
 
 class SnapshotSettings(Strict):
-    """How long a snapshot may take and how strict it is."""
+    """Settings of snapshots: time limits, what they cover, and how incomplete ones end."""
 
     deadline_ms: int = Field(300_000, gt=0, description="Longest time for collecting the state of one cluster.")
     slot_max_age_ms: int = Field(3_600_000, gt=0, description="A `--slot` further back than this is refused.")
@@ -83,7 +83,7 @@ class SnapshotSettings(Strict):
 
 
 class IngestSettings(Strict):
-    """What an ingest reads, and how much at once."""
+    """Settings of ingests: the records that they read, and the most at once."""
 
     topics: str | None = Field(None, description="Comma-separated names of topics; `--topics` for short.")
     pattern: str | None = Field(
@@ -145,7 +145,7 @@ class IngestSettings(Strict):
 
 
 class RecordsSettings(Strict):
-    """How the files of table `records` are written."""
+    """Settings of the data files of table `records`."""
 
     writer: Literal["kernel", "spark"] = Field(
         "kernel",
@@ -164,7 +164,7 @@ class RecordsSettings(Strict):
 
 
 class RestoreSettings(Strict):
-    """How archived records are written back."""
+    """Settings of restores, which write archived records back."""
 
     compression: Literal["as-archived", "none", "gzip", "snappy", "lz4", "zstd"] = Field(
         "as-archived",
@@ -185,7 +185,7 @@ class RestoreSettings(Strict):
 
 
 class SqlSettings(Strict):
-    """What a query of DuckDB's may take of this machine: `lagoon sql`, `lag`, `health`, `changes`, `metrics`, `report`."""
+    """Limits of DuckDB's queries: `lagoon sql`, `lag`, `health`, `changes`, `metrics`, `report`."""
 
     memory_mb: int | None = Field(None, gt=0, description="Most memory, in MiB; unset: 80 % of the machine's.")
     threads: int | None = Field(None, gt=0, description="Most threads; unset: one per core.")
@@ -212,7 +212,7 @@ class MetricsSettings(Strict):
 
 
 class RetentionSettings(Strict):
-    """What `lagoon maintain` removes because of its age: nothing unless a number of days is set."""
+    """Ages at which `lagoon maintain` removes data: nothing unless a number of days is set."""
 
     snapshots_all_days: int | None = Field(
         None,

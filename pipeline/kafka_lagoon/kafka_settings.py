@@ -1,4 +1,4 @@
-"""Checks how one cluster is reached: Kafka's own client properties in snake case.
+"""Declares and checks the settings to reach a cluster: Kafka's own client properties in snake case.
 
 Settings that would send a password in the clear, or to a server that was not verified, are refused here, before any I/O, unless
 `allow_plaintext_credentials` is set.
@@ -18,7 +18,7 @@ ENV_PREFIX = "LAGOON_"  # of environment variables that are settings
 _OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # folder of jars and kernels: of the machine, not of a run
 _TLS_VERSIONS = frozenset({"TLSv1.2", "TLSv1.3"})
 _JAAS = "sasl_jaas_config"
-# How Java logs in and names its cryptography: a listener sees no difference.
+# Properties of Java's login and cryptography, which make no difference to a listener.
 _JAVA_ONLY = (
     "sasl.login.",
     "ssl.protocol",
@@ -30,7 +30,7 @@ DEFAULT_CLUSTER = "default"  # name of the one cluster of [kafka]
 
 
 def is_setting(variable: str) -> bool:
-    """Whether an environment variable is read as a setting."""
+    """True if an environment variable is read as a setting."""
     return variable.startswith(ENV_PREFIX) and variable not in _OTHER_VARIABLES
 
 
@@ -63,7 +63,7 @@ def _tls_versions(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """A check of a value in addition to its type, after it or (`before`) instead of pydantic's words about it."""
+    """A check of a value, after the check of its type, or before it so that its message replaces pydantic's."""
 
     check: Callable[[Any], Any]
     before: bool = False
@@ -100,7 +100,7 @@ StoreType = Annotated[Literal["PEM", "PKCS12"], _Check(_store_type, before=True)
 
 @dataclass(frozen=True, kw_only=True)
 class KafkaSettings:
-    """How one cluster is reached. The names are Kafka's own, in snake case; times are in milliseconds.
+    """Settings to reach one cluster. The names are Kafka's own, in snake case; times are in milliseconds.
 
     A secret is text, `env:NAME` or `file:/path`; the last two are looked up on the machine that connects.
     Made of plain values by `checked`; directly only of values that have the types of the fields.
@@ -215,7 +215,7 @@ class KafkaSettings:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """How pydantic checks a section of the settings."""
+        """Tell pydantic how to check a section of the settings."""
         from pydantic_core import core_schema  # noqa: PLC0415  see `checked`
 
         return core_schema.no_info_before_validator_function(_with_jaas, handler(source))
@@ -269,11 +269,11 @@ class KafkaSettings:
         return tuple(parse_address(part) for part in self.bootstrap_servers.split(","))
 
     def is_local(self) -> bool:
-        """Whether every bootstrap server is on this machine."""
+        """True if every bootstrap server is on this machine."""
         return all(is_loopback(host) for host, _ in self.addresses())
 
     def uses_tls(self) -> bool:
-        """Whether connections are encrypted."""
+        """True if connections are encrypted."""
         return self.security_protocol.endswith("SSL")
 
     def tls_versions(self) -> tuple[str, ...]:
@@ -281,11 +281,11 @@ class KafkaSettings:
         return tuple(name.strip() for name in self.ssl_enabled_protocols.split(","))
 
     def uses_sasl(self) -> bool:
-        """Whether we authenticate by SASL."""
+        """True if connections authenticate by SASL."""
         return self.security_protocol.startswith("SASL")
 
     def shows_secrets(self) -> bool:
-        """Whether authentication sends a password or token to a peer whose name no certificate proves."""
+        """True if authentication sends a password or token to a peer whose name no certificate proves."""
         if not self.uses_sasl() or not self.sasl_mechanism or not MECHANISMS[self.sasl_mechanism].sends_secret:
             return False
         return not (self.uses_tls() and self.ssl_endpoint_identification_algorithm)
@@ -312,7 +312,7 @@ def checked(values: Mapping[str, Any]) -> KafkaSettings:
 
 
 def _with_jaas(values: Any) -> Any:
-    """The values with those of `sasl_jaas_config` in its place."""
+    """Replace `sasl_jaas_config` by the settings that it contains."""
     if not isinstance(values, dict) or not values.get(_JAAS):
         return values
     line = values[_JAAS]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 _LOGGER = logging.getLogger("lagoon")
-_LOGGER.addHandler(logging.NullHandler())  # else logging itself prints errors, by their names alone
+_LOGGER.addHandler(logging.NullHandler())  # else logging prints the names of errors on standard error
 _LOGGER.propagate = False
 
 
@@ -26,7 +26,7 @@ class _JsonLines(logging.Formatter):
 
 class _File(logging.FileHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  logging's name for it
-        """A full disk does not end a run and shows no traceback: one line says that an event is missing."""
+        """A full disk neither ends a run nor shows a traceback: one line tells that an event is missing."""
         print("lagoon: --log-file: an event could not be written", file=sys.stderr)  # noqa: T201
 
 

@@ -1,4 +1,4 @@
-"""Says who can have written a file or folder, before what is in it is run as code, and who may read new ones."""
+"""Checks who can have written a file or folder before its content is run as code, and who may read new files."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def belongs_to(status: os.stat_result, users: Collection[int]) -> bool:
-    """Whether one of these users owns it, and nobody else can write to it."""
+    """True if a file belongs to one of these users, and nobody else can write to it."""
     return status.st_uid in users and not status.st_mode & _WRITABLE_BY_OTHERS
 
 

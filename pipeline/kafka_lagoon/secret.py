@@ -37,7 +37,7 @@ class Secret:
         return self._given
 
     def is_text(self) -> bool:
-        """Whether the value itself was given, and travels where the secret does; an empty one tells nothing."""
+        """True if the value itself was given, and travels where the secret does. An empty value tells nothing."""
         return bool(self._given) and not self._given.startswith((_FROM_ENVIRONMENT, _FROM_FILE))
 
     def __repr__(self) -> str:
@@ -56,7 +56,7 @@ class Secret:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
-        """How pydantic makes one of a string in a conf file; also how it keeps one that is there already."""
+        """Tell pydantic to make a Secret of a string in a conf file, and to keep a Secret."""
         from pydantic_core import core_schema  # noqa: PLC0415  a verb without settings does without pydantic
 
         from_text = core_schema.no_info_after_validator_function(cls, core_schema.str_schema(strict=True))

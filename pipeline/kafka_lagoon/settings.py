@@ -6,13 +6,12 @@ Every fault is listed at once, before any I/O, and no secret is ever part of a m
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from pydantic import Field, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from kafka_lagoon import java_properties, kafka_settings
 from kafka_lagoon.errors import ConfigError
@@ -38,16 +37,8 @@ _DAY_MS = 86_400_000
 _QUOTE, _QUOTED_NOTHING = "'", "''"
 
 
-class Settings(BaseSettings):
+class Settings(Strict):
     """Every setting of the jobs and of `lagoon`."""
-
-    model_config = SettingsConfigDict(
-        env_prefix=ENV_PREFIX,
-        env_nested_delimiter="__",
-        extra="forbid",
-        frozen=True,
-        hide_input_in_errors=True,
-    )
 
     warehouse: str | None = Field(None, description="Folder or URL under which the tables live, one folder each.")
     catalog: str | None = Field(None, description="Spark catalog that holds the tables, instead of `warehouse`.")
@@ -88,7 +79,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _keeps_published_slots(self) -> "Settings":
-        """A slot that may still be asked for must be seen to be published, and what a run refers to must stay."""
+        """Snapshots stay as long as their slot may be requested again, and as long as a run may refer to them."""
         days = self.retention.snapshots_all_days
         if days is not None and days * _DAY_MS < max(self.snapshot.slot_max_age_ms, self.snapshot.deadline_ms):
             raise ValueError(
@@ -119,7 +110,7 @@ def local_folder(warehouse: str) -> Path | None:
 
 
 def opens_without_session(settings: Settings) -> bool:
-    """Whether the tables are in a folder of this machine, and nothing here says that a path may mean another file system.
+    """True if the tables are in a folder of this machine, and no setting of Spark may make a path mean another file system.
 
     spark-submit has started a JVM with settings of its own where PYSPARK_GATEWAY_PORT is set.
     """
@@ -149,8 +140,8 @@ def load(
 ) -> Settings:
     """Settings from a TOML file, then a Kafka `client.properties`, then `LAGOON_...`, then `key=value`; later wins.
 
-    ConfigError lists every fault. Variables of the environment that name no setting are faults too, and so is having no
-    cluster, or no place for tables, where one is needed.
+    ConfigError lists every fault. These are faults, too: a variable of the environment that names no setting, no cluster
+    although `cluster_needed`, and no place for tables although `tables_needed`.
     """
     problems: list[str] = []
     sources = [
@@ -160,23 +151,11 @@ def load(
         _nested(_assignments(overrides, problems), problems),
     ]
 
-    class Loaded(Settings):
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,  # noqa: ARG003  pydantic's signature
-            env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-            dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-            file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            return tuple(InitSettingsSource(settings_cls, init_kwargs=source) for source in reversed(sources))
-
     try:
-        settings: Settings = Loaded.model_validate({})
+        settings = Settings.model_validate(_merged(sources))
     except ValidationError as error:
         raise ConfigError([*problems, *_problems(error)]) from None
-    is_read = not (conf and problems)  # what is missing may stand in a file that could not be read
+    is_read = not (conf and problems)  # a missing setting may stand in a file that could not be read
     if is_read and tables_needed and not settings.warehouse and not (settings.catalog and settings.schema_name):
         problems.append(NO_PLACE)
     if is_read and cluster_needed and not settings.named_clusters():
@@ -184,6 +163,16 @@ def load(
     if problems:
         raise ConfigError(problems)
     return settings
+
+
+def _merged(sources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Merge sources, section by section; a later value replaces an earlier one."""
+    merged: dict[str, Any] = {}
+    for source in sources:
+        for name, value in source.items():
+            are_sections = isinstance(merged.get(name), dict) and isinstance(value, dict)
+            merged[name] = _merged([merged[name], value]) if are_sections else value
+    return merged
 
 
 def _toml(path: Path, problems: list[str]) -> dict[str, Any]:
@@ -269,7 +258,7 @@ def _problem(kind: str, location: tuple[int | str, ...], message: str, bounds: M
 
 
 def _must(kind: str, bounds: Mapping[str, Any]) -> str:
-    """What a value must be, by pydantic's kind of fault: its own sentences are about types of Python."""
+    """The requirement on a value, by pydantic's kind of fault: its own sentences are about types of Python."""
     match kind.partition("_")[0]:
         case "missing":
             return "must be set"

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 def printable(text: str) -> str:
     """`text` with control characters, escapes and direction marks spelled out.
 
-    For names that others chose (groups, clients, topics) and commit metadata: printed as they are, they could steer a terminal.
+    For names that others chose (groups, clients, topics) and commit metadata: unescaped, they could control the terminal.
     """
     return text if text.isprintable() else "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 

@@ -16,14 +16,14 @@ _DAYS_AGO = {"today": 0, "yesterday": 1}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """A time that was spelled out: epoch milliseconds; or so long before now; or a midnight in UTC, so many days before."""
+    """A time as the user wrote it: epoch milliseconds, a duration before now, or midnight (UTC) some days before."""
 
     epoch_ms: int | None = None
     ago_ms: int | None = None
     days_ago: int | None = None
 
     def at_ms(self, now_ms: int) -> int:
-        """Epoch milliseconds, if it is `now_ms`."""
+        """Epoch milliseconds; `now_ms` is the present time."""
         if self.epoch_ms is not None:
             return self.epoch_ms
         if self.ago_ms is not None:

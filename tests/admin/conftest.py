@@ -49,4 +49,4 @@ def cluster(connect: Callable[[], Cluster]) -> Cluster:
 
 def soon() -> Deadline:
     """A deadline that only a broken test reaches."""
-    return Deadline.after(CLOCK, 5_000)
+    return Deadline.after(CLOCK, 30_000)

@@ -42,7 +42,7 @@ def test_the_filter_reaches_the_broker(state: FakeCluster, cluster: Cluster) -> 
 
 
 def test_no_acls_is_an_answer_and_no_authorizer_a_failure(state: FakeCluster, cluster: Cluster) -> None:
-    """SECURITY_DISABLED says that everybody may do everything, which an empty list does not."""
+    """SECURITY_DISABLED means that everybody may do everything, unlike an empty list."""
     refused = describe_acls(cluster, AclFilter(), soon())
     assert isinstance(refused, Failure)
     assert (refused.name, str(refused.scope)) == ("SECURITY_DISABLED", "ACLs")
@@ -58,7 +58,7 @@ def acl(name: str, pattern_type: int = acls.LITERAL) -> Acl:
 
 @pytest.mark.usefixtures("altering_apis")
 def test_create_acls_and_delete_acls_exactly(state: FakeCluster, cluster: Cluster) -> None:
-    """Creating what exists is a success; a deletion takes the very ACL, and says whether it was there."""
+    """Creating an ACL that exists is a success; a deletion takes exactly that ACL, and tells if it existed."""
     state.acls = ()
     literal, prefixed = acl("orders"), acl("orders", acls.PREFIXED)
     assert create_acls(cluster, [literal, prefixed, literal], soon()).answers == {literal: None, prefixed: None}
@@ -81,7 +81,7 @@ def test_a_refused_acl_says_what_the_broker_says(cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("altering_apis")
 def test_an_acl_that_cannot_be_deleted_fails_alone(state: FakeCluster, cluster: Cluster) -> None:
-    """The error of what a filter found is the failure of that ACL."""
+    """An error of a matching ACL is the failure of that ACL."""
     state.acls = ()
     create_acls(cluster, [acl("a"), acl("b")], soon())
 
@@ -139,7 +139,7 @@ def test_brokers_before_pattern_types(
 
 
 def test_no_prefixes_before_pattern_types(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """There are none."""
+    """Old brokers have no prefixed ACLs."""
     state.acls, state.highest[DESCRIBE_ACLS.key] = (_rules("orders"),), 0
     answer = describe_acls(connect(), AclFilter(pattern_type=acls.PREFIXED), soon())
     assert isinstance(answer, DescribeAclsResponse)

@@ -1,4 +1,4 @@
-"""Functions of admin/ that alter a cluster say whether their request may be sent again, and are tested."""
+"""Every function of admin/ that alters a cluster declares whether its request may be repeated, and has a test."""
 
 import ast
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def _forgotten(source: str, tests: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", sorted(ADMIN.glob("*.py")), ids=lambda path: path.stem)
 def test_alterations_are_complete(path: Path) -> None:
-    """A request that alters says whether it may be repeated, and a test of its area names the function."""
+    """A request that alters declares whether it may be repeated, and a test of its area names the function."""
     tests = TESTS / f"test_{path.stem}.py"
     assert list(_forgotten(path.read_text(), tests.read_text() if tests.exists() else "")) == []
 

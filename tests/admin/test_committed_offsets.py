@@ -17,7 +17,7 @@ def _group(*commits: FakeCommit) -> FakeGroup:
 
 @pytest.mark.parametrize(("version", "requests"), [(9, 1), (7, 3), (6, 3), (2, 3)])
 def test_as_few_requests_as_brokers_allow(state: FakeCluster, cluster: Cluster, version: int, requests: int) -> None:
-    """Many groups per request from v8 on, one before; every group has its commits at every version."""
+    """A request names many groups from v8 on, one group before; every group has its commits at every version."""
     state.groups = {name: _group(FakeCommit(offset)) for name, offset in (("a", 1), ("b", 2), ("c", 3))}
     state.highest[OFFSET_FETCH.key] = version
     for broker in cluster.brokers.values():
@@ -46,7 +46,7 @@ def test_a_pending_transaction_is_no_failure(state: FakeCluster, cluster: Cluste
 
 
 def test_a_partition_that_is_refused_is_a_failure(state: FakeCluster, cluster: Cluster) -> None:
-    """The group's other commits are there."""
+    """The group's other commits are returned."""
     state.groups = {"g": _group(FakeCommit(5), FakeCommit(-1, error_code=TOPIC_FORBIDDEN))}
     cluster.learn_coordinators({"g": 1})
     committed = committed_offsets(cluster, ["g"], soon())

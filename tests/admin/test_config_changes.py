@@ -27,7 +27,7 @@ def old_brokers(topic_apis: None, monkeypatch: pytest.MonkeyPatch) -> None:  # n
 
 
 def test_alter_configs(state: FakeCluster, cluster: Cluster) -> None:
-    """What is not named stays; a broker's own configs go to the broker, all others to the controller."""
+    """Configs that are not named stay; a broker's own configs go to the broker, all others to the controller."""
     state.configs[TOPIC, "orders"] = {"flush.ms": "5", "segment.ms": "6"}
     changes = {ORDERS: {"flush.ms": None, "retention.ms": "7"}, ALL_BROKERS: {"a": "1"}, BROKER_2: {"b": "2"}}
     assert alter_configs(cluster, changes, soon(), validate_only=True) == {}
@@ -51,7 +51,7 @@ def test_a_change_is_sent_once(state: FakeCluster, cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("old_brokers")
 def test_alter_whole(state: FakeCluster, cluster: Cluster) -> None:
-    """Old brokers unset what is not sent, so all that is set is sent with the change in it."""
+    """Old brokers unset configs that are not sent, so all configs are sent with the change in them."""
     state.configs[TOPIC, "orders"] = {"flush.ms": "5", "segment.ms": "6"}
     changes = {ORDERS: {"flush.ms": None, "retention.ms": "7"}}
     assert alter_configs(cluster, changes, soon()) == {}

@@ -1,4 +1,4 @@
-"""What is set on a resource itself, and what holds without it."""
+"""The values set on a resource itself, and the values in force without them."""
 
 from dataclasses import replace
 from typing import Any
@@ -64,7 +64,7 @@ def test_own_and_inherited_values(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_failures_are_of_each_resource(state: FakeCluster, cluster: Cluster) -> None:
-    """A topic that does not exist is one; a request about many that has no answer is one of each."""
+    """A topic that does not exist is a failure; a request about many resources without an answer is a failure of each."""
     absent = ConfigResource(TOPIC, "absent")
     known = config_values(cluster, [ORDERS, absent, ConfigResource(BROKER, "9"), ConfigResource(BROKER, "")], soon())
     failures = {str(one): value.name for one, value in known.items() if isinstance(value, Failure)}
@@ -80,6 +80,6 @@ def test_failures_are_of_each_resource(state: FakeCluster, cluster: Cluster) -> 
     [("listener.name.a.ssl.key.password", True), ("sasl.jaas.config", True), ("retention.ms", False), ("listed", True)],
 )
 def test_secrets_by_their_names(name: str, *, expected: bool) -> None:
-    """A config that the broker lists is as it says; another one may be known by its name."""
+    """The broker decides whether a listed config is a secret; an unlisted one is known by its name."""
     values = {"listed": ConfigValue(None, None, is_sensitive=True, is_read_only=False, config_type=2)}
     assert is_sensitive(values, name) is expected

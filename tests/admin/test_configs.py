@@ -79,7 +79,7 @@ def broker_configs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("broker_configs")
 @pytest.mark.parametrize("version", [0, 4])
 def test_each_broker_answers_for_itself(state: FakeCluster, cluster: Cluster, version: int) -> None:
-    """Asked elsewhere it is INVALID_REQUEST, so each request goes to its own broker; old brokers have no synonyms."""
+    """Other brokers answer INVALID_REQUEST, so each request goes to its own broker; old brokers have no synonyms."""
     state.highest[DESCRIBE_CONFIGS.key] = version
     for broker in cluster.brokers.values():
         broker.close()
@@ -98,13 +98,13 @@ def test_no_sensitive_value_comes_out(cluster: Cluster) -> None:
 
 
 def test_a_broker_that_is_not_there(cluster: Cluster) -> None:
-    """It is a failure that names it."""
+    """The failure names the resource."""
     configs = describe_broker_configs(cluster, BROKER, [9], soon())
     assert [(str(one.scope), one.name) for one in configs.failures] == [("broker 9", "BROKER_NOT_AVAILABLE")]
 
 
 def test_resources_that_brokers_cannot_list(cluster: Cluster) -> None:
-    """One failure says so; it is not an empty list."""
+    """The result has a failure and is not just an empty list."""
     listed = list_config_resources(cluster, messages.GROUP, soon())
     assert isinstance(listed, Failure)
     assert (str(listed.scope), listed.name) == ("every group", "UNSUPPORTED_VERSION")
@@ -114,7 +114,7 @@ def test_resources_that_brokers_cannot_list(cluster: Cluster) -> None:
 def test_one_topic_that_is_refused_for_the_moment(
     state: FakeCluster, connect: Callable[..., Cluster], code: int
 ) -> None:
-    """It is asked about again, alone; what stays refused is a failure, and hides no other."""
+    """The resource is requested again, alone; a lasting refusal is a failure, and hides no other resource."""
     state.add_topic("other", 1)
 
     def refuse(answer: DescribeConfigsResponse) -> DescribeConfigsResponse:

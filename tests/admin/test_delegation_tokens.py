@@ -31,7 +31,7 @@ def test_no_secret_comes_out(state: FakeCluster, cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("security_apis")
 def test_a_cluster_without_tokens(state: FakeCluster, cluster: Cluster) -> None:
-    """Tokens that are switched off are a failure with a name, none is an answer."""
+    """If tokens are switched off there is a failure with a name; no tokens is an answer."""
     refused = describe_delegation_tokens(cluster, soon())
     assert isinstance(refused, Failure)
     assert refused.name == "DELEGATION_TOKEN_AUTH_DISABLED"
@@ -41,7 +41,7 @@ def test_a_cluster_without_tokens(state: FakeCluster, cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("altering_apis")
 def test_create_delegation_tokens_shows_the_secret_once(cluster: Cluster) -> None:
-    """It is in the answer, as base64, which is what clients log in with; nothing prints it."""
+    """The secret of a new token is in the answer, as base64, which clients log in with; it is never printed."""
     wanted = NewToken(owner=("User", "alice"), renewers=(("User", "bob"),))
     (created,) = create_delegation_tokens(cluster, [wanted], soon()).answers.values()
     assert (created.owner, created.hmac.reveal()) == ("User:alice", "//4=")
@@ -75,7 +75,7 @@ def test_tokens_are_renewed_and_expired_by_their_ids(state: FakeCluster, cluster
 
 @pytest.mark.usefixtures("altering_apis")
 def test_tokens_that_cannot_be_described_are_not_renewed(cluster: Cluster) -> None:
-    """The reason is that of each token."""
+    """Each token has the reason of its own."""
     failures = renew_delegation_tokens(cluster, {"t1": 1_000, "t2": 1_000}, soon()).failures
     assert {one.name for one in failures.values()} == {"DELEGATION_TOKEN_AUTH_DISABLED"}
     assert [str(one.scope) for one in failures.values()] == ["delegation token t1", "delegation token t2"]

@@ -15,7 +15,7 @@ ORDERS = [TopicPartition("orders", number) for number in range(3)]
 
 
 def test_elect_leaders(state: FakeCluster, cluster: Cluster) -> None:
-    """What has its leader already is done; a preferred replica that is down is not asked for again."""
+    """A partition that has its leader already is a success; a preferred replica that is down is not requested again."""
     partitions = state.topics["orders"].partitions
     partitions[1].leader_id = 3
     partitions[2].replicas = (9, 1)

@@ -19,7 +19,7 @@ INVALID_UPDATE = 95
 
 
 def known(level: int, epoch: int, highest: int) -> Callable[[Any], Any]:
-    """What a broker knows of a feature."""
+    """A feature as a broker knows it."""
 
     def change(response: Any) -> Any:
         return replace(
@@ -41,7 +41,7 @@ def test_levels_are_those_of_the_newest_metadata(state: FakeCluster, cluster: Cl
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_update_features(state: FakeCluster, connect: Callable[[], Cluster], version: int) -> None:
-    """Brokers tell of each feature, or of all together; a refusal is one of each feature that was asked for."""
+    """Brokers answer for each feature, or for all together; then the refusal is a failure of each requested feature."""
     state.highest[UPDATE_FEATURES.key] = version
     cluster = connect()
     changes = {"group.version": FeatureChange(1, "upgrade"), "share.version": FeatureChange(0, "safe_downgrade")}

@@ -50,7 +50,7 @@ def test_the_broker_that_listed_a_group_is_its_coordinator(state: FakeCluster, c
 
 
 def test_groups_of_a_type_that_the_brokers_cannot_describe(state: FakeCluster, cluster: Cluster) -> None:
-    """They are failures, by group, and do not hide the others."""
+    """Failed descriptions are failures by group, and hide no other group."""
     state.groups = {"s": FakeGroup(coordinator_id=2, group_type="share"), "g": FakeGroup(coordinator_id=1)}
     described = describe_groups(cluster, list_groups(cluster, soon()).groups, soon())
     assert set(described.descriptions) == {"g"}
@@ -59,7 +59,7 @@ def test_groups_of_a_type_that_the_brokers_cannot_describe(state: FakeCluster, c
 
 
 def test_groups_of_a_broker_that_fails_are_looked_for_again(state: FakeCluster, cluster: Cluster) -> None:
-    """Another broker takes them over; the failure stays, for it is not known that all have been."""
+    """Another broker takes over its groups; the failure stays, because nobody knows whether all were taken over."""
 
     def refuse(response: Any) -> Any:
         response.error_code = 31
@@ -77,7 +77,7 @@ def test_groups_of_a_broker_that_fails_are_looked_for_again(state: FakeCluster, 
 def test_a_group_that_is_migrated_after_it_was_listed(
     state: FakeCluster, cluster: Cluster, listed: str, live: str
 ) -> None:
-    """It is not there under the type that was listed, which is no reason to call a live group gone (KIP-848)."""
+    """The group does not exist under its listed type, but it is not gone: it has another type now (KIP-848)."""
     state.groups = {"g": FakeGroup(coordinator_id=1, group_type=listed, state="Stable")}
     groups = list_groups(cluster, soon()).groups
     state.groups["g"].group_type = live
@@ -100,7 +100,7 @@ def refuse_all(state: FakeCluster, api: Any) -> None:
 
 
 def test_a_group_that_is_gone_after_it_was_listed(state: FakeCluster, cluster: Cluster) -> None:
-    """It is not there under any type, once each."""
+    """The group exists under no type; each type is asked once."""
     state.groups = {"g": FakeGroup(coordinator_id=1, state="Stable")}
     groups = list_groups(cluster, soon()).groups
     state.groups = {}
@@ -131,7 +131,7 @@ def test_delete_groups_that_are_empty(state: FakeCluster, cluster: Cluster) -> N
 
 
 def test_brokers_before_authorized_operations_of_groups(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
-    """DescribeGroups has the field from v3 on: before, nobody says what we may do, and that is no refusal."""
+    """DescribeGroups has the field from v3 on: before, it is unknown, which is not a refusal."""
     state.groups["old"] = FakeGroup(1)
     state.highest[DESCRIBE_GROUPS.key] = 2
     cluster = connect()

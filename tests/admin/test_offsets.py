@@ -39,7 +39,7 @@ def test_ends_of_epochs_follow_the_leader(state: FakeCluster, cluster: Cluster) 
 
 
 def test_epochs_of_a_topic_that_is_re_created_meanwhile(state: FakeCluster, cluster: Cluster) -> None:
-    """They belong to the topic as it was: the new one's leader, at another epoch, is not asked where they end in its log."""
+    """Epochs belong to the topic as it was, so the leader of the new topic is not asked for them."""
     again = state.topics["orders"].partitions[0]
     state.topics["orders"].topic_id, again.leader_id, again.epoch_ends = b"another topic id", 2, {0: 5}
     offsets = epoch_ends(cluster, {ORDERS[0]: 0}, soon())

@@ -36,7 +36,7 @@ LOG = QuorumPartition(
 
 @pytest.mark.usefixtures("kraft")
 def test_any_broker_answers(state: FakeCluster, cluster: Cluster) -> None:
-    """With the metadata log as the leader of the quorum sees it."""
+    """The quorum has the metadata log as its leader sees it."""
     state.quorum = LOG
     response = describe_quorum(cluster, soon())
     assert not isinstance(response, Failure)
@@ -54,7 +54,7 @@ def test_an_error_inside_the_answer_is_a_failure(state: FakeCluster, cluster: Cl
 
 
 def test_brokers_on_zookeeper_have_no_quorum(cluster: Cluster) -> None:
-    """They do not offer the API."""
+    """Brokers on ZooKeeper do not offer the API."""
     refused = describe_quorum(cluster, soon())
     assert isinstance(refused, Failure)
     assert refused.name == "UNSUPPORTED_VERSION"
@@ -62,7 +62,7 @@ def test_brokers_on_zookeeper_have_no_quorum(cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("topic_apis")
 def test_add_voters_and_remove_voters(state: FakeCluster, cluster: Cluster) -> None:
-    """One request after the other, for the controller makes one change at a time; a lost answer is not asked for again."""
+    """Requests are sent one after the other, because the controller makes one change at a time; none is repeated."""
     voter = Voter(directory_id="AAAAAAAAAAAAAAAAAAAAZA", listeners=[Listener("CONTROLLER", "k1", 9093)])
     assert add_voters(cluster, {4: voter, 5: voter}, soon()) == {}
     assert remove_voters(cluster, {4: voter.directory_id}, soon()) == {}

@@ -26,7 +26,7 @@ def test_all_entities_come_with_one_request(state: FakeCluster, cluster: Cluster
 
 @pytest.mark.usefixtures("security_apis")
 def test_a_refusal_is_a_failure_and_no_empty_list(state: FakeCluster, cluster: Cluster) -> None:
-    """The answer's entries are null then."""
+    """Without permission the answer's entries are null."""
     state.cluster_operations = 0
     refused = describe_client_quotas(cluster, soon())
     assert isinstance(refused, Failure)
@@ -47,7 +47,7 @@ def test_alter_client_quotas_sets_and_removes(state: FakeCluster, cluster: Clust
 
 @pytest.mark.usefixtures("altering_apis")
 def test_a_refused_entity_fails_alone(state: FakeCluster, cluster: Cluster) -> None:
-    """It is named by its parts, whatever their order in the answer, with the broker's sentence."""
+    """A failure names the entity by its parts, whatever their order in the answer, with the broker's message."""
 
     def refuse(answer: Any) -> Any:
         (pair,) = (one for one in answer.entries if len(one.entity) == 2)

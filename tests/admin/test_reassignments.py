@@ -26,7 +26,7 @@ MOVING = OngoingTopicReassignment(
 
 
 def test_the_controller_answers(state: FakeCluster, cluster: Cluster) -> None:
-    """Also when another broker has become it since it was looked up."""
+    """The controller is looked up again when another broker has become it."""
     state.reassignments = (MOVING,)
     state.controller_id = 3
     response = list_reassignments(cluster, soon())

@@ -14,7 +14,7 @@ ZK_241, ZK_251, ZK_282 = (LISTS[one, "zookeeper"] for one in ("2.4.1", "2.5.1", 
 
 
 def answer(listed: Listed, level: int | None = None) -> ApiVersionsResponse:
-    """What a broker answers to ApiVersions that lists these APIs, and supports metadata.version up to `level`."""
+    """An ApiVersions response of a broker that lists these APIs, and supports metadata.version up to `level`."""
     apis = (OfferedApi(api_key=key, min_version=low, max_version=high) for key, (low, high) in listed.items())
     feature = SupportedFeature(name="metadata.version", min_version=1, max_version=level or 0)
     return ApiVersionsResponse(
@@ -24,7 +24,7 @@ def answer(listed: Listed, level: int | None = None) -> ApiVersionsResponse:
 
 @pytest.mark.parametrize(("release", "mode"), KNOWN)
 def test_the_range_is_as_narrow_as_the_apis_allow(release: str, mode: str) -> None:
-    """The range holds the release, and beside it only releases that list exactly the same."""
+    """The range holds the release, and only releases that list exactly the same APIs."""
     listed = LISTS[release, mode]
     alike = list(dict.fromkeys(minor(other) for other, some in LISTS if LISTS[other, some] == listed))
     assert minor(release) in alike
@@ -57,7 +57,7 @@ def test_metadata_version_decides_where_apis_do_not(level: int, expected: str) -
     ],
 )
 def test_several_brokers(lists: Sequence[Listed], expected: str | None) -> None:
-    """From the oldest to the newest, of those that list anything."""
+    """The range is from the oldest to the newest release of all brokers that list any API."""
     assert kafka_version_range([answer(one) for one in lists]) == expected
 
 
@@ -82,7 +82,7 @@ def test_several_brokers(lists: Sequence[Listed], expected: str | None) -> None:
     ],
 )
 def test_what_fits_no_release(listed: Listed, expected: str) -> None:
-    """A broker whose APIs no release has is never called one; the range is true all the same."""
+    """A broker with APIs of no release is never called one release; the range is true all the same."""
     assert kafka_version_range([answer(listed)]) == expected
 
 

@@ -20,14 +20,14 @@ from tests.security_samples import scram_user
 
 @pytest.mark.usefixtures("security_apis")
 def test_all_users_are_described(state: FakeCluster, cluster: Cluster) -> None:
-    """No name in the request is everybody."""
+    """A request without names is about all users."""
     state.scram_users = (scram_user("a", 1, 2), scram_user("b", 1))
     assert describe_scram_users(cluster, soon()) == state.scram_users
 
 
 @pytest.mark.usefixtures("security_apis")
 def test_a_refusal_is_a_failure_and_no_empty_list(state: FakeCluster, cluster: Cluster) -> None:
-    """It says that the principal may not see them, not that there are none."""
+    """The failure tells that we may not see them; it is not an empty list."""
     state.cluster_operations = 0
     refused = describe_scram_users(cluster, soon())
     assert isinstance(refused, Failure)
@@ -54,7 +54,7 @@ def test_alter_scram_users_of_two_mechanisms(state: FakeCluster, cluster: Cluste
 
 @pytest.mark.usefixtures("altering_apis")
 def test_a_refused_user_fails_alone(cluster: Cluster) -> None:
-    """A deletion of what is not there; the failure names user and mechanism and no password."""
+    """A deletion of a missing credential fails; the failure names user and mechanism and no password."""
     changes = {ScramCredential("a", SCRAM_SHA_256): NEW, ScramCredential("gone", SCRAM_SHA_256): None}
     gathered = alter_scram_users(cluster, changes, soon())
     (failure,) = gathered.failures.values()

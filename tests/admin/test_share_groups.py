@@ -54,7 +54,7 @@ def test_each_coordinator_answers_for_its_groups(state: FakeCluster, cluster: Cl
 
 @pytest.mark.usefixtures("altering_apis")
 def test_alter_share_offsets_and_delete_share_offsets(state: FakeCluster, cluster: Cluster) -> None:
-    """By partition and by topic; what fails fails alone, in the broker's words or in ours."""
+    """Alterations are by partition and deletions by topic; failures have the broker's message or ours."""
     state.groups = {
         "queue": FakeGroup(coordinator_id=1, group_type="share"),
         "busy": FakeGroup(coordinator_id=2, group_type="share", members=[FakeMember("m")]),

@@ -27,7 +27,7 @@ def new(name: str, partitions: int = BROKER_DEFAULT) -> CreatableTopic:
 
 
 def test_describe_topics(state: FakeCluster, cluster: Cluster) -> None:
-    """What is not there is None and no failure; what is not answered is a failure for each topic."""
+    """A topic that does not exist is None and no failure; without an answer there is a failure for each topic."""
     described = describe_topics(cluster, ["orders", "absent"], soon())
     assert isinstance(described["orders"], MetadataTopic)
     assert described["absent"] is None
@@ -39,7 +39,7 @@ def test_describe_topics(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_create_topics(state: FakeCluster, cluster: Cluster) -> None:
-    """The controller is asked, also when it has changed; one topic that is refused says why, and stops no other."""
+    """The controller is asked, also when it has changed; a refused topic has the reason, and stops no other."""
     state.controller_id = 2
     failures = create_topics(cluster, [new("a", 2), new("orders"), new("b")], soon())
     assert [(name, one.name, one.message) for name, one in failures.items()] == [
@@ -50,7 +50,7 @@ def test_create_topics(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_validation_creates_nothing(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
-    """It is not sent to a broker that would create the topic instead."""
+    """A validation is not sent to a broker that would create the topic instead."""
     assert create_topics(connect(), [new("a")], soon(), validate_only=True) == {}
     assert set(state.topics) == {"orders"}
     state.highest[CREATE_TOPICS.key] = 0
@@ -60,21 +60,24 @@ def test_validation_creates_nothing(state: FakeCluster, connect: Callable[[], Cl
 
 
 def test_a_creation_is_sent_once(state: FakeCluster, cluster: Cluster) -> None:
-    """After a lost connection nobody knows: the failure says so, and nothing is sent again."""
+    """After a lost connection the failure tells that it may be done, and nothing is sent again."""
     state.faults.append(Fault(CREATE_TOPICS.key, Close()))
     failure = create_topics(cluster, [new("a")], soon())["a"]
     assert (failure.may_be_done, failure.name) == (True, "CONNECTION_LOST")
     assert state.count(CREATE_TOPICS.key) == 1
 
 
-def test_large_topics_are_created_in_several_requests(state: FakeCluster, cluster: Cluster) -> None:
+def test_large_topics_are_created_in_several_requests(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
     """Controllers refuse more than 10,000 records of metadata at once."""
+    cluster = connect(
+        request_timeout_ms=30_000, default_api_timeout_ms=30_000
+    )  # the fake broker makes 10,000 partitions
     assert create_topics(cluster, [new(f"t{number}", 2_000) for number in range(5)], soon()) == {}
     assert state.count(CREATE_TOPICS.key) == 3
 
 
 def test_delete_topics_by_id(state: FakeCluster, cluster: Cluster) -> None:
-    """The deletion is of the topic that was described: one that was re-created since is another one, and stays."""
+    """Only the described topic is deleted: a topic that was re-created since stays."""
     topic_id = uuid_text(state.topics["orders"].topic_id)
     other = uuid_text(bytes(15) + b"\x63")
     failures = delete_topics(cluster, {"orders": topic_id, "re-created": other}, soon())
@@ -90,7 +93,7 @@ def test_delete_topics_by_name(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_create_partitions(state: FakeCluster, cluster: Cluster) -> None:
-    """The number is the total."""
+    """The number of partitions is the total."""
     wanted = [CreatePartitionsTopic(name="orders", count=8, assignments=None)]
     assert create_partitions(cluster, wanted, soon(), validate_only=True) == {}
     assert len(state.topics["orders"].partitions) == 6

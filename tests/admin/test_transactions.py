@@ -94,7 +94,7 @@ def test_producers_come_from_the_leaders(state: FakeCluster, cluster: Cluster) -
 
 @pytest.mark.usefixtures("altering_apis")
 def test_abort_transactions_writes_markers_to_the_leaders(state: FakeCluster, cluster: Cluster) -> None:
-    """With both epochs as the leader gave them; an unknown epoch of the coordinator is 0. A moved leader is looked up."""
+    """The marker has both epochs as the leader gave them, 0 for an unknown coordinator epoch. A moved leader is looked up."""
     first, second = (TopicPartition("orders", index) for index in (0, 1))
     moved = state.topics["orders"].partitions[0]
     moved.leader_id, moved.leader_epoch = 3, 1
@@ -109,7 +109,7 @@ def test_abort_transactions_writes_markers_to_the_leaders(state: FakeCluster, cl
 
 @pytest.mark.usefixtures("altering_apis")
 def test_a_marker_is_not_written_twice(state: FakeCluster, cluster: Cluster) -> None:
-    """It would abort what the producer has begun since."""
+    """A second marker would abort a transaction that the producer has begun since."""
     state.faults = [Fault(WRITE_TXN_MARKERS.key, Close())]
     transaction = OpenTransaction(TopicPartition("orders", 0), 7, 3, 9)
     (failure,) = abort_transactions(cluster, [transaction], soon()).failures.values()
@@ -118,7 +118,7 @@ def test_a_marker_is_not_written_twice(state: FakeCluster, cluster: Cluster) -> 
 
 
 def test_fence_producers_takes_their_ids_over(state: FakeCluster, cluster: Cluster) -> None:
-    """While the coordinator aborts what is open it says CONCURRENT_TRANSACTIONS; the request is sent again then."""
+    """While the coordinator aborts an open transaction it answers CONCURRENT_TRANSACTIONS; then the request is repeated."""
 
     def busy(answer: Any) -> Any:
         return replace(answer, error_code=51)
@@ -131,7 +131,7 @@ def test_fence_producers_takes_their_ids_over(state: FakeCluster, cluster: Clust
 
 
 def test_a_producer_is_not_fenced_twice(state: FakeCluster, cluster: Cluster) -> None:
-    """The second request might fence whoever has taken the id over since."""
+    """A second request might fence a producer that has taken the id over since."""
     cluster.learn_coordinators({"a": 2}, TRANSACTION)
     state.faults = [Fault(INIT_PRODUCER_ID.key, Close())]
     (failure,) = fence_producers(cluster, {"a": 60_000}, soon()).failures.values()

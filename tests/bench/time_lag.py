@@ -15,7 +15,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.fetch.first_unread import first_unread
-from kafka_lagoon.fetch.unread_positions import Outcome, Position
+from kafka_lagoon.fetch.unread_positions import FirstUnreadOutcome, Position
 from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.kafka_settings import checked
 from tests.fake.broker import fake_cluster
@@ -78,7 +78,7 @@ def _measured(servers: str, count: int, offset: int) -> str:
         began = time.process_time()
         unread = first_unread(cluster, positions, 4 << 30, deadline)
         seconds = time.process_time() - began
-    exact = sum(one.outcome is Outcome.RECORD for one in unread.first.values())
+    exact = sum(one.outcome is FirstUnreadOutcome.RECORD for one in unread.first.values())
     requests = sum(one.requests for (api, _), one in stats.by_api.items() if api == "Fetch")
     megabytes = unread.bytes_fetched / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10

@@ -64,15 +64,16 @@ def test_what_is_confirmed(
 
 def test_what_is_said_of_a_finished_restore() -> None:
     """When, whether its receipts were good, and that nothing was written."""
-    done = result()
-    done.actions, done.notes, done.plan, done.finished_at = (), [], FINISHED.plan, FINISHED.finished_at
-    done.receipts = [RECEIPT]
+    done = replace(
+        result(), actions=(), notes=[], plan=FINISHED.plan, finished_at=FINISHED.finished_at, receipts=[RECEIPT]
+    )
     (line,) = lines(done)
     assert line == (
         "spare (id-of-spare): restore 0192-0001 finished on 2026-09-21T14:13:20+00:00, receipts good, 0 records written"
     )
     assert done.is_complete
-    done.receipts = [RECEIPT, replace(RECEIPT, problem="OTHER_RECORDS", other_records=3, other_offsets="1-3")]
+    other = replace(RECEIPT, problem="OTHER_RECORDS", other_records=3, other_offsets="1-3")
+    done = replace(done, receipts=[RECEIPT, other])
     first, last = lines(done)
     assert first.endswith("and 3 are there that somebody else wrote meanwhile, at offsets 1-3")
     assert "1 of 2 receipts good" in last

@@ -22,7 +22,7 @@ _HEADER = struct.Struct(">ihhi")
 
 
 def access(clock: Clock, **settings: object) -> Access:
-    """What connections to a cluster with these settings share, without TLS."""
+    """The values that connections to a cluster with these settings share, without TLS."""
     kafka = checked({"bootstrap_servers": "127.0.0.1:9092", **settings})
     pace = Pace(clock, kafka.max_bytes_per_second)
     return Access(settings=kafka, tls=None, clock=clock, request_stats=RequestStats(), pace=pace)

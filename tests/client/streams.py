@@ -28,7 +28,7 @@ def connected(port: int, host: str = "127.0.0.1", **given: object) -> Iterator[T
 def exchanged(
     transport: Transport, outgoing: bytes, expected: int, room: int = 1 << 16, budget_ms: int = 5_000
 ) -> bytes:
-    """What comes while `outgoing` goes, read by `room` bytes at most until `expected` ones are here."""
+    """Received bytes while `outgoing` is sent, at most `room` at a time, until `expected` bytes have arrived."""
     deadline = Deadline.after(CLOCK, budget_ms)
     left, here, memory = bytearray(outgoing), bytearray(), memoryview(bytearray(room))
     while left or len(here) < expected:

@@ -24,7 +24,7 @@ _WELCOME = SaslHandshakeResponse(error_code=0, mechanisms=())
 
 
 def mechanisms() -> list[Login]:
-    """Those that need nothing but a secret."""
+    """The mechanisms that need only a secret."""
     return [
         Plain(username="alice", password=_SECRET),
         Scram(name="SCRAM-SHA-512", username="alice", password=_SECRET),
@@ -53,7 +53,7 @@ def lifetime_ms(mechanism: Login, *responses: Any) -> int:
 
 
 def refusal(mechanism: Login, *responses: Any) -> str:
-    """Why an exchange failed; whatever it was, the secret is in nothing that is shown."""
+    """The message of a failed exchange, in which the secret never appears."""
     with pytest.raises(AuthenticationFailed) as failure:
         lifetime_ms(mechanism, *responses)
     shown = "".join(traceback.format_exception(failure.value)) + repr(failure.value) + repr(mechanism)
@@ -93,14 +93,14 @@ def test_tokens_without_a_header_are_not_spoken() -> None:
     ],
 )
 def test_a_handshake_that_fails(error_code: int, offered: tuple[str, ...], reason: str) -> None:
-    """The line names what the broker wants, and the setting to change."""
+    """The message names the mechanisms that the broker offers, and the setting to change."""
     mechanism = mechanisms()[1]
     assert refusal(mechanism, SaslHandshakeResponse(error_code=error_code, mechanisms=offered)) == reason
 
 
 @pytest.mark.parametrize("mechanism", mechanisms(), ids=lambda mechanism: mechanism.name)
 def test_a_refusal(mechanism: Login) -> None:
-    """The broker's message is shown, but not what steers a terminal, or never ends, or contains our secret."""
+    """The broker's message is shown without control characters, cut to a length, and not if it contains our secret."""
     reason = refusal(mechanism, _WELCOME, answer(error_code=58, message="go away\x1b[2J\udcff"))
     assert reason == f"{mechanism.name}: SASL_AUTHENTICATION_FAILED: go away\\u001b[2J\\udcff"
     assert refusal(mechanism, _WELCOME, answer(error_code=58)).endswith("SASL_AUTHENTICATION_FAILED")
@@ -110,7 +110,7 @@ def test_a_refusal(mechanism: Login) -> None:
 
 
 def test_a_broker_that_never_ends() -> None:
-    """Also if the mechanism would go on."""
+    """The exchange ends, also if the mechanism would go on."""
 
     class Endless:
         name, secrets = "ENDLESS", ()
@@ -123,12 +123,12 @@ def test_a_broker_that_never_ends() -> None:
 
 
 def test_a_broker_that_ends_early() -> None:
-    """Before it proved that it knows the password: an answer of nothing is not a welcome to SCRAM."""
+    """An empty answer before the broker's proof does not end SCRAM with success."""
     assert "challenge cannot be read" in refusal(mechanisms()[1], _WELCOME, answer())
 
 
 def test_a_mechanism_that_cannot_begin() -> None:
-    """Its reason is raised like a broker's."""
+    """A mechanism's reason is raised like a broker's."""
 
     class Broken:
         name, secrets = "BROKEN", ()

@@ -27,7 +27,7 @@ BUDGET_S = 5  # the deadline of a connection attempt: it has to end on its own b
 
 
 def refusal(servers: str) -> tuple[ConnectionFailed, float]:
-    """What connecting to these servers raises, and after how many seconds."""
+    """The error of connecting to these servers, and the seconds until it was raised."""
     settings = short_timeouts(FakeCluster(), bootstrap_servers=servers)
     started = time.monotonic()
     with pytest.raises(ConnectionFailed) as raised:
@@ -68,7 +68,7 @@ def test_an_unknown_host_is_named() -> None:
     ],
 )
 def test_another_protocol_is_recognised(answer: bytes, expected: str) -> None:
-    """What speaks there is said, within the deadline, and it is not tried again and again."""
+    """The error names the other protocol, within the deadline, and there are no further attempts."""
     with peer(answer) as port:
         error, seconds = refusal(f"127.0.0.1:{port}")
     assert error.phase == "handshake"
@@ -85,7 +85,7 @@ def test_a_half_open_connection_ends_in_time() -> None:
 
 
 def test_a_dead_bootstrap_server_does_not_matter(state: FakeCluster, brokers: dict[int, FakeBroker]) -> None:
-    """One that answers is enough."""
+    """A single bootstrap server that answers is enough."""
     assert brokers
     settings = short_timeouts(state)
     servers = f"127.0.0.1:1,{settings.bootstrap_servers}"
@@ -131,7 +131,7 @@ def test_a_re_created_topic_has_epochs_of_its_own(state: FakeCluster, connect: C
 
 
 def test_the_old_topic_from_a_broker_with_old_metadata(state: FakeCluster, connect: Connect) -> None:
-    """It is believed, as Kafka's client does, and the next answer about the new topic puts that right."""
+    """The old topic is believed, as in Kafka's client, until the next answer about the new topic."""
     topic, orders_0, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     cluster, seen = connect(), []
     for topic_id, leader_id, epoch in ((b"old".zfill(16), 1, 5), (b"new".zfill(16), 2, 0)) * 2:
@@ -158,7 +158,7 @@ def test_a_re_created_topic_without_ids(state: FakeCluster, connect: Connect) ->
 
 
 def test_a_leader_without_an_epoch_is_believed(state: FakeCluster, connect: Connect) -> None:
-    """An answer of a broker that tells no epochs is no older news, as in Kafka's client."""
+    """An answer without epochs does not count as older, as in Kafka's client."""
     orders_0, deadline = TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     partition = state.topics["orders"].partitions[0]
     partition.leader_id, partition.leader_epoch = 1, 5
@@ -187,7 +187,7 @@ def test_coordinators_are_found_in_every_version(
 def test_another_broker_answers_instead(
     state: FakeCluster, connect: Callable[[], Cluster], action: Close | Hang | Raw | WrongCorrelation
 ) -> None:
-    """A request for any broker survives one that closes, hangs or sends garbage."""
+    """A request for any broker survives a broker that closes, hangs or sends garbage."""
     cluster = connect()
     state.faults.append(Fault(METADATA.key, action, node_id=1, times=10))
     answer = cluster.refresh(None, Deadline.after(CLOCK, 5_000))
@@ -206,7 +206,7 @@ def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Conn
 
 
 def test_a_broker_that_could_create_topics(state: FakeCluster, connect: Connect) -> None:
-    """Before Kafka 0.11 asking for a topic could create it: nothing is asked, and the refusal says what is missing."""
+    """Before Kafka 0.11 a request for a topic could create it: nothing is sent, and the error names the missing version."""
     state.highest[METADATA.key] = 3
     with pytest.raises(UnsupportedVersion) as refused:
         connect()
@@ -238,7 +238,7 @@ def test_an_api_that_no_broker_offers(state: FakeCluster, brokers: dict[int, Fak
 
 
 def test_a_leader_that_another_broker_names(connect: Connect) -> None:
-    """It is taken over if its epoch is newer and the broker is known."""
+    """A leader named by another broker is learned if its epoch is newer and the broker is known."""
     cluster, orders_0 = connect(), TopicPartition("orders", 0)
     assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (None, -1)
     cluster.refresh(None, Deadline.after(CLOCK, 1_000))
@@ -251,7 +251,7 @@ def test_a_leader_that_another_broker_names(connect: Connect) -> None:
 
 
 def identified(state: FakeCluster, *cluster_ids: str | None) -> None:
-    """Metadata name these ids, one after the other."""
+    """Metadata answer these ids, one after the other."""
     for cluster_id in cluster_ids:
         answer = Altered(lambda answer, cluster_id=cluster_id: replace(answer, cluster_id=cluster_id))
         state.faults.append(Fault(METADATA.key, answer))
@@ -259,7 +259,7 @@ def identified(state: FakeCluster, *cluster_ids: str | None) -> None:
 
 @pytest.mark.parametrize("cluster_id", ["../victim", "", "a b", "a\x1b[2J", "a\udcff", ".", "a" * 101])
 def test_an_id_that_no_cluster_has_ends_the_run(state: FakeCluster, connect: Connect, cluster_id: str) -> None:
-    """In one line; nothing was learned of the cluster."""
+    """The error is one line; nothing was learned of the cluster."""
     identified(state, cluster_id)
     with pytest.raises(ClusterRefused, match="is no cluster id") as raised:
         connect()
@@ -319,7 +319,7 @@ def test_a_cluster_id_of_the_settings_on_an_executor(state: FakeCluster, brokers
 def test_a_bootstrap_server_that_refuses_does_not_matter(
     state: FakeCluster, connect: Connect, api_key: int, change: dict[str, Any]
 ) -> None:
-    """By an error code, or by an answer that says nothing: the next one is asked, at once."""
+    """A broker that refuses, or answers nothing useful, is skipped: the next broker is asked at once."""
     state.faults.append(Fault(api_key, Altered(lambda answer: replace(answer, **change)), node_id=1, times=1_000))
     cluster = connect()
     assert sorted(cluster.brokers) == [1, 2, 3]

@@ -7,8 +7,8 @@ import pytest
 from kafka_lagoon.client.connection import (
     HANDSHAKE_MAX_BYTES,
     PLAIN_MAX_BYTES,
-    Answer,
     Connection,
+    ReceivedResponse,
     choose_version,
     negotiate,
 )
@@ -43,20 +43,20 @@ def response(correlation_id: int, group_id: str) -> bytes:
     return (len(header) + len(body)).to_bytes(4, "big") + header + body
 
 
-def received(peer: Connection, data: bytes) -> list[Answer]:
+def received(peer: Connection, data: bytes) -> list[ReceivedResponse]:
     """The answers that these bytes complete."""
     with peer.room() as room:
         room[: len(data)] = data
     return list(peer.filled(len(data)))
 
 
-def groups(answers: list[Answer]) -> list[str]:
+def groups(answers: list[ReceivedResponse]) -> list[str]:
     """The groups in ListGroups answers."""
     return [group.group_id for answer in answers for group in answer.message.groups]
 
 
 def test_responses_come_in_the_order_of_requests() -> None:
-    """Each has the next correlation id; however the bytes are cut, every response is given once it is whole."""
+    """Each request has the next correlation id; however the bytes are cut, every response is given once it is whole."""
     peer = connection()
     frames = [peer.frame(LIST_GROUPS, VERSION, ListGroupsRequest()) for _ in range(3)]
     assert [int.from_bytes(frame[8:12], "big") for frame in frames] == [0, 1, 2]
@@ -67,7 +67,7 @@ def test_responses_come_in_the_order_of_requests() -> None:
 
 
 def test_a_response_to_another_request_is_refused() -> None:
-    """It is recognised before it is decoded, so a late response is never taken for a later one."""
+    """A late response is recognised before it is decoded, so it is never taken for a later one."""
     peer = connection()
     peer.frame(LIST_GROUPS, VERSION, ListGroupsRequest())
     with pytest.raises(CorrelationMismatch) as mismatch:
@@ -76,7 +76,7 @@ def test_a_response_to_another_request_is_refused() -> None:
 
 
 def test_a_response_that_nothing_waits_for_is_refused() -> None:
-    """Also after a request that has no response."""
+    """A response to nothing is an error, also after a request that has no response."""
     peer = connection()
     peer.unanswered_frame(LIST_GROUPS, VERSION, ListGroupsRequest())
     assert peer.in_flight == 0
@@ -85,7 +85,7 @@ def test_a_response_that_nothing_waits_for_is_refused() -> None:
 
 
 def test_correlation_ids_stay_positive() -> None:
-    """After the largest int32 comes 0."""
+    """After the largest int32 the correlation id is 0."""
     peer = connection()
     peer._next_id = 0x7FFFFFFF
     frames = [peer.frame(LIST_GROUPS, VERSION, ListGroupsRequest()) for _ in range(2)]
@@ -94,7 +94,7 @@ def test_correlation_ids_stay_positive() -> None:
 
 
 def test_responses_beyond_the_limit_and_damaged_ones_are_refused() -> None:
-    """By their length, or by their content."""
+    """Other protocols are recognised by their length, or by their content."""
     peer = connection()
     peer.frame(LIST_GROUPS, VERSION, ListGroupsRequest())
     received(peer, (1_001).to_bytes(4, "big")[:3])
@@ -109,7 +109,7 @@ def test_responses_beyond_the_limit_and_damaged_ones_are_refused() -> None:
 
 @pytest.mark.parametrize("own", [2, 3, None])
 def test_the_handshake_with_a_broker_that_knows_less(own: int | None) -> None:
-    """It names its own highest version of ApiVersions, which is asked next; without one, version 0 is (KIP-511)."""
+    """The broker names its own highest version of ApiVersions, which is sent next; without it, version 0 is (KIP-511)."""
     handshake = negotiate()
     version, request = next(handshake)
     assert (version, type(request)) == (API_VERSIONS.versions.highest, ApiVersionsRequest)
@@ -168,7 +168,7 @@ def test_the_version_is_the_highest_that_all_allow(
     ],
 )
 def test_each_api_has_a_largest_response(api: Api[Any, Any], version: int, limit: int) -> None:
-    """Small before anybody has authenticated, and for answers without lists; no memory is taken for a larger one."""
+    """Responses must be small before authentication and for APIs without lists; no memory is taken for a larger one."""
     peers = [Connection("test", 100 << 20) for _ in range(2)]
     for peer in peers:
         peer.frame(api, version, api.request())

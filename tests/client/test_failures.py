@@ -42,12 +42,12 @@ SCOPES = (
 
 @pytest.mark.parametrize(("scope", "text"), SCOPES)
 def test_a_scope_in_words(scope: Scope, text: str) -> None:
-    """What a failure is about is spelled in one way, with its kind in front where the name alone could be anything."""
+    """A failure's subject has one spelling, with its kind in front where the name alone would be ambiguous."""
     assert str(scope) == text
 
 
 def test_every_type_of_scope_has_a_spelling() -> None:
-    """No type is declared and never made."""
+    """Every declared type of scope is used."""
     assert {scope.scope_type for scope, _ in SCOPES} == set(ScopeType)
 
 
@@ -78,7 +78,7 @@ def test_names_of_refusals(refusal: PipelineError | int, name: str, code: int | 
 
 
 def test_every_error_of_ours_has_a_name() -> None:
-    """The more special error decides; anything else that is wrong with an answer is a fault of the protocol."""
+    """The more special error decides; any other error in an answer is a fault of the protocol."""
     assert issubclass(ConnectionLost, ConnectionFailed)
     names = [refusal_name(error.__new__(error)) for error in (AddressRefused, AuthenticationFailed, DecodeError)]
     assert names == ["ADDRESS_REFUSED", "AUTHENTICATION_FAILED", "PROTOCOL_ERROR"]

@@ -1,4 +1,4 @@
-"""Names that brokers answer: what Kafka and its kin have is taken, whatever could be a path or steer a terminal is not."""
+"""Names that brokers answer: names of Kafka and similar brokers are taken, paths and control characters are refused."""
 
 import pytest
 

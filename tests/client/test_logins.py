@@ -1,4 +1,4 @@
-"""What settings ask for, and that secrets are looked up no earlier than here."""
+"""Logins as the settings declare them; secrets are looked up for each connection and not earlier."""
 
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def bearer(**given: Any) -> OAuthBearer:
 
 
 def test_user_and_password() -> None:
-    """Of PLAIN and SCRAM, the latter also for delegation tokens."""
+    """PLAIN and SCRAM get user and password, SCRAM also for delegation tokens."""
     given = {"sasl_username": "alice", "sasl_password": "word"}
     assert login_for(settings("PLAIN", **given), "localhost", CLOCK) == Plain(username="alice", password="word")  # noqa: S106
     for name in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
@@ -61,7 +61,7 @@ def test_secrets_are_looked_up_for_each_connection(tmp_path: Path) -> None:
 
 
 def test_a_token_that_is_given() -> None:
-    """With its extensions."""
+    """The given token is sent with its extensions."""
     made = bearer(sasl_oauthbearer_token="abc", sasl_oauthbearer_extensions="a=b,c=d")  # noqa: S106
     assert made == OAuthBearer(token=Token("abc"), extensions=(("a", "b"), ("c", "d")))
 
@@ -72,13 +72,13 @@ def provide(host: str) -> tuple[str, int]:
 
 
 def test_a_token_of_a_function() -> None:
-    """For the broker at hand."""
+    """The function is called for the broker at hand."""
     function = f"{__name__}:provide"
     assert bearer(sasl_oauthbearer_token_provider=function).token.value == "for-localhost"
 
 
 def test_a_token_of_an_endpoint() -> None:
-    """Asked for once, at an endpoint that the cluster's truststore may vouch for."""
+    """The token is fetched once, from an endpoint that the cluster's truststore may vouch for."""
     with endpoint(answering("200 OK", {"access_token": "abc", "expires_in": 300}), server_context()) as server:
         given = {
             "ssl_truststore_certificates": ROOT_PEM,
@@ -95,7 +95,7 @@ def test_a_token_of_an_endpoint() -> None:
 
 
 def test_an_unsecured_token_stays_on_this_machine() -> None:
-    """Whatever a broker advertises."""
+    """An unsecured token is refused for every other host, whatever a broker advertises."""
     given = settings("OAUTHBEARER", sasl_oauthbearer_unsecured_principal="alice")
     assert login_for(given, "127.0.0.1", CLOCK).name == "OAUTHBEARER"
     with pytest.raises(ConfigError, match=r"broker\.example is not this machine"):

@@ -1,4 +1,4 @@
-"""What a Metadata response may have that no cluster has: each odd item is a failure, and hides no other."""
+"""Odd items in a Metadata response: each is a failure, and hides no other item."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def test_a_name_that_no_topic_has(name: str | None) -> None:
 
 
 def test_what_is_there_twice() -> None:
-    """Equal items are one; of two that differ the first is kept, and a failure says so."""
+    """Equal items are one item; of two that differ the first is kept, and a failure tells it."""
     response, lines = checked(broker(), broker(), topic("t", 0, 0, 1), topic("t", 0, 0, 1))
     assert (len(response.brokers), len(response.topics), len(response.topics[0].partitions)) == (1, 1, 2)
     assert lines == []
@@ -74,14 +74,14 @@ def test_what_is_there_twice() -> None:
 
 
 def test_partitions_without_a_number() -> None:
-    """They are left out."""
+    """Partitions with negative numbers are left out."""
     response, lines = checked(topic("t", 0, -1))
     assert [one.partition_index for one in response.topics[0].partitions] == [0]
     assert lines == ["t--1: NAME_REFUSED"]
 
 
 def test_topics_that_are_named() -> None:
-    """All are there, each once and no others; one that is left out has an error. A bad name is ours, and the broker says so."""
+    """The response has each requested topic once and no others; an omitted topic has an error, and so has a bad name."""
     response, lines = checked(
         topic("a", 0),
         topic("z", 0),

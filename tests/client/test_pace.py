@@ -13,7 +13,7 @@ from tests.clock import Hands
 
 
 def test_bytes_have_their_time() -> None:
-    """What was exchanged is waited for at the rate, whoever exchanged it; time without traffic is not saved up."""
+    """Requests wait for the bytes of all connections at the rate; time without traffic is not saved up."""
     hands = Hands()
     pace = Pace(hands.clock(), 1_000)
     deadline = Deadline.after(hands.clock(), 60_000)
@@ -28,7 +28,7 @@ def test_bytes_have_their_time() -> None:
 
 
 def test_without_a_limit_nothing_waits() -> None:
-    """The default: brokers decide how fast they answer."""
+    """Without a limit no request waits."""
     hands = Hands()
     pace = Pace(hands.clock())
     pace.spent(1 << 40)
@@ -63,13 +63,13 @@ def test_requests_wait_for_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_deadline_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pace that cannot be kept within the deadline is an error that says so, and not a longer run."""
+    """A pace that cannot be kept within the deadline is an error, and not a longer run."""
     with pytest.raises(DeadlinePassed):
         requested(monkeypatch, 200, max_bytes_per_second=10)
 
 
 @pytest.mark.parametrize("limit", [1, 3, 5])
 def test_requests_in_flight(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
-    """No more wait for their answers than the setting says, and the statistics say how many did."""
+    """No more requests wait for their answers than the setting allows, and the statistics count them."""
     broker, _ = requested(monkeypatch, 20, max_in_flight_requests_per_connection=limit)
     assert broker._access.request_stats.by_api[LIST_GROUPS.name, 1].most_in_flight == limit

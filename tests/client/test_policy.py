@@ -47,7 +47,7 @@ def configured(servers: str = "kafka.example.org:9092", **more: Any) -> KafkaSet
     ],
 )
 def test_admitted(settings: KafkaSettings, host: str) -> None:
-    """Brokers are wherever they say, as long as somebody can have meant that; bootstrap servers always."""
+    """Brokers may be at any public address; bootstrap servers anywhere."""
     admit(settings, host, 9092)
 
 
@@ -82,7 +82,7 @@ def test_admitted(settings: KafkaSettings, host: str) -> None:
     ],
 )
 def test_refused(settings: KafkaSettings, host: str, reason: str) -> None:
-    """An address that is ours, or nobody's, or not on the list, or that would be shown a password unproven."""
+    """Refused: our own address, special addresses, addresses not on the list, and unproven ones that would get a password."""
     with pytest.raises(AddressRefused, match=reason):
         admit(settings, host, 9092)
 
@@ -112,7 +112,7 @@ def reach(host: str, port: int) -> None:
     "host", [ANYWHERE, "0", "127.1", "2130706433", "0x7f000001", "::ffff:127.0.0.1", "::ffff:7f00:1", "::"]
 )
 def test_no_spelling_of_this_machine_is_connected_to(host: str) -> None:
-    """A broker that advertises any of them would lead us to whatever listens here."""
+    """A broker that advertises any of them would lead us to another service on this machine."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.2)
         port = listener.getsockname()[1]

@@ -98,7 +98,7 @@ def test_a_cluster_keeps_nothing_per_request(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_counts_of_another_process() -> None:
-    """They are sent without their lock and added; of times only how long something took, for clocks may differ."""
+    """Statistics are sent without their lock and added; of times only durations, because clocks may differ."""
     ours, theirs = RequestStats(), RequestStats()
     ours.sent(("Fetch", 1), 12, 100)
     ours.answered(("Fetch", 1), 1_000, 5.0, 5.5, 1)

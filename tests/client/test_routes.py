@@ -19,7 +19,7 @@ ORDERS = TopicPartition("orders", 0)
 
 
 def soon() -> Deadline:
-    """Enough time."""
+    """A deadline that is long enough."""
     return Deadline.after(CLOCK, 2_000)
 
 
@@ -61,7 +61,7 @@ def test_kinds_of_coordinators_are_apart(connect: Connect) -> None:
 
 
 def test_changes_go_to_the_controller(state: FakeCluster, connect: Connect) -> None:
-    """Whichever broker metadata name now."""
+    """The controller is the broker that metadata name now."""
     route = ByController(connect())
     assert route.node_of("anything") == 1
     state.controller_id = 3
@@ -71,7 +71,7 @@ def test_changes_go_to_the_controller(state: FakeCluster, connect: Connect) -> N
 
 
 def test_brokers_go_to_themselves(state: FakeCluster, connect: Connect) -> None:
-    """As long as metadata list them."""
+    """Brokers are routed to as long as metadata list them."""
     route = ByBroker(connect())
     assert (route.node_of(2), route.node_of(9)) == (2, None)
     del state.addresses[2]

@@ -1,4 +1,4 @@
-"""Routing: every item has an answer or a failure, and what is stale is looked up again."""
+"""Routing: every item has an answer or a failure, and stale leaders and coordinators are looked up again."""
 
 import dataclasses
 import threading
@@ -73,7 +73,7 @@ def test_a_moved_leader_is_looked_up(state: FakeCluster, connect: Connect) -> No
 
 
 def test_a_partition_without_a_leader_is_a_failure_and_nothing_else(state: FakeCluster, connect: Connect) -> None:
-    """It says LEADER_NOT_AVAILABLE, soon, and its siblings have their answers."""
+    """An item without a leader fails with LEADER_NOT_AVAILABLE, soon, and the others have their answers."""
     state.topics["orders"].partitions[2].leader_id = -1
     gathered = ends(connect())
     assert set(gathered.answers) == set(ORDERS) - {ORDERS[2]}
@@ -111,11 +111,11 @@ def test_what_a_broker_says_beside_the_code_is_kept(state: FakeCluster, connect:
             ],
         ),
         read=lambda response, _: [
-            (ORDERS[partition.partition_index], partition.error_code, partition)
+            (item, partition.error_code, partition, texts[item])
             for topic in response.topics
             for partition in topic.partitions
+            for item in (ORDERS[partition.partition_index],)
         ],
-        explain=lambda _, items: [(item, texts[item]) for item in items],
     )
     gathered: Gathered[TopicPartition, Any] = gather(cluster, ByLeader(cluster), [request], soon())[0]
     assert set(gathered.answers) == {ORDERS[0]}
@@ -155,7 +155,7 @@ def test_a_transient_error_is_retried(state: FakeCluster, connect: Connect) -> N
     ],
 )
 def test_what_passes_is_waited_for(state: FakeCluster, connect: Connect, name: str, refreshed: bool) -> None:
-    """Each condition that the protocol calls passing is asked again, after a look at the metadata where that may help."""
+    """Every transient error is retried, after a refresh of the metadata where that may help."""
     (code,) = (one.code for one in ERROR_CODES.values() if one.name == name)
 
     def refuse(answer: Any) -> Any:
@@ -176,7 +176,7 @@ def test_what_passes_is_waited_for(state: FakeCluster, connect: Connect, name: s
     "name", ["TOPIC_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "INVALID_REQUEST", "UNSUPPORTED_FOR_MESSAGE_FORMAT"]
 )
 def test_what_lasts_is_a_failure_at_once(state: FakeCluster, connect: Connect, name: str) -> None:
-    """A refusal that asking again does not change costs its own partitions, by Kafka's name, and is asked once."""
+    """A final error fails its own partitions, by Kafka's name, and is not retried."""
     (code,) = (one.code for one in ERROR_CODES.values() if one.name == name)
     for partition in ORDERS[1::3]:
         state.topics["orders"].partitions[partition.partition].error_code = code
@@ -207,7 +207,7 @@ def test_a_moved_controller_is_found(state: FakeCluster, connect: Connect) -> No
 
 
 def test_a_deleted_topic_is_a_failure_soon(state: FakeCluster, connect: Connect) -> None:
-    """UNKNOWN_TOPIC_OR_PARTITION may be news that spread slowly, so it is tried a few times, not until the deadline."""
+    """UNKNOWN_TOPIC_OR_PARTITION may be metadata that spread slowly, so it is retried a few times, not until the deadline."""
     cluster = connect()
     cluster.refresh(None, soon())
     del state.topics["orders"]
@@ -230,7 +230,7 @@ def test_a_connection_that_breaks_is_opened_again(state: FakeCluster, connect: C
 def test_a_broker_that_dies_costs_its_own_partitions(
     state: FakeCluster, brokers: dict[int, FakeBroker], connect: Connect
 ) -> None:
-    """With its leaders not moving anywhere, they fail by name of the connection's error, and the others answer."""
+    """If its leaders do not move, they fail with the name of the connection's error, and the others answer."""
     cluster = connect()
     cluster.refresh(None, soon())
     brokers[2].die()
@@ -264,7 +264,7 @@ def test_an_advertised_address_that_leads_nowhere(
 
 
 def test_an_address_that_is_not_allowed_is_not_asked(state: FakeCluster, connect: Connect) -> None:
-    """Its partitions fail at once, and the others do not."""
+    """Its partitions fail at once, and the others do not fail."""
     cluster = connect()
     state.addresses[2] = ("169.254.0.1", 9092)
     cluster.refresh(None, soon())
@@ -286,7 +286,7 @@ def test_a_broker_that_never_answers_is_waited_for_once(state: FakeCluster, conn
 
 
 def test_garbage_is_a_failure_of_what_was_asked(state: FakeCluster, connect: Connect) -> None:
-    """Bytes that are no answer are not asked for again; the rest is unharmed."""
+    """After garbage the request is not repeated; the other items have answers."""
     cluster = connect()
     cluster.refresh(None, soon())
     state.faults.append(Fault(LIST_OFFSETS.key, Raw(b"\x00\x00\x00\x06\x00\x00\x00\x01ab"), node_id=3, times=9))
@@ -310,7 +310,7 @@ def test_garbage_instead_of_metadata_is_a_failure(state: FakeCluster) -> None:
 
 
 def test_what_an_answer_leaves_out_is_not_lost(state: FakeCluster, connect: Connect) -> None:
-    """A shorter list than asked for is asked again, and then said."""
+    """A list that is shorter than the request is requested again, and then a failure."""
 
     def shorten(answer: Any) -> Any:
         answer.topics = ()
@@ -409,7 +409,7 @@ def test_every_item_is_answered_or_failed_once(
     brokers: dict[int, FakeBroker],
     codes: list[int],
 ) -> None:
-    """Whatever leaders answer, nothing is lost and nothing is counted twice."""
+    """Whatever leaders answer, every item has one answer or one failure."""
     for partition, code in zip(state.topics["orders"].partitions, codes, strict=True):
         partition.error_code = code
     assert brokers
@@ -438,7 +438,7 @@ def test_nothing_to_ask_is_no_request(state: FakeCluster, connect: Connect) -> N
 
 
 def test_request_statistics_do_not_grow_with_requests(connect: Connect) -> None:
-    """A cluster that lives on counts by API and broker: a request that is sent a hundred times takes no more room than once."""
+    """A cluster that lives on counts by API and broker: a hundred requests take no more memory than one."""
     cluster = connect()
 
     def entries() -> int:

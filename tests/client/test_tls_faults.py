@@ -59,7 +59,7 @@ INCOMPLETE = Certificate(key=BELOW.key, chain=BELOW.chain[:1])  # without the au
     ids=["expired", "other-names", "nameless", "stranger", "incomplete", "self-signed", "control-characters"],
 )
 def test_certificates_that_are_not_accepted(version: ssl.TLSVersion, certificate: Certificate, reason: str) -> None:
-    """What is wrong with a broker's certificate is said in one line, with its content and what to change."""
+    """A fault of a broker's certificate is one line, with its content and the remedy."""
     with secure_peer(server_context(certificate, maximum_version=version)) as server:
         refusal = refused(server.port)
     assert (refusal.phase, refusal.reason) == ("tls", reason)

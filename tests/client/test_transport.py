@@ -71,7 +71,7 @@ def test_bytes_that_poll_does_not_see() -> None:
 
 
 def test_words_before_the_end() -> None:
-    """What came before the peer closed is given first, then that it closed."""
+    """The bytes that arrived before the peer closed are returned first, then the error."""
     with (
         secure_peer(server_context(), lambda stream: stream.sendall(b"goodbye")) as server,
         connected(server.port) as transport,

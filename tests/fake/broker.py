@@ -1,4 +1,4 @@
-"""Brokers that are not: real sockets, scripted faults, clusters of any size.
+"""Fake brokers: real sockets, scripted faults, clusters of any size.
 
 It shares our codec, so it proves behaviour and scale and never the codec: the oracle and real brokers do that. Not spoken:
 TLS, SASL, transactional writes, quotas and DescribeTopicPartitions.
@@ -84,7 +84,7 @@ class _Handler(socketserver.StreamRequestHandler):
 
 
 def _as_of(message: Any, version: int) -> Any:
-    """The message without what an older version cannot carry, as a broker of an older release would send it."""
+    """The message without fields that an older version cannot carry, as a broker of an older release would send it."""
     if isinstance(message, tuple):
         return tuple(_as_of(one, version) for one in message)
     if not hasattr(message, "__wire__"):

@@ -1,4 +1,4 @@
-"""The state of a fake cluster: topics, groups and who answers for them, of any size, changed by tests while it runs.
+"""The state of a fake cluster: topics, groups and their brokers, of any size, changed by tests while it runs.
 
 It knows no bytes. Defaults describe health; a test sets what it wants to see reported.
 """
@@ -12,7 +12,7 @@ from tests.fake.faults import Fault
 
 @dataclass(slots=True)
 class FakeBatch:
-    """A batch of the log as Fetch ships it; of an aborted transaction if it says so."""
+    """A batch of the log as Fetch returns it; `aborted` for an aborted transaction."""
 
     base_offset: int
     last_offset: int
@@ -62,7 +62,7 @@ class FakeTopic:
 
 @dataclass(slots=True)
 class FakeCommit:
-    """What OffsetFetch says of one partition; `pending` is a transaction that is about to replace it."""
+    """The answer of OffsetFetch for one partition; `pending` is a transaction that is about to replace it."""
 
     offset: int
     error_code: int = 0
@@ -105,7 +105,7 @@ class FakeTransaction:
 
 @dataclass(slots=True)
 class FakeCluster:
-    """Everything the brokers of one cluster answer from, and the faults that are to come."""
+    """The state that the brokers of a cluster answer from, and the faults to come."""
 
     topics: dict[str, FakeTopic] = field(default_factory=dict)
     groups: dict[str, FakeGroup] = field(default_factory=dict)
@@ -145,5 +145,5 @@ class FakeCluster:
         return topic
 
     def count(self, api_key: int, node_id: int | None = None) -> int:
-        """How many requests of one API arrived, at one broker or at all."""
+        """Number of requests of one API that arrived, at one broker or at all."""
         return sum(1 for node, key, _ in self.requests if key == api_key and node_id in (None, node))

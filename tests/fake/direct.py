@@ -1,4 +1,4 @@
-"""Answers a cluster's requests without sockets and bytes: what is asked of a broker is answered by a call, in microseconds.
+"""Answers a cluster's requests without sockets and bytes: a request is a function call, in microseconds.
 
 For what brokers say, not for how it arrives: thousands of odd answers, a whole snapshot each.
 """

@@ -1,4 +1,4 @@
-"""What a fake broker does instead of answering well."""
+"""Faults that a fake broker shows instead of a good answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class Fault:
     times: int = 1
 
     def strikes(self, node_id: int, api_key: int) -> bool:
-        """Whether it is this request's turn; a strike is used up."""
+        """True if the fault applies to this request; that uses up a strike."""
         if self.times <= 0 or self.api_key not in (None, api_key) or self.node_id not in (None, node_id):
             return False
         self.times -= 1

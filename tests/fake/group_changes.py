@@ -1,4 +1,4 @@
-"""Alters what groups and transactional producers of a fake cluster have stored, as far as tests of our own rules need it."""
+"""Alters stored data of groups and transactional producers of a fake cluster, as far as tests of our own rules need it."""
 
 from typing import Any
 

@@ -10,7 +10,7 @@ OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER, FENCED, UNKNOWN_EPOCH, UNKNOWN_ID = 1, 
 
 
 class _Room:
-    """What is left of an answer. Only its first batch comes whole whatever the limits say (KIP-74)."""
+    """The part of an answer within a limit. The first batch comes whole whatever the limits are (KIP-74)."""
 
     def __init__(self, max_bytes: int) -> None:
         self._bytes, self._is_empty = max_bytes, True
@@ -136,7 +136,7 @@ def _epoch_end(log: FakePartition, node: int, version: int, requested: Any) -> o
 
 
 def _end_of(log: FakePartition, requested: int) -> tuple[int, int]:
-    """As Kafka's LeaderEpochFileCache.endOffsetFor: the largest epoch up to the asked one, and where the next begins."""
+    """As Kafka's LeaderEpochFileCache.endOffsetFor: the largest epoch up to the requested one, and its end."""
     later = [epoch for epoch in log.epoch_ends if epoch > requested]
     floor = max((epoch for epoch in log.epoch_ends if epoch <= requested), default=None)
     if requested < 0 or (not later and floor != requested):

@@ -39,7 +39,7 @@ class Mutation:
 
 
 def mutations(answer: Any, path: Path = ()) -> Iterator[Mutation]:
-    """Every mutation of an answer; of the items of a list those of the one that has most."""
+    """Every mutation of an answer; of a list the items of the longest one."""
     for field in fields_of(type(answer)):
         value, here = getattr(answer, field.name), (*path, field.name)
         match field.kind:
@@ -79,7 +79,7 @@ def _of_list(field: Field, path: Path) -> Iterator[Mutation]:
 
 
 def _others(items: Any) -> tuple[Any, ...]:
-    """An item that nobody asked for: other names, ids and numbers."""
+    """An item that was not requested: other names, ids and numbers."""
     return tuple(_renamed(deepcopy(one)) for one in tuple(items or ())[:1])
 
 
@@ -94,7 +94,7 @@ def _renamed(struct: Any) -> Any:
 
 
 def _contradictions(items: Any) -> tuple[Any, ...]:
-    """The same item with other numbers in what does not name it."""
+    """The same item with other values in the fields that do not name it."""
     most = sorted(items or (), key=lambda item: len(repr(item)))[-1:]
     return tuple(_contradicted(deepcopy(one)) for one in most)
 

@@ -1,4 +1,4 @@
-"""A cluster with topics and groups of every shape, and what its brokers may answer about them that is odd."""
+"""A cluster with topics and groups of every shape, and odd answers that its brokers may give about them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -111,7 +111,7 @@ def transaction(
     state: str = "Ongoing",
     started_at_ms: int = LONG_AGO_MS,
 ) -> DescribedTransaction:
-    """What a coordinator says of a transactional id."""
+    """A coordinator's answer about a transactional id."""
     return DescribedTransaction(
         error_code=0,
         transactional_id=name,

@@ -1,4 +1,4 @@
-"""A peer that is no broker: it accepts, and says the same to everybody."""
+"""A peer that is not a broker: it accepts, and answers the same to every client."""
 
 import socket
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def peer(answer: bytes) -> Iterator[int]:
-    """The port of something that waits for a byte and answers with `answer`; for b"" it stays silent."""
+    """The port of a server that waits for a byte and answers with `answer`; for b"" it stays silent."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         opened: list[socket.socket] = []
 

@@ -1,4 +1,4 @@
-"""Stands before one broker of a real cluster and alters its answers to Metadata; everything else passes as it is.
+"""Stands before a broker of a real cluster and alters its answers to Metadata; everything else passes unchanged.
 
 Metadata names the relay as the address of that broker, so clients that ask it stay with it. It shares our codec for this one
 message, and proves what a client does with the answer.

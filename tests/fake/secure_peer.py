@@ -1,4 +1,4 @@
-"""A peer that speaks TLS and does with each connection what a test wants."""
+"""A peer that speaks TLS and runs a test's function for each connection."""
 
 import socket
 import ssl
@@ -12,14 +12,14 @@ Talk = Callable[[ssl.SSLSocket], object]
 
 
 def echo(stream: ssl.SSLSocket) -> None:
-    """Give back what comes, until nothing comes."""
+    """Send back received bytes until none come."""
     while said := stream.recv(1 << 16):
         stream.sendall(said)
 
 
 @dataclass(slots=True)
 class SecurePeer:
-    """Where it listens, and what went wrong on its side or came out of its talks."""
+    """The address of the peer, and the errors and results on its side."""
 
     port: int
     faults: list[OSError] = field(default_factory=list)
@@ -28,7 +28,7 @@ class SecurePeer:
 
 @contextmanager
 def secure_peer(context: ssl.SSLContext, talk: Talk = echo) -> Iterator[SecurePeer]:
-    """A server that shakes hands with everybody, one after the other, talks, and closes."""
+    """A server that accepts clients one after the other, shakes hands, runs the function, and closes."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         peer = SecurePeer(server.getsockname()[1])
 

@@ -27,7 +27,7 @@ class Replica:
 
 
 class Partition:
-    """Three replicas of which any may be elected, also one that lacks what others have; and somebody who reads."""
+    """Three replicas, any of which may be elected, also one that lacks records of the others; and a reader."""
 
     def __init__(self) -> None:
         self.replicas = [Replica(), Replica(), Replica()]
@@ -57,5 +57,5 @@ class Partition:
         self.append(4 + 5 * number)
 
     def fetch(self, records: int) -> None:
-        """Continue from the last offset, without a look at what happened to the log since."""
+        """Continue from the last offset, without a check of the log."""
         self.read += self.leader.log[len(self.read) : len(self.read) + records]

@@ -1,4 +1,4 @@
-"""A log with content, a split of it, and reading it, with checks of everything that always holds."""
+"""A log with content, a split of it, and a reader, with checks of everything that must always hold."""
 
 import threading
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.reader import SplitReader
-from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
@@ -34,7 +34,7 @@ def fill(state: FakeCluster, batches: int = 5, records: int = 4) -> None:
 
 
 def split(state: FakeCluster, **more: Any) -> Split:
-    """All of the log, or what the arguments say."""
+    """A split of the whole log, or as the arguments say."""
     fields = {
         "topic": "t",
         "topic_id": uuid_text(state.topics["t"].topic_id),
@@ -47,8 +47,8 @@ def split(state: FakeCluster, **more: Any) -> Split:
     return Split(**fields)
 
 
-def read(cluster: Cluster, wanted: Split, options: ReadOptions = QUICK) -> tuple[dict[int, bytes | None], Outcome]:
-    """The values by offset, and the outcome, of which everything is checked that holds always."""
+def read(cluster: Cluster, wanted: Split, options: ReadOptions = QUICK) -> tuple[dict[int, bytes | None], SplitOutcome]:
+    """The values by offset, and the outcome, which is checked."""
     reader = SplitReader(cluster, wanted, options)
     values: dict[int, bytes | None] = {}
     for rows in reader.batches():
@@ -62,8 +62,8 @@ def read(cluster: Cluster, wanted: Split, options: ReadOptions = QUICK) -> tuple
     return values, outcome
 
 
-def check(wanted: Split, outcome: Outcome) -> None:
-    """Counts add up to what was passed; nothing is left only if nothing failed; no thread is left."""
+def check(wanted: Split, outcome: SplitOutcome) -> None:
+    """Counts add up to the offsets passed; the rest is unread only after a failure; no thread is left."""
     assert outcome.counts.offsets() == outcome.next_offset - wanted.from_offset
     assert wanted.from_offset <= outcome.next_offset <= wanted.to_offset
     assert (outcome.failure is None) == (outcome.next_offset == wanted.to_offset)

@@ -1,4 +1,4 @@
-"""A run's bookkeeping: ranges tile whatever the tasks came to, and the next run goes on where this one really ended."""
+"""A run's bookkeeping: ranges tile whatever the tasks did, and the next run continues where this one ended."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from kafka_lagoon.fetch.ranges import (
     PlannedRange,
     Position,
 )
-from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.split import Split, SplitOutcome
 from kafka_lagoon.fetch.tasks import TaskOutcome
 from kafka_lagoon.fetch.topic_identity import NOT_CONFIRMED
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
@@ -54,13 +54,13 @@ def plan_of(
     )
 
 
-def read(start: int, end: int, reached: int | None = None, *, partition: int = 0, **more: object) -> Outcome:
+def read(start: int, end: int, reached: int | None = None, *, partition: int = 0, **more: object) -> SplitOutcome:
     split = Split(topic="t", topic_id="new", partition=partition, from_offset=start, to_offset=end, stable_end=end)
     reached = end if reached is None else reached
-    return Outcome(split=split, next_offset=reached, counts=Counts(records=reached - start), **more)
+    return SplitOutcome(split=split, next_offset=reached, counts=Counts(records=reached - start), **more)
 
 
-def task(*outcomes: Outcome, files: int = 1) -> TaskOutcome:
+def task(*outcomes: SplitOutcome, files: int = 1) -> TaskOutcome:
     return TaskOutcome(
         outcomes=outcomes, files={TopicPartition(one.split.topic, one.split.partition): files for one in outcomes}
     )
@@ -78,7 +78,7 @@ def event(problem: str | None, start: int = 10, to: int = 10, partition: int = 0
 
 
 def test_splits_of_a_partition_are_one_range():
-    """In the order of their offsets, whatever order the tasks ended in."""
+    """Outcomes are put in the order of offsets, whatever order the tasks ended in."""
     result = reconciled(
         plan_of(planned(0, 30)),
         task(read(20, 30, leader_epoch=3, epochs=[EpochRange(3, 25, 30)])),
@@ -123,7 +123,7 @@ def test_what_a_truncation_took_back_is_left_out():
 
 
 def test_a_divergence_before_the_range():
-    """What was archived before is not this run's to take back: nothing is read on, and the next plan goes back."""
+    """A run cannot take back records that were archived before: it reads nothing, and the next plan goes back."""
     result = reconciled(
         plan_of(planned(5, 30)), task(read(5, 30)), checked=CheckedEpochs(divergences={PARTITION: Divergence(3, 1)})
     )
@@ -145,7 +145,7 @@ def test_neighbours_in_the_same_file():
 
 
 def test_a_divergence_that_no_split_reached():
-    """A split that a broker stopped in time has nothing of the other history."""
+    """A split that a broker stopped in time has no records of the other history."""
     stopped = read(10, 20, reached=14, failure=LOG_TRUNCATED, truncated_to=14)
     result = reconciled(
         plan_of(planned(0, 20)),
@@ -158,7 +158,7 @@ def test_a_divergence_that_no_split_reached():
 
 
 def test_only_what_was_asked_is_confirmed():
-    """A position is confirmed if its older epochs were when the run was planned, and what was read when it ended."""
+    """A position is confirmed if its older epochs were confirmed at planning, and the records read at the end."""
     for before, after in ((True, True), (True, False), (False, True)):
         checked = CheckedEpochs(confirmed=frozenset({PARTITION} if after else ()))
         result = reconciled(plan_of(replace(planned(5, 30), confirmed=before)), task(read(5, 30)), checked=checked)
@@ -166,7 +166,7 @@ def test_only_what_was_asked_is_confirmed():
 
 
 def test_a_split_that_just_ends_early_is_a_failure_too():
-    """Nobody may lose the rest of a range by saying nothing."""
+    """A split that ends early without a reason is a failure of the rest of its range."""
     (row,) = reconciled(plan_of(planned(0, 30)), task(read(0, 30, reached=29))).ranges
     assert (row.to_offset, row.problem) == (29, STOPPED)
 
@@ -180,8 +180,8 @@ def test_a_task_without_an_outcome_moves_nothing():
 
 
 def test_lost_before_and_while_reading_add_up():
-    """What retention took before the plan and what it took during the run are one number; the range stays whole."""
-    late = Outcome(split=read(20, 30).split, next_offset=30, counts=Counts(lost=4, records=6))
+    """Records lost to retention before the plan and during the run are one number; the range stays whole."""
+    late = SplitOutcome(split=read(20, 30).split, next_offset=30, counts=Counts(lost=4, records=6))
     (row,) = reconciled(plan_of(planned(10, 30, log_start=20)), task(late)).ranges
     assert (row.from_offset, row.to_offset, row.lost, row.records, row.problem) == (10, 30, 14, 6, LOST)
 
@@ -238,21 +238,21 @@ def test_a_re_created_topic_begins_a_sequence_of_its_own():
 
 
 def test_a_deleted_topic_is_closed_once():
-    """Its id and positions are kept, so that a topic that returns is known to be another, or the same."""
+    """The topic's id and positions are kept, so that a topic that returns is known to be another, or the same."""
     deleted = Archived(topic_id="old", partitions={0: Position(next_offset=10)}).deleted()
     result = reconciled(plan_of(events=(event(TOPIC_DELETED),), archived={"t": deleted}, t="old"))
     assert result.topics == {"t": deleted}
 
 
 def test_topics_that_the_run_did_not_touch_stay():
-    """Another pattern today does not forget where yesterday's topics were left."""
+    """Another pattern today does not drop the positions of yesterday's topics."""
     other = Archived(topic_id="x", partitions={3: Position(next_offset=9, leader_epoch=2)})
     result = reconciled(plan_of(planned(0, 5), archived={"other": other}), task(read(0, 5)))
     assert result.topics["other"] == other
 
 
 def test_records_of_a_foreign_topic_are_left_out():
-    """What leaders of another topic of the name answered is not archived, whatever its epochs look like."""
+    """Answers of leaders of another topic of the name are not archived, whatever its epochs are."""
     checked = CheckedEpochs(foreign=frozenset({TopicPartition("t", 0)}))
     result = reconciled(plan_of(planned(10, 30)), task(read(10, 30)), checked=checked)
     assert (result.kept, result.unread) == (frozenset(), 20)
@@ -260,7 +260,7 @@ def test_records_of_a_foreign_topic_are_left_out():
 
 
 def test_where_a_sequence_begins_is_kept():
-    """A topic that begins at its end has nothing to read yet, and must not begin later still next time."""
+    """A topic that begins at its end has nothing to read yet, and must not begin later the next time."""
     result = reconciled(plan_of(events=(event(None, 42, 42),), t="new"))
     assert result.topics["t"].partitions[0].next_offset == 42
     assert [(one.from_offset, one.to_offset, one.problem) for one in result.ranges] == [(42, 42, None)]

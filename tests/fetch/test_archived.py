@@ -1,4 +1,4 @@
-"""Next offsets belong to a topic id: whatever happens to the name, an id that returns goes on where it was."""
+"""Next offsets belong to a topic id: whatever happens to the name, an id that returns continues at its offsets."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ AT_10, AT_20 = {0: Position(next_offset=10)}, {0: Position(next_offset=20)}
 
 
 def test_an_id_that_returns_goes_on_where_it_was():
-    """After a deletion, and after another topic of the name."""
+    """An id that returns has its positions, after a deletion and after another topic of the name."""
     first = Archived(topic_id="a", partitions=AT_10)
     assert first.deleted().re_created("a") == first
     second = first.re_created("b")
@@ -20,7 +20,7 @@ def test_an_id_that_returns_goes_on_where_it_was():
 
 
 def test_a_topic_without_an_id_that_returns_is_another_one():
-    """Nothing tells it from a new one, and what was deleted by all brokers' word does not come back."""
+    """Without ids a topic that returns counts as new; a deleted topic, by the word of all brokers, does not come back."""
     assert Archived(topic_id=None, partitions=AT_10).deleted().re_created(None).partitions == {}
 
 

@@ -1,4 +1,4 @@
-"""Splits with batches that are too large or broken: what can be read is, and what cannot is named."""
+"""Splits with batches that are too large or broken: readable batches are read, others are named."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def test_a_batch_that_no_answer_may_hold(state: FakeCluster, connect: Connect, v
 
 
 def test_a_corrupt_batch(state: FakeCluster, connect: Connect) -> None:
-    """It is asked for once more, then it is a problem, and reading continues after it."""
+    """The batch is requested once more, then it is a problem, and reading continues after it."""
     fill(state)
     log(state).log[2].data = damage(log(state).log[2], 70)
     values, outcome = read(connect(), split(state), small())
@@ -60,7 +60,7 @@ def test_a_corrupt_batch(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_a_batch_that_was_damaged_in_transit(state: FakeCluster, connect: Connect) -> None:
-    """If it is whole the second time, nothing is lost and nothing is doubled."""
+    """If the batch is whole the second time, no record is lost or doubled."""
 
     def damaged(partition: Any) -> None:
         partition.records = damage(FakeBatch(0, 0, bytes(partition.records)), 200)
@@ -169,7 +169,7 @@ def fill_from(state: FakeCluster, start: int, end: int) -> None:
 
 
 def test_a_broken_batch_after_the_end(state: FakeCluster, connect: Connect) -> None:
-    """It is for the split that reads there; the offsets before it are a gap."""
+    """The broken batch belongs to the split that reads there; the offsets before it are a gap."""
     fill(state, batches=1)
     log(state).append(batch(6, [b"6"]))
     log(state).log[1].data = damage(log(state).log[1], 60)
@@ -179,7 +179,7 @@ def test_a_broken_batch_after_the_end(state: FakeCluster, connect: Connect) -> N
 
 @pytest.mark.parametrize("position", [8, 0])
 def test_a_header_that_cannot_be(state: FakeCluster, connect: Connect, position: int) -> None:
-    """After a wrong length or base offset nothing can be read: what was read before stays."""
+    """After a wrong length or base offset nothing can be read: the records before it stay."""
     fill(state)
     log(state).log[2].data = damage(log(state).log[2], position)
     values, outcome = read(connect(), split(state))

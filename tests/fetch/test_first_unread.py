@@ -1,4 +1,4 @@
-"""First unread records from fake leaders: which requests are sent, and what is said where there is no record."""
+"""First unread records from fake leaders: the requests, and the results where there is no record."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from kafka_lagoon.fetch.unread_positions import (
     GAP_TOO_LONG,
     NO_RECORD_RETURNED,
     FirstUnread,
-    Outcome,
+    FirstUnreadOutcome,
     Position,
 )
 from kafka_lagoon.protocol.messages.fetch import FETCH, READ_COMMITTED, READ_UNCOMMITTED
@@ -39,7 +39,7 @@ def position(partition: int, offset: int, *, last_epoch: int = -1, is_blocked: b
 
 
 def ask(cluster: Cluster, *positions: Position, max_bytes: int = MANY) -> list[FirstUnread]:
-    """What is found for the positions, in their order."""
+    """The results for the positions, in their order."""
     unread = first_unread(cluster, positions, max_bytes, Deadline.after(CLOCK, 5_000))
     assert unread.first.keys() == set(positions)
     return [unread.first[one] for one in positions]
@@ -59,7 +59,7 @@ def test_one_request_to_each_leader(state: FakeCluster, connect: Callable[..., C
     """Each position has the record at its offset and that record's time, in one request for each leader."""
     answers = ask(connect(), *(position(number, number) for number in range(6)))
     assert [(one.outcome, one.offset, one.timestamp_ms) for one in answers] == [
-        (Outcome.RECORD, number, 1_000 + 10 * number) for number in range(6)
+        (FirstUnreadOutcome.RECORD, number, 1_000 + 10 * number) for number in range(6)
     ]
     assert [state.count(FETCH.key, node) for node in (1, 2, 3)] == [1, 1, 1]
 
@@ -78,7 +78,7 @@ def test_several_offsets_of_a_partition(state: FakeCluster, connect: Callable[..
 
 
 def test_large_batches_are_asked_for_again(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """With more bytes, and only those that did not come; the first partition of a request comes at once."""
+    """Partitions without bytes are requested again with a larger limit; the first partition of a request comes at once."""
     for number in (0, 3):
         state.topics["t"].partitions[number].log = [timed(0, 5_000, 1, LARGE), timed(1, 6_000, 1, LARGE)]
         state.topics["t"].partitions[number].high_watermark = 2
@@ -90,18 +90,18 @@ def test_large_batches_are_asked_for_again(state: FakeCluster, connect: Callable
 
 
 def test_the_budget(connect: Callable[..., Cluster]) -> None:
-    """What would exceed it is not read; positions that come first are read first."""
+    """A position that would exceed the limit is not read; earlier positions are read first."""
     answers = ask(connect(), *(position(number, 0) for number in range(6)), max_bytes=3 * 4_096)
-    assert [one.outcome for one in answers[:3]] == [Outcome.RECORD] * 3
-    read = [one for one in answers if one.outcome is Outcome.RECORD]
-    left = [one for one in answers if one.outcome is Outcome.NOT_READ]
+    assert [one.outcome for one in answers[:3]] == [FirstUnreadOutcome.RECORD] * 3
+    read = [one for one in answers if one.outcome is FirstUnreadOutcome.RECORD]
+    left = [one for one in answers if one.outcome is FirstUnreadOutcome.NOT_READ]
     assert len(read) + len(left) == 6
     assert all(one.problem == BUDGET_USED_UP for one in left)
-    assert ask(connect(), position(0, 0), max_bytes=100)[0].outcome is Outcome.NOT_READ
+    assert ask(connect(), position(0, 0), max_bytes=100)[0].outcome is FirstUnreadOutcome.NOT_READ
 
 
 def test_gaps_and_aborted_transactions(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """The first record after them; that there is none where only a marker follows."""
+    """The first record after the gap is found; nothing is unread where only a marker follows."""
     first, second, *_ = state.topics["t"].partitions
     first.log, first.high_watermark = [], 0
     first.append(aborted(0, [b"a", b"b"], 7), marker(2, 7), timed(10, 9_000, 2))
@@ -109,14 +109,14 @@ def test_gaps_and_aborted_transactions(state: FakeCluster, connect: Callable[...
     second.append(timed(0, 1_000, 2), marker(2, 8, commit=True))
     answers = ask(connect(), position(0, 0), position(1, 2), position(0, 3))
     assert [(one.outcome, one.offset, one.timestamp_ms) for one in answers] == [
-        (Outcome.RECORD, 10, 9_000),
-        (Outcome.NOTHING, None, None),
-        (Outcome.RECORD, 10, 9_000),
+        (FirstUnreadOutcome.RECORD, 10, 9_000),
+        (FirstUnreadOutcome.NOTHING, None, None),
+        (FirstUnreadOutcome.RECORD, 10, 9_000),
     ]
 
 
 def test_long_gaps_are_read_on(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """In steps, up to a limit: then the position is not read, or bounded by a header that came."""
+    """Gaps are passed in steps, up to a limit: then the position is not read, or bounded by a header."""
     log = state.topics["t"].partitions[0]
     log.log, log.high_watermark = [], 0
     log.append(*(aborted(2 * n, [b"v" * 5_000], 7) for n in range(8)), marker(16, 7), timed(20, 9_000, 2))
@@ -124,7 +124,7 @@ def test_long_gaps_are_read_on(state: FakeCluster, connect: Callable[..., Cluste
     log.log, log.high_watermark = [], 0
     log.append(*(aborted(n, [LARGE * 4], 7) for n in range(40)), marker(40, 7), timed(41, 9_000, 2))
     (answer,) = ask(connect(), position(0, 0))
-    assert (answer.outcome, answer.problem) == (Outcome.NOT_READ, GAP_TOO_LONG)
+    assert (answer.outcome, answer.problem) == (FirstUnreadOutcome.NOT_READ, GAP_TOO_LONG)
 
 
 def test_a_header_is_a_bound(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
@@ -133,7 +133,7 @@ def test_a_header_is_a_bound(state: FakeCluster, connect: Callable[..., Cluster]
     log.log, log.high_watermark = [], 0
     log.append(marker(0, 7, commit=True), timed(1, 9_000, 2, LARGE))
     (answer,) = ask(connect(), position(0, 0), max_bytes=5_000)
-    assert (answer.outcome, answer.timestamp_ms, answer.problem) == (Outcome.BOUND, 9_010, BUDGET_USED_UP)
+    assert (answer.outcome, answer.timestamp_ms, answer.problem) == (FirstUnreadOutcome.BOUND, 9_010, BUDGET_USED_UP)
 
 
 def test_an_open_transaction(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
@@ -157,8 +157,8 @@ def test_a_truncated_log(state: FakeCluster, connect: Callable[..., Cluster]) ->
     log = state.topics["t"].partitions[0]
     log.epoch_ends, log.leader_epoch = {3: 4}, 4
     (answer,) = ask(connect(), position(0, 6, last_epoch=3))
-    assert (answer.outcome, answer.problem) == (Outcome.UNREADABLE, "LOG_TRUNCATED")
-    assert ask(connect(), position(0, 4, last_epoch=3))[0].outcome is Outcome.RECORD
+    assert (answer.outcome, answer.problem) == (FirstUnreadOutcome.UNREADABLE, "LOG_TRUNCATED")
+    assert ask(connect(), position(0, 4, last_epoch=3))[0].outcome is FirstUnreadOutcome.RECORD
 
 
 @pytest.mark.parametrize("highest", [18, 12, 11, 4])
@@ -170,7 +170,7 @@ def test_brokers_of_any_release(state: FakeCluster, connect: Callable[..., Clust
 
 
 def test_an_epoch_that_the_leader_has_forgotten(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """The position is asked for without it."""
+    """The position is requested again without the epoch."""
 
     def forgotten(response):
         for topic in response.responses:
@@ -183,14 +183,14 @@ def test_an_epoch_that_the_leader_has_forgotten(state: FakeCluster, connect: Cal
 
 
 def test_failures_are_unreadable(connect: Callable[..., Cluster]) -> None:
-    """With the reason; an offset outside of the log is no failure of the collection."""
+    """The position has the reason; an offset outside of the log is no failure of the collection."""
     cluster = connect()
     unread = first_unread(cluster, [position(0, 99)], MANY, Deadline.after(CLOCK, 5_000))
     assert [one.problem for one in unread.first.values()] == ["OFFSET_OUT_OF_RANGE"]
     assert not unread.failures
     unknown = Position("nowhere", 0, 0, -1, False, 9)
     unread = first_unread(cluster, [unknown], MANY, Deadline.after(CLOCK, 1_000))
-    assert unread.first[unknown].outcome is Outcome.UNREADABLE
+    assert unread.first[unknown].outcome is FirstUnreadOutcome.UNREADABLE
     assert [failure.name for failure in unread.failures] == [unread.first[unknown].problem]
 
 
@@ -199,10 +199,10 @@ def test_damaged_records(state: FakeCluster, connect: Callable[..., Cluster]) ->
     log = state.topics["t"].partitions[0]
     log.log[0] = FakeBatch(0, 3, log.log[0].data[:-1] + b"x")
     (answer,) = ask(connect(), position(0, 2))
-    assert (answer.outcome, answer.problem) == (Outcome.UNREADABLE, "CORRUPT_BATCH")
+    assert (answer.outcome, answer.problem) == (FirstUnreadOutcome.UNREADABLE, "CORRUPT_BATCH")
     log.log = []
     (answer,) = ask(connect(), position(0, 2))
-    assert (answer.outcome, answer.problem) == (Outcome.UNREADABLE, NO_RECORD_RETURNED)
+    assert (answer.outcome, answer.problem) == (FirstUnreadOutcome.UNREADABLE, NO_RECORD_RETURNED)
 
 
 def test_a_record_without_values_is_a_record(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
@@ -210,11 +210,11 @@ def test_a_record_without_values_is_a_record(state: FakeCluster, connect: Callab
     log = state.topics["t"].partitions[0]
     log.log, log.high_watermark = [], 0
     log.append(batch(0, [None]))
-    assert ask(connect(), position(0, 0))[0].outcome is Outcome.RECORD
+    assert ask(connect(), position(0, 0))[0].outcome is FirstUnreadOutcome.RECORD
 
 
 def test_an_answer_that_does_not_say_where_the_log_ends(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Without records it is no proof that there is nothing to read."""
+    """An answer without the end of the log does not prove that nothing is unread."""
 
     def change(answer: Any) -> Any:
         for topic in answer.responses:
@@ -225,4 +225,4 @@ def test_an_answer_that_does_not_say_where_the_log_ends(state: FakeCluster, conn
 
     state.faults.append(Fault(FETCH.key, Altered(change), times=1_000))
     (first,) = ask(connect(), position(0, 3))
-    assert (first.outcome, first.problem) == (Outcome.UNREADABLE, NO_RECORD_RETURNED)
+    assert (first.outcome, first.problem) == (FirstUnreadOutcome.UNREADABLE, NO_RECORD_RETURNED)

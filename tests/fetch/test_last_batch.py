@@ -1,4 +1,4 @@
-"""Where the last batch of an answer ends, found by looking at what follows it in the leader's log."""
+"""The end of the last batch of an answer, found by the batches after it in the leader's log."""
 
 import pytest
 
@@ -28,14 +28,14 @@ def of(base: int, records: int, last_delta: int) -> FakeBatch:
     ],
 )
 def test_which_batches_are_doubtful(last: FakeBatch, doubtful: bool) -> None:
-    """Only a last batch that neither its count nor the log's end confirms."""
+    """Only a last batch is doubtful that neither its count nor the log's end confirms."""
     assert is_doubtful(answer(last), to_offset=50, high_watermark=100, last_stable_offset=100) is doubtful
     followed = answer(last).followed_by(30)
     assert not is_doubtful(followed, to_offset=50, high_watermark=100, last_stable_offset=100)
 
 
 def test_the_end_of_the_split_is_among_the_records() -> None:
-    """Then it does not matter how far the batch goes."""
+    """If the split ends within the batch, its end does not matter."""
     assert not is_doubtful(answer(of(8, 4, 7)), to_offset=10, high_watermark=100, last_stable_offset=100)
 
 
@@ -70,6 +70,6 @@ def test_nothing_contradicts_a_thinned_batch() -> None:
 
 
 def test_a_batch_that_goes_beyond_the_log() -> None:
-    """With nothing after it, it ends at the high watermark."""
+    """Without a batch after it, it ends at the high watermark."""
     wrong = of(8, 2, 99)
     assert next_base(answer(wrong), 10, lambda _: answer(wrong)) == 10

@@ -1,4 +1,4 @@
-"""Where a leader's log differs from what was read: by epochs alone, compared with the logs themselves."""
+"""The divergence of a leader's log from the records read, by epochs alone, compared with the logs themselves."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +27,7 @@ def played(actions: list[Action]) -> Partition:
 
 @given(ACTIONS, st.sets(st.integers(0, 100)))
 def test_the_first_record_that_differs(actions: list[Action], compacted: set[int]):
-    """Everything before the divergence is in the leader's log, and there is one only if something is not.
+    """Everything before the divergence is in the leader's log, and there is a divergence only if a record is not.
 
     Whatever elections there were between two reads, and whatever compaction had removed before.
     """

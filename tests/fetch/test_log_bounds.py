@@ -34,7 +34,7 @@ def test_bounds_by_isolation_level(state: FakeCluster, connect: Connect) -> None
 
 
 def test_a_partition_without_a_leader(state: FakeCluster, connect: Connect) -> None:
-    """It is a failure and has no bounds; the others have theirs."""
+    """A partition without a leader is a failure and has no bounds; the others have theirs."""
     state.add_topic("led", 2, end=5)
     state.topics["led"].partitions[1].leader_id = -1
     partitions = [TopicPartition("led", 0), TopicPartition("led", 1)]
@@ -46,7 +46,7 @@ def test_a_partition_without_a_leader(state: FakeCluster, connect: Connect) -> N
 
 
 def test_each_partition_has_its_own_bounds(state: FakeCluster, connect: Connect) -> None:
-    """In whatever order partitions are given, one that is given twice and one without a leader among them."""
+    """Partitions may be given in any order, twice, and without a leader."""
     state.add_topic("some", 4)
     for number, partition in enumerate(state.topics["some"].partitions):
         partition.log_start_offset, partition.high_watermark, partition.last_stable_offset = (
@@ -67,7 +67,7 @@ def test_each_partition_has_its_own_bounds(state: FakeCluster, connect: Connect)
 
 
 def test_bytes_of_a_range(state: FakeCluster, connect: Connect) -> None:
-    """Its share of the leader's log, without what is lost; an empty log of any size is guessed by offsets."""
+    """The size is the range's share of the leader's log, without lost offsets; in an empty log it is guessed by offsets."""
     state.topics["t"].partitions[0].size = 80_000
     cluster = connect()
     bounds = LogBounds(log_start_offset=20, high_watermark=100, last_stable_offset=100, end=100)

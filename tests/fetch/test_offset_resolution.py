@@ -1,4 +1,4 @@
-"""Specs are resolved against the logs of a fake cluster: the same offsets for whoever asks."""
+"""Specs are resolved against the logs of a fake cluster: the same offsets for all callers."""
 
 from collections.abc import Callable
 
@@ -63,7 +63,7 @@ def test_offsets(state: FakeCluster, connect: Connect, spec: OffsetSpec, uncommi
 
 @pytest.mark.parametrize(("offset", "is_outside"), [(9, True), (10, False), (70, False), (71, True)])
 def test_offsets_outside_of_the_log(state: FakeCluster, connect: Connect, offset: int, is_outside: bool) -> None:
-    """They are returned as they are, and named: what they mean differs by caller. The end itself is inside."""
+    """Offsets outside of the log are returned unchanged, and named: their meaning differs by caller. The end is inside."""
     log = state.topics["t"].partitions[0]
     log.log_start_offset, log.high_watermark, log.last_stable_offset = 10, 100, 70
     result = resolved(connect, AtOffset(offset), READ_COMMITTED)
@@ -72,7 +72,7 @@ def test_offsets_outside_of_the_log(state: FakeCluster, connect: Connect, offset
 
 
 def test_brokers_are_asked_about_times_only(state: FakeCluster, connect: Connect) -> None:
-    """And about all times in one request per leader, whatever the other partitions start at."""
+    """All times are asked in one request per leader, whatever the other partitions start at."""
     state.topics["t"].partitions *= 3
     for log in state.topics["t"].partitions:
         log.high_watermark, log.times = 100, ((1_000, 20),)
@@ -90,7 +90,7 @@ def test_brokers_are_asked_about_times_only(state: FakeCluster, connect: Connect
 
 
 def test_a_leader_that_refuses_a_time(state: FakeCluster, connect: Connect) -> None:
-    """Its partition is a failure, not an offset that looks like an answer."""
+    """The partition is a failure, not an offset that looks like an answer."""
     log = state.topics["t"].partitions[0]
     log.refused[1_000, 0] = 29
     result = resolved(connect, AtTime(1_000))

@@ -1,4 +1,4 @@
-"""Where reading starts: every spelling is parsed to a spec, and refused when it can mean nothing."""
+"""Spellings of starting offsets: each is parsed to a spec, others are refused."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_offsets_of_partitions():
     ["", "soon", "orders=5", "orders:x=5", "a:0=5,", "a:0=-1", "-5", "latest-", "latest+5", "earliest-5", "9" * 20],
 )
 def test_no_spec(text: str):
-    """Anything else is refused with the words that were given."""
+    """Any other text is refused, and the error repeats it."""
     with pytest.raises(ValueError, match="is not"):
         parse_offset_specs("--from", text, NOW_MS)
 

@@ -75,7 +75,7 @@ def events(result: Plan) -> list[tuple[str, int, int, int, str | None]]:
 
 
 def test_a_new_topic_begins_where_its_log_does(state: FakeCluster, connect: Connect):
-    """Earliest is the start of the log, not 0, and what retention had taken before is no loss of ours."""
+    """Earliest is the start of the log, not 0, and records deleted before are no loss of ours."""
     state.topics["t"].partitions[0].log_start_offset = 40
     state.topics["t"].partitions[0].high_watermark = 100
     (planned_range,) = planned(connect, spec("t")).ranges
@@ -97,7 +97,7 @@ def test_committed_data_ends_at_the_last_stable_offset(state: FakeCluster, conne
 
 
 def test_a_topic_that_begins_at_its_end_is_known_from_then_on(state: FakeCluster, connect: Connect):
-    """With nothing to read yet, an event keeps where it begins; a second run continues there, not from the new end."""
+    """With nothing to read yet, an event keeps the beginning; a second run continues there, not at the new end."""
     state.topics["t"].partitions[0].high_watermark = 100
     latest = spec("t", start=LATEST)
     first = planned(connect, latest)
@@ -107,14 +107,14 @@ def test_a_topic_that_begins_at_its_end_is_known_from_then_on(state: FakeCluster
 
 
 def test_new_partitions_of_an_archived_topic_begin_at_their_beginning(state: FakeCluster, connect: Connect):
-    """Whatever `--from` says: else what came between two runs would be lost."""
+    """Archived partitions continue whatever `--from` is: else the records between two runs would be lost."""
     state.add_topic("grown", 2, end=10)
     result = planned(connect, spec("grown", start=LATEST), archived_to(state, 10, topic="grown"))
     assert spans(result) == [("grown", 1, 0, 10)]
 
 
 def test_a_pattern_finds_topics_as_they_come(state: FakeCluster, connect: Connect):
-    """The same arguments, one more topic."""
+    """The same arguments find one more topic."""
     state.add_topic("orders", 1)
     assert {one.topic for one in planned(connect, spec(pattern="ord.*")).ranges} == {"orders"}
     state.add_topic("orders-eu", 1)
@@ -122,13 +122,13 @@ def test_a_pattern_finds_topics_as_they_come(state: FakeCluster, connect: Connec
 
 
 def test_an_unknown_topic_is_refused(connect: Connect):
-    """With the name that it may have meant."""
+    """The error suggests a similar name."""
     with pytest.raises(ConfigError, match="there is no topic tt \\(did you mean t"):
         planned(connect, spec("tt", "t"))
 
 
 def test_a_topic_that_we_may_not_see_costs_itself_only(state: FakeCluster, connect: Connect):
-    """It is a failure with the broker's reason, and the other topics are planned."""
+    """The topic is a failure with the broker's reason, and the other topics are planned."""
     state.add_topic("secret", 1, end=5)
     state.topics["t"].partitions[0].high_watermark = 100
 
@@ -147,7 +147,7 @@ def test_a_topic_that_we_may_not_see_costs_itself_only(state: FakeCluster, conne
 
 
 def test_a_name_that_no_topic_has_costs_itself_only(state: FakeCluster, connect: Connect):
-    """It could become a path: it is a failure, and the topics that match are planned."""
+    """The name could become a path: it is a failure, and the other topics that match are planned."""
     state.topics["t"].partitions[0].high_watermark = 100
     state.add_topic("../t", 1, end=5)
     result = planned(connect, spec(pattern=".*t"))
@@ -156,7 +156,7 @@ def test_a_name_that_no_topic_has_costs_itself_only(state: FakeCluster, connect:
 
 
 def test_offsets_outside_of_the_log_are_refused(state: FakeCluster, connect: Connect):
-    """All of them at once, and partitions that are not there."""
+    """All faults are listed at once, and partitions that do not exist."""
     state.topics["t"].partitions[0].high_watermark = 10
     offsets = {TopicPartition("t", 0): 11, TopicPartition("t", 5): 0, TopicPartition("later", 0): 7}
     with pytest.raises(ConfigError) as refused:
@@ -168,7 +168,7 @@ def test_offsets_outside_of_the_log_are_refused(state: FakeCluster, connect: Con
 
 
 def test_an_offset_in_an_open_transaction_is_waited_for(state: FakeCluster, connect: Connect):
-    """It is after the end for readers of committed records, and still in the log: the archive starts there once it can."""
+    """The offset is after the end for readers of committed records, and still in the log: later runs start there."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.last_stable_offset = 10, 4
     result = planned(connect, spec("t", offsets={TopicPartition("t", 0): 7}))
@@ -176,7 +176,7 @@ def test_an_offset_in_an_open_transaction_is_waited_for(state: FakeCluster, conn
 
 
 def test_a_named_partition_without_a_leader_is_no_stranger(state: FakeCluster, connect: Connect):
-    """It exists: its failure says why it is not planned, and the setting is not refused."""
+    """The partition exists: its failure is the reason, and the setting is not refused."""
     state.add_topic("led", 2)
     state.topics["led"].partitions[1].leader_id = -1
     result = planned(connect, spec("led", offsets={TopicPartition("led", 1): 5}))
@@ -195,7 +195,7 @@ def test_a_partition_without_a_leader_costs_itself_only(state: FakeCluster, conn
 
 
 def test_a_re_created_topic_ends_one_sequence_and_begins_another(state: FakeCluster, connect: Connect):
-    """By its id, whatever its offsets look like."""
+    """A topic is known by its id, whatever its offsets are."""
     archived = archived_to(state, 80)
     state.topics["t"].topic_id = (99).to_bytes(16, "big")
     state.topics["t"].partitions[0].high_watermark = 100
@@ -205,7 +205,7 @@ def test_a_re_created_topic_ends_one_sequence_and_begins_another(state: FakeClus
 
 
 def test_a_deleted_topic_ends_its_sequence_once(state: FakeCluster, connect: Connect):
-    """Also when only a pattern named it; a second run has nothing to say any more."""
+    """A deletion is an event, also if only a pattern named the topic; a second run has none."""
     archived = archived_to(state, 80)
     state.add_topic("other", 1)
     del state.topics["t"]
@@ -248,7 +248,7 @@ def of_no_id(topic: MetadataTopic) -> None:
 def test_one_broker_does_not_end_a_topic(
     state: FakeCluster, connect: Connect, change: Callable[[MetadataTopic], None], pattern: str | None
 ):
-    """The others have it as it was archived, so it is read on; nothing is deleted, and nothing begins again."""
+    """The other brokers have the topic as it was archived, so it is read; nothing is deleted, and nothing begins again."""
     archived = archived_to(state, 80)
     state.topics["t"].partitions[0].high_watermark = 100
     stale(state, change, 1)
@@ -275,14 +275,14 @@ def test_a_topic_that_nobody_confirms_waits(
 
 
 def test_a_new_topic_that_one_broker_does_not_know(state: FakeCluster, connect: Connect):
-    """It is no fault of the user's, and is read."""
+    """A topic that a broker does not know yet is no fault of the user's, and is read."""
     state.topics["t"].partitions[0].high_watermark = 100
     stale(state, deny, 1)
     assert spans(planned(connect, spec("t"))) == [("t", 0, 0, 100)]
 
 
 def test_an_id_that_returns_goes_on_where_it_was(state: FakeCluster, connect: Connect):
-    """Whatever was believed in between: a deletion, or another topic of the name."""
+    """Positions are found again whatever was believed in between: a deletion, or another topic of the name."""
     state.topics["t"].partitions[0].high_watermark = 100
     archived = archived_to(state, 80)["t"]
     for between in (archived.deleted(), archived.re_created("other")):
@@ -358,7 +358,7 @@ def kept(state: FakeCluster, *epochs: EpochRange, confirmed: bool = False) -> di
 
 
 def test_a_divergence_before_the_newest_epoch(state: FakeCluster, connect: Connect):
-    """What an earlier run read of a dead history is result, although the newest epoch is the leader's own."""
+    """Records of an abandoned history that an earlier run read are found, although the newest epoch is the leader's own."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 2, {0: 30, 2: 100}
     mixed = kept(state, EpochRange(0, 0, 40), EpochRange(2, 40, 80))
@@ -385,7 +385,7 @@ def test_confirmed_epochs_cost_one_request(state: FakeCluster, connect: Connect)
 
 
 def test_two_truncations_in_a_row(state: FakeCluster, connect: Connect):
-    """What is known of older epochs outlives a truncation after which nothing was to be read."""
+    """Knowledge of older epochs survives a truncation after which nothing was to be read."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 150, 6, {1: 100, 3: 150, 6: 150}
     read = kept(state, EpochRange(1, 0, 100), EpochRange(3, 100, 180), EpochRange(5, 180, 200))
@@ -400,7 +400,7 @@ def test_two_truncations_in_a_row(state: FakeCluster, connect: Connect):
 
 
 def test_a_leader_that_does_not_tell_epochs(state: FakeCluster, connect: Connect):
-    """Nothing goes back for want of an answer, and the next run asks again for all."""
+    """Nothing is taken back without an answer, and the next run asks again."""
     state.topics["t"].partitions[0].high_watermark = 100
     (planned_range,) = planned(connect, spec("t"), kept(state, EpochRange(1, 0, 60), EpochRange(3, 60, 80))).ranges
     assert (planned_range.from_offset, planned_range.confirmed) == (80, False)

@@ -32,7 +32,7 @@ def threads() -> list[str]:
 
 
 def test_an_answer_that_was_requested_ahead(state: FakeCluster, connect: Connect) -> None:
-    """The same position is requested once; another one in between leaves it to be taken later."""
+    """A position is requested once; a request for another position in between leaves its answer to be taken later."""
     fill(state)
     ahead = prefetcher(state, connect)
     ahead.start(position(4))
@@ -53,7 +53,7 @@ def test_without_a_leader_nobody_is_asked(state: FakeCluster, connect: Connect) 
 
 
 def test_a_re_created_topic_is_not_asked_for(state: FakeCluster, connect: Connect) -> None:
-    """By its name it would be another topic."""
+    """By name, the topic would be another one."""
     fill(state)
     cluster, planned = connect(), split(state, topic_id="AAAAAAAAAAAAAAAAAAAAmQ")
     reply = Prefetcher(cluster, planned, Limits.of(CLOCK, ReadOptions())).ask(position(0))

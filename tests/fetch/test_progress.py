@@ -1,21 +1,21 @@
-"""How far a split is read: the counts always add up to the offsets that were passed."""
+"""The progress of a split: the counts always add up to the offsets that were passed."""
 
 from kafka_lagoon.fetch.leader_epochs import EpochRange
-from kafka_lagoon.fetch.progress import Progress
+from kafka_lagoon.fetch.progress import SplitProgress
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.records.decoding import Counts, Problem
 
 SPLIT = Split(topic="t", topic_id=None, partition=0, from_offset=10, to_offset=30, stable_end=30, last_epoch=3)
 
 
-def adds_up(progress: Progress) -> bool:
+def adds_up(progress: SplitProgress) -> bool:
     outcome = progress.outcome
     return outcome.counts.offsets() == outcome.next_offset - SPLIT.from_offset
 
 
 def test_offsets_are_counted_once() -> None:
     """Decoded, lost and skipped offsets follow each other; the outcome has the newest epoch of what was read."""
-    progress = Progress(SPLIT)
+    progress = SplitProgress(SPLIT)
     assert (progress.next_offset, progress.last_epoch, progress.ended) == (10, 3, False)
     progress.add(Counts(records=3, compacted=2), [], 15, 4)
     assert (progress.next_offset, progress.last_epoch) == (15, 4)
@@ -29,15 +29,15 @@ def test_offsets_are_counted_once() -> None:
 
 
 def test_a_log_that_starts_after_the_split() -> None:
-    """No more is lost than the split has."""
-    progress = Progress(SPLIT)
+    """A split loses no more offsets than it has."""
+    progress = SplitProgress(SPLIT)
     assert progress.lose_before(100)
     assert (progress.outcome.counts.lost, progress.outcome.next_offset, progress.ended) == (20, 30, True)
 
 
 def test_the_first_failure_stays() -> None:
-    """Later ones are consequences."""
-    progress = Progress(SPLIT)
+    """The first failure is kept; later ones are consequences."""
+    progress = SplitProgress(SPLIT)
     progress.fail("LOG_TRUNCATED", "the log ends at 7", truncated_to=7)
     progress.fail("NO_PROGRESS", None)
     outcome = progress.outcome
@@ -46,15 +46,15 @@ def test_the_first_failure_stays() -> None:
 
 
 def test_a_forgotten_epoch() -> None:
-    """The next request has none, and nothing else changes."""
-    progress = Progress(SPLIT)
+    """The next request has no epoch, and nothing else changes."""
+    progress = SplitProgress(SPLIT)
     progress.forget_last_epoch()
     assert (progress.last_epoch, progress.next_offset, progress.ended) == (-1, 10, False)
 
 
 def test_a_problem_that_is_repaired() -> None:
-    """Its offsets move from corrupt to what they are."""
-    progress = Progress(SPLIT)
+    """The offsets move from corrupt to their dispositions."""
+    progress = SplitProgress(SPLIT)
     problem = Problem(base_offset=12, last_offset=14, reason="CORRUPT_BATCH")
     progress.add(Counts(records=2, corrupt=3), [problem], 15, 3)
     progress.repair(problem, Counts(records=2, compacted=1))
@@ -65,7 +65,7 @@ def test_a_problem_that_is_repaired() -> None:
 
 def test_epochs_are_joined_and_bounded() -> None:
     """Neighbours of the same epoch are one range; batches without an epoch have none; damage cannot fill the memory."""
-    progress = Progress(SPLIT)
+    progress = SplitProgress(SPLIT)
     progress.add_epochs([EpochRange(1, 10, 12), EpochRange(-1, 12, 13), EpochRange(1, 13, 15), EpochRange(2, 15, 15)])
     assert progress.outcome.epochs == ((1, 10, 15),)
     progress.add_epochs([EpochRange(epoch, epoch, epoch + 1) for epoch in range(15, 5_000)])

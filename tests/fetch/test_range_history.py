@@ -1,4 +1,4 @@
-"""Which archived records count follows from the order in which runs were written, not from their clocks."""
+"""The archived records that count follow from the order in which runs were written, not from their clocks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -37,7 +37,7 @@ def test_a_truncation_takes_back_what_earlier_runs_had():
 
 
 def test_runs_without_a_number_came_first():
-    """Their ids are all that orders them."""
+    """Runs without a number are ordered by their ids."""
     rows = [a_range("b", 5, 9, None), a_range("a", 0, 5, None), a_range("0", 9, 12, 7)]
     assert [row["ingest_id"] for row in in_order_of_runs(rows)] == ["a", "b", "0"]
 
@@ -56,7 +56,7 @@ def test_what_was_archived_again_is_a_copy():
 
 
 def test_what_a_truncated_log_goes_on_with_is_no_copy():
-    """It replaces what was there."""
+    """The later archive replaces the earlier one."""
     rows = [a_range("a", 0, 9, 1), a_range("b", 9, 4, 2, "LOG_TRUNCATED"), a_range("b", 4, 7, 2), a_range("c", 5, 9, 3)]
     assert superseded_by(*rows) == [("a", 4, 9, TRUNCATED), ("c", 5, 7, COPY)]
 

@@ -1,4 +1,4 @@
-"""Where a partition was left against where its log is now: what is read next always joins what was read before."""
+"""A partition's position against its log: the next range always joins the range before."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,7 +50,7 @@ def test_nothing_new_is_no_range():
 
 
 def test_retention_that_overtook_us_is_part_of_the_range():
-    """The range begins at the position, not at the log's start: what is between is lost, and counted."""
+    """The range begins at the position, not at the log's start: the offsets between are lost, and counted."""
     _, next_planned = next_range("t", "id", 0, Position(next_offset=40, leader_epoch=3), log(start=60))
     assert next_planned is not None
     assert (next_planned.from_offset, next_planned.first_readable) == (40, 60)
@@ -93,7 +93,7 @@ def test_the_epoch_before_a_position():
     st.integers(1, 10**7),
 )
 def test_a_limit_is_shared_by_backlog(spans: list[tuple[int, int]], most: int):
-    """Together about the limit, nobody beyond its end, and nobody with a backlog gets nothing."""
+    """Ranges span the limit together, none goes beyond its end, and each with a backlog gets some."""
     ranges = [planned(number, start, start + length) for number, (start, length) in enumerate(spans)]
     cut = limited(ranges, most)
     assert [one.partition for one in cut] == [one.partition for one in ranges]

@@ -46,7 +46,7 @@ def test_a_part(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_nothing(state: FakeCluster, connect: Connect) -> None:
-    """An empty split asks nobody."""
+    """An empty split sends no request."""
     fill(state)
     assert read(connect(), split(state, from_offset=7, to_offset=7))[0] == {}
     assert not state.fetches
@@ -153,7 +153,7 @@ def until(holds: Callable[[], bool], seconds: float = 5) -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("ending", ["close the reader", "close the iterator", "drop the iterator"])
 def test_an_early_exit_leaves_nothing(state: FakeCluster, connect: Connect, ending: str) -> None:
-    """Whoever stops early waits for no broker, which would take an hour; neither thread nor request is left."""
+    """A reader that is closed early waits for no broker, which would take an hour; neither thread nor request is left."""
     fill(state)
     cluster = connect(request_timeout_ms=3_600_000)
     reader = SplitReader(cluster, split(state), small(stall_timeout_ms=3_600_000))
@@ -174,7 +174,7 @@ def test_an_early_exit_leaves_nothing(state: FakeCluster, connect: Connect, endi
 
 
 def test_throttled_without_topics(state: FakeCluster, connect: Connect) -> None:
-    """An answer that was throttled away is no end: the time is waited for, and reading goes on."""
+    """A throttled answer is not the end: the reader waits for the time, and reading continues."""
 
     def throttle(answer: Any) -> Any:
         answer.responses, answer.throttle_time_ms = (), 100
@@ -189,7 +189,7 @@ def test_throttled_without_topics(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_throttled_for_ever(state: FakeCluster, connect: Connect) -> None:
-    """The stall timeout ends it, and the failure says that it was throttling."""
+    """The stall timeout ends it, and the failure names throttling."""
 
     def throttle(answer: Any) -> Any:
         answer.responses, answer.throttle_time_ms = (), 100
@@ -222,7 +222,7 @@ def test_nothing_more_comes(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_gaps(state: FakeCluster, connect: Connect) -> None:
-    """What cleaning removed is counted, before, between, within and after batches."""
+    """Records that cleaning removed are counted, before, between, within and after batches."""
     log(state).append(batch(3, [b"a"] * 2, deltas=[0, 3], last_delta=5), batch(12, [b"b"] * 2))
     values, outcome = read(connect(), split(state), small())
     assert list(values) == [3, 6, 12, 13]

@@ -1,4 +1,4 @@
-"""Splits are read while leaders, replicas, connections, logs and topics change, or the outcome says why not."""
+"""Splits are read while leaders, replicas, connections, logs and topics change, or the outcome has the reason."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.fetch.reading import Connect, altered, check, fill, log, read, small,
 
 @pytest.mark.parametrize("version", [18, 11])
 def test_the_leader_moves(state: FakeCluster, connect: Connect, version: int) -> None:
-    """It is followed at once if the old one says who it is, and looked up otherwise."""
+    """The new leader is followed at once if the old leader names it, and looked up otherwise."""
     fill(state)
     state.highest[FETCH.key] = version
     cluster = connect()
@@ -30,7 +30,7 @@ def test_the_leader_moves(state: FakeCluster, connect: Connect, version: int) ->
 
 
 def test_the_leader_moves_meanwhile(state: FakeCluster, connect: Connect) -> None:
-    """Also while an answer is decoded."""
+    """The leader is followed also while an answer is decoded."""
     fill(state)
     reader = SplitReader(connect(), split(state), small())
     rows = 0
@@ -60,7 +60,7 @@ def test_a_replica_in_our_rack(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_other_racks_read_from_the_leader(state: FakeCluster, connect: Connect) -> None:
-    """Without a rack of ours, or with another one, nobody else is asked."""
+    """Without a rack of ours, or with another one, only the leader is asked."""
     fill(state)
     log(state).preferred["here"] = 3
     for rack in ({}, {"client_rack": "there"}):
@@ -90,7 +90,7 @@ def test_a_replica_that_has_nothing_yet(state: FakeCluster, connect: Connect) ->
 
 
 def test_no_leader(state: FakeCluster, connect: Connect) -> None:
-    """A partition without a leader is waited for, and named when nobody comes."""
+    """A partition without a leader waits for one, and the failure names it."""
     fill(state)
     cluster = connect()
     log(state).leader_id, log(state).leader_epoch = -1, 1
@@ -102,7 +102,7 @@ def test_no_leader(state: FakeCluster, connect: Connect) -> None:
 
 @pytest.mark.parametrize("code", [5, 9, 56, 74, 75, 78, -1, 2])
 def test_passing_refusals(state: FakeCluster, connect: Connect, code: int) -> None:
-    """What Kafka calls retriable, and an error that it does not explain, is asked again."""
+    """After an error that Kafka calls retriable, or does not explain, the request is repeated."""
 
     def refuse(partition: Any) -> None:
         partition.error_code, partition.records = code, None
@@ -115,7 +115,7 @@ def test_passing_refusals(state: FakeCluster, connect: Connect, code: int) -> No
 
 @pytest.mark.parametrize(("code", "name"), [(29, "TOPIC_AUTHORIZATION_FAILED"), (56, "KAFKA_STORAGE_ERROR")])
 def test_lasting_refusals(state: FakeCluster, connect: Connect, code: int, name: str) -> None:
-    """What lasts ends the split with Kafka's name, and what was read before stands."""
+    """A lasting error ends the split with Kafka's name, and the records read before it stay."""
     fill(state)
     reader = SplitReader(connect(), split(state), small())
     rows = 0
@@ -130,7 +130,7 @@ def test_lasting_refusals(state: FakeCluster, connect: Connect, code: int, name:
 
 @pytest.mark.parametrize("action", [Close(), Close(sent=60), Slow(0.7), Raw(b"\0\0\0\6\0\0\0\1ab")])
 def test_a_connection_that_fails(state: FakeCluster, connect: Connect, action: Any) -> None:
-    """Closed, cut, too slow or garbled: the answer is asked for again."""
+    """After a closed, cut, slow or garbled answer the request is repeated."""
     fill(state)
     state.faults.append(Fault(FETCH.key, action))
     values, outcome = read(connect(), split(state), small(stall_timeout_ms=5_000))
@@ -138,7 +138,7 @@ def test_a_connection_that_fails(state: FakeCluster, connect: Connect, action: A
 
 
 def test_a_broker_that_dies(state: FakeCluster, brokers: dict[int, FakeBroker], connect: Connect) -> None:
-    """Nobody takes over: what was read stands, and the connection's end is named."""
+    """Without another leader the records read stay, and the failure names the connection's end."""
     fill(state)
     reader = SplitReader(connect(), split(state), small())
     batches = reader.batches()
@@ -151,7 +151,7 @@ def test_a_broker_that_dies(state: FakeCluster, brokers: dict[int, FakeBroker], 
 
 
 def test_the_log_starts_later(state: FakeCluster, connect: Connect) -> None:
-    """What was deleted before it was read is counted as lost, from within a batch too, and does not come back."""
+    """Records that were deleted before they were read are counted as lost, within a batch too, and do not come back."""
     fill(state)
     log(state).log_start_offset = 6
     values, outcome = read(connect(), split(state), small())
@@ -160,7 +160,7 @@ def test_the_log_starts_later(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_the_log_starts_after_the_split(state: FakeCluster, connect: Connect) -> None:
-    """All of it is lost, and that is no failure to read."""
+    """All of the split is lost, which is not a failure to read."""
     fill(state)
     log(state).log_start_offset = 15
     values, outcome = read(connect(), split(state, from_offset=3, to_offset=12), small())
@@ -172,7 +172,7 @@ def test_the_log_starts_after_the_split(state: FakeCluster, connect: Connect) ->
 def test_the_log_start_moves_meanwhile(
     state: FakeCluster, connect: Connect, start: int, answers: int, position: int
 ) -> None:
-    """What is deleted before it was requested is lost; records that are under way already are read.
+    """Records that are deleted before they are requested are lost; records that are under way already are read.
 
     The log start moves when that many answers are made, each of them a batch of four.
     """
@@ -203,7 +203,7 @@ def test_within_an_answer(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_the_log_ends_earlier(state: FakeCluster, connect: Connect) -> None:
-    """A position after the end of the log means that it was truncated, and nothing is reset."""
+    """A position after the end of the log means a truncation, and nothing is reset."""
     fill(state)
     values, outcome = read(connect(), split(state, from_offset=30, to_offset=40, stable_end=40))
     assert (values, outcome.failure, outcome.truncated_to) == ({}, "LOG_TRUNCATED", 20)
@@ -233,7 +233,7 @@ def test_an_epoch_that_is_forgotten(state: FakeCluster, connect: Connect) -> Non
 
 @pytest.mark.parametrize("version", [18, 12, 11])
 def test_a_re_created_topic(state: FakeCluster, connect: Connect, version: int) -> None:
-    """Its id is another one: nothing of it is read, by brokers either that take names only (Kafka 2.8 to 3.0)."""
+    """The topic has another id: nothing of it is read, not even from brokers that take only names (Kafka 2.8 to 3.0)."""
     fill(state)
     state.highest[FETCH.key] = version
     planned = split(state)
@@ -244,7 +244,7 @@ def test_a_re_created_topic(state: FakeCluster, connect: Connect, version: int) 
 
 @pytest.mark.parametrize("version", [18, 12])
 def test_a_deleted_topic(state: FakeCluster, connect: Connect, version: int) -> None:
-    """It is gone when that is heard several times; one broker may be behind."""
+    """The topic is deleted if several answers agree; one broker may have old metadata."""
     fill(state)
     state.highest[FETCH.key] = version
     cluster, planned = connect(), split(state)
@@ -256,7 +256,7 @@ def test_a_deleted_topic(state: FakeCluster, connect: Connect, version: int) -> 
 
 @pytest.mark.parametrize("code", [0, 3])
 def test_a_broker_that_says_alone_that_the_topic_ended(state: FakeCluster, connect: Connect, code: int) -> None:
-    """Deleted or re-created, by one broker's word: the split stops for the leader's error, and nothing is said to have ended."""
+    """Deleted or re-created, by one broker's word: the split stops with the leader's error, and no topic has ended."""
     fill(state)
     refused = altered(lambda partition: setattr(partition, "error_code", 100))
 
@@ -274,7 +274,7 @@ def test_a_broker_that_says_alone_that_the_topic_ended(state: FakeCluster, conne
 
 
 def test_a_broker_that_does_not_know_yet(state: FakeCluster, connect: Connect) -> None:
-    """An unknown id that metadata confirms is news that has not spread."""
+    """An unknown id that metadata confirm is news that has not spread."""
     fill(state)
     unknown = altered(lambda partition: setattr(partition, "error_code", 100))
     state.faults.append(Fault(FETCH.key, unknown, times=4))

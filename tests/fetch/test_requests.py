@@ -28,7 +28,7 @@ def test_requests_cover_every_version_once() -> None:
 
 
 def test_every_request_can_be_written() -> None:
-    """In all of its versions; the epoch of the record before is in those that have a field for it."""
+    """A single partition is in all versions; the epoch of the record before is in those that have the field."""
     for request, versions in requests(SPLIT, POSITION, 4):
         for version in versions:
             encode(request, version, FETCH.is_flexible(version))
@@ -37,7 +37,7 @@ def test_every_request_can_be_written() -> None:
 
 
 def test_the_partition_in_answers() -> None:
-    """It is found by id or by name among others; None if it is not there."""
+    """The partition is found by id or by name among others; None if it is not there."""
     wanted = PartitionData(partition_index=3, error_code=0, high_watermark=9, records=None)
     other = PartitionData(partition_index=2, error_code=0, high_watermark=9, records=None)
     by_id = FetchableTopicResponse(topic_id=uuid_bytes(ID), partitions=(other, wanted))

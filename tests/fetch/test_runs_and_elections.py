@@ -1,4 +1,4 @@
-"""Runs of an archive while leaders are elected, cleanly and uncleanly, at any moment: in the end it is the leader's log."""
+"""Runs of an archive with clean and unclean elections at any moment: in the end the archive is the leader's log."""
 
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import EpochRange, joined
 from kafka_lagoon.fetch.plan import Plan
 from kafka_lagoon.fetch.ranges import LogBounds, Position, next_range
-from kafka_lagoon.fetch.split import Outcome
+from kafka_lagoon.fetch.split import SplitOutcome
 from kafka_lagoon.fetch.tasks import TaskOutcome, divide
 from kafka_lagoon.fetch.truncation_checks import check_epochs, check_positions, epochs_read
 from kafka_lagoon.records.decoding import Counts
@@ -49,7 +49,7 @@ RUNS = st.lists(
 
 
 class Archive:
-    """What is archived of the partition: the leader epoch of the record at each offset, and the next position."""
+    """The archive of the partition: the leader epoch of the record at each offset, and the next position."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -58,7 +58,7 @@ class Archive:
         self.answers = True
 
     def epoch_ends(self, _: object, several: Sequence[Mapping[TopicPartition, int]], __: object) -> list[Any]:
-        """In the place of `several_epoch_ends`: what the leader says, if it answers."""
+        """Replaces `several_epoch_ends`: the leader's answers, if it answers."""
         leader = self.partition.leader
         return [
             SimpleNamespace(
@@ -78,7 +78,7 @@ class Archive:
         plan = self._plan()
         self.epochs = self.epochs[: min((one.to_offset for one in plan.events), default=len(self.epochs))]
         tasks = divide(plan.ranges, lambda planned: planned.offsets, splits, max(1, plan.sizes[PARTITION] // splits))
-        outcomes: dict[int, Outcome] = {}
+        outcomes: dict[int, SplitOutcome] = {}
         read: dict[int, list[int]] = {}
         for step, number in enumerate([*(one for one in order if one < len(tasks)), *range(4, len(tasks))]):
             (split,) = tasks[number].splits
@@ -86,7 +86,7 @@ class Archive:
             read[number] = self.partition.leader.log[split.from_offset : split.to_offset]
             met = joined(EpochRange(epoch, n, n + 1) for n, epoch in enumerate(read[number], split.from_offset))
             reached = split.from_offset + len(read[number])
-            outcomes[number] = Outcome(
+            outcomes[number] = SplitOutcome(
                 split=split, next_offset=reached, counts=Counts(records=len(read[number])), epochs=met
             )
         self.act(between[-1])

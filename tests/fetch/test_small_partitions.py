@@ -9,7 +9,7 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.small_partitions import SharedRecords, SmallPartitions, Unread, groups
-from kafka_lagoon.fetch.split import READ_UNCOMMITTED, Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import READ_UNCOMMITTED, ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import Limits, Stalls
 from kafka_lagoon.protocol.messages.fetch import FETCH, FetchResponse
 from kafka_lagoon.records.decoding import DecodeOptions
@@ -73,12 +73,12 @@ def splits(state: FakeCluster, **more: Any) -> list[Split]:
 
 def together(
     cluster: Cluster, wanted: Sequence[Split], options: ReadOptions = QUICK, stalls: Stalls | None = None
-) -> tuple[Rows, dict[int, Outcome], list[Unread]]:
+) -> tuple[Rows, dict[int, SplitOutcome], list[Unread]]:
     """The values, the outcomes by partition, and what had to be read alone."""
     stalls = stalls or Stalls(CLOCK, options.stall_timeout_ms)
     small = SmallPartitions(cluster, options, Limits.of(CLOCK, options, stalls))
     rows: Rows = {}
-    outcomes: list[Outcome] = []
+    outcomes: list[SplitOutcome] = []
     unread: list[Unread] = []
     for part in small.read(wanted):
         if isinstance(part, SharedRecords):
@@ -97,7 +97,9 @@ def together(
     return rows, {outcome.split.partition: outcome for outcome in outcomes}, unread
 
 
-def alone(cluster: Cluster, part: Unread, options: ReadOptions, stalls: Stalls | None = None) -> tuple[Rows, Outcome]:
+def alone(
+    cluster: Cluster, part: Unread, options: ReadOptions, stalls: Stalls | None = None
+) -> tuple[Rows, SplitOutcome]:
     reader = SplitReader(cluster, part.split, options, stalls, part.answer)
     rows: Rows = {}
     for each in reader.batches():
@@ -109,7 +111,7 @@ def alone(cluster: Cluster, part: Unread, options: ReadOptions, stalls: Stalls |
 def assert_as_alone(
     state: FakeCluster, connect: Connect, wanted: Sequence[Split], options: ReadOptions = QUICK
 ) -> tuple[int, list[int]]:
-    """How many requests it took, and which partitions were read by themselves."""
+    """The number of requests, and the partitions that were read alone."""
     rows, outcomes, unread = together(connect(), wanted, options)
     requests = state.count(FETCH.key)
     for split in wanted:
@@ -163,7 +165,7 @@ def test_committed_transactions_stay_together(state: FakeCluster, connect: Conne
 
 
 def test_answers_without_room(state: FakeCluster, connect: Connect) -> None:
-    """What does not fit into an answer is asked for again, and no answer is larger than the options say."""
+    """Partitions that do not fit into an answer are requested again, and no answer is larger than the options allow."""
     options = replace(QUICK, fetch_bytes=400)
     requests, unread = assert_as_alone(state, connect, splits(state, expected_bytes=10), options)
     assert (unread, requests) == ([], 6)
@@ -171,7 +173,7 @@ def test_answers_without_room(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_groups_share_arrow_batches(state: FakeCluster, connect: Connect) -> None:
-    """What several requests bring becomes one Arrow batch, until that is large enough."""
+    """Records of several requests become one Arrow batch, until that is large enough."""
     options = replace(QUICK, fetch_bytes=400)
     small = SmallPartitions(connect(), options, Limits.of(CLOCK, options))
     (part,) = small.read(splits(state, expected_bytes=10))
@@ -191,7 +193,7 @@ def test_a_batch_that_is_larger_than_expected(state: FakeCluster, connect: Conne
 
 
 def test_a_leader_that_does_not_answer(state: FakeCluster, connect: Connect) -> None:
-    """Partitions of others are read; its own are left, and it is not asked for several at once again."""
+    """Partitions of other brokers are read together; its own are read alone, without another shared request."""
     state.faults.append(Fault(FETCH.key, Hang(), node_id=2, times=1_000))
     options = replace(QUICK, stall_timeout_ms=300)
     rows, outcomes, unread = together(connect(), splits(state), options)
@@ -202,7 +204,7 @@ def test_a_leader_that_does_not_answer(state: FakeCluster, connect: Connect) -> 
 
 
 def test_a_connection_that_breaks(state: FakeCluster, connect: Connect) -> None:
-    """Once is repaired; again and again, the partitions are read by themselves, which waits and retries as ever."""
+    """A single fault is repaired; after repeated faults the partitions are read alone, which waits and retries as usual."""
     state.faults.append(Fault(FETCH.key, Close(), node_id=2))
     assert assert_as_alone(state, connect, splits(state))[1] == []
     state.faults.append(Fault(FETCH.key, Close(), node_id=2, times=4))
@@ -211,7 +213,7 @@ def test_a_connection_that_breaks(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_throttled_answers(state: FakeCluster, connect: Connect) -> None:
-    """An answer without topics says that the broker wants to be left alone; afterwards it gives all that was asked for."""
+    """An empty throttled answer delays the next request; afterwards all partitions are read together."""
     throttled = Altered(lambda _: FetchResponse(throttle_time_ms=20, responses=()))
     state.faults.append(Fault(FETCH.key, throttled, times=6))
     rows, _, unread = together(connect(), splits(state))
@@ -222,7 +224,7 @@ def test_throttled_answers(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_without_a_leader_or_another_topic(state: FakeCluster, connect: Connect) -> None:
-    """Nobody is asked about it together with others; the reader finds out why."""
+    """The partition is not requested with others; its reader finds the reason."""
     wanted, cluster = splits(state), connect()
     wanted[4] = replace(wanted[4], topic_id="AAAAAAAAAAAAAAAAAAAAmQ")
     rows, outcomes, unread = together(cluster, wanted, replace(QUICK, stall_timeout_ms=300))
@@ -231,7 +233,7 @@ def test_without_a_leader_or_another_topic(state: FakeCluster, connect: Connect)
 
 
 def test_the_runs_deadline(state: FakeCluster, connect: Connect) -> None:
-    """When the time is up nobody is asked any more, and every partition says so."""
+    """After the run's deadline no request is sent, and every partition has that reason."""
     late = replace(QUICK, ends_at_ms=CLOCK.now_ms() - 1)
     cluster, before = connect(), state.count(FETCH.key)
     _, outcomes, unread = together(cluster, splits(state), late)

@@ -1,4 +1,4 @@
-"""How long brokers are waited for: one stall does not cost its time once per partition, and a run ends at its deadline."""
+"""Limits of waiting: a stall does not cost its time once per partition, and a run ends at its deadline."""
 
 import time
 from collections import Counter
@@ -30,7 +30,7 @@ def test_a_broker_that_stalled_is_waited_for_less() -> None:
 
 
 def test_many_brokers_that_stall() -> None:
-    """Then it is the network, and one that has not stalled yet is waited for less too, but not as little."""
+    """Then it is the network, and the timeout of brokers that have not stalled shrinks too, but less."""
     stalls = Stalls(Hands().clock(), 60_000)
     waits = []
     for broker_id in (*range(3), None, BOOTSTRAP):
@@ -119,7 +119,7 @@ def test_a_deadline_in_the_middle_of_a_stall(state: FakeCluster, connect: Connec
 
 
 def test_after_the_deadline_nobody_is_asked(state: FakeCluster, connect: Connect) -> None:
-    """A split whose turn comes too late costs no request."""
+    """A split that starts too late costs no request."""
     fill(state)
     _, outcome = read(connect(), split(state), small(ends_at_ms=CLOCK.now_ms() - 1))
     assert (outcome.failure, outcome.next_offset, state.fetches) == (RUN_DEADLINE_PASSED, 0, [])

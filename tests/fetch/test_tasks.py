@@ -68,7 +68,7 @@ def test_small_partitions_share_tasks():
 
 
 def test_many_partitions_are_work_too():
-    """Twenty thousand are spread over the cores, however little each has; a task of them all would be the last to end."""
+    """Twenty thousand small partitions are spread over the cores; one task of them all would be the last to end."""
     ranges = ranges_of([(0, 1, 0)] * 20_000)
     assert [len(task.splits) for task in divide(ranges, lambda _: 1, 2, 256 << 20)] == [10_000] * 2
     assert len(divide(ranges[:4_000], lambda _: 500, 64, 256 << 20)) == 1
@@ -77,7 +77,7 @@ def test_many_partitions_are_work_too():
 
 
 def test_splits_know_what_to_expect():
-    """Of a partition that is divided each split has its share of the bytes."""
+    """Each split of a divided partition has its share of the bytes."""
     (whole,) = divide(ranges_of([(0, 10, 0)]), lambda _: 1000, 2, 256 << 20)
     assert [split.expected_bytes for split in whole.splits] == [1000]
     parts = divide(ranges_of([(0, 4000, 0)]), lambda _: 1 << 30, 2, 256 << 20)

@@ -82,7 +82,7 @@ def soon() -> Deadline:
 
 
 def believed(cluster: Cluster, archived: Mapping[str, Archived]) -> BelievedTopics:
-    """What is believed after one broker's answer."""
+    """The description that counts after one broker's answer."""
     answer = cluster.refresh({"u"}, soon())
     return believed_topics(cluster, {topic.name or "": topic for topic in answer.topics}, archived, soon())
 
@@ -92,7 +92,7 @@ def believed(cluster: Cluster, archived: Mapping[str, Archived]) -> BelievedTopi
 def test_one_broker_that_is_wrong(
     state: FakeCluster, connect: Connect, archived: Mapping[str, Archived], change: Any, stale: int
 ):
-    """Whichever it is, and however: the topic is taken as the others describe it, which is as it was archived."""
+    """A single wrong broker changes nothing, however it is wrong: the topic stays as it was archived."""
     cluster = connect()
     state.faults.append(Fault(METADATA.key, Altered(change), node_id=stale, times=1000))
     result = believed(cluster, archived)
@@ -104,7 +104,7 @@ def test_one_broker_that_is_wrong(
 
 
 def test_what_every_broker_says_is_believed(state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]):
-    """A deletion, and a topic of another id, once no broker says otherwise."""
+    """A deletion, and a topic of another id, count if no broker contradicts."""
     del state.topics["u"]
     assert believed(connect(), archived).topics["u"].error_code == 3
     state.add_topic("u", 1).topic_id = OLD_ID
@@ -115,7 +115,7 @@ def test_what_every_broker_says_is_believed(state: FakeCluster, connect: Connect
 def test_a_broker_that_does_not_say(
     state: FakeCluster, connect: Connect, archived: Mapping[str, Archived], gone: Close | Altered
 ):
-    """It is listed by the others, so it lives, and a deletion waits for its word."""
+    """The broker is listed by the others, so it lives, and a deletion needs its answer."""
     del state.topics["u"]
     cluster = connect()
     state.faults.append(Fault(METADATA.key, gone, node_id=3, times=1000))
@@ -134,7 +134,7 @@ def test_a_cluster_that_has_just_started(state: FakeCluster, connect: Connect, a
 
 
 def test_brokers_that_say_different_things(state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]):
-    """Neither as it was archived: nothing is believed, and the line says who said what."""
+    """No description agrees with the archive: nothing is believed, and the message has every broker's answer."""
     state.topics["u"].topic_id = OLD_ID
     state.faults.append(Fault(METADATA.key, Altered(unknown), node_id=2, times=1000))
     (said,) = believed(connect(), archived).unconfirmed.values()
@@ -142,7 +142,7 @@ def test_brokers_that_say_different_things(state: FakeCluster, connect: Connect,
 
 
 def test_a_topic_that_agrees_costs_no_request(state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]):
-    """Nor does one that is archived as deleted, or that we may not see."""
+    """A topic archived as deleted, or that we may not see, contradicts nothing."""
     cluster = connect()
     answer = cluster.refresh({"u", "gone"}, soon())
     known = {**archived, "gone": Archived(topic_id="g", partitions={})}
@@ -155,12 +155,12 @@ def test_a_topic_that_agrees_costs_no_request(state: FakeCluster, connect: Conne
 
 
 def test_brokers_without_ids_contradict_nobody():
-    """None is what brokers before Kafka 2.8 give."""
+    """Brokers before Kafka 2.8 have no ids."""
     assert [is_same_id(*pair) for pair in ((None, "a"), ("a", None), ("a", "a"), ("a", "b"))] == [True] * 3 + [False]
 
 
 def test_leaders_that_have_another_topic(state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]):
-    """What they say by name is about that one; a leader that does not answer says nothing."""
+    """The leaders' answers by name are about that topic; a leader that does not answer proves nothing."""
     cluster = connect()
     cluster.refresh({"u"}, soon())
     partitions = [TopicPartition("u", number) for number in range(3)]

@@ -5,7 +5,7 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.ranges import PlannedRange
-from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.split import Split, SplitOutcome
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs, check_outcomes
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -20,8 +20,8 @@ from tests.fetch.splits import in_epochs, soon, splits, whole
 PARTITION = TopicPartition("t", 0)
 
 
-def checked_outcomes(cluster: Cluster, planned: PlannedRange, *outcomes: Outcome) -> CheckedEpochs:
-    """What the leaders have of one range that was read."""
+def checked_outcomes(cluster: Cluster, planned: PlannedRange, *outcomes: SplitOutcome) -> CheckedEpochs:
+    """The leaders' answers about one range that was read."""
     return check_outcomes(cluster, [planned], {planned.topic: planned.topic_id}, outcomes, soon())
 
 
@@ -38,7 +38,7 @@ def test_without_an_answer(state: FakeCluster, connect: Connect, silent: type) -
     assert (checked.divergences, checked.confirmed) == ({}, frozenset())
 
 
-def done(state: FakeCluster, start: int, end: int, *epochs: EpochRange) -> Outcome:
+def done(state: FakeCluster, start: int, end: int, *epochs: EpochRange) -> SplitOutcome:
     split = Split(
         topic="t",
         topic_id=uuid_text(state.topics["t"].topic_id),
@@ -47,11 +47,11 @@ def done(state: FakeCluster, start: int, end: int, *epochs: EpochRange) -> Outco
         to_offset=end,
         stable_end=end,
     )
-    return Outcome(split=split, next_offset=end, counts=Counts(records=end - start), epochs=epochs)
+    return SplitOutcome(split=split, next_offset=end, counts=Counts(records=end - start), epochs=epochs)
 
 
 def test_a_split_after_an_unclean_election(state: FakeCluster, connect: Connect) -> None:
-    """It is refused by brokers that compare epochs, and reads nothing of the other history."""
+    """Brokers that compare epochs refuse it, and no record of the other history is read."""
     in_epochs(state, 0, 0, 0, 0)
     cluster = connect()
     first, second = splits(cluster, whole(state), into=2)
@@ -93,7 +93,7 @@ def test_one_history(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_the_archive_belongs_to_it(state: FakeCluster, connect: Connect) -> None:
-    """All that was read is the leader's, and the end of what was archived before is not: that is no one history either."""
+    """All records read are the leader's, and the end of the archive before is not: these are different histories."""
     in_epochs(state, 0, 4, 4, 4)
     archived = (EpochRange(0, 0, 4), EpochRange(2, 4, 8))
     outcome = done(state, 8, 16, EpochRange(4, 8, 16))
@@ -102,7 +102,7 @@ def test_the_archive_belongs_to_it(state: FakeCluster, connect: Connect) -> None
 
 
 def test_a_re_created_topic(state: FakeCluster, connect: Connect) -> None:
-    """Its epochs begin again at 0 and say nothing of the topic that was read."""
+    """Its epochs begin again at 0 and prove nothing about the topic that was read."""
     in_epochs(state, 0, 0)
     cluster, planned = connect(), whole(state)
     outcome = done(state, 0, 8, EpochRange(0, 0, 8))

@@ -137,4 +137,4 @@ def test_an_executor_loads_little() -> None:
     loaded = set(done.stdout.split())
     assert "kafka_lagoon.fetch.reader" in loaded
     of_drivers = "settings", "snapshot", "apply", "fetch.plan", "tables.schema", "delta.warehouse"
-    assert not loaded & {"pydantic_settings", *(f"kafka_lagoon.{name}" for name in of_drivers)}
+    assert not loaded & {"pydantic", *(f"kafka_lagoon.{name}" for name in of_drivers)}

@@ -21,7 +21,7 @@ from kafka_lagoon.client.cluster import TopicPartition as At
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.reader import SplitReader
-from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions, Split, SplitOutcome
 from kafka_lagoon.kafka_settings import checked
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.batches import find_batches
@@ -128,7 +128,7 @@ def plan(cluster: Cluster, topic: str, isolation_level: str = READ_COMMITTED) ->
 
 def read(
     cluster: Cluster, split: Split, options: ReadOptions = SMALL, between: Callable[[], None] = lambda: None
-) -> tuple[dict[int, bytes | None], Outcome]:
+) -> tuple[dict[int, bytes | None], SplitOutcome]:
     """Values by offset; `between` is done after the first Arrow batch."""
     reader = SplitReader(cluster, split, options)
     values: dict[int, bytes | None] = {}

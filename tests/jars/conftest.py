@@ -29,7 +29,7 @@ class Registry:
         (self.home / "bin" / "java").chmod(0o755)
 
     def count(self) -> int:
-        """How often it was called."""
+        """Number of calls."""
         return len(self.calls.read_text().splitlines()) if self.calls.exists() else 0
 
 

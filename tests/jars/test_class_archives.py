@@ -53,7 +53,7 @@ def submit_options(jars: Path, *arguments: str, main: str = SUBMIT, conf: Path =
 
 
 def test_archives_of_others_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is in one is run as code; where there is none, a JVM starts as ever."""
+    """An archive is run as code, so only whole ones of our own are used; without an archive a JVM starts as usual."""
     monkeypatch.setenv("LAGOON_CACHE", str(tmp_path / "cache"))
     assert archive_options(KERNEL) == []
     archive(KERNEL).parent.mkdir(parents=True)

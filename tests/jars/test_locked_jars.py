@@ -53,7 +53,7 @@ def test_a_cache_that_cannot_be_written(registry: Registry, tmp_path: Path) -> N
 
 
 def test_killed_attempt_is_swept_away(registry: Registry, tmp_path: Path) -> None:
-    """What a killed attempt left, and a folder that lacks a jar, give way to a complete folder."""
+    """The remains of a killed attempt, and a folder that lacks a jar, are replaced by a complete folder."""
     for leftover in ("two.partial/jars", "two"):
         (tmp_path / "cache" / "jars" / leftover).mkdir(parents=True)
     assert all(path.is_file() for path in jar_paths("two"))

@@ -37,7 +37,7 @@ def news(state: FakeCluster) -> FakeCluster:
 
 
 def writer(cluster: Cluster, options: WriteOptions = SMALL, state: ProducerState | None = None) -> ArrowWriter:
-    """One that writes to both topics, with numbers."""
+    """A writer to both topics, with numbers."""
     topics = describe_targets(cluster, {"news", "other"}, soon())
     return ArrowWriter(cluster, topics, state or ProducerState(NUMBERED), options)
 
@@ -139,7 +139,7 @@ def test_state_of_each_partition(news: FakeCluster, connect: Connect) -> None:
 
 @pytest.mark.parametrize("fault", [Close(), Close(sent=10), Slow(0.05)])
 def test_answers_that_are_lost(news: FakeCluster, connect: Connect, fault: Close | Slow) -> None:
-    """Whatever was in flight is sent again, and is in the log once."""
+    """All unanswered batches are sent again, and each is in the log once."""
     news.faults += [Fault(PRODUCE.key, fault, times=1) for _ in range(2)]
     with writer(connect()) as to:
         to.write(rows(numbered(500)), topic="news", partition=0)
@@ -148,7 +148,7 @@ def test_answers_that_are_lost(news: FakeCluster, connect: Connect, fault: Close
 
 
 def test_a_batch_that_is_refused_while_others_follow_it(news: FakeCluster, connect: Connect) -> None:
-    """Those after it come out of order for the broker; all are sent again in their order."""
+    """The broker refuses the batches after it as out of order; all are sent again in their order."""
     partition = news.topics["news"].partitions[0]
     partition.produce_errors = [0, 19, 0, 0, 19, 6]
     with writer(connect()) as to:
@@ -158,7 +158,7 @@ def test_a_batch_that_is_refused_while_others_follow_it(news: FakeCluster, conne
 
 
 def test_a_leader_that_moves(news: FakeCluster, connect: Connect) -> None:
-    """It is looked up, and writing goes on there; other partitions are not in the way."""
+    """The leader is looked up, and writing continues there; other partitions do not wait."""
     cluster = connect()
     with writer(cluster) as to:
         to.write(rows(numbered(100)), topic="news", partition=0)
@@ -172,7 +172,7 @@ def test_a_leader_that_moves(news: FakeCluster, connect: Connect) -> None:
 
 
 def test_a_partition_without_a_leader(news: FakeCluster, connect: Connect) -> None:
-    """Waits for one until its time is up; records without a key go elsewhere."""
+    """A partition without a leader waits until its time is up; records without a key go to others."""
     news.topics["news"].partitions[1].leader_id = -1
     with writer(connect(default_api_timeout_ms=300)) as to:
         to.write(rows(numbered(200)), topic="news")
@@ -201,7 +201,7 @@ def test_one_partition_fails_and_others_go_on(news: FakeCluster, connect: Connec
 
 
 def test_a_record_that_is_too_large(news: FakeCluster, connect: Connect) -> None:
-    """What comes before it is written, it is named, and its partition ends there."""
+    """Records before it are written, the error names it, and its partition ends there."""
     news.topics["news"].max_message_bytes = 300
     given = [b"a", b"b", b"c" * 400, b"d", b"e"]
     with writer(connect()) as to:
@@ -230,7 +230,7 @@ def test_a_record_that_is_too_large(news: FakeCluster, connect: Connect) -> None
 def test_rows_without_a_place(
     news: FakeCluster, connect: Connect, columns: dict[str, list[Any]], given: dict[str, Any], reason: str
 ) -> None:
-    """Are an error that names the row, counted over all that was given, and nothing beside them is written."""
+    """The error names the row, counted over all rows given, and nothing of its Arrow batch is written."""
     with writer(connect()) as to:
         to.write(rows([b"x", b"y"]), topic="news", partition=0)
         to.flush()
@@ -255,7 +255,7 @@ def test_without_numbers(news: FakeCluster, connect: Connect, acks: int) -> None
 
 
 def test_a_batch_without_numbers_whose_answer_is_lost(news: FakeCluster, connect: Connect) -> None:
-    """Is not sent again: its failure says that it may be there, and those after it are not sent."""
+    """Such a batch is not sent again: its failure says `may_be_done`, and the batches after it are not sent."""
     news.faults.append(Fault(PRODUCE.key, Close()))
     options = WriteOptions(acks=LEADER_ACKS, target_batch_bytes=200, buffer_bytes=2_000)
     with writer(connect(), options, ProducerState()) as to:
@@ -271,7 +271,7 @@ def test_numbers_need_all_acks(news: FakeCluster, connect: Connect) -> None:  # 
 
 
 def test_brokers_that_hang(news: FakeCluster, connect: Connect) -> None:
-    """End with a failure that says what may be there, after the time that was given."""
+    """Unanswered batches end with a failure that says `may_be_done`, after the given time."""
     news.faults.append(Fault(PRODUCE.key, Hang(), times=1_000))
     options = WriteOptions(target_batch_bytes=200, buffer_bytes=20_000, delivery_timeout_ms=700)
     with writer(connect(), options) as to:
@@ -298,7 +298,7 @@ def test_refusals_keep_what_brokers_say(news: FakeCluster, connect: Connect) -> 
 
 
 def test_memory_is_bounded(news: FakeCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits never exceeds the buffer, however slow brokers are; a batch larger than it goes alone."""
+    """Waiting batches never exceed the buffer, however slow brokers are; a batch larger than the buffer is sent alone."""
     news.faults.append(Fault(PRODUCE.key, Slow(0.01), times=1_000))
     options = WriteOptions(target_batch_bytes=500, buffer_bytes=2_000)
     with writer(connect(), options) as to:
@@ -331,7 +331,7 @@ def test_an_exception_ends_the_writer(news: FakeCluster, connect: Connect) -> No
 
 
 def test_an_error_while_sending(news: FakeCluster, connect: Connect) -> None:
-    """Is raised where rows are written, and ends the thread."""
+    """The error is raised where rows are written, and ends the thread."""
 
     def refused(*_: object) -> None:
         raise CorruptBatch("CORRUPT_BATCH")
@@ -346,7 +346,7 @@ def test_an_error_while_sending(news: FakeCluster, connect: Connect) -> None:
 
 
 def test_nothing_to_write(news: FakeCluster, connect: Connect) -> None:
-    """Needs no request; rows without any column are records of nulls."""
+    """No rows need no request; rows without any column are records of nulls."""
     with writer(connect()) as to:
         to.write(rows([]), topic="news")
     assert news.count(PRODUCE.key) == 0
@@ -357,7 +357,7 @@ def test_nothing_to_write(news: FakeCluster, connect: Connect) -> None:
 
 
 def test_topics_that_were_not_described(news: FakeCluster, connect: Connect) -> None:
-    """Are described when they are first written to, while nothing else is sent."""
+    """New topics are described when they are first written to, while nothing else is sent."""
     with ArrowWriter(connect(), {}, ProducerState(NUMBERED), SMALL) as to:
         to.write(rows(numbered(50)), topic="news", partition=0)
         to.write(rows(numbered(100), topic=["news", "other"] * 50), partition=1)

@@ -1,4 +1,4 @@
-"""How far a series of batches is written: kept by a group, of real brokers, and read back as it was."""
+"""The progress of a series of batches: kept by a group of real brokers, and read back unchanged."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def test_a_transaction_holds_it(kafka: LocalKafka) -> None:
 
 
 def test_a_pending_transaction_is_waited_for(kafka: LocalKafka) -> None:
-    """What will be replaced is not taken for what is committed, and an error says so if that does not end in time."""
+    """A reader waits for a pending commit, which may replace the present one; if it does not end in time there is an error."""
     topic = f"pending-{CLOCK.now_ms()}"
     create(kafka, topic)
     with connected(kafka, topic) as cluster:
@@ -55,7 +55,7 @@ def test_a_pending_transaction_is_waited_for(kafka: LocalKafka) -> None:
 
 
 def test_many_transactions_are_kept(kafka: LocalKafka) -> None:
-    """More than fit into the metadata of one commit."""
+    """The transactions do not fit into the metadata of one commit."""
     topic = f"many-{CLOCK.now_ms()}"
     create(kafka, topic)
     with connected(kafka, topic) as cluster:

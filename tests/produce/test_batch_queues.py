@@ -1,4 +1,4 @@
-"""Which batches are sent again, in which order, and when a partition is given up."""
+"""Batches that are sent again, their order, and partitions that are given up."""
 
 import pytest
 
@@ -60,7 +60,7 @@ def test_what_is_written_is_reported_in_order() -> None:
 
 
 def test_a_refused_batch_takes_those_after_it_along() -> None:
-    """All are sent again in their order; that they were out of order counts for nothing while one before them is missing."""
+    """All are sent again in their order; OUT_OF_ORDER is no failure of theirs while a batch before them is missing."""
     queues, batches = _queues()
     queues.refuse(FIRST, batches[0], Refusal(1, TOO_FEW))
     for batch in batches[1:]:
@@ -82,7 +82,7 @@ def test_an_earlier_batch_whose_answer_is_lost() -> None:
 
 
 def test_what_is_written_after_a_batch_that_is_given_up() -> None:
-    """Is reported as written: the one before it may be there, too, and its failure says so."""
+    """The later batch is reported as written: the batch before it may be there, too, and its failure says so."""
     queues, batches = _queues()
     _answer(batches[1], 110)
     _refuse(queues, batches[0], TIMED_OUT, 0.0)
@@ -133,13 +133,13 @@ def test_what_is_tried_again(reason: int | PipelineError, is_stale: bool) -> Non
     "reason", [10, 29, 47, AuthenticationFailed("b:1", "PLAIN", "no"), DecodeError("ProduceResponse", 9, 4, "short")]
 )
 def test_what_is_final(reason: int | PipelineError) -> None:
-    """Too large, no permission, fenced, a wrong password, an answer that cannot be read."""
+    """Final refusals: too large, no permission, fenced, a wrong password, an answer that cannot be read."""
     queues, batches = _queues()
     assert len(_refuse(queues, batches[0], reason).unwritten) == 3
 
 
 def test_a_topic_that_is_gone() -> None:
-    """Is tried a few times: the broker's metadata may be behind."""
+    """An unknown topic is tried a few times, because the broker's metadata may be old."""
     queues, batches = _queues()
     rounds = [len(_refuse(queues, batches[0], UNKNOWN_TOPIC).unwritten) for _ in range(4)]
     assert rounds == [0, 0, 0, 3]
@@ -147,7 +147,7 @@ def test_a_topic_that_is_gone() -> None:
 
 @pytest.mark.parametrize("reason", [TIMED_OUT, 20, ConnectionLost("b:1", "exchange", "closed", in_flight=1)])
 def test_a_batch_without_numbers_that_may_be_written(reason: int | PipelineError) -> None:
-    """Is not sent again, and the failure says that it may be there; one that surely is not there is sent again."""
+    """A batch that may be there is not sent again, and the failure says so; one that is surely not there is sent again."""
     queues, batches = _queues(is_idempotent=False)
     assert _refuse(queues, batches[0], NOT_LEADER).waiting == [FIRST]
     first, second, third = _refuse(queues, batches[0], reason).unwritten
@@ -156,7 +156,7 @@ def test_a_batch_without_numbers_that_may_be_written(reason: int | PipelineError
 
 
 def test_records_that_a_broker_names() -> None:
-    """Are counted as all records of the partition are."""
+    """Records that a broker names are counted over all records of the partition."""
     queues, batches = _queues()
     _answer(batches[0], 0)
     errors = (BatchIndexAndErrorMessage(batch_index=4, batch_index_error_message="no key"),)
@@ -166,7 +166,7 @@ def test_records_that_a_broker_names() -> None:
 
 
 def test_a_partition_that_ends() -> None:
-    """What waits is sent still; one that is given up takes its batches along."""
+    """Waiting batches are still sent; a batch that is given up takes the batches after it along."""
     queues, batches = _queues()
     failure = own_failure("Produce", Scope.of_partition(*FIRST), "RECORD_TOO_LARGE")
     queues.end(FIRST, failure)

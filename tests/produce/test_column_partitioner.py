@@ -73,6 +73,6 @@ def test_rows_are_grouped_in_order(chosen: list[int]) -> None:
 
 @pytest.mark.parametrize("wrong", [-1, 7, 2**40])
 def test_a_partition_that_the_topic_does_not_have(wrong: int) -> None:
-    """Is an error that names the row, before anything is grouped."""
+    """The error names the row, before anything is grouped."""
     with pytest.raises(RowRefused, match=rf"row 2: partition {wrong} is not one of the 7"):
         group_by_partition(np.array([0, 1, wrong]), 7)

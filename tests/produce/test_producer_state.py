@@ -1,4 +1,4 @@
-"""Which producer writes where, and with which sequence number."""
+"""The producer of each partition, and its next sequence number."""
 
 import copy
 
@@ -22,7 +22,7 @@ def test_one_producer_counts_by_partition() -> None:
 
 
 def test_a_producer_for_each_partition() -> None:
-    """Only those that are named are written to; after the largest number comes 0."""
+    """Only named partitions are written to; after the largest number comes 0."""
     state = ProducerState(None, {FIRST: Producer(7, 1, 2**31 - 2)})
     assert state.is_idempotent
     state.advance(FIRST, 3)
@@ -32,7 +32,7 @@ def test_a_producer_for_each_partition() -> None:
 
 
 def test_without_an_id_nothing_is_counted() -> None:
-    """Batches have no numbers then."""
+    """Without a producer id batches have no numbers."""
     state = ProducerState()
     state.advance(FIRST, 3)
     assert (state.of(FIRST), state.is_idempotent) == (NOT_IDEMPOTENT, False)

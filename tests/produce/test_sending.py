@@ -43,7 +43,7 @@ def test_old_brokers_are_refused(state: FakeCluster, connect: Connect) -> None:
 
 @pytest.mark.parametrize("fault", [Close(), Close(sent=10)])
 def test_a_numbered_batch_is_sent_again(state: FakeCluster, cluster: Cluster, fault: Close) -> None:
-    """Written, and the answer is lost: it is asked again, and the log has it once, at the offset that is returned."""
+    """After a lost answer the batch is sent again, and the log has it once, at the returned offset."""
     sequences = init_producer_id(cluster, soon())
     state.faults.append(Fault(PRODUCE.key, fault, node_id=2))
     result = write(cluster, sequences, Delivery())
@@ -53,7 +53,7 @@ def test_a_numbered_batch_is_sent_again(state: FakeCluster, cluster: Cluster, fa
 
 
 def test_a_batch_without_number_is_not_sent_again(state: FakeCluster, cluster: Cluster) -> None:
-    """Written, and the answer is lost: the failure says that it may be there; it is not written twice."""
+    """After a lost answer the failure says `may_be_done`; the batch is not written twice."""
     state.faults.append(Fault(PRODUCE.key, Close(), node_id=2))
     result = write(cluster, SequenceNumbers(), PLAIN)
     (failure,) = result.failures.values()
@@ -97,7 +97,7 @@ def test_a_moved_leader_is_looked_up(state: FakeCluster, cluster: Cluster) -> No
 
 
 def test_a_broker_that_is_not_there(brokers: dict[int, FakeBroker], cluster: Cluster) -> None:
-    """Nothing arrived, so it is tried until time is up, and the failure does not say that it may be there."""
+    """Nothing arrived, so it is tried until time is up, and the failure does not say `may_be_done`."""
     brokers[3].die()
     (failure,) = write(cluster, SequenceNumbers(), PLAIN, budget_ms=500).failures.values()
     assert (failure.name, failure.may_be_done) == ("CONNECTION_FAILED", False)
@@ -125,7 +125,7 @@ def test_a_batch_that_the_broker_has_already(state: FakeCluster, cluster: Cluste
 
 
 def test_without_acks_nothing_is_waited_for(state: FakeCluster, cluster: Cluster) -> None:
-    """All that is known is that it was sent; the connection goes on with the next request."""
+    """Only the sending is known; the connection continues with the next request."""
     delivery = Delivery(acks=NO_ACKS)
     for _ in range(2):
         result = write(cluster, SequenceNumbers(), delivery)
@@ -138,7 +138,7 @@ def test_without_acks_nothing_is_waited_for(state: FakeCluster, cluster: Cluster
 def test_without_acks_a_broker_that_is_not_there(
     brokers: dict[int, FakeBroker], state: FakeCluster, cluster: Cluster
 ) -> None:
-    """What could not even be sent is a failure; so is a partition without a leader."""
+    """A batch that could not be sent is a failure; so is a partition without a leader."""
     brokers[3].die()
     state.topics["news"].partitions[0].leader_id = -1
     cluster.refresh({"news"}, soon())

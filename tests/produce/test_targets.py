@@ -1,4 +1,4 @@
-"""Topics that are to be written to, as brokers describe them."""
+"""Topics to write to, as brokers describe them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -44,6 +44,6 @@ def test_configs_that_cannot_be_described(state: FakeCluster, connect: Connect) 
 
 
 def test_a_topic_that_does_not_exist(connect: Connect) -> None:
-    """Is an error before anything is written, and is not created."""
+    """The error comes before anything is written, and the topic is not created."""
     with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):
         describe_targets(connect(), {"orders", "nosuch"}, soon())

@@ -85,12 +85,12 @@ def write(cluster: Cluster, transaction: Transaction, topic: str, *values: bytes
 
 
 def read(kafka: LocalKafka, topic: str, isolation_level: str = "read_committed") -> list[bytes | None]:
-    """What librdkafka reads up to the end, markers left out."""
+    """The records that librdkafka reads up to the end, markers left out."""
     return [one.value for one in consume(kafka, {topic: 0}, isolation_level)[topic]]
 
 
 def committed(kafka: LocalKafka, group_id: str, topic: str) -> tuple[int, str]:
-    """What librdkafka's admin client says that the group has committed."""
+    """The committed offset of the group as librdkafka's admin client describes it."""
     request = ConsumerGroupTopicPartitions(group_id, [Position(topic, 0)])
     client = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     (partition,) = (

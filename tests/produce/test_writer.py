@@ -156,7 +156,7 @@ def test_what_no_batch_can_carry_is_a_failure(news: FakeCluster, connect: Connec
 
 
 def test_a_partition_that_the_topic_does_not_have(connect: Connect, news: FakeCluster) -> None:  # noqa: ARG001
-    """Has no leader, and its records are unwritten."""
+    """A partition without a leader has unwritten records."""
     target = Target(topic="news", delivery_timeout_ms=1_000)
     (result,) = writer(connect(), target).write([ProducerRecord(None, b"v", partition=3)])
     assert [(batch.indexes, batch.failure.name) for batch in result.unwritten] == [([0], "LEADER_NOT_AVAILABLE")]

@@ -18,6 +18,6 @@ def test_everything_on_a_cluster() -> None:
 
 @pytest.mark.parametrize("operation", [READ, DESCRIBE])
 def test_not_asked(operation: int) -> None:
-    """What was not asked for is not known, which is not a refusal; no bits at all is one."""
+    """Operations that were not requested are unknown, which is not a refusal; no bits at all is one."""
     assert allows(NOT_ASKED, operation) is None
     assert allows(0, operation) is False

@@ -32,7 +32,7 @@ def test_subscription_bytes() -> None:
 
 
 def test_old_subscription() -> None:
-    """What an old version lacks has its default."""
+    """Fields that an old version lacks have their defaults."""
     assert decode_subscription(bytes.fromhex("0000 00000001 0001 61 ffffffff")) == Subscription(topics=("a",))
 
 
@@ -46,7 +46,7 @@ def test_assignment_bytes() -> None:
 
 @pytest.mark.parametrize("version", list(VERSIONS))
 def test_round_trip(version: int) -> None:
-    """What a member of any version wrote is read."""
+    """Bytes of a member of any version are read."""
     for random in randoms(version, 100):
         subscription = any_message(random, Subscription, version)
         assignment = any_message(random, Assignment, version)

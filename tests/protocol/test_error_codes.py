@@ -1,4 +1,4 @@
-"""What error codes mean to us."""
+"""The meaning of error codes."""
 
 import pytest
 

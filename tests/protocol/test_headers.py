@@ -54,7 +54,7 @@ def test_response_headers() -> None:
 
 
 def test_unknown_tags_in_the_response_header() -> None:
-    """What a newer broker adds to the header is skipped."""
+    """Fields that a newer broker adds to the header are skipped."""
     frame = bytes.fromhex("00000007 01 8001 03 aabbcc 00000000 0000 01 00")
     assert decode_response_header(LIST_GROUPS, 3, frame) == (7, 11)
     assert decode_response(LIST_GROUPS, 3, frame) == ListGroupsResponse()

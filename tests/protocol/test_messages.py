@@ -31,7 +31,7 @@ def _encoded(random: Random, case: Case) -> bytes:
 
 @each_case
 def test_round_trip(case: Case) -> None:
-    """What is written is read again, and the bytes are those of the slow twin."""
+    """A written message is read again, and the bytes are those of the slow twin."""
     for random in randoms(case, 12):
         message = any_message(random, case.cls, case.version)
         encoded = encode(message, case.version, case.flexible)

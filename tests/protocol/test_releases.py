@@ -1,4 +1,4 @@
-"""What brokers of each release offer, against lists that Kafka's own code made."""
+"""APIs of the brokers of each release, against lists that Kafka's own code made."""
 
 from collections.abc import Iterator
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-import kafka_lagoon.delta
+import kafka_lagoon.notebooks
 from kafka_lagoon.delta import publish as publishing
 from kafka_lagoon.delta.admin_actions import recording
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
@@ -328,10 +328,10 @@ def test_views_read_what_comes_before_them() -> None:
 
 
 def test_analysts_need_one_line(spark: SparkSession, filled: Warehouse) -> None:
-    """`kafka_lagoon.delta.register(spark, folder)` is all that it takes; a place without tables is an error."""
+    """`kafka_lagoon.notebooks.register(spark, folder)` is all that it takes; a place without tables is an error."""
     for view in VIEWS:
         spark.catalog.dropTempView(view.name)
-    kafka_lagoon.delta.register(spark, filled.name)
+    kafka_lagoon.notebooks.register(spark, filled.name)
     assert spark.table("lag_by_group").count() == 5
     with pytest.raises(TableError, match=r"nothing-here"):
-        kafka_lagoon.delta.register(spark, f"{filled.name}/nothing-here")
+        kafka_lagoon.notebooks.register(spark, f"{filled.name}/nothing-here")

@@ -41,7 +41,7 @@ def test_it_grows_for_a_larger_batch_but_not_beyond_the_limit() -> None:
 
 
 def test_usual_arenas_are_used_again() -> None:
-    """Given back, an arena is the next one that is taken; one that had to grow much is let go."""
+    """A returned arena is the next one that is taken; an arena that had to grow much is freed."""
     usual = arena.take()
     arena.give_back(usual)
     assert arena.take() is usual

@@ -1,4 +1,4 @@
-"""Finding batches: what is whole, what is cut, what is none."""
+"""Finding batches: whole ones, cut ones, and bytes that are none."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Codecs: what each library and stream format gives back, what is refused, and that nothing outgrows its room."""
+"""Codecs: the output of each library and stream format, refusals, and limits of memory."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""The fast decoder against the reference decoder, and what only the fast one has: limits, columns, several Arrow batches."""
+"""The fast decoder against the reference decoder, and its own features: limits, columns, several Arrow batches."""
 
 import gc
 from collections.abc import Sequence
@@ -69,14 +69,14 @@ def requests(draw: st.DrawFn, log: Sequence[Batch]) -> dict:
 @settings(max_examples=examples(150), deadline=None)
 @given(st.data(), logs())
 def test_equal_to_the_reference(data, log):
-    """Whatever is in a log, and whatever of it is asked for, both decoders give the same."""
+    """Whatever is in a log, and whatever part of it is wanted, both decoders give the same."""
     assert_equal(written(log), **data.draw(requests(log)))
 
 
 @settings(max_examples=examples(50), deadline=None)
 @given(st.data(), logs())
 def test_small_arrow_batches_hold_the_same(data, log):
-    """How much is decompressed at a time changes how many Arrow batches there are, and nothing else."""
+    """The number of bytes decompressed at a time changes the number of Arrow batches, and nothing else."""
     options = DecodeOptions(expanded_bytes=data.draw(st.sampled_from([1, 100, 1000])))
     assert_equal(written(log), options=options, **data.draw(requests(log)))
 
@@ -84,7 +84,7 @@ def test_small_arrow_batches_hold_the_same(data, log):
 @settings(max_examples=examples(50), deadline=None)
 @given(st.data(), logs(), st.sampled_from([1, 20, 300]))
 def test_large_batches_in_slices_hold_the_same(data, log, size):
-    """Nor does it whether a batch is divided, not even where it is corrupt."""
+    """Dividing a batch changes nothing either, not even where it is corrupt."""
     entries = [batch.write() for batch in log]
     if entries and data.draw(st.booleans()):
         number = data.draw(st.integers(0, len(entries) - 1))
@@ -96,7 +96,7 @@ def test_large_batches_in_slices_hold_the_same(data, log, size):
 @settings(max_examples=examples(100), deadline=None)
 @given(st.data(), logs(), st.sampled_from([64, 256]))
 def test_small_windows_tell_the_same(data, log, window):
-    """How much is looked at in one go is nobody's business, not even where a batch is corrupt."""
+    """The size of a window changes nothing in the results, not even where a batch is corrupt."""
     entries = [batch.write() for batch in log]
     if entries and data.draw(st.booleans()):
         number = data.draw(st.integers(0, len(entries) - 1))
@@ -108,7 +108,7 @@ def test_small_windows_tell_the_same(data, log, window):
 @settings(max_examples=examples(50), deadline=None)
 @given(logs(), st.sets(st.sampled_from(DECODED.names)))
 def test_only_the_wanted_columns(log, wanted):
-    """What is not asked for is not there, and what is there is the same."""
+    """Columns that are not wanted are absent, and the others are the same."""
     all_rows, _ = fast(written(log))
     rows, decoding = fast(written(log), options=DecodeOptions(columns=frozenset(wanted)))
     assert rows == [{name: row[name] for name in DECODED.names if name in wanted} for row in all_rows]
@@ -118,7 +118,7 @@ def test_only_the_wanted_columns(log, wanted):
 @settings(max_examples=examples(150), deadline=None)
 @given(st.data(), logs(), st.sets(st.sampled_from(IN_HEADERS)))
 def test_columns_of_headers_alone(data, log, wanted):
-    """Who wants nothing of single records gets the same rows and counts from the headers of batches, corrupt ones included."""
+    """Without columns of single records the headers of batches give the same rows and counts, corrupt batches included."""
     entries, request = [batch.write() for batch in log], data.draw(requests(log))
     if entries and data.draw(st.booleans()):
         number = data.draw(st.integers(0, len(entries) - 1))
@@ -169,7 +169,7 @@ def test_old_messages_among_batches(log, magics, data):
 
 
 def test_a_batch_that_claims_to_begin_earlier_hides_nothing():
-    """No checksum covers the offset of a batch: a wrong one behind what is wanted must not take the batches before it away."""
+    """No checksum covers the offset of a batch: a wrong one after the range must not hide the batches before it."""
     raw = lines(2, base_offset=4) + lines(3, base_offset=6) + lines(1, base_offset=0)
     rows, decoding = fast(raw, from_offset=6, to_offset=9)
     assert [row["offset"] for row in rows] == [6, 7, 8]
@@ -245,7 +245,7 @@ def test_memory_is_lent_again_only_when_nobody_uses_it():
 
 
 def test_an_iteration_that_ends_early_gives_the_arena_back():
-    """Whoever stops reading leaves nothing behind that the next one could see."""
+    """A reader that stops leaves nothing behind that the next reader could see."""
     raw = b"".join(lines(100, base_offset=100 * position, codec=ZSTD) for position in range(20))
     first = iter(decode(find_batches(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1)))
     second = decode(find_batches(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1))
@@ -277,7 +277,7 @@ def spoiled(raw: bytes, position: int = -1) -> bytes:
 
 
 def test_a_corrupt_batch_ends_where_the_next_one_begins():
-    """What a batch with a wrong checksum says of its end is not believed if there is a next one."""
+    """The last offset of a batch with a wrong checksum is not believed if there is a next batch."""
     lying = spoiled(lines(3, base_offset=10), 26)  # last offset delta
     rows, decoding = fast(lines(3) + lying + lines(2, base_offset=20))
     assert [row["offset"] for row in rows] == [0, 1, 2, 20, 21]
@@ -287,7 +287,7 @@ def test_a_corrupt_batch_ends_where_the_next_one_begins():
 
 
 def test_a_last_batch_that_lies_about_its_end_is_asked_for_again():
-    """It ends the answer, unless it is all there is: then it is taken at its word, up to the end of the range."""
+    """The batch ends the answer, unless it is the only one: then its last offset is taken, up to the end of the range."""
     lying = spoiled(lines(3, base_offset=3), 24)
     rows, decoding = fast(lines(3) + lying)
     assert (len(rows), decoding.next_offset, decoding.problems) == (3, 3, [])
@@ -313,7 +313,7 @@ def test_a_corrupt_batch_may_have_been_a_marker():
 
 
 def test_aborted_and_open_transactions_are_flagged():
-    """read_uncommitted keeps aborted records; of what was not yet decided at planning nothing is said."""
+    """read_uncommitted keeps aborted records; the flag of records that were undecided at planning is null."""
     raw = transaction(0) + marker(2, 1, ABORT).write() + transaction(3, 2) + lines(1, base_offset=5) + transaction(6, 3)
     rows, decoding = fast(raw, aborted=[(1, 0)], read_committed=False, stable_end=6)
     assert [row["is_aborted"] for row in rows] == [True, True, False, False, False, None, None]
@@ -330,7 +330,7 @@ def test_nothing_of_an_aborted_batch_is_read():
 
 
 def test_empty_batches_and_gaps():
-    """What compaction has emptied is passed and counted; an empty batch that keeps bytes is corrupt."""
+    """Batches that compaction has emptied are passed and counted; an empty batch that keeps bytes is corrupt."""
     raw = Batch(base_offset=2, last_delta=7).write() + lines(1, base_offset=12)
     rows, decoding = fast(raw)
     assert (len(rows), decoding.next_offset, decoding.counts.compacted) == (1, 13, 12)
@@ -349,7 +349,7 @@ def test_bytes_and_codecs_are_counted():
 
 
 def test_checksums_can_be_left_unchecked():
-    """Whoever trusts the bytes saves the time."""
+    """Without checks a wrong checksum is not seen, which saves the time."""
     raw = bytearray(lines(1))
     raw[20] ^= 1
     assert fast(bytes(raw))[0] == []
@@ -386,7 +386,7 @@ def test_a_corrupt_old_message():
 
 
 def test_a_record_with_too_many_headers():
-    """What they would take in Arrow is bounded by the limit of a batch: the batch is a problem, others are read."""
+    """Their memory in Arrow is bounded by the limit of a batch: the batch is a problem, others are read."""
     many = Batch(base_offset=1, records=(Record(delta=0, headers=((b"", None),) * 70),)).write()
     rows, decoding = fast(lines(1) + many + lines(1, base_offset=2), options=DecodeOptions(batch_limit_bytes=1024))
     assert [row["offset"] for row in rows] == [0, 2]
@@ -419,7 +419,7 @@ def test_a_last_offset_that_lies_costs_its_own_batch():
 
 
 def test_an_old_entry_with_an_offset_that_lies():
-    """One whose offset is beyond those of the entries after it is corrupt, and these are read."""
+    """An entry whose offset is beyond those of the entries after it is corrupt, and these are read."""
     entries = [message(offset, None, b"v") for offset in (0, 1, 1 << 20, 3, 4)]
     rows, decoding = fast(b"".join(entries))
     assert [row["offset"] for row in rows] == [0, 1, 3, 4]

@@ -14,7 +14,7 @@ from kafka_lagoon.records.compressing import CODECS, LZ4, NONE, SNAPPY, compress
 
 @given(st.binary() | st.integers(1, 200_000).map(bytes), st.sampled_from([codec for codec in CODECS.values() if codec]))
 def test_what_was_compressed_comes_back(plain: bytes, codec: int) -> None:
-    """With every codec, whatever its size."""
+    """Every codec's output is read again, whatever its size."""
     target = memoryview(bytearray(len(plain) + 1))
     size = decompress_into(codec, memoryview(compress(codec, plain)), target)
     assert target[:size] == plain
@@ -47,6 +47,6 @@ def test_framing() -> None:
 
 
 def test_a_codec_that_kafka_does_not_have() -> None:
-    """Is refused."""
+    """An unknown codec is refused."""
     with pytest.raises(UnsupportedCodec, match="codec 5"):
         compress(5, b"")

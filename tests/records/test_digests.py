@@ -130,7 +130,7 @@ def test_hashes_are_those_of_another_implementation(spark: "SparkSession") -> No
 
 
 def test_hashes_stay_as_they_are() -> None:
-    """Receipts of earlier versions must stay comparable."""
+    """Digests of earlier versions must stay comparable."""
     records: list[Record] = [
         (1_700_000_000_000, b"key", b"value", [("name", b"x"), ("name", None)]),
         (-1, None, b"", []),

@@ -109,14 +109,14 @@ def test_rows_in_any_order(given: list[Plain], order: list[int], count: int) -> 
 
 @given(given=_RECORDS, codec=st.sampled_from(sorted(CODECS.values())))
 def test_the_encoder_of_tuples_gives_the_same(given: list[Plain], codec: int) -> None:
-    """What `lagoon kafka produce` sends for the same records; Java builds the same bytes (tests/oracle)."""
+    """The batches are those of `lagoon kafka produce` for the same records; Java builds the same bytes (tests/oracle)."""
     (batch,) = ColumnEncoder(codec=codec).encode(_columns(given), producer=Producer(1, 2, 3))
     records_ = [Record(*one) for one in given]
     assert bytes(batch.data) == encode_batch(records_, codec=codec, producer=Producer(1, 2, 3))
 
 
 def test_columns_that_are_missing_or_all_null() -> None:
-    """Are null fields; a time that is missing is the one that the caller gives, and there may be no row at all."""
+    """Missing columns are null fields; a missing time is the caller's default, and there may be no row at all."""
     for columns in (
         RecordColumns(value=pa.array([b"v", b"w"]), default_timestamp_ms=5),
         RecordColumns(
@@ -156,7 +156,7 @@ def test_other_kinds_of_columns(values: list[Any], kind: pa.DataType) -> None:
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_timestamps_of_arrow(unit: str) -> None:
-    """Are read as milliseconds, rounded down also before 1970."""
+    """Timestamps are read as milliseconds, rounded down also before 1970."""
     finer = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[unit]
     given = [0, None, 12 * finer, *([-1, 1_500_001] if unit == "us" else [])]
     columns = RecordColumns(timestamp_ms=pa.array(given, pa.timestamp(unit, tz="UTC")), default_timestamp_ms=9)
@@ -166,7 +166,7 @@ def test_timestamps_of_arrow(unit: str) -> None:
 
 
 def test_headers_that_nobody_sees() -> None:
-    """Those of a null list are not written; one without a name is refused, with its row."""
+    """Headers of a null list are not written; a header without a name is refused, with its row."""
     kind = pa.struct([("key", pa.string()), ("value", pa.binary())])
     pairs = pa.array([{"key": None, "value": b"hidden"}, {"key": "a", "value": None}], kind)
     lists = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), pairs, mask=pa.array([True, False]))
@@ -187,7 +187,7 @@ def test_a_batch_that_does_not_shrink_is_cut() -> None:
 
 
 def test_a_record_larger_than_a_block_of_memory() -> None:
-    """Gets memory of its own, in a batch of its own; what came before is there already when it is refused."""
+    """A large record gets a batch of its own; the batches before it have been yielded when it is refused."""
     large = b"x" * (6 << 20)
     columns = _columns([Plain(0, b"a", b"b"), Plain(0, b"c", large), Plain(0, None, None)])
     batches = list(ColumnEncoder(max_batch_bytes=7 << 20).encode(columns))

@@ -1,4 +1,4 @@
-"""Encoded batches: what a plain reader of Kafka's format finds in them is what was given."""
+"""Encoded batches: a plain reader of Kafka's format finds the given records in them."""
 
 import subprocess
 import sys
@@ -83,7 +83,7 @@ def test_sequences_go_round() -> None:
     ("given", "reason"), [([], "without records"), ([Record(2**63, None, None)], "a batch cannot carry this")]
 )
 def test_what_no_batch_can_carry(given: list[Record], reason: str) -> None:
-    """Is refused, not cut to fit."""
+    """Values that a batch cannot carry are refused, not cut to fit."""
     with pytest.raises(CorruptBatch, match=reason):
         encode_batch(given)
 

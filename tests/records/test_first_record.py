@@ -1,4 +1,4 @@
-"""The first record after an offset, against the reference decoder, and what is said where there is none."""
+"""The first record after an offset, against the reference decoder, and the results where there is none."""
 
 from collections.abc import Sequence
 
@@ -69,7 +69,7 @@ def test_the_time_of_the_log(codec: int) -> None:
 
 
 def test_gaps_markers_and_aborted_transactions_are_passed() -> None:
-    """The record after them is found; if it did not come along, it is said where to read on."""
+    """The record after them is found; if it is not in the answer, the next offset to read is returned."""
     aborted = Batch(base_offset=0, records=TEN, flags=TRANSACTIONAL, producer_id=7)
     gap = Batch(base_offset=11, records=(), last_delta=8, count=0)
     end, after = marker(10, 7, ABORT), Batch(base_offset=20, records=TEN, base_time=5)

@@ -1,4 +1,4 @@
-"""Compiled kernels are kept where only this user can write, and nothing about that place keeps a process from decoding."""
+"""Compiled kernels are kept where only this user can write, and no fault of that place keeps a process from decoding."""
 
 import os
 import shutil
@@ -50,7 +50,7 @@ def _nobody(monkeypatch, tmp_path):
 
 
 def test_the_first_folder_that_can_be_written(monkeypatch, tmp_path):
-    """What is named comes first, then the user's own folder, then one among temporary files."""
+    """A named folder comes first, then the user's own, then a folder among temporary files."""
     assert cache_folder() == tmp_path / "tmp" / f"kafka-lagoon-{os.getuid()}" / "kernels"
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert cache_folder() == tmp_path / "home" / ".cache" / "kafka-lagoon" / "kernels"
@@ -61,7 +61,7 @@ def test_the_first_folder_that_can_be_written(monkeypatch, tmp_path):
 
 
 def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
-    """What lies in the folder is run as code, so somebody else's is refused."""
+    """The content of the folder is run as code, so another user's folder is refused."""
     (tmp_path / "tmp" / f"kafka-lagoon-{os.getuid()}" / "kernels").mkdir(parents=True)
     cache_folder().chmod(0o777)
     with pytest.raises(OSError, match="no folder"):
@@ -92,7 +92,7 @@ def test_a_folder_among_temporary_files_that_somebody_else_made(tmp_path, monkey
 
 
 def test_a_link_in_place_of_the_folder(tmp_path, monkeypatch):
-    """Nor may the folder itself be a link, unless the user has named it."""
+    """A folder that is a link is refused, unless the user has named it."""
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     cache_folder().parent.chmod(0o755)
     cache_folder().rmdir()
@@ -105,7 +105,7 @@ def test_a_link_in_place_of_the_folder(tmp_path, monkeypatch):
 
 
 def test_the_folder_among_temporary_files_is_for_us_alone():
-    """Nobody else can even look into it."""
+    """Other users cannot read the folder."""
     assert [path.stat().st_mode & 0o777 for path in (cache_folder(), cache_folder().parent)] == [0o700, 0o700]
 
 
@@ -129,7 +129,7 @@ def test_what_is_not_whole_is_not_run(kept, spoil):
 
 
 def test_what_is_damaged_is_not_run(kept):
-    """Nor is a file in which a single byte is another."""
+    """A file with a changed byte counts as none."""
     whole = kept.read_bytes()
     for position in range(len(whole)):
         kept.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
@@ -142,7 +142,7 @@ def test_what_was_made_for_something_else_is_not_run(kept):
 
 
 def test_what_others_can_write_is_not_run(kept, monkeypatch):
-    """Object code is run unseen, so it must be ours, or root's, and nobody else may write to it."""
+    """Object code is run unseen, so the file must be ours, or root's, and nobody else may write to it."""
     for mode in (0o620, 0o602):
         kept.chmod(mode)
         assert kernel_cache._kept(kept, KEY) is None
@@ -158,7 +158,7 @@ def test_what_others_can_write_is_not_run(kept, monkeypatch):
 
 
 def test_a_folder_that_is_full_keeps_nothing(tmp_path, monkeypatch):
-    """Of object code that cannot be written nothing remains, and nobody hears of it."""
+    """If object code cannot be written, nothing of it remains, and there is no error."""
     monkeypatch.setattr(Path, "replace", mock.Mock(side_effect=OSError("no space")))
     kernel_cache._keep(tmp_path / "tmp" / "kept.o", KEY, b"object code")
     assert not list((tmp_path / "tmp").iterdir())
@@ -198,7 +198,7 @@ def test_no_kernel_raises(monkeypatch):
 
 
 def test_who_decodes_needs_no_numba():
-    """What this process has loaded, or compiled, another takes from the user's folder."""
+    """Another process loads the kernels that this process loaded or compiled from the user's folder."""
     code = "import sys, kafka_lagoon.records.columns; print('numba' in sys.modules)"
     command = [sys.executable, "-c", code]
     assert subprocess.run(command, capture_output=True, check=True, env=ENVIRON, text=True).stdout == "False\n"
@@ -257,7 +257,7 @@ print("compiled" if "numba" in sys.modules else "loaded")
 
 
 def test_an_environment_brings_kernels_along(tmp_path):
-    """What `lagoon path kernels` compiles is packed with the environment: who runs it elsewhere compiles and writes nothing."""
+    """Kernels of `lagoon path kernels` are packed with the environment: elsewhere nothing is compiled and nothing written."""
     shutil.copytree(
         ROOT / "pipeline" / "kafka_lagoon",
         tmp_path / "kafka_lagoon",
@@ -304,7 +304,7 @@ def test_who_waits_hears_it_once(monkeypatch, capsys):
 
 
 def test_where_kernels_are_kept(monkeypatch, tmp_path):
-    """The folder that has them; None where they would be compiled."""
+    """The folder that has the kernels; None where they would be compiled."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(USERS_FOLDER))
     kept = kernel_cache.kept_in("walk_kernel")
     assert kept in {kernel_cache.environment_folder(), USERS_FOLDER}

@@ -25,7 +25,7 @@ def test_what_is_reset_with_the_buffers() -> None:
 
 
 def test_slots_of_the_encoder() -> None:
-    """The same for what it shares with its kernels."""
+    """The encoder's array has the same properties."""
     names = [name for name in vars(encode_layout) if name.isupper() and not name.endswith("SIZE")]
     slots = [getattr(encode_layout, name) for name in names]
     assert slots == [*range(encode_layout.STATE_SIZE), *range(encode_layout.CHOICE_SIZE)]

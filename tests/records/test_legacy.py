@@ -126,7 +126,7 @@ def test_lz4_of_old_writers():
 
 
 def test_checksums_are_checked_outside_and_inside():
-    """A changed byte is found in either; without checks it passes."""
+    """A changed byte is found in either format; without checks it is not."""
     good = message(0, None, b"value")
     bad = good[:-1] + b"!"
     for damaged in (bad, compressed(0, [bad])):
@@ -167,7 +167,7 @@ REFUSED: dict[str, tuple[bytes, type[RecordsError]]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_kafka_would_not_have_stored_is_refused(name: str):
-    """Each has its class; the offsets are the caller's to say."""
+    """Each fault has its class; the caller adds the offsets."""
     data, error = REFUSED[name]
     with pytest.raises(error):
         decode(data)

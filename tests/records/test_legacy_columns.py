@@ -14,7 +14,7 @@ RECORDS = [LegacyRecord(3, 1_000, 0, b"k", None), LegacyRecord(5, -1, -1, None, 
 
 
 def test_all_columns() -> None:
-    """In the order and with the types of the current format."""
+    """The columns have the order and the types of the current format."""
     batch = legacy_arrow_batch(RECORDS, DECODED)
     batch.validate(full=True)
     assert batch.schema == DECODED
@@ -35,14 +35,14 @@ def test_all_columns() -> None:
 
 @pytest.mark.parametrize("columns", [frozenset(), frozenset({"offset"}), frozenset({"value", "timestamp_ms"})])
 def test_some_columns(columns: frozenset[str]) -> None:
-    """Only those, and the number of rows also without any."""
+    """Only the wanted columns are made; the number of rows is right without any."""
     batch = legacy_arrow_batch(RECORDS, schema_of(columns))
     assert set(batch.schema.names) == columns
     assert batch.num_rows == 2
 
 
 def test_timestamps_outside_of_the_calendar() -> None:
-    """Are null; the milliseconds stay."""
+    """Timestamps that no calendar has are null; the milliseconds stay."""
     moments = [YEAR_1_MS - 1, YEAR_1_MS, YEAR_10000_MS - 1, YEAR_10000_MS, 2**63 - 1]
     batch = legacy_arrow_batch([LegacyRecord(0, moment, 0, None, None) for moment in moments], DECODED)
     assert batch.column("timestamp").is_null().to_pylist() == [True, False, False, True, True]

@@ -1,4 +1,4 @@
-"""What a worker's memory grows to while it archives a batch that expands to a thousand times what was fetched."""
+"""The memory of a worker while it archives a batch that expands to a thousand times the fetched bytes."""
 
 import gc
 import subprocess
@@ -93,7 +93,7 @@ def test_memory_of_a_worker(
 
 
 def test_a_response_is_let_go_without_the_garbage_collector() -> None:
-    """Objects that refer to each other would keep every Fetch response of a read until it came, which may be never."""
+    """A reference cycle would keep every Fetch response until the garbage collector runs, which may be never."""
     wanted = {"from_offset": 0, "to_offset": 2**62, "aborted": (), "read_committed": True, "stable_end": 2**62}
     decoding = decode(find_batches(Batch(records=(Record(delta=0),)).write()), options=DecodeOptions(), **wanted)
     assert sum(batch.num_rows for batch in decoding) == 1

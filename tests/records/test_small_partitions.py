@@ -1,4 +1,4 @@
-"""Several logs decoded into the same columns: what is taken is what the reference decoder gives of each, and the rest is refused."""
+"""Several logs decoded into the same columns: the same as the reference decoder gives of each, or refused."""
 
 from collections.abc import Sequence
 from unittest.mock import patch

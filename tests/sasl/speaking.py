@@ -4,13 +4,13 @@ from kafka_lagoon.sasl.conversation import Login, Tokens
 
 
 def begun(mechanism: Login) -> tuple[Tokens, bytes]:
-    """A conversation, and what it says first."""
+    """A conversation, and its first token."""
     tokens = mechanism.tokens()
     return tokens, next(tokens)
 
 
 def ended(tokens: Tokens, answer: bytes) -> bool:
-    """Whether the conversation is over, and well, with an answer."""
+    """True if an answer ends the conversation without an error."""
     try:
         tokens.send(answer)
     except StopIteration:
@@ -19,5 +19,5 @@ def ended(tokens: Tokens, answer: bytes) -> bool:
 
 
 def answered(tokens: Tokens, *answers: bytes) -> bytes:
-    """What a conversation says after the last of several answers."""
+    """The token after the last of several answers."""
     return [tokens.send(answer) for answer in answers][-1]

@@ -16,7 +16,7 @@ US = Kerberos(host="broker-1", service="kafka", principal="alice@TEST", keytab="
 
 
 class Flag(enum.IntFlag):
-    """What may be required of a context."""
+    """Flags that may be required of a context."""
 
     mutual_authentication = 2
     integrity = 32
@@ -35,7 +35,7 @@ class Context:
         self.actual_flags = flags
 
     def step(self, token: bytes | None = None) -> bytes | None:
-        """Our ticket, then what the broker's is worth."""
+        """Our ticket, then the validity of the broker's."""
         if token is None:
             return b"ticket"
         if token != b"its ticket":
@@ -44,7 +44,7 @@ class Context:
         return None
 
     def unwrap(self, token: bytes) -> Any:
-        """What was wrapped."""
+        """The wrapped message."""
         if not token.startswith(b"wrapped:"):
             raise GSSError("bad signature")
         return SimpleNamespace(message=token.removeprefix(b"wrapped:"))
@@ -57,7 +57,7 @@ class Context:
 
 @pytest.fixture
 def gssapi(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """A library that keeps what it was asked for."""
+    """A library that keeps its arguments."""
     library = SimpleNamespace(
         RequirementFlag=Flag,
         NameType=SimpleNamespace(hostbased_service="service", kerberos_principal="principal"),
@@ -88,7 +88,7 @@ def test_the_conversation(gssapi: SimpleNamespace) -> None:
 
 
 def test_without_a_keytab(gssapi: SimpleNamespace) -> None:
-    """The tickets that are there, of whomever they are."""
+    """The tickets in the cache are used, whoever's they are."""
     begun(Kerberos(host="broker-1", service="kafka"))
     assert gssapi.made[0].given["creds"] == {"name": None, "usage": "initiate", "mechs": ["krb5"], "store": None}
 
@@ -105,7 +105,7 @@ def test_without_a_keytab(gssapi: SimpleNamespace) -> None:
     ],
 )
 def test_brokers_that_are_refused(answers: list[bytes], reason: str) -> None:
-    """In one line, with nothing in it that would steer a terminal."""
+    """The error is one line without control characters."""
     tokens, _ = begun(US)
     with pytest.raises(MechanismFailed, match=reason) as failure:
         answered(tokens, *answers)
@@ -113,7 +113,7 @@ def test_brokers_that_are_refused(answers: list[bytes], reason: str) -> None:
 
 
 def test_a_broker_without_a_proof(gssapi: SimpleNamespace) -> None:
-    """The library would let it pass."""
+    """A broker without mutual authentication is refused, although the library accepts it."""
     tokens, _ = begun(US)
     gssapi.made[0].actual_flags = Flag.integrity
     with pytest.raises(MechanismFailed, match="did not prove who it is"):
@@ -121,7 +121,7 @@ def test_a_broker_without_a_proof(gssapi: SimpleNamespace) -> None:
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line says what to install."""
+    """The error is one line that tells how to install it."""
     monkeypatch.setitem(sys.modules, "gssapi", None)
     with pytest.raises(ConfigError, match="pip install gssapi"):
         begun(US)

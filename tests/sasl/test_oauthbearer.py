@@ -21,7 +21,7 @@ def us(value: str = "abc.def", extensions: str | None = None) -> OAuthBearer:
 
 
 def test_one_message() -> None:
-    """The token and the extensions, in their order; an empty answer is a welcome."""
+    """The message has the token and the extensions, in their order; an empty answer is success."""
     tokens, message = begun(us(extensions="logicalCluster=lkc-1, identityPoolId=a=b"))
     assert message == b"n,,\x01auth=Bearer abc.def\x01logicalCluster=lkc-1\x01identityPoolId=a=b\x01\x01"
     assert ended(tokens, b"")
@@ -30,7 +30,7 @@ def test_one_message() -> None:
 
 @pytest.mark.parametrize("token", ["", "a b", "a\x01auth=Bearer b", "a\n", "ü", "=a"])
 def test_what_is_no_token(token: str) -> None:
-    """It could become another part of the message."""
+    """Such a token is refused, because it could become another part of the message."""
     with pytest.raises(MechanismFailed, match="token holds characters") as failure:
         begun(us(token))
     assert not token or token not in str(failure.value)
@@ -38,7 +38,7 @@ def test_what_is_no_token(token: str) -> None:
 
 @pytest.mark.parametrize("text", ["auth=x", "a", "=b", "a1=b", "a=", "a=b\x01c=d", "a=ü"])
 def test_extensions_that_cannot_be_sent(text: str) -> None:
-    """A fault of the settings, by name."""
+    """An extension that cannot be sent is a fault of the settings, by name."""
     with pytest.raises(ConfigError, match="sasl_oauthbearer_extensions"):
         read_extensions(text)
 
@@ -57,7 +57,7 @@ def test_a_refusal_is_acknowledged() -> None:
 
 @pytest.mark.parametrize("answer", [b"x", b"[1]", b'{"status": 5}', b"\xff", b"[" * 100_000])
 def test_a_refusal_without_a_reason(answer: bytes) -> None:
-    """Then the message of the error is raised."""
+    """Without a readable reason the message of the error is raised."""
     tokens, _ = begun(us())
     tokens.send(answer)
     with pytest.raises(MechanismFailed, match="in its own words"):
@@ -65,7 +65,7 @@ def test_a_refusal_without_a_reason(answer: bytes) -> None:
 
 
 def test_a_broker_that_repeats_the_token() -> None:
-    """Its words are not repeated."""
+    """A reason that contains the token is not repeated."""
     tokens, _ = begun(us())
     tokens.send(b'{"status": "abc.def has expired"}')
     with pytest.raises(MechanismFailed, match="not repeated") as failure:
@@ -75,14 +75,14 @@ def test_a_broker_that_repeats_the_token() -> None:
 
 @given(answers=st.lists(st.binary(min_size=1, max_size=50), min_size=2, max_size=2))
 def test_hostile_brokers(answers: list[bytes]) -> None:
-    """Whatever a broker says but nothing is a refusal."""
+    """Every answer that is not empty is a refusal."""
     tokens, _ = begun(us())
     with pytest.raises(MechanismFailed):
         answered(tokens, *answers)
 
 
 def test_an_unsecured_token() -> None:
-    """Unsigned, for a principal, for an hour."""
+    """The token is unsigned, for a principal, for an hour."""
     token = unsecured("alice", CLOCK)
     header, claims, signature = (urlsafe_b64decode(part + "==") for part in token.value.split("."))
     assert json.loads(header) == {"alg": "none"}
@@ -92,5 +92,5 @@ def test_an_unsecured_token() -> None:
 
 
 def test_the_token_is_not_shown() -> None:
-    """By what carries it."""
+    """The token is not shown by any object that carries it."""
     assert "abc.def" not in repr(us())

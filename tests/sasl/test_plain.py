@@ -13,7 +13,7 @@ def us(user: str, password: str) -> Plain:
 
 
 def test_one_message() -> None:
-    """No identity to act for, user and password in UTF-8; what is answered means nothing."""
+    """The message has no authorization identity, user and password in UTF-8; the content of the answer does not matter."""
     for answer in (b"", b"welcome"):
         tokens, message = begun(us("tim", "tanstaaftanstaaf"))
         assert message == b"\0tim\0tanstaaftanstaaf"
@@ -23,12 +23,12 @@ def test_one_message() -> None:
 
 @pytest.mark.parametrize(("user", "password"), [("a\0b", "word"), ("a", "wo\0rd"), ("a", "wo\udcffrd")])
 def test_what_cannot_be_sent(user: str, password: str) -> None:
-    """NUL would end a part of the message; the complaint shows no password."""
+    """NUL would end a part of the message; the error shows no password."""
     with pytest.raises(MechanismFailed, match=r"NUL|UTF-8") as failure:
         begun(us(user, password))
     assert "wo" not in str(failure.value).replace("password", "")
 
 
 def test_the_password_is_not_shown() -> None:
-    """By what it looks like."""
+    """The password is not shown by `repr`."""
     assert "word" not in repr(us("alice", "word")).replace("password", "")

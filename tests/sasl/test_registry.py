@@ -59,7 +59,7 @@ def test_a_declaration_says_whether_a_secret_is_sent() -> None:
     "without_proof", [{"security_protocol": "SASL_PLAINTEXT"}, {"ssl_endpoint_identification_algorithm": ""}]
 )
 def test_secrets_are_refused_without_tls(added: Mechanism, without_proof: dict[str, str]) -> None:
-    """By the settings, and for addresses that a broker advertises once the user allows it; other mechanisms are not refused."""
+    """Settings refuse it, and so does the policy for advertised addresses; mechanisms without secrets are allowed."""
     if added.sends_secret:
         with pytest.raises(ValueError, match=r"ADDED.*allow_plaintext_credentials"):
             settings(**without_proof)
@@ -73,13 +73,13 @@ def test_secrets_are_refused_without_tls(added: Mechanism, without_proof: dict[s
 
 
 def test_declared_settings_are_asked_for(added: Mechanism) -> None:
-    """A setting that the mechanism needs, and its own faults, all at once."""
+    """A missing setting and the mechanism's own faults are listed at once."""
     with pytest.raises(ValueError, match=f"sasl_mechanism {added.name} needs sasl_username; no keytab"):
         settings(sasl_username="", sasl_kerberos_keytab=None)
 
 
 def test_the_login_is_the_mechanisms(added: Mechanism) -> None:
-    """A connection authenticates with what the declaration makes."""
+    """A connection authenticates with the login of the declaration."""
     assert added.name == "ADDED"
     assert login_for(settings(), "b.example", CLOCK) == Plain(username="b.example", password="alice")  # noqa: S106
 

@@ -61,7 +61,7 @@ def test_the_example_of_the_rfc() -> None:
     ],
 )
 def test_a_broker_that_proves_nothing(answer: bytes, reason: str) -> None:
-    """It may not know the password, so it is not our broker."""
+    """A broker without the right signature may not know the password, so it is refused."""
     tokens, _ = begun(us())
     tokens.send(_CHALLENGE)
     with pytest.raises(MechanismFailed, match=reason):
@@ -89,7 +89,7 @@ def test_a_broker_that_proves_nothing(answer: bytes, reason: str) -> None:
     ],
 )
 def test_a_challenge_that_is_refused(challenge: bytes, reason: str) -> None:
-    """An answer to somebody else, too little work to protect the password, or so much that it is an attack."""
+    """Refused: a challenge with another nonce, with too few iterations, or with so many that it is an attack."""
     tokens, _ = begun(us())
     with pytest.raises(MechanismFailed, match=reason):
         tokens.send(challenge)
@@ -97,7 +97,7 @@ def test_a_challenge_that_is_refused(challenge: bytes, reason: str) -> None:
 
 @pytest.mark.usefixtures("example")
 def test_extensions_of_the_broker_are_left_alone() -> None:
-    """Optional ones, at the end of its messages; they are signed with the rest."""
+    """Optional attributes at the end of its messages are ignored; they are signed with the rest."""
     tokens, _ = begun(us())
     assert tokens.send(_CHALLENGE + b",x=y").startswith(
         b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p="
@@ -105,19 +105,19 @@ def test_extensions_of_the_broker_are_left_alone() -> None:
 
 
 def test_names_are_escaped() -> None:
-    """A comma would begin another part; and a delegation token has an extension."""
+    """Commas are escaped, because they would begin another part; a delegation token has an extension."""
     first = begun(us("a,b=2C=c", delegation_token=True))[1]
     assert re.fullmatch(rb"n,,n=a=2Cb=3D2C=3Dc,r=[\w-]{24,},tokenauth=true", first)
 
 
 def test_nonces_do_not_repeat() -> None:
-    """Or an old answer could be played again."""
+    """Each exchange has a new nonce, so that an old answer cannot be played again."""
     assert len({begun(us())[1] for _ in range(50)}) == 50
 
 
 @pytest.mark.usefixtures("example")
 def test_the_password_is_salted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For all brokers that ask for the same, which is most of the time that it takes; another password is another."""
+    """The keys are derived once for all brokers with the same salt, which takes most of the time; not for another password."""
     salted: list[object] = []
     pbkdf2 = hashlib.pbkdf2_hmac
     monkeypatch.setattr(hashlib, "pbkdf2_hmac", lambda *given: salted.append(given) or pbkdf2(*given))
@@ -128,7 +128,7 @@ def test_the_password_is_salted_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_most_work_that_a_broker_gets() -> None:
-    """Seconds at most, by either hash."""
+    """The largest number of iterations takes seconds at most, with either hash."""
     began = time.monotonic()
     scram._salted("sha512", b"word", b"salt", MOST_ITERATIONS // 10)
     assert (time.monotonic() - began) * 10 < 10
@@ -143,7 +143,7 @@ _messages = st.lists(_text, max_size=12).map(b"".join) | st.binary(max_size=50) 
 
 @given(answers=st.lists(_messages, min_size=2, max_size=2))
 def test_hostile_brokers(answers: list[bytes]) -> None:
-    """Whatever a broker answers is a failure of the mechanism's: it does not know the password."""
+    """Whatever a broker answers without the password is a MechanismFailed."""
     tokens, first = begun(us())
     answers[0] = answers[0].replace(b"rOprNGfwEbeRWgbNEkqO", first.rpartition(b"=")[2])
     with pytest.raises(MechanismFailed):
@@ -151,5 +151,5 @@ def test_hostile_brokers(answers: list[bytes]) -> None:
 
 
 def test_the_password_is_not_shown() -> None:
-    """By what it looks like."""
+    """The password is not shown by `repr`."""
     assert _PASSWORD not in repr(us())

@@ -1,4 +1,4 @@
-"""Tokens that are kept: how long, for whom, and what happens when no new one can be had."""
+"""Cached tokens: how long they are used, for which source, and failures to get a new one."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Counted:
 
 
 def test_a_token_is_used_for_most_of_its_life() -> None:
-    """Four fifths of what is left of it when half a minute is taken off for clocks that disagree."""
+    """A token is renewed after four fifths of its life, less half a minute for clocks that disagree."""
     time, source, cache = Time(), Counted(life_ms=630_000), TokenCache()
     assert cache.token(source, time.clock()).value == "token-1"
     time.ms += 479_999
@@ -51,13 +51,13 @@ def test_a_token_is_used_for_most_of_its_life() -> None:
 
 @pytest.mark.parametrize("life_ms", [None, 0, 30_000])
 def test_a_token_that_cannot_be_kept(life_ms: int | None) -> None:
-    """One whose end is unknown, or that lives hardly longer than clocks disagree, is asked for each time."""
+    """A token without an end, or with less life than clocks disagree, is fetched each time."""
     time, source, cache = Time(), Counted(life_ms=life_ms), TokenCache()
     assert [cache.token(source, time.clock()).value for _ in range(2)] == ["token-1", "token-2"]
 
 
 def test_the_old_token_bridges_a_failure() -> None:
-    """While it is valid; then the failure is raised."""
+    """The old token is used while it is valid; then the failure is raised."""
     time, source, cache = Time(), Counted(life_ms=630_000), TokenCache()
     cache.token(source, time.clock())
     source.failures.append(ConnectionFailed("idp:443", "connect", "refused"))
@@ -69,7 +69,7 @@ def test_the_old_token_bridges_a_failure() -> None:
 
 
 def test_sources_do_not_share_tokens() -> None:
-    """Unless they are equal."""
+    """Sources have tokens of their own, unless they are equal."""
     time, cache = Time(), TokenCache()
     first, second = Counted(life_ms=630_000), Counted(life_ms=630_000)
     cache.token(first, time.clock())
@@ -78,7 +78,7 @@ def test_sources_do_not_share_tokens() -> None:
 
 
 def test_threads_ask_once() -> None:
-    """However many want a token at the same time."""
+    """One request is enough, however many threads want a token at the same time."""
     source, cache, start = Counted(life_ms=630_000), TokenCache(), Barrier(8)
 
     def ask(_: int) -> str:
@@ -90,7 +90,7 @@ def test_threads_ask_once() -> None:
 
 
 def test_threads_share_a_failure() -> None:
-    """Those that waited for another's attempt do not make one of their own each; later ones do."""
+    """Threads that waited for another's attempt share its failure; later calls try again."""
     cache, start = TokenCache(), Barrier(9)
 
     @dataclass(eq=False)
@@ -120,7 +120,7 @@ def test_threads_share_a_failure() -> None:
 
 
 def test_a_token_does_not_show_itself() -> None:
-    """Nor where it is kept."""
+    """The token is not shown, nor by the cache."""
     time, source, cache = Time(), Counted(life_ms=630_000), TokenCache()
     token = cache.token(source, time.clock())
     assert token.value not in repr(token)

@@ -40,7 +40,7 @@ def fetched(name: str) -> Token:
 
 @pytest.mark.parametrize("name", ["as_pair", "as_token"])
 def test_a_function_that_gives_tokens(name: str) -> None:
-    """It is called with the broker's host."""
+    """The function is called with the broker's host."""
     assert fetched(name) == Token("for-broker-1", 5_000)
 
 
@@ -53,7 +53,7 @@ def test_a_function_that_gives_tokens(name: str) -> None:
     ],
 )
 def test_a_function_that_gives_none(name: str, reason: str) -> None:
-    """One line that names the function; what it said may be secret, and is not repeated."""
+    """The error is a line that names the function; its message may be secret, and is not repeated."""
     with pytest.raises(AuthenticationFailed, match=reason) as failure:
         fetched(name)
     assert "s3cr3t" not in "".join(traceback.format_exception(failure.value))
@@ -69,6 +69,6 @@ def test_a_function_that_gives_none(name: str, reason: str) -> None:
     ],
 )
 def test_no_function(function: str, reason: str) -> None:
-    """A fault of the settings."""
+    """A function that does not exist is a fault of the settings."""
     with pytest.raises(ConfigError, match=reason):
         TokenProvider(function=function, host="broker-1").fetch(CLOCK)

@@ -283,7 +283,7 @@ def test_what_did_not_change_is_not_stored_again() -> None:
     first = captured(state)
     assert not first.stored_elsewhere
     second = captured(state, stored=stored_by(first))
-    slow = {table.name for table in COLLECTORS if table.when_changed}
+    slow = {table.name for table in COLLECTORS if table.table.when_changed}
     assert second.stored_elsewhere == slow
     assert stored_by(second).keys() == slow
     assert {one.stored_in for one in second.published.tables or () if one.table_name in slow} == {

@@ -15,12 +15,12 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.collectors import (
+    COLLECTORS,
     COMMITTED_OFFSETS,
     CONSUMER_GROUPS,
     CONSUMER_LAG,
     PARTITION_OFFSETS,
     PARTITIONS,
-    STATE_TABLES,
     TOPICS,
 )
 from kafka_lagoon.snapshot.configs import CONFIGS
@@ -44,7 +44,7 @@ _KEYS = {
     CONFIGS: ("resource_type", "resource_name", "name"),
     LOG_DIRS: ("broker_id", "log_dir", "topic", "partition", "is_future"),
 }
-_TABLES = {table: table.key or _KEYS[table] for table in STATE_TABLES if table.key or table in _KEYS}
+_TABLES = {table: table.table.key or _KEYS[table] for table in COLLECTORS if table.table.key or table in _KEYS}
 _SHORT = 16  # every so-many-th mutation in the tests of every day
 
 
@@ -78,7 +78,7 @@ def faults(outcome: Snapshot | PipelineError) -> Iterator[str]:
 def test_every_table_is_looked_at() -> None:
     """But for those that say what was asked, and the row of the snapshot."""
     others = {"coverage", "collection_failures", "snapshots"}
-    assert {table.name for table in _TABLES} == {table.name for table in STATE_TABLES} - others
+    assert {table.name for table in _TABLES} == {table.name for table in COLLECTORS} - others
 
 
 def test_odd_answers(state: FakeCluster) -> None:

@@ -14,7 +14,7 @@ from kafka_lagoon.fetch.first_unread import first_unread
 from kafka_lagoon.fetch.unread_positions import (
     BUDGET_USED_UP,
     FirstUnread,
-    Outcome,
+    FirstUnreadOutcome,
     Position,
     UnreadRecords,
     not_read,
@@ -36,7 +36,7 @@ from tests.nulls import unexplained_of
 from tests.short_timeouts import short_timeouts
 
 NOW = 50_000
-RECORD = FirstUnread(outcome=Outcome.RECORD, offset=5, timestamp_ms=49_000, timestamp_type=0, read_at_ms=NOW)
+RECORD = FirstUnread(outcome=FirstUnreadOutcome.RECORD, offset=5, timestamp_ms=49_000, timestamp_type=0, read_at_ms=NOW)
 
 
 def behind(**values: Any) -> ConsumerLagRow:
@@ -96,30 +96,30 @@ def columns(lag: ConsumerLagRow) -> tuple[Any, ...]:
             {"is_blocked": True},
             (1_000, "blocked_by_open_transaction", 49_000, None, 5, "create_time"),
         ),
-        ({}, {"outcome": Outcome.NOTHING}, (0, "caught_up", None, None, None, None)),
+        ({}, {"outcome": FirstUnreadOutcome.NOTHING}, (0, "caught_up", None, None, None, None)),
         (
             {"log_start_offset": 9},
-            {"outcome": Outcome.NOTHING},
+            {"outcome": FirstUnreadOutcome.NOTHING},
             (0, "below_log_start", None, None, None, None),
         ),
         (
             {},
-            {"outcome": Outcome.BOUND, "offset": None, "timestamp_type": None},
+            {"outcome": FirstUnreadOutcome.BOUND, "offset": None, "timestamp_type": None},
             (1_000, "batch_bound", 49_000, None, None, None),
         ),
         (
             {},
-            {"outcome": Outcome.INTERPOLATED, "offset": None, "timestamp_type": None},
+            {"outcome": FirstUnreadOutcome.INTERPOLATED, "offset": None, "timestamp_type": None},
             (1_000, "interpolated", 49_000, None, None, None),
         ),
         (
             {},
-            {"outcome": Outcome.UNREADABLE, "problem": "LOG_TRUNCATED"},
+            {"outcome": FirstUnreadOutcome.UNREADABLE, "problem": "LOG_TRUNCATED"},
             (None, "unreadable", None, "LOG_TRUNCATED", None, None),
         ),
         (
             {},
-            {"outcome": Outcome.NOT_READ, "problem": "TIME_LAG_BUDGET_USED_UP"},
+            {"outcome": FirstUnreadOutcome.NOT_READ, "problem": "TIME_LAG_BUDGET_USED_UP"},
             (None, "not_measured", None, "TIME_LAG_BUDGET_USED_UP", None, None),
         ),
     ],

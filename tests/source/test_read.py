@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import RecordsError
-from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.tasks import Task
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.fetch import FETCH
@@ -28,18 +28,18 @@ from tests.short_timeouts import short_timeouts
 
 NOBODY = KafkaSettings(bootstrap_servers="localhost:1")
 SPLIT = Split(topic="orders", topic_id="id", partition=3, from_offset=10, to_offset=20, stable_end=20)
-WHOLE = Outcome(split=SPLIT, next_offset=20, counts=Counts(records=10))
+WHOLE = SplitOutcome(split=SPLIT, next_offset=20, counts=Counts(records=10))
 BROKEN = Problem(base_offset=12, last_offset=14, reason="CORRUPT_BATCH", detail="checksum")
 SPELLED = Problem(base_offset=15, last_offset=15, reason="HEADER_KEY_NOT_UTF8")
 
-Play = Callable[[Outcome, pa.RecordBatch | None], None]
+Play = Callable[[SplitOutcome, pa.RecordBatch | None], None]
 
 
 @pytest.fixture
 def play(monkeypatch: pytest.MonkeyPatch) -> Play:
     """Says what the reader of the split gives and says in the end."""
 
-    def play(outcome: Outcome, batch: pa.RecordBatch | None = None) -> None:
+    def play(outcome: SplitOutcome, batch: pa.RecordBatch | None = None) -> None:
         class Played:
             def __init__(self, _: Cluster, split: Split, options: ReadOptions, answer: object) -> None:
                 assert answer is None
@@ -145,10 +145,10 @@ def test_small_partitions_share_batches(monkeypatch: pytest.MonkeyPatch):
             list(read(wanted, CLOCK, Task(splits=splits)))
 
 
-def outcome(failure: str | None = None, next_offset: int = 20, **counts: int) -> Outcome:
+def outcome(failure: str | None = None, next_offset: int = 20, **counts: int) -> SplitOutcome:
     """A split that was not simply read."""
     problems = (BROKEN, SPELLED) if counts.get("corrupt") else (SPELLED,)
-    return Outcome(
+    return SplitOutcome(
         split=SPLIT, next_offset=next_offset, counts=Counts(**counts), problems=problems, failure=failure, detail="why"
     )
 
@@ -162,7 +162,7 @@ def outcome(failure: str | None = None, next_offset: int = 20, **counts: int) ->
         (outcome("TOPIC_RECREATED", 10), "TOPIC_RECREATED: offsets 10 to 19 of orders:3 (why)"),
     ],
 )
-def test_loss_fails_unless_it_is_accepted(play: Play, said: Outcome, line: str):
+def test_loss_fails_unless_it_is_accepted(play: Play, said: SplitOutcome, line: str):
     """What is lost, broken or another history now is an error that names the offsets; failOnDataLoss=false goes on."""
     play(said, None)
     with pytest.raises(RecordsError) as lost:

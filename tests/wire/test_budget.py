@@ -1,4 +1,4 @@
-"""What one answer may take when it is decoded: a few megabytes on the wire can claim no gigabytes and no minutes."""
+"""Limits of decoding one answer: a few megabytes on the wire can claim no gigabytes and no minutes."""
 
 import time
 import tracemalloc
@@ -21,12 +21,12 @@ ROOM = 1 << 19
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit that tests reach."""
+    """A limit that tests can reach."""
     monkeypatch.setattr(budget, "DECODED_MAX_BYTES", ROOM)
 
 
 def _bomb(api: Api, path: Sequence[str], count: int, version: int) -> bytes:  # type: ignore[type-arg]
-    """An answer whose list at this path has so many of its smallest structs."""
+    """An answer whose list at this path has a number of its smallest structs."""
     message = api.response()
     holder = message
     for name in path[:-1]:
@@ -45,7 +45,7 @@ def _item(cls: type, name: str) -> type:
 
 
 def _lists(cls: type, version: int, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """The lists of structs in a message, those within others too."""
+    """The lists of structs in a message, nested ones too."""
     several = []
     for field in fields_of(cls):
         if field.spec.present(version) and isinstance(field.kind, Array) and isinstance(field.kind.item, Nested):
@@ -58,7 +58,7 @@ _EVERY_LIST = [(api, path) for api in APIS.values() for path in _lists(api.respo
 
 @pytest.mark.usefixtures("small")
 def test_every_list_is_bounded() -> None:
-    """Of every API: what it takes stays near the limit, and more is refused."""
+    """For every API the memory stays near the limit, and larger answers are refused."""
     passed, high, reasons = [], {}, set()
     for api, path in _EVERY_LIST:
         name, version = f"{api.name} {'.'.join(path)}", api.versions.highest
@@ -107,7 +107,7 @@ def test_a_large_answer_is_read() -> None:
 
 
 def test_what_a_deadline_leaves() -> None:
-    """An answer that would take longer than the time that is left is refused; without time small ones are read."""
+    """An answer that would take longer than the time left is refused; small answers are read without time left."""
     few, many = (_bomb(METADATA, ("topics", "partitions"), count, 12) for count in (1_000, 300_000))
     with ThreadPoolExecutor(1) as thread:  # a budget is a thread's own
         thread.submit(budget.BUDGET.obey, lambda: 0.0).result()

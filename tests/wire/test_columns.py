@@ -1,4 +1,4 @@
-"""Arrays of structs that are read by column: the same messages, whatever stands in their texts and tags."""
+"""Arrays of structs that are read by column: the same messages, whatever their texts and tags are."""
 
 from array import array
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ items = st.lists(
 
 @given(items=items, repeated=st.integers(1, 60), flexible=st.booleans())
 def test_columns_are_the_messages(items: tuple[Plain, ...], repeated: int, flexible: bool) -> None:
-    """With short and long texts, nulls, and more structs than are unpacked at once."""
+    """The columns are right with short and long texts, nulls, and more structs than are unpacked at once."""
     message = Many(items=items * repeated)
     frame = encode(message, 0, flexible)
     assert frame == encode(Few(items=items * repeated), 0, flexible)
@@ -70,7 +70,7 @@ def test_columns_are_the_messages(items: tuple[Plain, ...], repeated: int, flexi
 
 @given(items=items, cut=st.integers(0, 400), flexible=st.booleans())
 def test_short_bytes_are_refused_at_the_same_place(items: tuple[Plain, ...], cut: int, flexible: bool) -> None:
-    """The refusal names struct, field and position as it does for messages."""
+    """The error names struct, field and position as it does for messages."""
     frame = encode(Few(items=items), 0, flexible)[:cut]
     outcomes = []
     for cls in (Many, Few):
@@ -82,7 +82,7 @@ def test_short_bytes_are_refused_at_the_same_place(items: tuple[Plain, ...], cut
 
 
 def test_tags_are_passed_over() -> None:
-    """An unknown tag of one struct costs the speed and changes nothing."""
+    """An unknown tag in a struct makes reading slower and changes nothing."""
     plain = bytes.fromhex("03  00000001 01 0000 00  00000002 00 0000")
     tagged = plain + bytes.fromhex("01 05 02 aabb") + b"\0"
     read = decode(Many, 0, True, tagged)
@@ -119,7 +119,7 @@ nested = st.lists(st.lists(st.lists(st.integers(-1, 2**62), max_size=4), max_siz
 
 @given(commits=nested, version=st.sampled_from([8, 9]))
 def test_arrays_in_arrays_are_one_column(commits: list[list[list[int]]], version: int) -> None:
-    """Of all structs together, with how many each of those around them has; by hand or read, it is the same."""
+    """The structs of all arrays are in the same columns, with the length of each array; made by hand or read."""
     message = OffsetFetchResponse(groups=_groups(commits))
     read = decode(OffsetFetchResponse, version, True, encode(message, version, True))
     assert read == message
@@ -146,7 +146,7 @@ def test_numbers_are_kept_as_numbers() -> None:
 
 
 def test_an_array_that_may_be_null_is_not_read_so() -> None:
-    """Nested in another, or beside a tagged field: that is said when the class is composed."""
+    """A class that cannot be read by column is a TypeError when it is composed."""
 
     @struct
     class Inner:
@@ -165,7 +165,7 @@ def test_an_array_that_may_be_null_is_not_read_so() -> None:
 
 
 def test_lists_can_be_sliced() -> None:
-    """As any sequence."""
+    """Lists are sliced as any sequence."""
     lists = Lists([1, 2], Structs(Plain, 3, [[1, 2, 3], ["", "", ""], [0, 0, 0]]))
     assert [len(one) for one in lists[:2]] == [1, 2]
     assert lists[1][1].partition_index == 3

@@ -1,4 +1,4 @@
-"""Frames: what arrives in any pieces leaves whole."""
+"""Frames: bytes that arrive in any pieces give whole frames."""
 
 import tracemalloc
 
@@ -57,7 +57,7 @@ def test_empty_frame() -> None:
 
 
 def test_kinds_of_bytes() -> None:
-    """What a socket reads into can be fed as it is, and read into again."""
+    """Memory that a socket reads into can be fed to the frames, and read into again."""
     buffer, scratch = FrameBuffer(LIMIT), bytearray(_prefixed(b"ab"))
     buffer.feed(memoryview(scratch)[:3])
     buffer.feed(memoryview(scratch)[3:])
@@ -92,7 +92,7 @@ def test_large_and_small_frames(sizes: list[int], most: int) -> None:
 
 
 def test_large_frames_stay_where_they_arrived() -> None:
-    """A frame that somebody looks at keeps its bytes, even by a part of it; memory that nobody looks at is used again."""
+    """A frame with a view of it, or of a part, keeps its bytes; memory without views is used again."""
     buffer = FrameBuffer(2_000_000)
     (first,) = _poured(buffer, _prefixed(_large(1, 500_000)))
     assert isinstance(first, memoryview)
@@ -109,7 +109,7 @@ def test_large_frames_stay_where_they_arrived() -> None:
 
 
 def test_memory_is_taken_as_bytes_arrive() -> None:
-    """A length within the limit that is never kept costs a fraction of it."""
+    """A length within the limit whose bytes never arrive costs a fraction of its memory."""
     buffer = FrameBuffer(1 << 30)
     tracemalloc.start()
     _poured(buffer, (1 << 30).to_bytes(4, "big") + bytes(1000))
@@ -121,7 +121,7 @@ def test_memory_is_taken_as_bytes_arrive() -> None:
 
 @pytest.mark.parametrize("size", [-1, -(2**31), LIMIT + 1, 2**31 - 1])
 def test_sizes_beyond_the_limit(size: int) -> None:
-    """A size that is negative or beyond the limit is refused before anything of the frame has come."""
+    """A size that is negative or beyond the limit is refused before any byte of the frame has arrived."""
     buffer = FrameBuffer(LIMIT)
     buffer.feed(size.to_bytes(4, "big", signed=True))
     with pytest.raises(FrameTooLarge) as caught:
@@ -141,7 +141,7 @@ def test_the_largest_frame() -> None:
     [(b"HTTP/1.1 400 Bad Request", "HTTP"), (b"\x15\x03\x01\x00\x02\x02\x46", "TLS"), (b"SSH-2.0-OpenSSH_9", "SSH")],
 )
 def test_other_protocols(start: bytes, protocol: str) -> None:
-    """A peer that speaks something else is recognised by its first bytes, and the sentence says so."""
+    """Another protocol is recognised by its first bytes, and the message names it."""
     buffer = FrameBuffer(100 * 2**20)
     buffer.feed(start)
     with pytest.raises(FrameTooLarge, match=f"the answer is {protocol}, not Kafka") as caught:

@@ -28,13 +28,13 @@ def test_varint_bytes(value: int, encoded: str) -> None:
 
 
 def test_varint_of_more_than_five_bytes() -> None:
-    """A sixth byte is refused, whatever it says."""
+    """A sixth byte is refused, whatever its value."""
     with pytest.raises(ValueError, match="more than five bytes"):
         read_uvarint(b"\x80\x80\x80\x80\x80\x00", 0)
 
 
 def test_varint_without_end() -> None:
-    """A varint that the bytes end in is refused."""
+    """A varint that is cut off is refused."""
     with pytest.raises(IndexError):
         read_uvarint(b"\x80\x80", 0)
 

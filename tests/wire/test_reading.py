@@ -28,12 +28,12 @@ CLASSIC, FLEXIBLE = False, True
 
 
 def read(cls: type, version: int, flexible: bool, spelled: str) -> Any:
-    """The message in bytes that are spelled in hexadecimal, with spaces."""
+    """The message in hexadecimal bytes, with spaces."""
     return decode(cls, version, flexible, bytes.fromhex(spelled))
 
 
 def refused(cls: type, version: int, flexible: bool, spelled: str) -> DecodeError:
-    """The refusal of bytes that are spelled in hexadecimal, with spaces."""
+    """The error of reading hexadecimal bytes, with spaces."""
     with pytest.raises(DecodeError) as caught:
         read(cls, version, flexible, spelled)
     return caught.value
@@ -99,7 +99,7 @@ def test_null_is_any_negative_length() -> None:
 
 
 def test_empty_is_not_null() -> None:
-    """Nothing of something is not the absence of it."""
+    """An empty value is not null."""
     expected = NullableLengths(text="", raw=b"", numbers=(), texts=())
     assert read(NullableLengths, 0, CLASSIC, "0000 00000000 00000000 00000000") == expected
     assert read(NullableLengths, 0, FLEXIBLE, "01 01 01 01 00") == expected
@@ -139,7 +139,7 @@ def test_tags() -> None:
 
 
 def test_unknown_tags_are_skipped_by_their_size() -> None:
-    """Between known tags, around them, empty or large."""
+    """Unknown tags are skipped, between known tags, around them, empty or large."""
     spelled = "09 04  01 00  05 02 0001  06 03 aabbcc  ff01 8101" + "00" * 129
     assert read(Tagged, 1, FLEXIBLE, spelled) == Tagged(plain=9, late=1)
 
@@ -210,12 +210,12 @@ def test_impossible_lengths(flexible: bool, spelled: str) -> None:
 
 
 def test_many_of_nothing() -> None:
-    """Structs without a single byte cannot be claimed by the billion either."""
+    """A count of structs without bytes cannot claim billions, either."""
     assert "an array of 2147483647 items" in str(refused(Haunted, 0, CLASSIC, "7fffffff"))
 
 
 def test_varint_of_more_than_five_bytes() -> None:
-    """A compact length does not go on for ever."""
+    """A compact length ends."""
     assert "more than five bytes" in str(refused(Lengths, 0, FLEXIBLE, "808080808001"))
 
 
@@ -243,7 +243,7 @@ def test_left_over() -> None:
 
 
 def test_the_start_of_something_longer() -> None:
-    """Where something else follows, its position comes with the message."""
+    """If other data follow, the position after the message is returned with it."""
     assert decode_start(Point, 1, CLASSIC, b"..\x01\x02..", 2) == (Point(x=1, y=2), 4)
     with pytest.raises(DecodeError):
         decode_start(Point, 1, CLASSIC, b"..\x01", 2)
@@ -251,7 +251,7 @@ def test_the_start_of_something_longer() -> None:
 
 @pytest.mark.parametrize("flexible", [CLASSIC, FLEXIBLE])
 def test_values_that_repeat(flexible: bool) -> None:
-    """Equal bytes give the same value, others their own: also one that begins like another, and more than are remembered."""
+    """Equal bytes give the same value, others their own: also with the same beginning, and beyond the number of kept values."""
     lists = [(1, 2), (), (1, 2, 3), (1,), *((number, 1) for number in range(40)), (1, 2), (39, 1), ()]
     message = ManyRepeats(items=tuple(Repeats(points=one) for one in lists), last=7)
     sent = encode(message, 0, flexible)

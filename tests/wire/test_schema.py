@@ -1,4 +1,4 @@
-"""The vocabulary: what a declaration says is what its list of fields says."""
+"""The vocabulary: the list of fields of a class has the facts of its declaration."""
 
 import pytest
 
@@ -68,7 +68,7 @@ class PingRequest:
 
 
 def test_api() -> None:
-    """An API is called after its request, and is flexible from a version on, or never."""
+    """An API has the name of its request, and is flexible from a version on, or never."""
     never = Api(key=0, versions=Versions(0, 1), flexible=None, request=PingRequest, response=Point)
     assert never.name == "Ping"
     assert not any(never.is_flexible(version) for version in never.versions)

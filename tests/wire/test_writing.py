@@ -28,7 +28,7 @@ def written(message: object, version: int, flexible: bool) -> str:
 
 
 def refused(message: object, version: int = 0, flexible: bool = CLASSIC) -> EncodeError:
-    """The refusal of a message."""
+    """The error of writing a message."""
     with pytest.raises(EncodeError) as caught:
         encode(message, version, flexible)
     return caught.value
@@ -92,7 +92,7 @@ def test_nullable_struct() -> None:
 
 
 def test_tags_that_have_their_default_are_left_out() -> None:
-    """Tags stand in ascending order, each with its size, and only those that say something."""
+    """Tags stand in ascending order, each with its size; fields with their default are left out."""
     assert written(Tagged(plain=9), 1, FLEXIBLE) == "0900"
     message = Tagged(plain=9, early="hi", point=Point(x=5, y=6), points=(Point(x=7, y=8),), late=0x1234)
     expected = "09 04  00 03 03 6869  02 04 01 05 06 00  03 04 02 07 08 00  05 02 1234"
@@ -119,7 +119,7 @@ def test_legacy_string() -> None:
 
 
 def test_text_that_is_not_utf8() -> None:
-    """Bytes that came in as lone surrogates leave as the same bytes; other lone surrogates are refused."""
+    """Undecodable bytes that were read are written as the same bytes; other lone surrogates are refused."""
     assert written(Lengths(text="\udcff\udcfe"), 0, FLEXIBLE) == "03fffe01010100"
     assert refused(Lengths(text="\ud800")).field == "Lengths.text"
 

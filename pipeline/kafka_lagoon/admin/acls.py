@@ -1,7 +1,7 @@
 """Describes, creates and deletes the ACLs of a cluster (DescribeAcls, CreateAcls, DeleteAcls, KIP-140).
 
-No ACLs is an answer; no authorizer is a failure, SECURITY_DISABLED. ACLs are deleted one by one, each by a filter that only
-it can match, so that nothing goes that nobody has seen.
+No ACLs is an answer; no authorizer is a failure, SECURITY_DISABLED. ACLs are deleted one by one, each by a filter that matches
+only this ACL, so that no other ACL is deleted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,6 @@ from kafka_lagoon.protocol.messages.create_acls import CREATE_ACLS, AclCreation,
 from kafka_lagoon.protocol.messages.delete_acls import (
     DELETE_ACLS,
     DeleteAclsFilter,
-    DeleteAclsFilterResult,
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
@@ -30,7 +29,7 @@ _CHUNK = 1_000  # ACLs in one request
 
 
 class Acl(NamedTuple):
-    """One ACL; numbers as in protocol/acls.py, none of those that only filters have."""
+    """An ACL; numbers as in protocol/acls.py, without those that only filters have."""
 
     resource_type: int
     resource_name: str
@@ -43,7 +42,7 @@ class Acl(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclFilter:
-    """What an ACL must have to be described; None and ANY match all. Numbers as in protocol/acls.py."""
+    """Conditions on the ACLs to describe; None and ANY match all. Numbers as in protocol/acls.py."""
 
     resource_type: int = acls.ANY
     resource_name: str | None = None
@@ -112,13 +111,12 @@ def acls_of(response: DescribeAclsResponse) -> list[Acl]:
 
 
 def create_acls(cluster: Cluster, wanted: Sequence[Acl], deadline: Deadline) -> Gathered[Acl, None]:
-    """Create ACLs; one that exists already is a success. Brokers obey them a moment later."""
+    """Create ACLs; an ACL that exists already is a success. Brokers obey them a moment later."""
     sharded: ShardedRequest[Acl, None] = ShardedRequest(
         api=CREATE_ACLS,
         items=wanted,
         build=lambda items: CreateAclsRequest(creations=tuple(map(_creation, items))),
         read=_read_creations,
-        explain=lambda response, items: zip(items, (one.error_message for one in response.results), strict=False),
         chunk=_CHUNK,
         within=_WITH_PATTERNS,
         once=False,
@@ -133,7 +131,6 @@ def delete_acls(cluster: Cluster, unwanted: Sequence[Acl], deadline: Deadline) -
         items=unwanted,
         build=lambda items: DeleteAclsRequest(filters=tuple(map(_exactly, items))),
         read=_read_deletions,
-        explain=lambda response, items: zip(items, map(_explanation, response.filter_results), strict=False),
         chunk=_CHUNK,
         within=_WITH_PATTERNS,
         once=False,
@@ -162,10 +159,10 @@ def _creation(acl: Acl) -> AclCreation:
     )
 
 
-def _read_creations(response: CreateAclsResponse, items: Sequence[Acl]) -> Iterator[tuple[Acl, int, None]]:
+def _read_creations(response: CreateAclsResponse, items: Sequence[Acl]) -> Iterator[tuple[Acl, int, None, str | None]]:
     """Results are in the order of the request."""
     for acl, result in zip(items, response.results, strict=False):
-        yield acl, result.error_code, None
+        yield acl, result.error_code, None, result.error_message
 
 
 def _exactly(acl: Acl) -> DeleteAclsFilter:
@@ -180,13 +177,10 @@ def _exactly(acl: Acl) -> DeleteAclsFilter:
     )
 
 
-def _read_deletions(response: DeleteAclsResponse, items: Sequence[Acl]) -> Iterator[tuple[Acl, int, int]]:
-    """Results are in the order of the request; an ACL that was found may have an error of its own."""
+def _read_deletions(response: DeleteAclsResponse, items: Sequence[Acl]) -> Iterator[tuple[Acl, int, int, str | None]]:
+    """Results are in the order of the request; a matching ACL may have an error of its own."""
     for acl, result in zip(items, response.filter_results, strict=False):
-        codes = (result.error_code, *(match.error_code for match in result.matching_acls))
-        yield acl, next(filter(None, codes), 0), len(result.matching_acls)
-
-
-def _explanation(result: DeleteAclsFilterResult) -> str | None:
-    texts = (result.error_message, *(match.error_message for match in result.matching_acls))
-    return next(filter(None, texts), None)
+        matches = result.matching_acls
+        codes = (result.error_code, *(match.error_code for match in matches))
+        messages = (result.error_message, *(match.error_message for match in matches))
+        yield acl, next(filter(None, codes), 0), len(matches), next(filter(None, messages), None)

@@ -1,4 +1,4 @@
-"""Asks what the principal of our connections may do with the cluster, its topics and groups (KIP-430), without trying it.
+"""Asks for the operations that we may do on the cluster, its topics and groups (KIP-430), without trying them.
 
 Brokers answer with bits (protocol/acls.py), and NOT_ASKED where their version has none.
 """
@@ -34,20 +34,20 @@ _CHUNK = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOperations:
-    """Operations by topic, and the error codes of topics that were named and not described."""
+    """Operations by topic, and the error codes of named topics that were not described."""
 
     operations: Mapping[str, int]
     refused: Mapping[str, int]
 
 
 def has_authorizer(cluster: Cluster, deadline: Deadline) -> bool:
-    """Whether brokers check what anybody may do; without an authorizer everybody may do everything."""
+    """True if brokers check permissions; without an authorizer everybody may do everything."""
     answer = describe_acls(cluster, AclFilter(), deadline)
     return not (isinstance(answer, Failure) and answer.code == SECURITY_DISABLED)
 
 
 def cluster_operations(cluster: Cluster, deadline: Deadline) -> int:
-    """What we may do with the cluster; NOT_ASKED before Kafka 2.3."""
+    """Operations on the cluster that we may do; NOT_ASKED before Kafka 2.3."""
     described = describe_cluster(cluster, deadline)
     if not isinstance(described, Failure):
         return described.cluster_authorized_operations
@@ -59,7 +59,7 @@ def cluster_operations(cluster: Cluster, deadline: Deadline) -> int:
 
 
 def topic_operations(cluster: Cluster, named: Sequence[str], deadline: Deadline) -> TopicOperations | None:
-    """What we may do with each topic that is listed or named; None before Kafka 2.3."""
+    """Operations that we may do on each listed or named topic; None before Kafka 2.3."""
     operations: dict[str, int] = {}
     refused: dict[str, int] = {}
     for topics in (None, tuple(MetadataRequestTopic(name=name) for name in named)):
@@ -83,9 +83,9 @@ def topic_operations(cluster: Cluster, named: Sequence[str], deadline: Deadline)
 def group_operations(
     cluster: Cluster, groups: Mapping[str, GroupListing], deadline: Deadline
 ) -> tuple[Mapping[str, int], Mapping[str, Failure]]:
-    """What we may do with groups of type classic and consumer, and the failures of those that were not described.
+    """Operations that we may do on classic and consumer groups, and the failures of groups that were not described.
 
-    Coordinators before Kafka 2.3 do not say it: NOT_ASKED.
+    Coordinators before Kafka 2.3 do not answer it: NOT_ASKED.
     """
     types = {group_id: described_as(listing) for group_id, listing in groups.items()}
     sharded: list[ShardedRequest[str, Any]] = [

@@ -1,6 +1,6 @@
-"""Lists registered brokers, and unregisters those that are gone for good (UnregisterBroker, KIP-500), KRaft only."""
+"""Lists registered brokers, and unregisters brokers that will not return (UnregisterBroker, KIP-500), KRaft only."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
@@ -11,12 +11,11 @@ from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, WI
 from kafka_lagoon.protocol.messages.unregister_broker import (
     UNREGISTER_BROKER,
     UnregisterBrokerRequest,
-    UnregisterBrokerResponse,
 )
 
 
 def registered_brokers(cluster: Cluster, deadline: Deadline) -> Mapping[int, bool] | Failure | None:
-    """Brokers by id, and whether they are fenced, as one that is down is; None where brokers do not tell (before Kafka 4.0)."""
+    """Brokers by id, and whether they are fenced, such as those that are down; None before Kafka 4.0, which does not tell."""
     request = DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
     answer = ask_cluster(cluster, DESCRIBE_CLUSTER, request, Scope.cluster(), deadline, WITH_FENCED)
     if isinstance(answer, Failure):
@@ -25,18 +24,13 @@ def registered_brokers(cluster: Cluster, deadline: Deadline) -> Mapping[int, boo
 
 
 def unregister_brokers(cluster: Cluster, broker_ids: Sequence[int], deadline: Deadline) -> Mapping[int, Failure]:
-    """Forget these brokers, and return those that are still registered."""
+    """Unregister these brokers, and return the failures."""
     sharded: ShardedRequest[int, None] = ShardedRequest(
         api=UNREGISTER_BROKER,
         items=broker_ids,
         build=lambda items: UnregisterBrokerRequest(broker_id=items[0]),
-        read=_read,
-        explain=lambda response, items: [(items[0], response.error_message)],
+        read=lambda response, items: [(items[0], response.error_code, None, response.error_message)],
         chunk=1,
         once=True,  # repeated, it would unregister a broker that came back in between
     )
     return gather(cluster, ByController(cluster, Scope.broker), [sharded], deadline)[0].failures
-
-
-def _read(response: UnregisterBrokerResponse, items: Sequence[int]) -> Iterator[tuple[int, int, None]]:
-    yield items[0], response.error_code, None

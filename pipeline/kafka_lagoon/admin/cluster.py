@@ -35,13 +35,13 @@ class Identity:
 
     @property
     def description_problem(self) -> str | None:
-        """Why there is no description; None if there is one, or the brokers are too old to give any."""
+        """The failure to get a description; None if there is a description, or the brokers are too old to give one."""
         names = (failure.name for failure in self.failures if failure.api == DESCRIBE_CLUSTER.name)
         return next((name for name in names if name != UNSUPPORTED), None)
 
     @property
     def operations(self) -> int:
-        """What we may do with the cluster, as bits (protocol/acls.py)."""
+        """Operations that we may do on the cluster, as bits (protocol/acls.py)."""
         return self.described.cluster_authorized_operations if self.described else NOT_ASKED
 
 
@@ -60,7 +60,7 @@ def identify(cluster: Cluster, deadline: Deadline) -> Identity:
 
 
 def _controller(cluster: Cluster, quorum: DescribeQuorumResponse | Failure) -> tuple[int | None, str | None]:
-    """The active controller, or why it is not known."""
+    """The active controller, or the failure."""
     if isinstance(quorum, Failure) and quorum.name != UNSUPPORTED:
         return None, quorum.name
     if isinstance(quorum, Failure):

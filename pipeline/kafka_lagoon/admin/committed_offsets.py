@@ -1,7 +1,7 @@
 """Fetches the committed offsets of groups (OffsetFetch), many groups per request where the coordinator allows it.
 
 Offsets are requested as stable first (KIP-447). A pending transaction makes a commit unstable; its group is then requested
-again without that, for the offset that is committed now.
+again without that condition, for the offset that is committed now.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ Fetched = Gathered[str, OffsetFetchResponseGroup]
 class CommittedOffsets:
     """Answers and their sources by group; failures of groups and of single partitions.
 
-    `replaced` are second answers about groups with pending transactions: the offsets that those will replace.
+    `replaced` are second answers about groups with pending transactions: the offsets that the transactions will replace.
     """
 
     answers: Mapping[str, OffsetFetchResponseGroup]
@@ -46,7 +46,7 @@ class CommittedOffsets:
 
 
 def committed_offsets(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline) -> CommittedOffsets:
-    """All commits of the groups: 500 groups per request from OffsetFetch v8 on, one before."""
+    """All commits of the groups: 500 groups per request from OffsetFetch v8 on, one group before."""
     stable = _fetch(cluster, group_ids, deadline, require_stable=True)
     refused = [
         (group, source) for groups, source in groups_of(stable.answers, stable.sources) for group in _odd(groups)
@@ -86,7 +86,7 @@ def _fetch(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline, *, re
 
 
 def _requests(*, require_stable: bool) -> Iterator[ShardedRequest[str, OffsetFetchResponseGroup]]:
-    """Many groups in a request (KIP-709), or one; stable offsets (KIP-447), or whatever there is."""
+    """A request for many groups (KIP-709) or one, for stable offsets (KIP-447) or the present ones."""
 
     def many(items: Sequence[str]) -> OffsetFetchRequest:
         groups = tuple(OffsetFetchGroup(group_id=group_id, topics=None) for group_id in items)
@@ -104,18 +104,20 @@ def _requests(*, require_stable: bool) -> Iterator[ShardedRequest[str, OffsetFet
 
 
 class GroupColumns(Intake[str, OffsetFetchResponseGroup]):
-    """Keeps the commits of groups as they came, by column; `answers` finds a group in them."""
+    """Keeps the commits of groups by column, a piece per response; `answers` finds a group in them."""
 
     def __init__(self) -> None:
-        self.are_named = True  # else a response is about the one group that was asked for, and does not say so
+        self.are_named = True  # else a response is about the one group of the request, and does not name it
         self.responses: list[tuple[Structs[OffsetFetchResponseGroup], Source]] = []
-        self.answers = _Answers(self)
+        self.answers = _GroupAnswers(self)
         self.sources = _Sources(self)
-        self._found: dict[str, tuple[int, int]] = {}  # of the first responses: which one has a group, and where
+        self._found: dict[
+            str, tuple[int, int]
+        ] = {}  # of the first responses: the response with a group, and its position
         self._looked_through = 0
 
     def take(self, response: OffsetFetchResponse, items: Sequence[str], source: Source) -> Mapping[str, Refusal]:
-        """Keep a response as a whole if it answers for these groups and for no others, without an error."""
+        """Keep a response as a whole if it answers for exactly these groups, without an error."""
         groups = by_column(response.groups if self.are_named else _single(response, items), OffsetFetchResponseGroup)
         group_ids = groups.column("group_id")
         is_whole = len(group_ids) == len(items) and set(group_ids) == set(items)
@@ -137,7 +139,7 @@ class GroupColumns(Intake[str, OffsetFetchResponseGroup]):
         return {group_id: why for group_id, why in refused.items() if why is not None or group_id not in kept}
 
     def place(self, group_id: str) -> tuple[int, int]:
-        """The response that has a group, and where in it; KeyError if none has."""
+        """The response with a group, and the group's position; KeyError if no response has it."""
         self.look_through()
         return self._found[group_id]
 
@@ -150,7 +152,7 @@ class GroupColumns(Intake[str, OffsetFetchResponseGroup]):
         return self._found
 
 
-class _Answers(Mapping[str, OffsetFetchResponseGroup]):
+class _GroupAnswers(Mapping[str, OffsetFetchResponseGroup]):
     """The groups as messages, by id."""
 
     def __init__(self, columns: GroupColumns) -> None:
@@ -187,13 +189,13 @@ def groups_of(
     answers: Mapping[str, OffsetFetchResponseGroup], sources: Mapping[str, Source]
 ) -> Sequence[tuple[Structs[OffsetFetchResponseGroup], Source]]:
     """The groups by column, with the source of each piece."""
-    if isinstance(answers, _Answers):
+    if isinstance(answers, _GroupAnswers):
         return answers.columns.responses
     return [(by_column((group,), OffsetFetchResponseGroup), sources[group_id]) for group_id, group in answers.items()]
 
 
 def _contradict_themselves(groups: Structs[OffsetFetchResponseGroup]) -> bool:
-    """Whether a group has a topic or a partition twice."""
+    """True if a group has a topic or a partition twice."""
     topics = groups.lists("topics")
     return names_any_twice(topics.items, topics.counts)
 

@@ -1,10 +1,10 @@
-"""Alters the configs of resources: only what changes, by IncrementalAlterConfigs (KIP-339).
+"""Alters the configs of resources, by IncrementalAlterConfigs (KIP-339), which sends only the changes.
 
-Brokers before Kafka 2.3 know AlterConfigs alone, which unsets all that is not sent: everything that is set is then read and
-sent again, and a log event says so. A resource with a sensitive value is refused there: nobody can read it to send it again.
+Brokers before Kafka 2.3 know only AlterConfigs, which unsets all configs that are not sent: there all configs of a resource are
+read and sent again, and a log event tells it. A resource with a sensitive value is refused, because nobody can read it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_lagoon import log
 from kafka_lagoon.admin.config_values import SENSITIVE, ConfigResource, config_values
@@ -37,7 +37,7 @@ WOULD_UNSET_SECRETS = "WOULD_UNSET_SECRETS"
 
 
 class _ByOwnBroker(ByController):
-    """A broker's own configs to the broker, all others to the controller."""
+    """Routes a broker's own configs to the broker, all others to the controller."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster, ConfigResource.scope)
@@ -55,7 +55,7 @@ def alter_configs(
     *,
     validate_only: bool = False,
 ) -> Mapping[ConfigResource, Failure]:
-    """Set and unset configs, and return the resources that kept theirs. A resource gets all of its changes or none."""
+    """Set and unset configs, and return the failures by resource. A resource gets all of its changes or none."""
 
     def build(resources: Sequence[ConfigResource]) -> IncrementalAlterConfigsRequest:
         return IncrementalAlterConfigsRequest(
@@ -67,8 +67,7 @@ def alter_configs(
         api=INCREMENTAL_ALTER_CONFIGS,
         items=list(changes),
         build=build,
-        read=_codes,
-        explain=_explanations,
+        read=_read,
         chunk=_CHUNK,
         once=not validate_only,
     )
@@ -91,7 +90,7 @@ def _incremental(resource: ConfigResource, changes: Changes) -> IncrementalAlter
 def _replace_configs(
     cluster: Cluster, changes: Mapping[ConfigResource, Changes], deadline: Deadline, *, validate_only: bool
 ) -> Mapping[ConfigResource, Failure]:
-    """Send what is set, with the changes in it."""
+    """Send all configs of the resources, with the changes in them."""
     whole: dict[ConfigResource, Mapping[str, str]] = {}
     failures: dict[ConfigResource, Failure] = {}
     for resource, values in config_values(cluster, list(changes), deadline).items():
@@ -130,17 +129,13 @@ def _alter_whole(
         api=ALTER_CONFIGS,
         items=list(whole),
         build=build,
-        read=_codes,
-        explain=_explanations,
+        read=_read,
         chunk=_CHUNK,
         once=not validate_only,
     )
     return gather(cluster, _ByOwnBroker(cluster), [sharded], deadline)[0].failures
 
 
-def _codes(response: _Response, _: Sequence[ConfigResource]) -> list[tuple[ConfigResource, int, None]]:
-    return [(ConfigResource(one.resource_type, one.resource_name), one.error_code, None) for one in response.responses]
-
-
-def _explanations(response: _Response, _: Sequence[ConfigResource]) -> list[tuple[ConfigResource, str | None]]:
-    return [(ConfigResource(one.resource_type, one.resource_name), one.error_message) for one in response.responses]
+def _read(response: _Response, _: Sequence[ConfigResource]) -> Iterator[tuple[ConfigResource, int, None, str | None]]:
+    for result in response.responses:
+        yield ConfigResource(result.resource_type, result.resource_name), result.error_code, None, result.error_message

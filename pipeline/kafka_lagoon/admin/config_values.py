@@ -1,4 +1,4 @@
-"""Tells what is set on a resource itself, and what would hold without it: what has to be known before a config is altered."""
+"""Reads the values that configs have before an alteration: the resource's own, and the inherited ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,18 +36,18 @@ _MILLISECONDS = {".hours": 3_600_000, ".minutes": 60_000, ".ms": 1}
 
 
 class ConfigResource(NamedTuple):
-    """What has configs: a type of DescribeConfigs, and a name. The empty name is that of all brokers."""
+    """A resource that has configs: a type of DescribeConfigs, and a name. The empty name stands for all brokers."""
 
     resource_type: int
     name: str
 
     @property
     def is_one_broker(self) -> bool:
-        """Whether only the broker itself describes and alters it."""
+        """True if only the broker itself describes and alters it."""
         return self.resource_type in PER_BROKER and self.name != ""
 
     def scope(self) -> Scope:
-        """What a failure is about."""
+        """The scope of a failure about the resource."""
         if self.resource_type == TOPIC:
             return Scope.of_topic(self.name)
         return Scope.group(self.name) if self.resource_type == GROUP else Scope.config(f"{self}")
@@ -61,7 +61,7 @@ class ConfigValue:
     """A config of a resource.
 
     `own` is set on the resource itself, None if it is not; SENSITIVE stands for a value that nobody can read. `inherited` is
-    what holds, or would hold, without it: None if there is nothing, or if the broker does not tell.
+    the value in force without it: None if there is none, or if the broker does not return it.
     """
 
     own: str | None
@@ -72,7 +72,7 @@ class ConfigValue:
 
     @property
     def effective(self) -> str | None:
-        """The value that holds."""
+        """The value in force."""
         return self.inherited if self.own is None else self.own
 
 
@@ -80,14 +80,14 @@ Values = Mapping[str, ConfigValue]
 
 
 def is_sensitive(values: Values, name: str) -> bool:
-    """Whether a config holds a secret: as the broker says, or by its name if the broker does not list it."""
+    """True if a config holds a secret: as the broker says, or by its name if the broker does not list it."""
     return values[name].is_sensitive if name in values else name.endswith(_SECRET_ENDINGS)
 
 
 def config_values(
     cluster: Cluster, resources: Sequence[ConfigResource], deadline: Deadline
 ) -> Mapping[ConfigResource, Values | Failure]:
-    """All configs of these resources by name, or why they are not known."""
+    """All configs of these resources by name, or the failure."""
     known: dict[ConfigResource, Values | Failure] = {}
     for resource_type in dict.fromkeys(resource.resource_type for resource in resources):
         of_type = [one for one in resources if one.resource_type == resource_type]
@@ -103,7 +103,7 @@ def config_values(
 
 
 def _by_resource(resources: Sequence[ConfigResource], configs: Configs) -> Mapping[ConfigResource, Values | Failure]:
-    """The answers, and for each other resource its own failure, or that of a request about many."""
+    """The answers, and for each other resource its own failure, or the failure of a request about many resources."""
     answered = {ConfigResource(result.resource_type, result.resource_name): result for result in configs.results}
     failures = {failure.scope: failure for failure in configs.failures}
     left_out = own_failure(DESCRIBE_CONFIGS, Scope.config("settings"), "PROTOCOL_ERROR", "the answer leaves it out")
@@ -118,7 +118,7 @@ def _by_resource(resources: Sequence[ConfigResource], configs: Configs) -> Mappi
 
 
 def _scopes(resource: ConfigResource) -> Sequence[Scope]:
-    """What a failure about the resource alone may be about."""
+    """Error codes of a failure about the resource alone."""
     by_name = Scope.config(f"{TYPE_NAMES[resource.resource_type]} {resource.name}")
     broker = [Scope.broker(int(resource.name))] if resource.is_one_broker else []
     return [resource.scope(), by_name, *broker]

@@ -119,22 +119,22 @@ def _describe(
     within: Versions | None,
     keys: Sequence[str] | None = None,
 ) -> Gathered[str, DescribeConfigsResult]:
-    """The answer about each resource: one that is refused for the moment is asked about again, alone."""
+    """The answer about each resource. After a transient error a resource is requested again, alone."""
 
     def read(
         response: DescribeConfigsResponse, _: Sequence[str]
-    ) -> Iterator[tuple[str, int | Contradiction, DescribeConfigsResult]]:
+    ) -> Iterator[tuple[str, int | Contradiction, DescribeConfigsResult, str | None]]:
         for result in response.results:
             if result.resource_type == resource_type:
                 are_distinct = len({config.name for config in result.configs}) == len(result.configs)
-                yield result.resource_name, result.error_code if are_distinct else Contradiction(), result
+                code = result.error_code if are_distinct else Contradiction()
+                yield result.resource_name, code, result, result.error_message
 
     sharded = ShardedRequest(
         api=DESCRIBE_CONFIGS,
         items=names,
         build=lambda some: _request(resource_type, some, synonyms=within is _WITH_SYNONYMS, keys=keys),
         read=read,
-        explain=lambda response, _: ((one.resource_name, one.error_message) for one in response.results),
         chunk=_CHUNK if keys is None else _CHUNK_OF_ONE_KEY,
         within=within,
     )

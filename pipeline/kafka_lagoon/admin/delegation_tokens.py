@@ -1,8 +1,7 @@
 """Describes, creates, renews and expires delegation tokens (KIP-48).
 
-The secret of a token (`hmac`) is removed from descriptions, so that nothing above this module can keep it; renewing and
-expiring, which brokers do by the secret, take the id of a token and look its secret up. Only a new token shows it, to whoever
-asked for it.
+The secret of a token (`hmac`) is removed from descriptions, so that no caller can keep it. Brokers renew and expire a token by
+its secret; the functions take the token's id and look the secret up. Only a new token comes with its secret.
 """
 
 from base64 import b64encode
@@ -48,7 +47,7 @@ _WITH_OWNER = Versions(3, LATEST)  # KIP-373
 
 
 class NewToken(NamedTuple):
-    """A token to create: for whom (None: for us), who may renew it besides, and for how long at most.
+    """A token to create: its owner (None: we), its other renewers, and its longest lifetime.
 
     Principals are (type, name).
     """
@@ -102,12 +101,12 @@ def create_delegation_tokens(
 
 
 def _explained(failure: Failure) -> Failure:
-    """The failure with its cause, which brokers leave out."""
+    """Add the cause to a failure, which brokers leave out."""
     return replace(failure, message=failure.message or _CAUSES.get(failure.code or 0))
 
 
 def renew_delegation_tokens(cluster: Cluster, periods_ms: Mapping[str, int], deadline: Deadline) -> Gathered[str, int]:
-    """Let tokens live for so long from now on, by their ids; the answers are when they expire."""
+    """Extend the life of tokens, by their ids, to a period from now; the answers are the times of expiry."""
     secrets, failures = _secrets(cluster, list(periods_ms), deadline)
     sharded: ShardedRequest[str, int] = ShardedRequest(
         api=RENEW_DELEGATION_TOKEN,
@@ -121,7 +120,7 @@ def renew_delegation_tokens(cluster: Cluster, periods_ms: Mapping[str, int], dea
 
 
 def expire_delegation_tokens(cluster: Cluster, periods_ms: Mapping[str, int], deadline: Deadline) -> Gathered[str, int]:
-    """Let tokens end after so long, or NOW, by their ids; the answers are when they expire."""
+    """Let tokens expire after a period, or NOW, by their ids; the answers are the times of expiry."""
     secrets, failures = _secrets(cluster, list(periods_ms), deadline)
     sharded: ShardedRequest[str, int] = ShardedRequest(
         api=EXPIRE_DELEGATION_TOKEN,
@@ -166,7 +165,7 @@ def _owner_scope(wanted: NewToken) -> Scope:
 
 def _creation(items: Sequence[NewToken]) -> CreateDelegationTokenRequest:
     (wanted,) = items
-    owner_type, owner_name = wanted.owner or ("", "")  # who asks; an older version takes nothing but these defaults
+    owner_type, owner_name = wanted.owner or ("", "")  # the requester; older versions take only these defaults
     return CreateDelegationTokenRequest(
         owner_principal_type=owner_type,
         owner_principal_name=owner_name,

@@ -1,6 +1,6 @@
-"""Elects leaders of partitions (ElectLeaders, KIP-183 and KIP-460): the preferred replica, or any that lives.
+"""Elects leaders of partitions (ElectLeaders, KIP-183 and KIP-460): the preferred replica, or any live replica.
 
-An unclean election loses the records that the new leader does not have. A partition that already has the leader is done.
+An unclean election loses the records that the new leader lacks. A partition that has the leader already is a success.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _CHUNK = 5_000  # each partition is a record of the metadata log, of which the c
 def elect_leaders(
     cluster: Cluster, partitions: Sequence[TopicPartition], election_type: int, deadline: Deadline
 ) -> Mapping[TopicPartition, Failure]:
-    """Elect PREFERRED or UNCLEAN leaders, and return the partitions that have none of that kind."""
+    """Elect PREFERRED or UNCLEAN leaders, and return the failures by partition."""
 
     def build(items: Sequence[TopicPartition]) -> ElectLeadersRequest:
         topics: dict[str, list[int]] = {}
@@ -49,7 +49,6 @@ def elect_leaders(
         items=partitions,
         build=build,
         read=_read,
-        explain=_explain,
         chunk=_CHUNK,
         within=_WITH_TYPES if election_type == UNCLEAN else None,
         once=True,
@@ -59,24 +58,16 @@ def elect_leaders(
 
 
 def scope_of(partition: TopicPartition) -> Scope:
-    """What a failure about a partition is about."""
+    """The scope of a failure about a partition."""
     return Scope.of_partition(partition.topic, partition.partition)
 
 
 def _read(
     response: ElectLeadersResponse, items: Sequence[TopicPartition]
-) -> Iterator[tuple[TopicPartition, int, None]]:
+) -> Iterator[tuple[TopicPartition, int, None, str | None]]:
     if response.error_code:
-        yield from ((item, response.error_code, None) for item in items)
+        yield from ((item, response.error_code, None, None) for item in items)
     for topic in response.replica_election_results:
         for result in topic.partition_result:
             code = 0 if result.error_code == ELECTION_NOT_NEEDED else result.error_code
-            yield TopicPartition(topic.topic, result.partition_id), code, None
-
-
-def _explain(
-    response: ElectLeadersResponse, _items: Sequence[TopicPartition]
-) -> Iterator[tuple[TopicPartition, str | None]]:
-    for topic in response.replica_election_results:
-        for result in topic.partition_result:
-            yield TopicPartition(topic.topic, result.partition_id), result.error_message
+            yield TopicPartition(topic.topic, result.partition_id), code, None, result.error_message

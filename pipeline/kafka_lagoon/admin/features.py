@@ -1,4 +1,4 @@
-"""Tells the levels of features that all brokers obey, and changes them (UpdateFeatures, KIP-584 and KIP-778).
+"""Describes the levels of features that all brokers obey, and changes them (UpdateFeatures, KIP-584 and KIP-778).
 
 The levels are in the answer to ApiVersions, as the broker that answers knows them.
 """
@@ -70,7 +70,7 @@ def feature_levels(cluster: Cluster, deadline: Deadline) -> Mapping[str, Feature
 def update_features(
     cluster: Cluster, changes: Mapping[str, FeatureChange], deadline: Deadline, *, validate_only: bool = False
 ) -> Mapping[str, Failure]:
-    """Change levels, all or none of them, and return the features that keep theirs."""
+    """Change levels, all or none of them, and return the failures by feature."""
 
     def build(names: Sequence[str]) -> UpdateFeaturesRequest:
         return UpdateFeaturesRequest(
@@ -91,7 +91,6 @@ def update_features(
         items=list(changes),
         build=build,
         read=_read,
-        explain=_explain,
         within=_WITH_TYPES,
         once=not validate_only,
     )
@@ -99,14 +98,10 @@ def update_features(
     return gather(cluster, route, [sharded], deadline)[0].failures
 
 
-def _read(response: UpdateFeaturesResponse, names: Sequence[str]) -> Iterator[tuple[str, int, None]]:
-    """Up to v1 one result per feature, later none beside the error of all."""
+def _read(response: UpdateFeaturesResponse, names: Sequence[str]) -> Iterator[tuple[str, int, None, str | None]]:
+    """Up to v1 there is a result per feature; later versions have only the error code of the whole request."""
     if not response.error_code:
-        yield from ((result.feature, result.error_code, None) for result in response.results)
+        yield from ((result.feature, result.error_code, None, result.error_message) for result in response.results)
     if response.error_code or not response.results:
-        yield from ((name, response.error_code, None) for name in names)
-
-
-def _explain(response: UpdateFeaturesResponse, names: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    yield from ((name, response.error_message) for name in names)
-    yield from ((result.feature, result.error_message) for result in response.results)
+        messages = {result.feature: result.error_message for result in response.results}
+        yield from ((name, response.error_code, None, messages.get(name, response.error_message)) for name in names)

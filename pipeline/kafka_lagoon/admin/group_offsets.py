@@ -1,8 +1,8 @@
-"""Alters and deletes what groups have committed (OffsetCommit, OffsetDelete), as an administrator, not as a member.
+"""Alters and deletes committed offsets of groups (OffsetCommit, OffsetDelete), as an administrator, not as a member.
 
-A group must have no members for it: brokers refuse a commit of nobody else, so that it cannot be undone by the next commit
-of a consumer that is still running. Offsets are committed by topic id where the broker takes it (OffsetCommit v10), so that a
-topic that was re-created meanwhile gets no offset of the one before.
+The group must have no members: brokers refuse commits of others then, because the next commit of a running consumer would undo
+them. Offsets are committed by topic id where the broker takes it (OffsetCommit v10), so that a topic that was re-created
+meanwhile gets no offset of the former topic.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,7 +48,8 @@ UNKNOWN_EPOCH = -1
 _NO_ID = bytes(16)
 _OLDEST = 2  # before, offsets are stored in ZooKeeper (v0) or expire by their own time (v1)
 _HAS_MEMBERS = "the group has members, which would commit their own offsets again: stop them first"
-_EXPLANATIONS = {
+# Of error codes, for an administrator, who is no member of the group.
+EXPLANATIONS = {
     UNKNOWN_MEMBER_ID: _HAS_MEMBERS,
     ILLEGAL_GENERATION: _HAS_MEMBERS,
     REBALANCE_IN_PROGRESS: _HAS_MEMBERS,
@@ -59,7 +60,7 @@ _EXPLANATIONS = {
 
 
 class GroupPartition(NamedTuple):
-    """What a group stores about one partition is known by these."""
+    """A partition of which a group stores an offset."""
 
     group_id: str
     topic: str
@@ -81,7 +82,7 @@ class Commit:
 
 
 class ByGroup(ByCoordinator):
-    """To the coordinators of the groups that items belong to; an item has `group_id`."""
+    """Routes to the coordinators of the items' groups; an item has `group_id`."""
 
     def node_of(self, item: Any) -> int | None:
         """The last known coordinator of its group."""
@@ -101,7 +102,7 @@ class ByGroup(ByCoordinator):
 def alter_offsets(
     cluster: Cluster, commits: Mapping[GroupPartition, Commit], deadline: Deadline
 ) -> Gathered[GroupPartition, None]:
-    """Commit these offsets. A group that does not exist is made by it, and its coordinator found."""
+    """Commit these offsets. A group that does not exist is created by that."""
     topic_ids = _topic_ids(cluster, {item.topic for item in commits}, deadline)
     groups = by_group(commits)
     refused = _without_coordinator(cluster, list(groups), deadline)
@@ -118,12 +119,12 @@ def alter_offsets(
 
 
 def _without_coordinator(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline) -> Mapping[str, int]:
-    """Error codes of groups whose coordinator no broker will name, however long it is asked: it needs a permission."""
+    """Final error codes of groups whose coordinator no broker names, for example without permission."""
     unknown = [group_id for group_id in group_ids if cluster.coordinator_of(group_id) is None]
     try:
         codes = cluster.find_coordinators(unknown, deadline) if unknown else {}
     except PipelineError:
-        return {}  # the commits will say why nobody answers
+        return {}  # the commits will fail with the reason
     return {group_id: code for group_id, code in codes.items() if not error_code(code).retriable}
 
 
@@ -142,11 +143,14 @@ def _alter_offsets(
         )
         return OffsetCommitRequest(group_id=group_id, topics=tuple(wanted))
 
-    def read(response: OffsetCommitResponse, _: Sequence[GroupPartition]) -> Iterator[tuple[GroupPartition, int, None]]:
+    def read(
+        response: OffsetCommitResponse, _: Sequence[GroupPartition]
+    ) -> Iterator[tuple[GroupPartition, int, None, str | None]]:
         for topic in response.topics:
             name = topic.name or names.get(topic.topic_id, "")
             for partition in topic.partitions:
-                yield GroupPartition(group_id, name, partition.partition_index), partition.error_code, None
+                code, item = partition.error_code, GroupPartition(group_id, name, partition.partition_index)
+                yield item, code, None, EXPLANATIONS.get(code)
 
     newest = BY_ID if all(item.topic in topic_ids for item in items) else BY_NAME
     # Once: a consumer that started after a lost answer may have committed meanwhile, and would be set back.
@@ -155,7 +159,6 @@ def _alter_offsets(
         items=items,
         build=build,
         read=read,
-        explain=lambda response, some: explained(read(response, some)),
         within=Versions(_OLDEST, newest.highest),
         once=True,
     )
@@ -171,7 +174,7 @@ def _partition(item: GroupPartition, commit: Commit) -> OffsetCommitRequestParti
 
 
 def _topic_ids(cluster: Cluster, topics: set[str], deadline: Deadline) -> dict[str, bytes]:
-    """The ids of the topics, of those that have one; where nobody can be asked, the commits will say so."""
+    """The ids of the topics that have one; if no broker answers, the commits will fail with the reason."""
     try:
         cluster.refresh(topics, deadline)
     except PipelineError:
@@ -183,7 +186,7 @@ def _topic_ids(cluster: Cluster, topics: set[str], deadline: Deadline) -> dict[s
 def delete_offsets(
     cluster: Cluster, partitions: Sequence[GroupPartition], deadline: Deadline
 ) -> Gathered[GroupPartition, None]:
-    """Forget what groups have committed for these partitions; one without a commit is a success."""
+    """Delete the committed offsets of groups for these partitions; a partition without a commit is a success."""
     several = [_delete_offsets(items) for items in by_group(partitions).values()]
     return merged(gather(cluster, ByGroup(cluster), several, deadline))
 
@@ -200,19 +203,19 @@ def _delete_offsets(items: Sequence[GroupPartition]) -> ShardedRequest[GroupPart
 
     def read(
         response: OffsetDeleteResponse, some: Sequence[GroupPartition]
-    ) -> Iterator[tuple[GroupPartition, int, None]]:
-        if response.error_code:
-            yield from ((item, response.error_code, None) for item in some)
+    ) -> Iterator[tuple[GroupPartition, int, None, str | None]]:
+        if code := response.error_code:
+            yield from ((item, code, None, EXPLANATIONS.get(code)) for item in some)
         for topic in response.topics:
             for partition in topic.partitions:
-                yield GroupPartition(group_id, topic.name, partition.partition_index), partition.error_code, None
+                code, item = partition.error_code, GroupPartition(group_id, topic.name, partition.partition_index)
+                yield item, code, None, EXPLANATIONS.get(code)
 
     return ShardedRequest(
         api=OFFSET_DELETE,
         items=items,
         build=build,
         read=read,
-        explain=lambda response, some: explained(read(response, some)),
         once=True,  # as commits
     )
 
@@ -223,9 +226,3 @@ def by_group(items: Iterable[GroupPartition]) -> Mapping[str, Sequence[GroupPart
     for item in items:
         groups.setdefault(item.group_id, []).append(item)
     return groups
-
-
-def explained(results: Iterable[tuple[Any, int, Any]]) -> Iterator[tuple[Any, str | None]]:
-    """What an error code of a group means for somebody who is no member of it."""
-    for item, code, _ in results:
-        yield item, _EXPLANATIONS.get(code)

@@ -1,7 +1,7 @@
 """Lists, describes and deletes groups of every type (ListGroups, DeleteGroups, and the API that describes each type).
 
-The type that ListGroups returns decides which API describes a group: DescribeGroups says of a live KIP-848 group that it is
-"Dead", with error 0.
+The type that ListGroups returns decides which API describes a group: DescribeGroups answers for a live KIP-848 group that it
+is "Dead", with error 0.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ from kafka_lagoon.protocol.messages.streams_group_describe import (
 from kafka_lagoon.wire.schema import Api
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
-_MIGRATED = {CLASSIC: CONSUMER, CONSUMER: CLASSIC}  # what a live group becomes when its members change the protocol
+_MIGRATED = {CLASSIC: CONSUMER, CONSUMER: CLASSIC}  # the type of a live group after its members change the protocol
 _DEAD = "Dead"
 _CHUNK = 500  # groups in one request: a description may hold thousands of members
 
@@ -68,8 +68,8 @@ class GroupListings:
 class GroupDescriptions:
     """Descriptions and failures by group id; a group of a type that has no API here is in neither.
 
-    `coordinator_ids` are of all groups, as far as they are known by now; `migrated` are listings with the type that groups
-    have meanwhile (KIP-848).
+    `coordinator_ids` are the last known coordinators of all groups; `migrated` are listings of groups that have another type
+    meanwhile (KIP-848).
     """
 
     descriptions: Mapping[str, Description]
@@ -81,7 +81,7 @@ class GroupDescriptions:
 def list_groups(cluster: Cluster, deadline: Deadline) -> GroupListings:
     """Every group that any broker coordinates; the coordinators are remembered.
 
-    The groups of a broker that fails are taken over by others, so after a failure all brokers are asked once more.
+    Other brokers take over the groups of a broker that fails, so after a failure all brokers are asked once more.
     """
     gathered = _list_once(cluster, deadline)
     groups = dict(_listings(gathered))
@@ -117,19 +117,17 @@ def delete_groups(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline
         items=group_ids,
         build=lambda items: DeleteGroupsRequest(groups_names=tuple(items)),
         read=_read_deletions,
-        explain=lambda response, _: (
-            (one.group_id, "the group has members: stop them first" if one.error_code == NON_EMPTY_GROUP else None)
-            for one in response.results
-        ),
         chunk=_CHUNK,
         once=True,
     )
     return gather(cluster, ByCoordinator(cluster), [sharded], deadline)[0]
 
 
-def _read_deletions(response: DeleteGroupsResponse, _: Sequence[str]) -> Iterator[tuple[str, int, None]]:
+def _read_deletions(response: DeleteGroupsResponse, _: Sequence[str]) -> Iterator[tuple[str, int, None, str | None]]:
     for result in response.results:
-        yield result.group_id, result.error_code, None
+        has_members = result.error_code == NON_EMPTY_GROUP
+        message = "the group has members: stop them first" if has_members else None
+        yield result.group_id, result.error_code, None, message
 
 
 def described_as(listing: GroupListing) -> str:
@@ -140,7 +138,7 @@ def described_as(listing: GroupListing) -> str:
 def describe_groups(cluster: Cluster, groups: Mapping[str, GroupListing], deadline: Deadline) -> GroupDescriptions:
     """Descriptions of listed groups from their coordinators, each by the API of its type.
 
-    A group that is not there under its type is looked for under the one that it may have got since it was listed.
+    A group that does not exist under its type is requested again under the type that it may have got since it was listed.
     """
     descriptions, failures = _describe(
         cluster, {one: described_as(listing) for one, listing in groups.items()}, deadline
@@ -185,7 +183,7 @@ def _describe(
 def _gone(
     groups: Mapping[str, GroupListing], descriptions: Mapping[str, Description], failures: Mapping[str, Failure]
 ) -> dict[str, str]:
-    """Groups that are not there under their type, with the type that they would have after a migration."""
+    """Groups that do not exist under their type, with the type after a migration."""
     absent = {group_id for group_id, failure in failures.items() if failure.code == GROUP_ID_NOT_FOUND}
     absent |= {
         group_id

@@ -50,7 +50,7 @@ class Replica(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaPlace:
-    """The directory that a replica is in, and the one that it is being moved to; None: there is none."""
+    """The directory of a replica, and the directory that it is being moved to; None where there is none."""
 
     log_dir: str | None
     future_log_dir: str | None
@@ -105,7 +105,7 @@ def replica_sizes(cluster: Cluster, partitions: Sequence[TopicPartition], deadli
 def _read_sizes(
     response: DescribeLogDirsResponse, items: Sequence[TopicPartition]
 ) -> Iterator[tuple[TopicPartition, int, int | None]]:
-    """Every item has an answer: one that is left out would be requested again, and sizes are not worth that."""
+    """Every item has an answer: an omitted item would be requested again, and sizes are not worth that."""
     sizes = {
         TopicPartition(topic.name, replica.partition_index): replica.partition_size
         for log_dir in response.results
@@ -123,14 +123,14 @@ def _refusal(response: DescribeLogDirsResponse) -> int:
 
 
 def _contradicts_itself(response: DescribeLogDirsResponse) -> bool:
-    """Whether a directory, or a replica of one, is there twice."""
+    """True if a directory, or a replica in it, is listed twice."""
     several = [by_column(log_dir.topics, DescribeLogDirsTopic) for log_dir in response.results]
     is_repeated = len({log_dir.log_dir for log_dir in response.results}) < len(response.results)
     return is_repeated or any(names_any_twice(topics, [len(topics)], "is_future_key") for topics in several)
 
 
 class _ByReplica:
-    """To the brokers that have the replicas."""
+    """Routes to the brokers that have the replicas."""
 
     unroutable_code, unroutable_rounds = ByBroker.unroutable_code, ByBroker.unroutable_rounds
 
@@ -142,7 +142,7 @@ class _ByReplica:
         return self._brokers.node_of(item.broker_id)
 
     def scope_of(self, item: Replica) -> Scope:
-        """The partition, and where its replica is."""
+        """The partition, and the broker of its replica."""
         return Scope.of_partition(item.topic, item.partition, f"on broker {item.broker_id}")
 
     def refresh(self, items: Sequence[Replica], deadline: Deadline) -> None:
@@ -185,9 +185,9 @@ def _read_places(
 
 
 def move_replicas(cluster: Cluster, targets: Mapping[Replica, str], deadline: Deadline) -> Mapping[Replica, Failure]:
-    """Begin to move replicas to other directories of their brokers, and return those that stay where they are.
+    """Begin to move replicas to other directories of their brokers, and return the failures.
 
-    A move is complete once the copy has caught up and taken over; a second request calls it off or changes the target.
+    A move is complete once the copy has caught up and taken over; a second request cancels it or changes the target.
     """
 
     def build(items: Sequence[Replica]) -> AlterReplicaLogDirsRequest:

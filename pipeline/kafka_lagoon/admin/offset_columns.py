@@ -1,4 +1,4 @@
-"""Keeps offsets of many partitions by column, in the order of the partitions that were asked for.
+"""Keeps offsets of many partitions by column, in the order of the requested partitions.
 
 A snapshot asks for seven offsets of every partition: an answer, a source and a name for each would be two million objects.
 """
@@ -21,7 +21,7 @@ from kafka_lagoon.wire.columns import Lists, Structs, by_column
 _NONE = -1
 
 
-class Chunk:
+class PartitionChunk:
     """Some partitions of a request by topic, and their places in the order."""
 
     def __init__(self, order: "PartitionOrder", items: Sequence[TopicPartition]) -> None:
@@ -39,9 +39,9 @@ class Chunk:
         self._answered_places: list[int] = []
 
     def places_of(self, order: "PartitionOrder", topics: Structs[ListOffsetsResponseTopic]) -> list[int] | None:
-        """The places that a response answers for; None if they are not those of this chunk, each once.
+        """The places of the partitions in a response; None if they are not exactly those of this chunk.
 
-        Responses about the same chunk mostly answer in the same order.
+        Responses about the same chunk mostly have the same order.
         """
         partitions = topics.lists("partitions")
         answered = list(topics.column("name")), partitions.counts, partitions.items.column("partition_index")
@@ -56,7 +56,7 @@ class Chunk:
         return self._answered_places
 
     def topics(self, timestamp: int) -> Sequence[ListOffsetsTopic]:
-        """What to ask for the offset that a timestamp stands for."""
+        """The topics of a request for the offset that a timestamp stands for."""
         count = len(self._partitions)
         columns = {
             "partition_index": self._partitions,
@@ -69,24 +69,24 @@ class Chunk:
 
 
 class PartitionOrder:
-    """The partitions that are asked for, each once, and the place of each."""
+    """The requested partitions, each once, and the place of each."""
 
     def __init__(self, partitions: Sequence[TopicPartition]) -> None:
         self.partitions = list(dict.fromkeys(partitions))
         self.places: dict[str, dict[int, int]] = {}
         for place, (topic, partition) in enumerate(self.partitions):
             self.places.setdefault(topic, {})[partition] = place
-        self._chunks: dict[int, Chunk] = {}
+        self._chunks: dict[TopicPartition, PartitionChunk] = {}  # by the first partition of each
 
-    def chunk(self, items: Sequence[TopicPartition]) -> Chunk:
-        """The items of one request. Requests for several kinds of offset have the same."""
-        known = self._chunks.get(id(items))
-        if known is None or known.items is not items:
-            known = self._chunks[id(items)] = Chunk(self, items)
+    def chunk(self, items: Sequence[TopicPartition]) -> PartitionChunk:
+        """The items of one request. Requests for several kinds of offset share a chunk while their items are equal."""
+        known = self._chunks.get(items[0])
+        if known is None or known.items != items:
+            known = self._chunks[items[0]] = PartitionChunk(self, items)
         return known
 
     def places_of(self, names: Sequence[str], counts: Sequence[int], partitions: Sequence[int]) -> list[int]:
-        """Where the partitions of some topics stand; KeyError if one was not asked for."""
+        """The places of partitions of some topics; KeyError for a partition that was not requested."""
         places: list[int] = []
         start = 0
         for name, count in zip(names, counts, strict=True):
@@ -95,12 +95,12 @@ class PartitionOrder:
         return places
 
     def place(self, partition: TopicPartition) -> int:
-        """Where a partition stands; KeyError if it was not asked for."""
+        """The place of a partition; KeyError if it was not requested."""
         return self.places[partition.topic][partition.partition]
 
 
 class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
-    """One kind of offset of partitions: -1 in each column where there is no answer, or where it says that there is none."""
+    """One kind of offset of partitions: -1 in each column where there is no answer, or no such offset."""
 
     def __init__(self, order: PartitionOrder) -> None:
         self.order, count = order, len(order.partitions)
@@ -112,19 +112,19 @@ class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
 
     # As attributes they would be a reference cycle, which keeps some 30 MB of 100,000 partitions until the next collection.
     @property
-    def answers(self) -> "_Answers":  # type: ignore[override]
+    def answers(self) -> "_AnswersByPartition":  # type: ignore[override]
         """The answers as messages, by partition."""
-        return _Answers(self)
+        return _AnswersByPartition(self)
 
     @property
-    def sources(self) -> "_Sources":  # type: ignore[override]
+    def sources(self) -> "_SourcesByPartition":  # type: ignore[override]
         """The sources, by partition."""
-        return _Sources(self)
+        return _SourcesByPartition(self)
 
     def take(
         self, response: ListOffsetsResponse, items: Sequence[TopicPartition], source: Source
     ) -> Mapping[TopicPartition, Refusal]:
-        """Keep a response as a whole if it answers for these partitions and for no others, without an error."""
+        """Keep a response as a whole if it answers for exactly these partitions, without an error."""
         wanted, topics = self.order.chunk(items), by_column(response.topics, ListOffsetsResponseTopic)
         answers = topics.lists("partitions").items
         self.several_sources.append(source)
@@ -145,7 +145,7 @@ class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
     def _take_each(
         self, response: ListOffsetsResponse, items: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, Refusal]:
-        """Sort the answers; what was not asked for is passed over, and of two that differ neither is believed."""
+        """Sort the answers; partitions that were not requested are ignored, and two different answers are not believed."""
         refused: dict[TopicPartition, Refusal] = dict.fromkeys(items)
         answers: dict[TopicPartition, ListOffsetsResponsePartition] = {}
         for topic in response.topics:
@@ -164,7 +164,7 @@ class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
         return refused
 
     def take_back_absent(self) -> list[TopicPartition]:
-        """The partitions whose answer says that there is no such offset; from now on they have no answer."""
+        """Remove the answers that there is no such offset, and return their partitions."""
         if not self.offsets or min(self.offsets) >= 0:
             return []
         absent = [place for place, source in enumerate(self.source_places) if self.offsets[place] < 0 <= source]
@@ -173,7 +173,7 @@ class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
         return [self.order.partitions[place] for place in absent]
 
 
-class _Answers(Mapping[TopicPartition, ListOffsetsResponsePartition]):
+class _AnswersByPartition(Mapping[TopicPartition, ListOffsetsResponsePartition]):
     """The answers as messages, by partition."""
 
     def __init__(self, columns: OffsetColumns) -> None:
@@ -201,7 +201,7 @@ class _Answers(Mapping[TopicPartition, ListOffsetsResponsePartition]):
         return len(self.columns.source_places) - self.columns.source_places.count(_NONE)
 
 
-class _Sources(Mapping[TopicPartition, Source]):
+class _SourcesByPartition(Mapping[TopicPartition, Source]):
     """The sources, by partition."""
 
     def __init__(self, columns: OffsetColumns) -> None:
@@ -225,8 +225,8 @@ def columns_of(
     sources: Mapping[TopicPartition, Source],
     partitions: Sequence[TopicPartition],
 ) -> OffsetColumns:
-    """Answers by column in the order of `partitions`; those that came otherwise are put in that order."""
-    if isinstance(answers, _Answers) and answers.columns.order.partitions == partitions:
+    """Answers by column in the order of `partitions`; answers in another form are converted."""
+    if isinstance(answers, _AnswersByPartition) and answers.columns.order.partitions == partitions:
         return answers.columns
     columns = OffsetColumns(PartitionOrder(partitions))
     for place, partition in enumerate(columns.order.partitions):

@@ -1,7 +1,7 @@
 """Lists offsets of partitions (ListOffsets) and where leader epochs end (OffsetForLeaderEpoch), from the leaders.
 
-Each kind of offset is a request of its own: brokers refuse a request that names a partition twice. An answer is passed
-on as it came; -1 is Kafka's "there is none".
+Each kind of offset is a request of its own: brokers refuse a request that names a partition twice. Answers are returned
+unchanged; -1 is Kafka's "there is none".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -85,7 +85,7 @@ def list_offsets(
 
 
 def _without_absent(offsets: Offsets, columns: OffsetColumns) -> Offsets:
-    """A leader that answers that a log has no begin or no end is a failure."""
+    """Make failures of answers that a log has no beginning or no end."""
     sources = offsets.sources
     failures = {
         partition: own_failure(LIST_OFFSETS, Scope.of_partition(*partition), NOT_RETURNED, _NO_SUCH_OFFSET)
@@ -156,10 +156,10 @@ def _read_offsets(
 
 
 def epoch_ends(cluster: Cluster, leader_epochs: Mapping[TopicPartition, int], deadline: Deadline) -> EpochEnds:
-    """Where the leader's log ends for the largest leader epoch up to the one given; -1 and -1 if the leader does not know it.
+    """The end of the largest leader epoch up to the given epoch in the leader's log; -1 and -1 if the leader knows none.
 
-    Brokers before Kafka 2.0 do not return that epoch: -1 beside an offset. The epochs belong to the topics as they are
-    known now; a topic that turns out to be re-created is UNKNOWN_TOPIC_ID.
+    Brokers before Kafka 2.0 do not return that epoch: -1 beside an offset. The epochs belong to the present topic ids; a
+    topic that turns out to be re-created is UNKNOWN_TOPIC_ID.
     """
     return several_epoch_ends(cluster, [leader_epochs], deadline)[0]
 

@@ -1,4 +1,4 @@
-"""Describes a permission that a request needs: what an ACL has to allow, and what the answer lacks without it."""
+"""Describes a permission that a request needs: the operation for an ACL, and the effect of lacking it."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from kafka_lagoon.protocol.acls import OPERATIONS, RESOURCE_TYPES
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """An operation on all resources of a type that are to be seen, both by number, and what happens without it."""
+    """An operation on all resources of a type that are to be seen, both by number, and the effect of lacking it."""
 
     operation: int
     resource_type: int
     without: str
 
     def __str__(self) -> str:
-        """As people write it: DESCRIBE on Topic."""
+        """The permission for people: DESCRIBE on Topic."""
         words = RESOURCE_TYPES[self.resource_type].split("_")
         return f"{OPERATIONS[self.operation]} on {''.join(word.title() for word in words)}"

@@ -73,7 +73,7 @@ def quorum_partitions(response: DescribeQuorumResponse) -> Iterator[QuorumPartit
 
 
 def add_voters(cluster: Cluster, voters: Mapping[int, Voter], deadline: Deadline) -> Mapping[int, Failure]:
-    """Give controllers that follow already a vote, one after the other, and return those that got none."""
+    """Give votes to controllers that are observers, one after the other, and return the failures."""
 
     def build(items: Sequence[int]) -> AddRaftVoterRequest:
         (voter_id,) = items
@@ -88,16 +88,16 @@ def add_voters(cluster: Cluster, voters: Mapping[int, Voter], deadline: Deadline
         )
 
     failures: dict[int, Failure] = {}
-    for voter_id in voters:  # the controller makes one change at a time, and answers error 7 to the others
+    for voter_id in voters:  # the controller makes one change at a time, and answers error 7 to others
         sharded: ShardedRequest[int, None] = ShardedRequest(
-            api=ADD_RAFT_VOTER, items=[voter_id], build=build, read=_read_one, explain=_explain_one, once=True
+            api=ADD_RAFT_VOTER, items=[voter_id], build=build, read=_read_one, once=True
         )
         failures |= gather(cluster, ByController(cluster, _voter_scope), [sharded], deadline)[0].failures
     return failures
 
 
 def remove_voters(cluster: Cluster, directory_ids: Mapping[int, str], deadline: Deadline) -> Mapping[int, Failure]:
-    """Take the votes of controllers, one after the other, and return those that keep theirs."""
+    """Take the votes of controllers, one after the other, and return the failures."""
 
     def build(items: Sequence[int]) -> RemoveRaftVoterRequest:
         (voter_id,) = items
@@ -110,7 +110,7 @@ def remove_voters(cluster: Cluster, directory_ids: Mapping[int, str], deadline: 
     failures: dict[int, Failure] = {}
     for voter_id in directory_ids:
         sharded: ShardedRequest[int, None] = ShardedRequest(
-            api=REMOVE_RAFT_VOTER, items=[voter_id], build=build, read=_read_one, explain=_explain_one, once=True
+            api=REMOVE_RAFT_VOTER, items=[voter_id], build=build, read=_read_one, once=True
         )
         failures |= gather(cluster, ByController(cluster, _voter_scope), [sharded], deadline)[0].failures
     return failures
@@ -122,11 +122,5 @@ def _voter_scope(voter_id: int) -> Scope:
 
 def _read_one(
     response: AddRaftVoterResponse | RemoveRaftVoterResponse, items: Sequence[int]
-) -> Iterator[tuple[int, int, None]]:
-    yield items[0], response.error_code, None
-
-
-def _explain_one(
-    response: AddRaftVoterResponse | RemoveRaftVoterResponse, items: Sequence[int]
-) -> Iterator[tuple[int, str | None]]:
-    yield items[0], response.error_message
+) -> Iterator[tuple[int, int, None, str | None]]:
+    yield items[0], response.error_code, None, response.error_message

@@ -1,6 +1,6 @@
 """Describes and alters the client quotas of a cluster: limits of users, clients and addresses (KIP-546)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
@@ -12,9 +12,7 @@ from kafka_lagoon.protocol.messages.alter_client_quotas import (
     AlterClientQuotaEntity,
     AlterClientQuotaEntry,
     AlterClientQuotaOperation,
-    AlterClientQuotaResult,
     AlterClientQuotasRequest,
-    AlterClientQuotasResponse,
 )
 from kafka_lagoon.protocol.messages.describe_client_quotas import (
     DESCRIBE_CLIENT_QUOTAS,
@@ -37,7 +35,7 @@ def describe_client_quotas(cluster: Cluster, deadline: Deadline) -> Sequence[Cli
 
 
 def entity_of(parts: Sequence[ClientQuotaEntity | AlterClientQuotaEntity]) -> QuotaEntity:
-    """The parts of an answer, as they compare."""
+    """The parts of an answer in the order of `QuotaEntity`."""
     return tuple(sorted((part.entity_type, part.entity_name) for part in parts))
 
 
@@ -55,8 +53,9 @@ def alter_client_quotas(
         build=lambda items: AlterClientQuotasRequest(
             entries=tuple(_entry(entity, changes[entity]) for entity in items), validate_only=validate_only
         ),
-        read=_read_results,
-        explain=lambda response, _: ((entity_of(one.entity), one.error_message) for one in response.entries),
+        read=lambda response, _: [
+            (entity_of(result.entity), result.error_code, None, result.error_message) for result in response.entries
+        ],
         chunk=_CHUNK,
         once=False,
     )
@@ -75,11 +74,3 @@ def _entry(entity: QuotaEntity, limits: Mapping[str, float | None]) -> AlterClie
         for key, value in limits.items()
     )
     return AlterClientQuotaEntry(entity=tuple(parts), ops=tuple(ops))
-
-
-def _read_results(
-    response: AlterClientQuotasResponse, _: Sequence[QuotaEntity]
-) -> Iterator[tuple[QuotaEntity, int, None]]:
-    result: AlterClientQuotaResult
-    for result in response.entries:
-        yield entity_of(result.entity), result.error_code, None

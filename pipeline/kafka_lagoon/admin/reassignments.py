@@ -1,4 +1,4 @@
-"""Lists partitions that are being moved to other brokers, moves them, and calls moves off (KIP-455).
+"""Lists partitions that are being moved to other brokers, moves them, and cancels moves (KIP-455).
 
 The controller answers; under KRaft any broker passes the request on. The list needs DESCRIBE on the cluster, the rest ALTER.
 """
@@ -28,13 +28,13 @@ _CHUNK = 5_000  # each partition is a record of the metadata log, of which the c
 
 
 class _ByControllerIfThereIsOne(ByController):
-    """Nothing waits for the election of a controller: a snapshot goes on without the reassignments."""
+    """Routes to the controller without waiting for its election: a snapshot goes on without the reassignments."""
 
     unroutable_rounds = 3
 
 
 def list_reassignments(cluster: Cluster, deadline: Deadline) -> ListPartitionReassignmentsResponse | Failure:
-    """All moves under way, or why they are not known."""
+    """All moves under way, or the failure."""
     sharded: ShardedRequest[str, ListPartitionReassignmentsResponse] = ShardedRequest(
         api=LIST_PARTITION_REASSIGNMENTS,
         items=[_ALL],
@@ -48,7 +48,7 @@ def list_reassignments(cluster: Cluster, deadline: Deadline) -> ListPartitionRea
 def alter_reassignments(
     cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int] | None], deadline: Deadline
 ) -> Mapping[TopicPartition, Failure]:
-    """Begin to move partitions to these brokers (None: call the move off), and return those that are not moved.
+    """Begin to move partitions to these brokers (None: cancel the move), and return the failures.
 
     A move is complete once all new replicas are in sync, which may take hours.
     """
@@ -70,7 +70,6 @@ def alter_reassignments(
         items=list(targets),
         build=build,
         read=_read_altered,
-        explain=_explain,
         chunk=_CHUNK,
         once=True,
     )
@@ -80,18 +79,10 @@ def alter_reassignments(
 
 def _read_altered(
     response: AlterPartitionReassignmentsResponse, items: Sequence[TopicPartition]
-) -> Iterator[tuple[TopicPartition, int, None]]:
+) -> Iterator[tuple[TopicPartition, int, None, str | None]]:
     if response.error_code:
-        yield from ((item, response.error_code, None) for item in items)
+        yield from ((item, response.error_code, None, response.error_message) for item in items)
     for topic in response.responses:
         for result in topic.partitions:
-            yield TopicPartition(topic.name, result.partition_index), result.error_code, None
-
-
-def _explain(
-    response: AlterPartitionReassignmentsResponse, items: Sequence[TopicPartition]
-) -> Iterator[tuple[TopicPartition, str | None]]:
-    yield from ((item, response.error_message) for item in items)
-    for topic in response.responses:
-        for result in topic.partitions:
-            yield TopicPartition(topic.name, result.partition_index), result.error_message
+            item = TopicPartition(topic.name, result.partition_index)
+            yield item, result.error_code, None, result.error_message

@@ -1,4 +1,4 @@
-"""Tells which Kafka releases brokers may be, from the APIs and versions that they list.
+"""Guesses the Kafka releases of brokers, from the APIs and versions that they list.
 
 Brokers do not return their release. The range is for people; no code may decide by it (docs/decisions, 12).
 """
@@ -12,7 +12,7 @@ from kafka_lagoon.protocol.releases import ApiList, api_lists
 from kafka_lagoon.wire.schema import Versions
 
 _NEWEST = len(RELEASES) - 1
-_NEWER = len(RELEASES)  # than all that we know
+_NEWER = len(RELEASES)  # than all known releases
 _PRIVATE = 1_000  # keys from here on are a vendor's own
 
 UNLIKE_ANY = "unlike any release"  # new APIs, but not all that the oldest release has
@@ -72,7 +72,7 @@ def release_range(answer: ApiVersionsResponse) -> ReleaseRange | None:
 
 
 def _fits(known: ApiList, listed: Mapping[int, Versions]) -> bool:
-    """Whether a broker with this list may be of that release."""
+    """True if a broker with this list may be of that release."""
     keys = known.offers.keys() | {key for key in listed if key < _PRIVATE}
     return all(listed.get(key) in known.offers.get(key, (None,)) for key in keys)
 
@@ -94,7 +94,7 @@ def _between(listed: Mapping[int, Versions]) -> ReleaseRange:
 
 
 def _covers(listed: Mapping[int, Versions], known: ApiList) -> bool:
-    """Whether a broker offers the highest versions of all APIs that clients of that release use."""
+    """True if a broker offers the highest versions of all APIs that clients of that release use."""
     from kafka_lagoon.protocol.apis import APIS  # noqa: PLC0415  all 73 APIs; who only reads schemas does without
 
     wanted = ((key, versions) for key in known.offers.keys() & APIS.keys() if (versions := known.usual(key)))

@@ -1,6 +1,6 @@
-"""Finds items that an answer has twice, or with a number that no partition has, in lists of topics with partitions.
+"""Finds partitions that an answer has twice, or with a negative number, in lists of topics.
 
-Such an answer contradicts itself, or nearly so, and Kafka sends none: nothing of it is believed.
+Kafka sends no such answer, so nothing of it is believed.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from kafka_lagoon.wire.columns import Lists, Structs
 
 # Hot: 2 million commits of 50,000 groups in 0.1 s.
 def names_any_twice(topics: Structs[Any], counts: Sequence[int], *distinguishing: str) -> bool:
-    """Whether one of several lists of topics, `counts` long, has a topic or one of its partitions twice.
+    """True if any of several lists of topics, `counts` long, has a topic or a partition of a topic twice.
 
     Partitions are distinguished by their index and by these fields.
     """

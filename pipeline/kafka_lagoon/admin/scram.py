@@ -17,7 +17,6 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS,
     AlterUserScramCredentialsRequest,
-    AlterUserScramCredentialsResponse,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
@@ -33,18 +32,18 @@ from kafka_lagoon.secret import Secret
 
 _HASHES = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
 _SALT_BYTES = 24
-FEWEST_ITERATIONS, MOST_ITERATIONS = 4096, 16384  # of what brokers accept
+FEWEST_ITERATIONS, MOST_ITERATIONS = 4096, 16384  # that brokers accept
 
 
 class ScramCredential(NamedTuple):
-    """What a user can log in with: the user, and the number of the mechanism."""
+    """A SCRAM credential of a user: the user name and the number of the mechanism."""
 
     user: str
     mechanism: int
 
 
 class NewPassword(NamedTuple):
-    """A password, and how often it is hashed."""
+    """A password and its number of iterations."""
 
     password: Secret
     iterations: int
@@ -54,7 +53,7 @@ def describe_scram_users(
     cluster: Cluster, deadline: Deadline
 ) -> Sequence[DescribeUserScramCredentialsResult] | Failure:
     """Every user with SCRAM credentials, from any broker."""
-    everybody = DescribeUserScramCredentialsRequest(users=())  # null, refused, is answered by no broker up to 4.3
+    everybody = DescribeUserScramCredentialsRequest(users=())  # no broker up to 4.3 answers null
     scope = Scope.list("SCRAM users")
     answer = ask_cluster(cluster, DESCRIBE_USER_SCRAM_CREDENTIALS, everybody, scope, deadline)
     return answer if isinstance(answer, Failure) else answer.results
@@ -65,8 +64,8 @@ def alter_scram_users(
 ) -> Gathered[ScramCredential, None]:
     """Set passwords, or delete the credentials that are None.
 
-    Requests name a user once only (brokers refuse two mechanisms of one in a request), so users with two take two requests,
-    one after the other. A deletion that was repeated would be refused, so that nothing is sent twice.
+    Brokers refuse a request with two mechanisms of a user, so users with two take two requests, one after the other. Brokers
+    would refuse a repeated deletion, so nothing is sent twice.
     """
     rounds = [{one: changes[one] for one in some} for some in _once_per_user(changes)]
     return merged(_alter(cluster, some, deadline) for some in rounds)
@@ -85,8 +84,9 @@ def _alter(
         api=ALTER_USER_SCRAM_CREDENTIALS,
         items=list(changes),
         build=lambda items: _request({one: changes[one] for one in items}),
-        read=lambda response, _: _read_results(response, by_user),
-        explain=lambda response, _: ((by_user[one.user], one.error_message) for one in response.results),
+        read=lambda response, _: [
+            (by_user[result.user], result.error_code, None, result.error_message) for result in response.results
+        ],
         once=True,
     )
     return gather(cluster, ByController(cluster, _scope), [sharded], deadline)[0]
@@ -120,10 +120,3 @@ def _upsertion(credential: ScramCredential, new: NewPassword) -> ScramCredential
         salt=salt,
         salted_password=salted,
     )
-
-
-def _read_results(
-    response: AlterUserScramCredentialsResponse, by_user: Mapping[str, ScramCredential]
-) -> Iterator[tuple[ScramCredential, int, None]]:
-    for result in response.results:
-        yield by_user[result.user], result.error_code, None

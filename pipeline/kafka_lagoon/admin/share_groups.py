@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kafka_lagoon.admin.group_offsets import ByGroup, GroupPartition, by_group, explained
+from kafka_lagoon.admin.group_offsets import EXPLANATIONS, ByGroup, GroupPartition, by_group
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
@@ -37,7 +37,7 @@ from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
 
 
 class GroupTopic(NamedTuple):
-    """What a share group stores about one topic."""
+    """A topic of which a share group stores offsets."""
 
     group_id: str
     topic: str
@@ -88,7 +88,7 @@ def _partition_failures(answers: Mapping[str, DescribeShareGroupOffsetsResponseG
 def alter_share_offsets(
     cluster: Cluster, start_offsets: Mapping[GroupPartition, int], deadline: Deadline
 ) -> Gathered[GroupPartition, None]:
-    """Let share groups begin at these offsets; what was acknowledged after them is delivered again."""
+    """Set the start offsets of share groups; records that were acknowledged after them are delivered again."""
     several = [_alter_share_offsets(items, start_offsets) for items in by_group(start_offsets).values()]
     return merged(gather(cluster, ByGroup(cluster), several, deadline))
 
@@ -116,40 +116,28 @@ def _alter_share_offsets(
         items=items,
         build=build,
         read=_read_alterations,
-        explain=_explain_alterations,
         once=True,
     )
 
 
 def _read_alterations(
     response: AlterShareGroupOffsetsResponse, items: Sequence[GroupPartition]
-) -> Iterator[tuple[GroupPartition, int, None]]:
-    group_id = items[0].group_id
-    if response.error_code:
-        yield from ((item, response.error_code, None) for item in items)
+) -> Iterator[tuple[GroupPartition, int, None, str | None]]:
+    if code := response.error_code:
+        yield from ((item, code, None, EXPLANATIONS.get(code) or response.error_message) for item in items)
     for topic in response.responses:
         for partition in topic.partitions:
-            yield GroupPartition(group_id, topic.topic_name, partition.partition_index), partition.error_code, None
-
-
-def _explain_alterations(
-    response: AlterShareGroupOffsetsResponse, items: Sequence[GroupPartition]
-) -> Iterator[tuple[GroupPartition, str | None]]:
-    """Our own words where there are some, else the broker's."""
-    ours = dict(explained(_read_alterations(response, items)))
-    theirs = {
-        GroupPartition(items[0].group_id, topic.topic_name, partition.partition_index): partition.error_message
-        for topic in response.responses
-        for partition in topic.partitions
-    }
-    for item in items:
-        yield item, ours.get(item) or theirs.get(item) or response.error_message
+            code, item = (
+                partition.error_code,
+                GroupPartition(items[0].group_id, topic.topic_name, partition.partition_index),
+            )
+            yield item, code, None, EXPLANATIONS.get(code) or partition.error_message or response.error_message
 
 
 def delete_share_offsets(
     cluster: Cluster, topics: Sequence[GroupTopic], deadline: Deadline
 ) -> Gathered[GroupTopic, None]:
-    """Forget how far share groups are in whole topics."""
+    """Delete the offsets of share groups in whole topics."""
     groups: dict[str, list[GroupTopic]] = {}
     for item in topics:
         groups.setdefault(item.group_id, []).append(item)
@@ -159,7 +147,6 @@ def delete_share_offsets(
             items=items,
             build=_deletion,
             read=_read_deletions,
-            explain=_explain_deletions,
             once=True,
         )
         for items in groups.values()
@@ -174,17 +161,9 @@ def _deletion(items: Sequence[GroupTopic]) -> DeleteShareGroupOffsetsRequest:
 
 def _read_deletions(
     response: DeleteShareGroupOffsetsResponse, items: Sequence[GroupTopic]
-) -> Iterator[tuple[GroupTopic, int, None]]:
-    if response.error_code:
-        yield from ((item, response.error_code, None) for item in items)
+) -> Iterator[tuple[GroupTopic, int, None, str | None]]:
+    if code := response.error_code:
+        yield from ((item, code, None, EXPLANATIONS.get(code) or response.error_message) for item in items)
     for topic in response.responses:
-        yield GroupTopic(items[0].group_id, topic.topic_name), topic.error_code, None
-
-
-def _explain_deletions(
-    response: DeleteShareGroupOffsetsResponse, items: Sequence[GroupTopic]
-) -> Iterator[tuple[GroupTopic, str | None]]:
-    ours = dict(explained(_read_deletions(response, items)))
-    theirs = {topic.topic_name: topic.error_message for topic in response.responses}
-    for item in items:
-        yield item, ours.get(item) or theirs.get(item.topic) or response.error_message
+        message = EXPLANATIONS.get(topic.error_code) or topic.error_message or response.error_message
+        yield GroupTopic(items[0].group_id, topic.topic_name), topic.error_code, None, message

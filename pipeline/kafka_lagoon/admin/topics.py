@@ -1,7 +1,7 @@
 """Describes, creates, extends and deletes topics, and deletes records of partitions (CreateTopics, DeleteRecords, ...).
 
-What succeeded is decided by the controller; brokers may tell something older for a moment longer. An answer that the time ran
-out is a failure that may have been carried out: who asked describes the topic before deciding.
+Success means that the controller has decided; other brokers may have older metadata for a moment. After a timeout the request
+may have been carried out or not: callers describe the topic before they decide.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ _TOPICS = 1_000  # in one request that deletes
 def describe_topics(
     cluster: Cluster, names: Sequence[str], deadline: Deadline
 ) -> Mapping[str, MetadataTopic | Failure | None]:
-    """The topics of these names, from any broker: None for one that does not exist. The cluster learns their leaders."""
+    """The topics of these names, from any broker; None for a topic that does not exist. The cluster learns their leaders."""
     if not names:
         return {}
     try:
@@ -65,7 +65,7 @@ def _described(topic: MetadataTopic) -> MetadataTopic | Failure | None:
 def create_topics(
     cluster: Cluster, topics: Sequence[CreatableTopic], deadline: Deadline, *, validate_only: bool = False
 ) -> Mapping[str, Failure]:
-    """Create topics, and return what was not created. With `validate_only` brokers check, and create nothing."""
+    """Create topics, and return the failures. With `validate_only` brokers check, and create nothing."""
     by_name = {topic.name: topic for topic in topics}
     most = max((topic.num_partitions + len(topic.assignments) + len(topic.configs) for topic in topics), default=0)
     timeout_ms = cluster.settings.request_timeout_ms
@@ -75,8 +75,9 @@ def create_topics(
         build=lambda names: CreateTopicsRequest(
             topics=tuple(by_name[name] for name in names), timeout_ms=timeout_ms, validate_only=validate_only
         ),
-        read=lambda response, _: [(topic.name, topic.error_code, None) for topic in response.topics],
-        explain=lambda response, _: [(topic.name, topic.error_message) for topic in response.topics],
+        read=lambda response, _: [
+            (topic.name, topic.error_code, None, topic.error_message) for topic in response.topics
+        ],
         chunk=_chunk(most),
         within=Versions(1, LATEST) if validate_only else None,  # v0 would create them
         once=not validate_only,
@@ -89,7 +90,7 @@ def _chunk(records_each: int) -> int:
 
 
 def delete_topics(cluster: Cluster, topics: Mapping[str, str | None], deadline: Deadline) -> Mapping[str, Failure]:
-    """Delete topics by name and id, and return what was not deleted; with the id, a topic re-created meanwhile is safe.
+    """Delete topics by name and id, and return the failures; with the id, a topic re-created meanwhile is safe.
 
     The id is None where brokers give none (before Kafka 2.8).
     """
@@ -115,8 +116,9 @@ def _deletion(cluster: Cluster, topics: Mapping[str, str | None]) -> ShardedRequ
         api=DELETE_TOPICS,
         items=list(topics),
         build=build,
-        read=lambda response, _: [(name_of(one), one.error_code, None) for one in response.responses],
-        explain=lambda response, _: [(name_of(one), one.error_message) for one in response.responses],
+        read=lambda response, _: [
+            (name_of(result), result.error_code, None, result.error_message) for result in response.responses
+        ],
         chunk=_TOPICS,
         within=_BY_ID if ids else _BY_NAME,
         once=True,
@@ -126,7 +128,7 @@ def _deletion(cluster: Cluster, topics: Mapping[str, str | None]) -> ShardedRequ
 def create_partitions(
     cluster: Cluster, topics: Sequence[CreatePartitionsTopic], deadline: Deadline, *, validate_only: bool = False
 ) -> Mapping[str, Failure]:
-    """Extend topics to so many partitions in all, and return what was not extended."""
+    """Extend topics to a total number of partitions, and return the failures."""
     by_name = {topic.name: topic for topic in topics}
     timeout_ms = cluster.settings.request_timeout_ms
     sharded: ShardedRequest[str, None] = ShardedRequest(
@@ -135,8 +137,9 @@ def create_partitions(
         build=lambda names: CreatePartitionsRequest(
             topics=tuple(by_name[name] for name in names), timeout_ms=timeout_ms, validate_only=validate_only
         ),
-        read=lambda response, _: [(topic.name, topic.error_code, None) for topic in response.results],
-        explain=lambda response, _: [(topic.name, topic.error_message) for topic in response.results],
+        read=lambda response, _: [
+            (topic.name, topic.error_code, None, topic.error_message) for topic in response.results
+        ],
         chunk=_chunk(max((topic.count for topic in topics), default=0)),
         once=not validate_only,
     )
@@ -146,7 +149,7 @@ def create_partitions(
 def delete_records(
     cluster: Cluster, offsets: Mapping[TopicPartition, int], deadline: Deadline
 ) -> Mapping[TopicPartition, Failure]:
-    """Delete the records before these offsets (HIGH_WATERMARK: all), and return the partitions that refused.
+    """Delete the records before these offsets (HIGH_WATERMARK: all), and return the failures.
 
     The leaders must be known: see `describe_topics`.
     """
@@ -162,7 +165,7 @@ def delete_records(
             timeout_ms=cluster.settings.request_timeout_ms,
         )
 
-    # Repeated, an offset has the same effect; HIGH_WATERMARK would delete what came since.
+    # Repeated, an offset has the same effect; HIGH_WATERMARK would delete newer records, too.
     sharded: ShardedRequest[TopicPartition, None] = ShardedRequest(
         api=DELETE_RECORDS, items=list(offsets), build=build, read=_read_deleted, once=True
     )

@@ -1,8 +1,8 @@
-"""Lists and describes transactions and the producers that partitions have, aborts transactions, and fences producers.
+"""Lists and describes transactions and the producers of partitions, aborts transactions, and fences producers.
 
-The APIs are those of KIP-664. What describes creates nothing: a transaction's coordinator is the broker that listed it, and
-only listed ids are described. No permission on the cluster is needed for that, but brokers leave out transactional ids that we
-may not describe.
+The APIs are those of KIP-664. Describing creates nothing: a transaction's coordinator is the broker that listed it, and only
+listed ids are described. That needs no permission on the cluster, but brokers leave out transactional ids that we may not
+describe.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ Descriptions = Gathered[str, DescribedTransaction]
 Producers = Gathered[TopicPartition, DescribeProducersPartitionResponse]
 
 
-_BY_HAND = 0  # as transaction_version: the epoch need not be larger than the producer's last
+_BY_HAND = 0  # transaction_version: the epoch need not be larger than the producer's last epoch
 
 GONE = error_code(TRANSACTIONAL_ID_NOT_FOUND).name
 
@@ -74,7 +74,7 @@ class OpenTransaction(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducersTransactions:
-    """What coordinators know of some producers: transactional ids by producer id, and the descriptions of these ids.
+    """Transactions of some producers as coordinators know them: transactional ids by producer id, and their descriptions.
 
     An id that was listed and then not found is in neither the descriptions nor the failures.
     """
@@ -92,9 +92,9 @@ def list_transactions(
     producer_ids: Collection[int] = (),
     states: Collection[str] = (),
 ) -> Listings:
-    """What every broker coordinates, of these producers and in these states (none: of all); the coordinators are remembered.
+    """List the transactions of all brokers, of these producers and in these states (none: of all); learn their coordinators.
 
-    Brokers before Kafka 3.8 have no filter for those open for `longer_than_ms`: UNSUPPORTED_VERSION.
+    Brokers before Kafka 3.8 cannot filter by `longer_than_ms`: UNSUPPORTED_VERSION.
     """
     duration_filter = EVERY_DURATION if longer_than_ms is None else longer_than_ms
     request = ListTransactionsRequest(
@@ -181,7 +181,7 @@ def _read_producers(
 
 
 class _ByLeaderOf(ByLeader):
-    """To the leaders of the partitions of open transactions."""
+    """Routes to the leaders of the partitions of open transactions."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -212,7 +212,7 @@ def abort_transactions(
 
 
 def _abort_marker(items: Sequence[OpenTransaction]) -> WriteTxnMarkersRequest:
-    """Epoch 0 stands for a coordinator that is not known: no larger than that of any coordinator."""
+    """Make the marker. Epoch 0, no larger than any coordinator's, stands for an unknown coordinator."""
     (transaction,) = items
     topic = WritableTxnMarkerTopic(
         name=transaction.partition.topic, partition_indexes=(transaction.partition.partition,)
@@ -240,10 +240,10 @@ def _read_markers(
 def fence_producers(
     cluster: Cluster, timeouts_ms: Mapping[str, int], deadline: Deadline
 ) -> Gathered[str, InitProducerIdResponse]:
-    """Take over transactional ids, given their transaction timeouts: whoever uses them is fenced, what is open is aborted.
+    """Take over transactional ids, with their transaction timeouts: their producers are fenced, open transactions aborted.
 
-    InitProducerId without id and epoch, as Kafka's fenceProducers and forceTerminateTransaction send it. An id that does not
-    exist is made by it.
+    Sends InitProducerId without id and epoch, as Kafka's fenceProducers and forceTerminateTransaction do, which creates an id
+    that does not exist.
     """
     sharded: ShardedRequest[str, InitProducerIdResponse] = ShardedRequest(
         api=INIT_PRODUCER_ID,

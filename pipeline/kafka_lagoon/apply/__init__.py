@@ -1,5 +1,5 @@
-"""Alters a cluster by actions: what each needs and does, plans made of desired state, and their guarded execution.
+"""Alters a cluster by actions: defines actions, plans them from a desired state, and carries them out with guards.
 
-`action` says what an action is, `kinds` has a module for the actions of each area. A plan is a list of actions; nothing here
-alters a cluster in another way.
+`action` defines actions, `kinds` has a module for each area of a cluster. A plan is a list of actions; nothing in this
+package alters a cluster in another way.
 """

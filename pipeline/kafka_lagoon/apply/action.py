@@ -16,12 +16,12 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.secret import Secret
 
-# What is known of a resource, or wanted of it: values that JSON has, none of them secret. None: it does not exist.
+# State of a resource, live or wanted: JSON values, none of them secret. None: it does not exist.
 State = Mapping[str, Any] | None
 
 
 class Guard(StrEnum):
-    """What no action may do unless an option of this name allows it."""
+    """A danger that an action may have only if the option of this name allows it."""
 
     DELETIONS = "allow-deletions"
     UNCLEAN_ELECTIONS = "allow-unclean-elections"
@@ -32,7 +32,7 @@ class Guard(StrEnum):
 
 
 class Resource(NamedTuple):
-    """What an action alters: a type (`topic`, `partition`, `acl`, ...) and the name within it."""
+    """The resource that an action alters: a type (`topic`, `partition`, `acl`, ...) and a name within it."""
 
     type: str
     name: str
@@ -70,7 +70,7 @@ class Answered:
 
 
 def same_state(first: State, second: State) -> bool:
-    """Whether two states are the same as JSON, to which a tuple and a list are the same."""
+    """True if two states are the same as JSON, for which a tuple and a list are the same."""
     return _canonical(first) == _canonical(second)
 
 
@@ -87,7 +87,7 @@ class ActionKind:
     """
 
     name: str
-    title: str  # what it does, as a plan says it: `create topic`; with {type} where resources are of several types
+    title: str  # the words for it in plans: `create topic`; with {type} where resources are of several types
     read: Callable[[Cluster, Sequence[Action], Deadline], Mapping[Resource, State | Failure]]
     send: Callable[[Cluster, Sequence[Action], bool, Deadline], Mapping[Resource, Failure | Answered]]
     can_validate: bool = False
@@ -95,12 +95,12 @@ class ActionKind:
     is_undone: Callable[[Action, State], bool] = lambda action, live: same_state(live, action.before)
 
     def about(self, resource: Resource) -> str:
-        """What it does to a resource: `create topic orders`."""
+        """A description of the action: `create topic orders`."""
         return f"{self.title.format(type=resource.type)} {resource.name}"
 
 
 def never(_action: Action, _live: State) -> bool:
-    """As `is_done` and `is_undone` of a kind whose actions leave no trace that tells them from those of others."""
+    """Returns False: for `is_done` and `is_undone` of kinds whose actions look like those of other users afterwards."""
     return False
 
 
@@ -114,12 +114,12 @@ class Plan:
 
     @property
     def id(self) -> str:
-        """Names the plan by what it does."""
+        """An id of the plan that depends only on its actions."""
         return plan_id(self.cluster_id, self.actions)
 
 
 def plan_id(cluster_id: str, actions: Sequence[Action]) -> str:
-    """Names a plan by what it does: equal plans for the same cluster have the same id, whenever they were made."""
+    """An id that depends only on the actions: equal plans for the same cluster have the same id, whenever they were made."""
     facts = [[action.kind, *action.resource, action.before, action.after] for action in actions]
     return hashlib.sha256(_canonical([cluster_id, facts]).encode()).hexdigest()[:16]
 

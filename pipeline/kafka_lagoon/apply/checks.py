@@ -1,4 +1,4 @@
-"""Finds the faults of a desired state that only the cluster shows, all at once and before anything is planned."""
+"""Finds the faults of a desired state that depend on the cluster, all of them before anything is planned."""
 
 import re
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ _REFERENCE = re.compile(r"(?:env|file):.+", re.DOTALL)
 
 
 def wrong_cluster(desired: DesiredState, live: Live) -> str | None:
-    """Why the file is not about this cluster; whatever else does not fit says nothing then."""
+    """The fault of a file that is about another cluster; other faults would mean nothing then."""
     if desired.cluster_id == live.cluster_id:
         return None
     return desired.fault(("cluster_id",), f"is {desired.cluster_id}, and the cluster's is {live.cluster_id}")
 
 
 def faults_of(desired: DesiredState, live: Live) -> list[str]:
-    """Every fault, with the place where it is written."""
+    """All faults, with the places where they are written."""
     return [
         *_topic_faults(desired, live),
         *_config_faults(desired, live),
@@ -70,7 +70,7 @@ def _min_isr_faults(desired: DesiredState, live: Live, name: str, topic: Desired
     factor = topic.replication_factor or (known.replication_factor if known else None)
     written = topic.configs.get(_MIN_ISR, "")
     if known and factor == known.replication_factor and live.own_configs("topic", name).get(_MIN_ISR) == written:
-        return  # it is so already
+        return  # it has the desired value already
     if factor is not None and _WHOLE.fullmatch(written) and int(written) > factor:
         reason = f"{written} is more than the replication factor, {factor}: nobody could write with acks=all"
         yield desired.fault(config_path(desired, ("topics", name, "configs"), _MIN_ISR), reason)
@@ -87,13 +87,13 @@ def _config_faults(desired: DesiredState, live: Live) -> Iterator[str]:
 
 
 def config_path(desired: DesiredState, path: Path, key: str) -> Path:
-    """Where a config is written: in TOML without quotes, its name is a path of its own."""
+    """The path of a config: in TOML a name without quotes is a path of several keys."""
     nested = (*path, *key.split("."))
     return nested if nested in desired.document.places else (*path, key)
 
 
 def _config_fault(live: Live, resource_type: str, key: str, text: str) -> str | None:
-    """Nothing is said of configs where brokers do not list any."""
+    """The fault of a config, or None; also None if the brokers list no configs."""
     value, known = live.known(resource_type, key), live.known_configs.get(resource_type)
     if not known:
         return None

@@ -1,10 +1,10 @@
-"""Compares values of configs as Kafka reads them: numbers, booleans and lists can be written in several ways."""
+"""Compares values of configs as Kafka parses them: numbers, booleans and lists can be written in several ways."""
 
 import re
 
 from kafka_lagoon.protocol.messages.describe_configs import CONFIG_TYPES
 
-# Lists whose order says nothing; others are kept in their order.
+# Lists without an order; the order of other lists counts.
 _SETS = re.compile(
     r"(log\.)?cleanup\.policy|.*\.replication\.throttled\.replicas|sasl\.enabled\.mechanisms|metric\.reporters"
     r"|metrics|match"
@@ -14,14 +14,14 @@ _LIMITS = {"SHORT": 2**15, "INT": 2**31, "LONG": 2**63}
 
 
 def is_same(name: str, config_type: int, live: str | None, wanted: str | None) -> bool:
-    """Whether two values of a config mean the same; None is not set."""
+    """True if two values of a config mean the same; None is not set."""
     if live is None or wanted is None:
         return live is wanted
     return live == wanted or _meaning(name, config_type, live) == _meaning(name, config_type, wanted)
 
 
 def type_fault(config_type: int, text: str) -> str | None:
-    """Why a text is no value of a type (a number of CONFIG_TYPES); None for one that may be."""
+    """The reason why a text is no value of a type (a number of CONFIG_TYPES); None if it is a value."""
     kind = CONFIG_TYPES.get(config_type, "UNKNOWN")
     value = text.strip()
     if kind in _LIMITS:

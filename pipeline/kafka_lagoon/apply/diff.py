@@ -1,6 +1,6 @@
-"""Makes the actions that turn a cluster as it is into the desired one: a pure function of both.
+"""Computes the actions that turn a cluster into the desired state: a pure function of both.
 
-Nothing is removed that the patterns of `owns` do not match, so without them nothing is deleted or unset.
+Resources that the patterns of `owns` do not match are never removed, so without patterns nothing is deleted or unset.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ _MIN_ISR = "min.insync.replicas"
 
 
 def diff(desired: DesiredState, live: Live) -> list[Action]:
-    """Actions in no particular order; none if the cluster is as it should be."""
+    """Actions in no particular order; none if the cluster has the desired state."""
     return [
         *topic_actions(desired, live),
         *_config_actions(desired, live),
@@ -37,7 +37,7 @@ def diff(desired: DesiredState, live: Live) -> list[Action]:
 
 
 def _config_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
-    """Changes of resources whose configs were read: a topic that is to be created gets them then."""
+    """Config changes of resources whose configs were read; a new topic gets its configs when it is created."""
     for resource_type, name, configs, path in written_configs(desired):
         if values := live.values(resource_type, name):
             unset_others = desired.is_owned(resource_type, name)
@@ -71,13 +71,13 @@ def _changed(
 
 
 def _has_elr(live: Live) -> bool:
-    """Whether brokers keep a minimum of replicas in sync for the whole cluster (KIP-966), which cannot be unset then."""
+    """True if brokers keep a minimum of replicas in sync for the whole cluster (KIP-966), which cannot be unset then."""
     feature = (live.features or {}).get("eligible.leader.replicas.version")
     return feature is not None and feature.level > 0
 
 
 def written_configs(desired: DesiredState) -> Iterator[tuple[str, str, Mapping[str, str], Path]]:
-    """Every resource with configs that are written: type, name, configs, and where."""
+    """Every resource with desired configs: type, name, configs, and place."""
     for name, topic in desired.topics.items():
         yield "topic", name, topic.configs, ("topics", name, "configs")
     for resource_type, section in CONFIG_SECTIONS.items():
@@ -88,7 +88,7 @@ def written_configs(desired: DesiredState) -> Iterator[tuple[str, str, Mapping[s
 def _changes(
     live: Live, resource_type: str, values: Values, wanted: Mapping[str, str], *, unset_others: bool
 ) -> dict[str, str | Secret | None]:
-    """What has to be set or unset. A sensitive value that is set cannot be compared, and stays."""
+    """Configs to set or unset. A sensitive value that is set cannot be compared, and stays."""
     changes: dict[str, str | Secret | None] = {}
     for key, text in wanted.items():
         own = values[key].own if key in values else None
@@ -151,7 +151,7 @@ def _scram_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
 
 
 def differs(user: ScramUser, credential: Credential, live: Mapping[ScramUser, int]) -> bool:
-    """Whether the user has to be created, or to be hashed another number of times."""
+    """True if the user must be created, or its password hashed with another number of iterations."""
     return user not in live or credential.iterations not in (None, live[user])
 
 

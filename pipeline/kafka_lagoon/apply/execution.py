@@ -30,9 +30,9 @@ _UNRECORDED = "the outcome of what was sent before it could not be recorded"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """How a plan ended: a result for each action, in the order of the plan.
+    """The result of each action, in the order of the plan.
 
-    `unrecorded` says why outcomes are missing in admin_actions; None if none is.
+    `unrecorded` says why outcomes are missing in admin_actions; None if none is missing.
     """
 
     run_id: str
@@ -41,12 +41,12 @@ class Execution:
     unrecorded: str | None = None
 
     def count(self, outcome: Outcome) -> int:
-        """How many actions ended so."""
+        """The number of actions with this outcome."""
         return sum(result.outcome is outcome for result in self.results)
 
 
 def make_plan(cluster_name: str, cluster_id: str, actions: Sequence[Action], kinds: Kinds = KINDS) -> Plan:
-    """A plan of some actions, in the order of their kinds; within a kind their own order is kept.
+    """Make a plan of actions in the order of their kinds; within a kind their own order is kept.
 
     ConfigError if two actions of one kind are about the same resource.
     """
@@ -89,10 +89,10 @@ def execute(
     deadline: Deadline,
     kinds: Kinds = KINDS,
 ) -> Execution:
-    """Carry out a plan, and record it in the recorder.
+    """Carry out a plan, and record it.
 
-    Nothing is sent where this raises: ConfigError for guards that were not allowed, PlanOutdated where the cluster changed,
-    TableError where the recorder cannot be written.
+    Nothing is sent if this raises: ConfigError for guards that were not allowed, PlanOutdated if the cluster changed,
+    TableError if the recorder cannot write.
     """
     require_guards(plan.actions, allowed, kinds)
     refused = check(cluster, plan, deadline, kinds)
@@ -103,7 +103,7 @@ def execute(
 
 
 class _Executing:
-    """A plan that is being carried out, kind by kind."""
+    """The state of a plan that is being carried out, kind by kind."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class _Executing:
         self._unrecorded: str | None = None
 
     def execution(self) -> Execution:
-        """Send all actions, a kind after the other, and record how each kind ended."""
+        """Send all actions, one kind after the other, and record the outcomes of each kind."""
         results: list[ActionResult] = []
         kinds = list(_by_kind(self._plan.actions, self._kinds))
         for place, (kind, actions) in enumerate(kinds, 1):
@@ -137,11 +137,11 @@ class _Executing:
         return Execution(run_id=self._run.run_id, plan=self._plan, results=results, unrecorded=self._unrecorded)
 
     def _unsent(self, action: Action) -> ActionResult:
-        """How an action ended that the run did not come to, because it was interrupted."""
+        """The result of an action that was not sent because the run was interrupted."""
         return self._result(action, Outcome.FAILED, not_sent(action, "the run was interrupted before it"))
 
     def _record(self, results: Sequence[ActionResult]) -> None:
-        """Write the outcomes of one kind; when that fails, nothing else is sent."""
+        """Write the outcomes of one kind; if that fails, nothing else is sent."""
         if self._unrecorded or not results:
             return
         now_ms = self._cluster.clock.now_ms()
@@ -151,7 +151,7 @@ class _Executing:
             self._unrecorded = str(error)
 
     def _results(self, kind: ActionKind, actions: Sequence[Action]) -> list[ActionResult]:
-        """How the actions of one kind ended, in their order."""
+        """The results of the actions of one kind, in their order."""
         held = {action.resource: failure for action in actions if (failure := self._hindrance(action))}
         sent = [action for action in actions if action.resource not in held]
         answers = self._sent(kind, sent) if sent else {}
@@ -164,7 +164,7 @@ class _Executing:
         return results
 
     def _sent(self, kind: ActionKind, actions: Sequence[Action]) -> Mapping[Resource, Failure | Answered]:
-        """What the cluster says of the actions; an error in their middle leaves open which of them were done."""
+        """The cluster's answers to actions; an error between them leaves open which of them were done."""
         try:
             return kind.send(self._cluster, actions, False, self._deadline)
         except PipelineError as error:
@@ -173,7 +173,7 @@ class _Executing:
     def _failed(
         self, kind: ActionKind, actions: Sequence[Action], answers: Mapping[Resource, Failure | Answered]
     ) -> dict[Resource, tuple[Outcome, Failure]]:
-        """How those actions ended that have a failure for an answer."""
+        """The results of actions that failed."""
         failures = [
             (action, answer) for action in actions if isinstance(answer := answers.get(action.resource), Failure)
         ]
@@ -191,7 +191,7 @@ class _Executing:
         )
 
     def _hindrance(self, action: Action) -> Failure | None:
-        """Why an action is not sent; None if it is."""
+        """The reason why an action is not sent; None if it is."""
         if failure := self._refused.get(_key(action)):
             return failure
         if self._unrecorded:
@@ -208,7 +208,7 @@ def _by_kind(actions: Sequence[Action], kinds: Kinds) -> Iterator[tuple[ActionKi
 
 
 def _invalid(cluster: Cluster, plan: Plan, refused: Refused, deadline: Deadline, kinds: Kinds) -> Refused:
-    """What brokers say of actions that they can check without carrying them out."""
+    """Faults that brokers find when they check actions without carrying them out."""
     invalid: dict[tuple[str, Resource], Failure] = {}
     for kind, actions in _by_kind(plan.actions, kinds):
         readable = [action for action in actions if _key(action) not in refused]

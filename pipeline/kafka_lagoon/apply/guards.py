@@ -1,4 +1,4 @@
-"""Refuses actions that destroy something unless the option that names the danger was given, and those without their secrets."""
+"""Refuses destructive actions unless the option for the danger was given, and actions without their secrets."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -13,7 +13,7 @@ _SCRAM = "alter_scram"  # a config may be empty, a password may not
 def require_guards(
     actions: Sequence[Action], allowed: Collection[Guard], kinds: Mapping[str, ActionKind] = KINDS
 ) -> None:
-    """ConfigError lists every action that needs an option which was not given."""
+    """Raise ConfigError with every action that needs an option which was not given."""
     if problems := list(missing_guards(actions, allowed, kinds)):
         raise ConfigError(problems)
 
@@ -21,7 +21,7 @@ def require_guards(
 def missing_guards(
     actions: Sequence[Action], allowed: Collection[Guard], kinds: Mapping[str, ActionKind] = KINDS
 ) -> Iterator[str]:
-    """One line for each action that may not be carried out, with the options that would allow it."""
+    """One line for each action that is not allowed, with the options that would allow it."""
     for action in actions:
         if missing := sorted(action.guards.difference(allowed)):
             options = ", ".join(f"--{guard}" for guard in missing)
@@ -29,7 +29,7 @@ def missing_guards(
 
 
 def unresolved(actions: Sequence[Action], kinds: Mapping[str, ActionKind] = KINDS) -> Iterator[str]:
-    """One line for each secret whose reference leads nowhere, or to nothing: brokers would be asked without it."""
+    """One line for each secret whose reference leads to nothing."""
     for action in actions:
         place = f"{action.source}: " if action.source else ""
         for name, secret in action.secrets.items():

@@ -20,14 +20,14 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.clock import Deadline
 
-# What a cluster does not offer is a fact about it, and no failure.
+# A feature that a cluster does not offer is no failure.
 _NOT_OFFERED = frozenset({UNSUPPORTED, "SECURITY_DISABLED"})
 _PARTS = {"user": "user", "client-id": "client_id", "ip": "ip"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """A desired state as plain values, what was left out of it, and what could not be read."""
+    """A desired state as plain values, a description of what was left out, and failures."""
 
     state: Mapping[str, Any]
     notes: Sequence[str]
@@ -35,7 +35,7 @@ class Imported:
 
 
 def import_state(cluster: Cluster, deadline: Deadline, *, with_assignments: bool = False) -> Imported:
-    """The cluster as it is; with the brokers of each partition if they are wanted."""
+    """Read a cluster's state; with the brokers of each partition if `with_assignments`."""
     everything = Wanted(
         configs=dict.fromkeys(CONFIG_TYPES),
         acls=True,
@@ -54,7 +54,7 @@ def import_state(cluster: Cluster, deadline: Deadline, *, with_assignments: bool
 
 
 def state_of(live: Live, *, with_assignments: bool) -> dict[str, Any]:
-    """A desired state as a file has it, sections that are empty left out."""
+    """A desired state as in a file, without empty sections."""
     sections = {
         "features": {name: one.level for name, one in sorted((live.features or {}).items()) if one.level},
         "topics": {
@@ -92,7 +92,7 @@ def _configs(live: Live, resource_type: str) -> dict[str, dict[str, str]]:
 
 
 def _acls(live: Live) -> list[dict[str, Any]]:
-    """Rules that differ in their operations only are one entry."""
+    """Rules that differ only in their operations become one entry."""
 
     def beside_operation(rule: Acl) -> Acl:
         return rule._replace(operation="")
@@ -125,7 +125,7 @@ def _quotas(live: Live) -> list[dict[str, Any]]:
 
 
 def _limits(name: str, limits: Mapping[str, float]) -> Mapping[str, float]:
-    """The limits of an entity that a file can say; none of one whose name it cannot say."""
+    """The limits of an entity that a file can describe; none if its name cannot be written."""
     parts = dict(parse_quota_name(name))
     if any(part in ("", DEFAULT) for part in parts.values()):
         return {}
@@ -142,7 +142,7 @@ def _scram_users(live: Live) -> dict[str, dict[str, dict[str, int]]]:
 
 
 def left_out(live: Live) -> list[str]:
-    """What `state_of` has not, in words."""
+    """A description of what `state_of` leaves out."""
     notes = [
         f"left out, its value is sensitive: {key} of {resource_type} {name}"
         for resource_type, by_name in live.configs.items()

@@ -1,6 +1,6 @@
-"""Reads from a cluster what a desired state is about, and no more.
+"""Reads the parts of a cluster that a desired state is about.
 
-What could not be read is a failure beside what could: a plan that was made of it may not be carried out.
+Failures stand beside what could be read: a plan with failures may not be carried out.
 """
 
 import re
@@ -53,13 +53,13 @@ class LivePartition:
 
     @property
     def placement(self) -> dict[str, list[int]]:
-        """The state of its moves, in the shape that actions have."""
+        """The state of its moves, as actions have it."""
         moving = {"adding": list(self.adding), "removing": list(self.removing)}
         return {"replicas": list(self.replicas)} | (moving if self.adding or self.removing else {})
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The replicas that it will have when moves under way are done."""
+        """The replicas after moves that are under way."""
         return tuple(broker_id for broker_id in self.replicas if broker_id not in self.removing)
 
 
@@ -72,12 +72,12 @@ class LiveTopic:
 
     @property
     def is_internal(self) -> bool:
-        """Whether brokers keep their own state in it."""
+        """True if brokers keep their own data in it."""
         return self.metadata.is_internal
 
     @property
     def replication_factor(self) -> int | None:
-        """How many replicas each partition has or will have; None if they differ."""
+        """The number of replicas that each partition has or will have; None if they differ."""
         factors = {len(partition.target) for partition in self.partitions.values()}
         return factors.pop() if len(factors) == 1 else None
 
@@ -116,7 +116,7 @@ class Live:
     failures: Sequence[Failure]
 
     def values(self, resource_type: str, name: str) -> Values:
-        """Configs of a resource; none if there is no such resource or it was not read."""
+        """Configs of a resource; none if it does not exist or was not read."""
         return self.configs.get(resource_type, {}).get(name, {})
 
     def own_configs(self, resource_type: str, name: str) -> dict[str, str]:
@@ -133,13 +133,13 @@ class Live:
         return known.get(key) or known.get(_OF_LISTENER.sub("", key))
 
     def partition(self, partition: TopicPartition) -> LivePartition | None:
-        """A partition; None if there is none of this name."""
+        """A partition; None if it does not exist."""
         topic = self.topics.get(partition.topic)
         return topic.partitions.get(partition.partition) if topic else None
 
 
 def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
-    """What is wanted of the cluster, with its brokers and topics."""
+    """Read the requested parts of the cluster, with its brokers and topics."""
     failures: list[Failure] = []
     metadata = cluster.refresh(None, deadline)
     topics = {topic.name: _live_topic(topic) for topic in metadata.topics if topic.name and not topic.error_code}
@@ -164,7 +164,7 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
 
 
 def _hidden(cluster: Cluster, names: Collection[str], deadline: Deadline) -> dict[str, Failure]:
-    """Topics that are not listed although they may be there: they are not described to this user, or just now."""
+    """Topics that are not listed and may exist: this principal may not describe them, or brokers could not just now."""
     described = describe_topics(cluster, sorted(names), deadline)
     return {name: failure for name, failure in described.items() if isinstance(failure, Failure)}
 
@@ -188,7 +188,7 @@ def _live_partition(partition: MetadataPartition) -> LivePartition:
 def _moving(
     cluster: Cluster, topics: Mapping[str, LiveTopic], failures: list[Failure], deadline: Deadline
 ) -> dict[str, LiveTopic]:
-    """The topics, with the moves of their partitions."""
+    """Add the moves of partitions to topics."""
     moves = list_reassignments(cluster, deadline)
     moved = dict(topics)
     if isinstance(moves, Failure):
@@ -219,7 +219,7 @@ def _configs(
     failures: list[Failure],
     deadline: Deadline,
 ) -> tuple[dict[str, dict[str, Values]], dict[str, Values]]:
-    """Configs by resource type and name; and of each type those of any resource, for the names that there are."""
+    """Configs by resource type and name; and per type those of any resource, for the names of configs."""
     configs: dict[str, dict[str, Values]] = {}
     known: dict[str, Values] = {}
     for resource_type, names in _names(cluster, wanted, topics, failures, deadline).items():
@@ -237,15 +237,15 @@ def _configs(
 
 
 def config_resource(resource_type: str, name: str) -> ConfigResource:
-    """A resource as brokers are asked about it."""
-    is_default = resource_type == "broker" and name == DEFAULT  # a group may be called so
+    """A resource as brokers identify it."""
+    is_default = resource_type == "broker" and name == DEFAULT  # a group may have this name
     return ConfigResource(CONFIG_TYPES[resource_type], "" if is_default else name)
 
 
 def _names(
     cluster: Cluster, wanted: Wanted, topics: Mapping[str, LiveTopic], failures: list[Failure], deadline: Deadline
 ) -> dict[str, list[str]]:
-    """The resources to describe: of those that were named, topics and brokers that are there."""
+    """The resources to describe: of named topics and brokers, those that exist."""
     there = {"topic": list(topics), "broker": [DEFAULT, *map(str, sorted(cluster.brokers))]}
     if any(wanted.configs.get(name, ()) is None for name in ("group", "client_metrics")):
         there |= _with_configs(cluster, failures, deadline)

@@ -1,6 +1,6 @@
-"""Decides where partitions are to be: what topics and actions assign, replication factors, and brokers to be emptied.
+"""Plans the replicas of partitions: assignments of topics and actions, replication factors, and brokers to be emptied.
 
-A pure function of the desired state and the cluster. What was assigned first counts for the load of what is proposed after.
+A pure function of the desired state and the cluster. Earlier assignments count for the load of later proposals.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,6 @@
-"""Proposes on which brokers partitions should be: as little as possible is moved, racks are kept apart, leaders are spread.
+"""Proposes brokers for replicas: few moves, separate racks, spread leaders.
 
-Pure functions of the replicas and racks of a cluster. A proposal depends on nothing but them, so the same plan is made again.
+Pure functions of the replicas and racks of a cluster: the same input gives the same proposal.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ Racks = Mapping[int, str | None]
 
 
 class _Loads:
-    """How many replicas, and how many preferred leaders, each broker has, as a proposal grows."""
+    """The number of replicas and of preferred leaders of each broker while a proposal grows."""
 
     def __init__(self, replicas: Mapping[TopicPartition, Replicas]) -> None:
         self.replicas = Counter(broker_id for brokers in replicas.values() for broker_id in brokers)
@@ -32,7 +32,7 @@ def without_broker(
     broker_id: int,
     chosen: Collection[TopicPartition] | None = None,
 ) -> tuple[dict[TopicPartition, Replicas], list[TopicPartition]]:
-    """New replicas of the partitions that a broker has, without it; and those for which there is no other broker.
+    """New replicas for the partitions of a broker that is to be emptied; and partitions for which there is no other broker.
 
     `replicas` are those of all partitions, for the load of each broker; `chosen`, where given, are those that may be moved.
     """
@@ -57,10 +57,10 @@ def without_broker(
 def with_factor(
     replicas: Mapping[TopicPartition, Replicas], racks: Racks, chosen: Collection[TopicPartition], factor: int
 ) -> dict[TopicPartition, Replicas]:
-    """New replicas of the chosen partitions that do not have so many; there must be as many brokers.
+    """New replicas of the chosen partitions with another replication factor; there must be as many brokers.
 
-    The preferred leader stays. Added are brokers of racks that the partition does not have yet, removed those of racks that
-    it has twice.
+    The preferred leader stays. Added brokers are in racks that the partition does not have yet, removed ones in racks that it
+    has twice.
     """
     loads, proposed = _Loads(replicas), {}
     for partition in sorted(chosen):
@@ -83,13 +83,13 @@ def _next_broker(replicas: Replicas, racks: Racks, loads: _Loads) -> int | None:
 
 
 def _led_by_the_least_loaded(replicas: Replicas, loads: _Loads) -> Replicas:
-    """The same brokers, first the one that leads the fewest partitions: the order moves no data."""
+    """The same brokers, beginning with the one that leads the fewest partitions: the order moves no data."""
     leader = min(replicas, key=lambda broker: (loads.leaders[broker], replicas.index(broker)))
     return (leader, *(other for other in replicas if other != leader))
 
 
 def _without_one(replicas: Replicas, racks: Racks, loads: _Loads) -> Replicas:
-    """The last of the brokers that can best be spared: gone ones, then those of a rack that is there twice."""
+    """Remove the replica that can best be spared: on a broker that is gone, then in a rack that occurs twice; the last such."""
     used = Counter(racks.get(broker_id) for broker_id in replicas)
 
     def order(broker_id: int) -> tuple[bool, int, int, int]:

@@ -19,21 +19,21 @@ STARTED, FINISHED = "started", "finished"
 
 
 class Recorder(Protocol):
-    """Keeps the rows of actions, so that what was asked of a cluster is known even when the run dies."""
+    """Stores the rows of actions, so that it is known what was asked of a cluster even if the run dies."""
 
     def write(self, rows: Sequence[AdminActionRow]) -> None:
-        """Keep some rows for good before returning; TableError if that is not possible."""
+        """Store rows permanently before returning; TableError if that is not possible."""
 
 
 class NoRecorder:
-    """Keeps nothing: for runs whose settings name no warehouse."""
+    """Stores nothing: for runs whose settings name no warehouse."""
 
     def write(self, rows: Sequence[AdminActionRow]) -> None:
-        """Forget the rows."""
+        """Drop the rows."""
 
 
 def operating_system_user() -> str:
-    """Name of the user that runs this process, or its number where it has no name."""
+    """Name of the user that runs this process, or its number if it has no name."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -41,7 +41,7 @@ def operating_system_user() -> str:
 
 
 def principal_of(kafka: KafkaSettings) -> str | None:
-    """The user of SASL; None where a token or a certificate says who we are."""
+    """The SASL user; None for tokens and certificates."""
     if not kafka.uses_sasl() or kafka.sasl_scram_tokenauth:
         return None
     return kafka.sasl_username or kafka.sasl_kerberos_principal or kafka.sasl_oauthbearer_unsecured_principal
@@ -49,7 +49,7 @@ def principal_of(kafka: KafkaSettings) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Who carries out a plan: what every row of a run repeats."""
+    """Values that all rows of a run have."""
 
     run_id: str
     job: str
@@ -59,7 +59,7 @@ class Run:
 
     @classmethod
     def new(cls, job: str, kafka: KafkaSettings, now_ms: int) -> "Run":
-        """A run of a job (apply, admin, restore) that begins now."""
+        """Begin a run of a job (apply, admin, restore)."""
         return cls(run_id=new_id(now_ms), job=job, principal=principal_of(kafka))
 
     def started(self, plan: Plan, action: Action, action_id: str, at_ms: int) -> AdminActionRow:

@@ -57,7 +57,7 @@ def chosen_cluster(options: Namespace, environ: Mapping[str, str]) -> ChosenClus
     """Find the cluster that the options choose; ConfigError lists every fault of the settings."""
     if options.bootstrap_servers and not _has_other_settings(options, environ):
         return ChosenCluster(name=DEFAULT_CLUSTER, kafka=_plain_settings(options.bootstrap_servers), settings=None)
-    from kafka_lagoon.cli.file_modes import loaded  # noqa: PLC0415  pydantic-settings; see kafka_settings.checked
+    from kafka_lagoon.cli.file_modes import loaded  # noqa: PLC0415  pydantic; see kafka_settings.checked
 
     settings = loaded(options, environ, assigned_servers(options), tables_needed=False)
     known = settings.named_clusters()

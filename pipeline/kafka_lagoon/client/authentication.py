@@ -29,7 +29,7 @@ Conversation: TypeAlias = Generator[tuple[Api[Any, Any], Any], Any, int]
 def authenticate(login: Login, address: str) -> Conversation:
     """Yields (api, request), is sent the response, and returns the session's lifetime in ms (KIP-368), 0 if unlimited.
 
-    AuthenticationFailed when the broker at `address` refuses, or does not prove what the mechanism lets it prove.
+    AuthenticationFailed when the broker at `address` refuses, or fails a proof that the mechanism demands of it.
     """
     try:
         handshake = yield FRAMED_HANDSHAKE, SaslHandshakeRequest(mechanism=login.name)

@@ -1,14 +1,14 @@
 """Sends requests to one broker, over one connection that is opened when it is needed.
 
-A connection on which anything unexpected happens is closed, and every request in flight gets the same error. Requests that
-a lost connection left unanswered are sent again here, unless they must arrive only once.
+A connection is closed after anything unexpected, and every request in flight gets the same error. Requests that a lost
+connection left unanswered are sent again here, unless they must arrive only once.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kafka_lagoon.client.connection import Answer
+from kafka_lagoon.client.connection import ReceivedResponse
 from kafka_lagoon.client.policy import admit
 from kafka_lagoon.client.session import Access, Session
 from kafka_lagoon.clock import Deadline, backoff
@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 _ATTEMPTS = 3
 _ENOUGH = 1 << 18  # bytes to be sent: more requests are only made when less than these are left
-_ADDRESS_PHASES = ("resolve", "connect")  # a failure in these is one of the address
+_ADDRESS_PHASES = ("resolve", "connect")  # a failure in these phases concerns the address
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Broker:
         """The responses to several requests, pipelined; a call that failed has its error in its place.
 
         Requests that a lost connection left unanswered are sent again. That does no harm where an API only reads, or where
-        the broker recognises what it has done already. Other calls must be sent `once`.
+        the broker recognises a repeated request. Other calls must be sent `once`.
         """
         replies: list[Reply | None] = [None] * len(calls)
         settings = self._access.settings
@@ -142,7 +142,7 @@ class Broker:
         for i in _open(replies):
             if (earlier := replies[i]) is None or not may_have_arrived(
                 earlier.outcome
-            ):  # that it may have arrived stays
+            ):  # a request that may have arrived keeps that mark
                 replies[i] = Reply(error, self._access.clock.now_ms())
 
     def _run(self, calls: Sequence[Call], order: list[int], replies: list[Reply | None], deadline: Deadline) -> None:
@@ -176,7 +176,7 @@ class Broker:
             replies[i] = Reply(error, self._access.clock.now_ms())
             return None
 
-    def _move(self, session: Session, outgoing: bytearray, deadline: Deadline) -> Iterator[Answer]:
+    def _move(self, session: Session, outgoing: bytearray, deadline: Deadline) -> Iterator[ReceivedResponse]:
         if self._interrupted:
             raise ConnectionLost(session.address, "exchange", "interrupted", session.in_flight)
         return session.move(outgoing, deadline)
@@ -206,7 +206,7 @@ class Broker:
         return self._session
 
     def _is_advertised(self) -> bool:
-        """Whether the address is from metadata and not from our settings."""
+        """True if the address is from metadata and not from our settings."""
         return self.node_id is not None and (self.host, self.port) not in self._access.settings.addresses()
 
 
@@ -216,7 +216,7 @@ def _open(replies: Sequence[Reply | None]) -> list[int]:
 
 
 def _may_succeed_again(error: PipelineError) -> bool:
-    """Whether it may help to send the same bytes to the same broker again: it refused or closed the connection.
+    """True if it may help to send the same bytes to the same broker again: it refused or closed the connection.
 
     It does not help after a deadline, or where another protocol, a certificate or a password is the cause.
     """
@@ -228,5 +228,5 @@ def _may_succeed_again(error: PipelineError) -> bool:
 
 
 def may_have_arrived(error: object) -> bool:
-    """Whether the broker may have received, and processed, a request that was not answered."""
+    """True if the broker may have received, and processed, a request that was not answered."""
     return isinstance(error, ConnectionFailed) and error.phase == "exchange"

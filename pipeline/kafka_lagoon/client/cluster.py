@@ -1,4 +1,4 @@
-"""Keeps the brokers of one cluster, and what they last said about leaders and coordinators.
+"""Keeps the brokers of one cluster, and the last known leaders and coordinators.
 
 A leader is never replaced by one of an older leader epoch of the same topic. A topic that was re-created has another id
 and its epochs begin again at 0, so epochs are compared within one topic id only (KAFKA-12257). Requests never create
@@ -54,7 +54,7 @@ _ONE_KEY, _MANY_KEYS = Versions(0, 3), Versions(4, LATEST)  # KIP-699: FindCoord
 
 
 class TopicPartition(NamedTuple):
-    """A partition of a topic. A tuple, because a snapshot hashes each several times: 5 times a dataclass's speed."""
+    """A partition of a topic. A tuple, because a snapshot hashes it several times: 5 times as fast as a dataclass."""
 
     topic: str
     partition: int
@@ -72,7 +72,7 @@ class _TopicLeaders:
     by_partition: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def learn(self, topic: MetadataTopic) -> None:
-        """Take over what is not older than what is known; leaders without an epoch are always taken, as in Kafka's client."""
+        """Learn leaders of the known epochs or later ones; leaders without an epoch are always taken, as in Kafka's client."""
         known = self.by_partition
         for partition in topic.partitions:
             index, epoch = partition.partition_index, partition.leader_epoch
@@ -101,7 +101,7 @@ class Cluster:
         self.cluster_id: str | None = None
         self.refusals: dict[
             Failure, None
-        ] = {}  # what was left out of descriptions of the cluster and its topics, each once
+        ] = {}  # items that were left out of descriptions of the cluster and its topics, each once
         self.unreachable: set[int] = set()  # brokers that a request spent its whole deadline on; they get one attempt
         self._coordinators: dict[tuple[int, str], int] = {}  # broker ids by FindCoordinator's type of key, and key
         self._topics: dict[str, _TopicLeaders] = {}
@@ -137,8 +137,8 @@ class Cluster:
     def refresh(self, topics: Collection[str] | None, deadline: Deadline) -> MetadataResponse:
         """Ask any broker for the brokers and for some topics (None: all); learn leaders and addresses.
 
-        Topics that are named are all in the response, each once. What the answer has beside them, or has wrong, is left out
-        and kept in `refusals`. ClusterRefused or ConfigError if it is of another cluster than it should be.
+        The response has every named topic once. Other or faulty items are left out and kept in `refusals`. ClusterRefused
+        or ConfigError if the answer is from another cluster than expected.
         """
         request = metadata_request(topics)
         answer = self.ask_any(METADATA, request, deadline, within=CREATES_NOTHING, fault_of=_metadata_fault)
@@ -166,7 +166,7 @@ class Cluster:
         return self._topics[topic].topic_id if topic in self._topics else None
 
     def may_be_topic(self, topic: str, topic_id: str | None) -> bool:
-        """Whether this may be the topic that is known by this name: same id, or either id is unknown."""
+        """True if this may be the topic that is known by this name: same id, or either id is unknown."""
         known = self.topic_id_of(topic)
         return topic_id is None or known is None or known == topic_id
 
@@ -230,9 +230,9 @@ class Cluster:
     ) -> R:
         """The answer of the first broker that gives one.
 
-        The next broker is asked when one cannot be reached, refuses the handshake or gives an answer with a fault, and when one
-        is too old for the API: another may not be while a cluster is being upgraded. UnsupportedVersion when every broker
-        that can be reached is too old.
+        The next broker is asked when a broker cannot be reached, refuses the handshake, gives an answer with a fault, or is too
+        old for the API: others may be newer while a cluster is being upgraded. UnsupportedVersion when every broker that can
+        be reached is too old.
         """
         deadline = deadline.within(self.settings.default_api_timeout_ms)
         pauses = backoff(self.settings.retry_backoff_ms, self.settings.retry_backoff_max_ms)
@@ -271,11 +271,11 @@ class Cluster:
         return [*sorted(self.brokers.values(), key=lambda broker: broker.failing), *self._bootstrap]
 
     def _may_be_newer(self, broker: Broker) -> bool:
-        """Whether to ask it after another was too old: not if that may cost a timeout, or if it has been asked by its id."""
+        """True if the broker may be asked after another one was too old: not if it was asked already, or may cost a timeout."""
         return not broker.failing and (broker.node_id is not None or not self.brokers)
 
     def _confirm(self, cluster_id: str | None) -> None:
-        """Learn which cluster this is, once: an id that Kafka allows, the one of the settings, and the same in all answers."""
+        """Learn the cluster's id, once. Kafka must allow it, the settings must have the same id, and so must all answers."""
         servers, expected = self.settings.bootstrap_servers, self.settings.cluster_id
         if cluster_id is not None and (fault := cluster_id_fault(cluster_id)):
             raise ClusterRefused(f"{servers}: {fault}")
@@ -324,7 +324,7 @@ class Cluster:
         return self._adopted(listed) or self._broker(listed.node_id, listed.host, listed.port)
 
     def _adopted(self, listed: Any) -> Broker | None:
-        """The bootstrap server that is this broker, if its connection is open: that saves another connection."""
+        """The bootstrap server that is this broker, if its connection is open, which saves a connection."""
         for i, server in enumerate(self._bootstrap):
             if (server.host, server.port) == (listed.host, listed.port) and server.versions:
                 self._bootstrap[i] = self._broker(None, server.host, server.port)
@@ -336,7 +336,7 @@ class Cluster:
         return Broker(node_id, host, port, self._access)
 
     def _unreachable(self, failures: Mapping[str, PipelineError]) -> PipelineError:
-        """The only error itself, or one that names every address."""
+        """The error if there is only one, else an error that names every address."""
         if len(failures) == 1:
             return next(iter(failures.values()))
         reasons = "; ".join(str(failure) for failure in failures.values())
@@ -345,9 +345,9 @@ class Cluster:
 
 
 def _metadata_fault(response: MetadataResponse, broker: Broker) -> PipelineError | None:
-    """Why nothing is learned from a response: an error, or no brokers, which a broker that is starting may not know yet.
+    """The reason to learn nothing from a response: an error, or no brokers, which a starting broker may not know yet.
 
-    Kafka's own client passes over responses without brokers, too: they say of every topic that it does not exist.
+    Kafka's own client ignores responses without brokers, too: in them no topic exists.
     """
     if code := response.error_code:
         return BrokerError(code, error_code(code).name, METADATA.name, "cluster")
@@ -372,7 +372,7 @@ def metadata_request(topics: Collection[str] | None) -> MetadataRequest:
 
 
 def _is_transient(failure: PipelineError) -> bool:
-    """Whether another attempt may help: not where another protocol answers, or a certificate is wrong."""
+    """True if another attempt may help: not if another protocol answers, or a certificate is wrong."""
     if isinstance(failure, AddressRefused):
         return False
     if isinstance(failure, BrokerError):

@@ -26,10 +26,10 @@ _PREFIX = 4  # bytes of a frame's length
 SOFTWARE_NAME = "kafka-lagoon"  # brokers refuse anything but letters, digits, dots and dashes (KIP-511)
 
 
-# As brokers limit what clients send before they have authenticated (sasl.server.max.receive.size), and a few hundred times what
-# any release answers: who listens there has proven nothing yet.
+# The peer has proven nothing yet, so its responses are limited, as brokers limit requests before authentication
+# (sasl.server.max.receive.size). The limit is a few hundred times the response of any release.
 HANDSHAKE_MAX_BYTES = 512 << 10
-# What has no list in it: numbers and some texts, of which each has at most 32 KiB before flexible versions.
+# Responses without a list: numbers and some texts, of which each has at most 32 KiB before flexible versions.
 PLAIN_MAX_BYTES = 1 << 20
 UNLIMITED = 1 << 62  # but for the setting receive_message_max_bytes
 _OF_HANDSHAKES = frozenset({API_VERSIONS.key, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key})
@@ -54,8 +54,8 @@ class InFlight:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A decoded response, the request that it answers, and how many bytes it took with its length."""
+class ReceivedResponse:
+    """A decoded response, its request, and its number of bytes, length included."""
 
     request: InFlight
     message: Any
@@ -74,7 +74,7 @@ class Connection:
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their response."""
+        """Number of requests that wait for their response."""
         return len(self._waiting)
 
     def room(self) -> memoryview:
@@ -95,7 +95,7 @@ class Connection:
         self._next_id = (self._next_id + 1) & 0x7FFFFFFF
         return frame
 
-    def filled(self, count: int) -> Iterator[Answer]:
+    def filled(self, count: int) -> Iterator[ReceivedResponse]:
         """The responses that `count` more bytes in the last room complete; WireError when one is not for its request."""
         self._frames.filled(count)
         self._limit_next()
@@ -103,10 +103,10 @@ class Connection:
             yield self._answer(frame)
 
     def _limit_next(self) -> None:
-        """Bound the next frame by what the oldest request can be answered with."""
+        """Bound the next frame by the largest response to the oldest request."""
         self._frames.limit = min(self._limit, largest_response(self._waiting[0].api)) if self._waiting else self._limit
 
-    def _answer(self, frame: Frame) -> Answer:
+    def _answer(self, frame: Frame) -> ReceivedResponse:
         if not self._waiting:
             raise CorrelationMismatch(-1, int.from_bytes(frame[:4], "big", signed=True))
         request = self._waiting[0]
@@ -118,8 +118,8 @@ class Connection:
         self._waiting.popleft()
         self._limit_next()
         if request.api is API_VERSIONS and frame[body : body + 2] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
-            return Answer(request, _refused_version(frame), _PREFIX + len(frame))
-        return Answer(request, decode_response(request.api, request.version, frame), _PREFIX + len(frame))
+            return ReceivedResponse(request, _refused_version(frame), _PREFIX + len(frame))
+        return ReceivedResponse(request, decode_response(request.api, request.version, frame), _PREFIX + len(frame))
 
 
 def _refused_version(frame: Frame) -> ApiVersionsResponse:

@@ -1,7 +1,7 @@
-"""Describes what could not be learned: what a request was about (`Scope`), and why there is no answer (`Failure`).
+"""Describes requests that failed: their subject (`Scope`), and the reason (`Failure`).
 
-A failure is made by `failure_of`, from what a broker said or from the error that kept it from answering, or by `own_failure`,
-where we find the fault ourselves. Nobody else constructs one.
+Failures are made by `failure_of`, from an error code or from an exception, and by `own_failure`, where we find the fault
+ourselves; nowhere else.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ UNSUPPORTED = "UNSUPPORTED_VERSION"
 
 
 class ScopeType(StrEnum):
-    """Kinds of things that a request is about."""
+    """Kinds of subjects of requests."""
 
     CLUSTER = "cluster"
     BROKER = "broker"
@@ -42,10 +42,10 @@ class ScopeType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What a request was about. The fields that its type does not have are None.
+    """The subject of a request. The fields that its type does not have are None.
 
-    `name` is a list (`all topics`), a resource with configs, or offsets of a partition. `items` counts the things that one
-    request was about where it does not name them: the configs of 200 topics.
+    `name` is a list (`all topics`), a resource with configs, or offsets of a partition. `items` counts the subjects of a
+    request where it does not name them: the configs of 200 topics.
     """
 
     scope_type: ScopeType
@@ -92,7 +92,7 @@ class Scope:
 
     @classmethod
     def group_partition(cls, group_id: str, topic: str | None, partition: int) -> "Scope":
-        """What a group stored about one partition."""
+        """The offset that a group stores for a partition."""
         return cls(scope_type=ScopeType.GROUP_PARTITION, group_id=group_id, topic=topic, partition=partition)
 
     @classmethod
@@ -140,10 +140,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Something that could not be learned or done, and why; `code` is None where no broker gave one.
+    """A request that failed for one subject, and the reason; `code` is None where no broker gave one.
 
-    `may_be_done`: at least one request may have been carried out although no answer said so. `is_required`: that brokers do
-    not offer the API is no excuse, for all supported releases have it.
+    `may_be_done`: at least one request may have been carried out although no answer said so. `is_required`: it is a failure
+    also if brokers do not offer the API, because all supported releases have it.
     """
 
     api: str
@@ -169,7 +169,7 @@ def failure_of(
     may_be_done: bool = False,
     explanation: str | None = None,
 ) -> Failure:
-    """A failure from what a broker said (an error code, perhaps an explanation) or from what kept it from saying anything."""
+    """Make a failure of a broker's error code, perhaps with its message, or of the exception that prevented an answer."""
     return Failure(
         api=api.name,
         node_id=node_id,
@@ -184,7 +184,7 @@ def failure_of(
 
 
 def own_failure(api: Api[Any, Any] | str, scope: Scope, name: str, message: str | None = None) -> Failure:
-    """A failure that no broker reported: something is not listed, or cannot be read or written as it is."""
+    """Make a failure that no broker reported: an item is not listed, or cannot be read or written."""
     return Failure(
         api=api if isinstance(api, str) else api.name,
         node_id=None,
@@ -198,7 +198,7 @@ def own_failure(api: Api[Any, Any] | str, scope: Scope, name: str, message: str 
 
 
 def refusal_name(refusal: PipelineError | int) -> str:
-    """Kafka's name of an error code, or ours where no broker gave one; column `problem` holds these."""
+    """Kafka's name of an error code, or our name where no broker gave a code; column `problem` holds these names."""
     code = _code(refusal)
     if code is not None:
         return error_code(code).name

@@ -1,6 +1,6 @@
 """Checks the names that brokers answer: cluster ids, topics, hosts. They become paths, lock names and lines on terminals.
 
-Each check returns why a name is refused, None if it may be used; the reason shows nothing of the name that a terminal obeys.
+Each check returns the reason to refuse a name, None if it may be used; the reason shows no control characters of the name.
 Group ids, client ids and the like are chosen by clients and may be any text in Kafka, so they are kept, and are made
 printable where they are written.
 """
@@ -20,21 +20,21 @@ _SHOWN = 60
 
 
 def cluster_id_fault(cluster_id: str) -> str | None:
-    """Why this cannot be a cluster's id."""
+    """The reason why this cannot be a cluster's id."""
     if _CLUSTER_ID.fullmatch(cluster_id):
         return None
     return f"{_shown(cluster_id)} is no cluster id: 1 to 100 letters, digits, `-`, `_` and `.`, which no `.` begins"
 
 
 def topic_fault(topic: str) -> str | None:
-    """Why no topic can have this name."""
+    """The reason why no topic can have this name."""
     if _TOPIC.fullmatch(topic) and topic not in (".", ".."):
         return None
     return f"{_shown(topic)} is no name of a topic: 1 to 249 letters, digits, `.`, `_` and `-`, other than `.` and `..`"
 
 
 def host_fault(host: str) -> str | None:
-    """Why nothing can be connected to at this host."""
+    """The reason why no connection to this host is possible."""
     if _HOST.fullmatch(host) or _is_ipv6(host):
         return None
     return f"{_shown(host)} is no host: a name of letters, digits, `.`, `-` and `_`, or an IP address"

@@ -1,6 +1,6 @@
-"""Reads certificates and keys from what Java calls truststores and keystores, and returns them as PEM.
+"""Reads certificates and keys from truststores and keystores, and returns them as PEM.
 
-Whatever is wrong with one is said in one line that names the setting and how to mend it, and shows nothing of the content.
+An error is one line that names the setting and the remedy, and shows nothing of the content.
 """
 
 import re
@@ -92,7 +92,7 @@ def _read(settings: str, path: str) -> _Store:
 
 
 def _is_pkcs12(store: _Store) -> bool:
-    """Whether it is PKCS12 rather than PEM. The bytes decide, as they do in Java: files are often named wrongly."""
+    """True if it is PKCS12 rather than PEM. The bytes decide, as they do in Java: files often have the wrong ending."""
     if kind := _JAVA_STORES.get(store.content[:4]):
         path = Path(store.path)
         converted = path.with_name(f"{path.name if path.suffix == '.p12' else path.stem}.p12")

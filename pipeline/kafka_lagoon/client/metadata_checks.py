@@ -1,7 +1,7 @@
 """Checks a Metadata response before anything is learned from it: names, addresses, and items that nobody asked for.
 
-What is refused becomes a failure and is left out, so that one odd item hides no other. Of two items that contradict each other
-the first is kept, and a failure says so: which of them is true cannot be known.
+A refused item becomes a failure and is left out, so that it hides no other item. Of two items that contradict each other
+the first is kept, and a failure tells it, because nobody can know which of them is true.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -31,9 +31,9 @@ _SHOWN = 60  # characters of a name that is refused
 def checked_metadata(
     response: MetadataResponse, requested: Collection[str] | None
 ) -> tuple[MetadataResponse, list[Failure]]:
-    """The response without what is refused of it, and the failures.
+    """The response without the refused items, and the failures.
 
-    Topics that were `requested` by name are all there, each once: one that the answer leaves out has the error code -1.
+    It has every topic that was `requested` by name once; a topic that the answer leaves out has the error code -1.
     """
     failures: list[Failure] = []
     brokers = _each_once(
@@ -74,11 +74,11 @@ def _brokers(brokers: Iterable[MetadataBroker], failures: list[Failure]) -> Iter
 def _topics(
     topics: Iterable[MetadataTopic], requested: Collection[str] | None, failures: list[Failure]
 ) -> Iterable[MetadataTopic]:
-    """Those that were requested, or of all topics those that can be one."""
+    """The topics that were requested; of all topics those with a possible name."""
     for topic in topics:
         if requested is not None:
             if topic.name in requested:
-                yield topic  # the name is ours, and the broker's error code says what it is worth
+                yield topic  # the name is from our request, and the broker's error code judges it
             continue
         fault = "a topic without a name" if topic.name is None else topic_fault(topic.name)
         if fault:
@@ -99,9 +99,9 @@ def _each_once(
     return list(kept.values())
 
 
-# Hot: 100,000 partitions. What is plain, which is all that Kafka sends, costs one pass over the indexes.
+# Hot: 100,000 partitions. A topic without faults, as Kafka always sends it, costs one pass over the indexes.
 def _with_partitions(topic: MetadataTopic, failures: list[Failure]) -> MetadataTopic:
-    """The topic with each partition once, and none that has no number."""
+    """The topic with each partition once, and without partitions of negative numbers."""
     partitions = topic.partitions
     indexes = {one.partition_index for one in partitions}
     if len(indexes) == len(partitions) and (not indexes or min(indexes) >= 0):

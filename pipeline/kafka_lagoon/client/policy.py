@@ -1,8 +1,8 @@
 """Decides whether to connect to an address that a broker advertises.
 
-Metadata decide where credentials go, so we never connect to an address that cannot be meant (loopback, link-local, multicast),
-or that is not verified while the mechanism would show it our password. What counts is the address that a connection leads to,
-however it is written. Bootstrap servers are trusted: the settings name them.
+Metadata decide where credentials go, so we never connect to an address that no broker can have (loopback, link-local,
+multicast), or that is not verified while the mechanism would show it our password. The address that a connection leads to is
+checked, however it is written. Bootstrap servers are trusted: the settings name them.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ _NEVER_MEANT: Mapping[str, Callable[[IPv4Address | IPv6Address], bool]] = {
 
 
 def admit(settings: KafkaSettings, host: str, port: int) -> None:
-    """Check an advertised address; AddressRefused says why we do not connect to it, and which setting allows it."""
+    """Check an advertised address; AddressRefused gives the reason against it, and the setting that allows it."""
     if (host, port) in settings.addresses():
         return
     if settings.allowed_brokers:
@@ -35,7 +35,7 @@ def admit(settings: KafkaSettings, host: str, port: int) -> None:
 
 
 def vet(settings: KafkaSettings, number: str) -> str | None:
-    """Why not to connect to the numeric address that an advertised name resolved to; None if it may be used.
+    """The reason against the numeric address that an advertised name resolved to; None if it may be used.
 
     Names are resolved again for each connection, so whoever controls a name could lead us anywhere.
     """

@@ -1,6 +1,6 @@
 """Counts requests, bytes and items by API and broker: the facts of table `coverage`.
 
-They take no more memory the longer a cluster lives; a streaming query keeps one for as long as it runs.
+Their memory does not grow with time; a streaming query keeps the same object for as long as it runs.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ class ApiStats:
     answer_bytes: int = 0
     throttle_ms: int = 0
     most_in_flight: int = (
-        0  # requests of a connection that waited for a response when one of this API was sent, with it
+        0  # requests of the connection that waited for a response when a request of this API was sent, itself included
     )
     first_sent_at: float = float("inf")  # of the requests that were answered
     last_answered_at: float = float("-inf")
@@ -37,7 +37,7 @@ class ApiStats:
 
 @dataclass(slots=True)
 class ItemCounts:
-    """How many items (partitions, groups, brokers) one API got from one broker, or did not."""
+    """Number of items (partitions, groups, brokers) that one broker answered, or failed to answer, for one API."""
 
     answered: int = 0
     failed: int = 0
@@ -71,7 +71,7 @@ class RequestStats:
             stats.last_answered_at = max(stats.last_answered_at, answered_at)
 
     def has_answer_of(self, other_than: Container[str]) -> bool:
-        """Whether any request was answered, of APIs other than these."""
+        """True if any request was answered, of APIs other than these."""
         with self._lock:
             return any(stats.answers for (api, _), stats in self.by_api.items() if api not in other_than)
 

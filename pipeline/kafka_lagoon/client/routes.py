@@ -1,7 +1,7 @@
-"""Knows which broker answers for a partition, a group, a broker, or a change of the cluster, and how to look that up again.
+"""Routes requests: which broker answers for a partition, a group, a broker, or a change of the cluster.
 
-An API does not decide this by itself: DescribeConfigs goes to any broker except for a broker's own settings. So the caller
-of `gather` passes a route.
+An API alone does not decide that: DescribeConfigs goes to any broker except for a broker's own settings. So the caller of
+`gather` passes a route.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -22,7 +22,7 @@ J = TypeVar("J", contravariant=True)
 
 
 class Route(Protocol[J]):
-    """Which broker to send a request about an item to."""
+    """Finds the broker for a request about an item."""
 
     unroutable_code: int  # the error code of an item whose broker is not known
     unroutable_rounds: int  # how often such an item is looked up again before it fails
@@ -31,14 +31,14 @@ class Route(Protocol[J]):
         """The id of the broker to ask, None if it is not known."""
 
     def scope_of(self, item: J) -> Scope:
-        """What a failure of the item is about."""
+        """The scope of a failure of the item."""
 
     def refresh(self, items: Sequence[J], deadline: Deadline) -> None:
         """Look up the brokers of these items again."""
 
 
 class ByLeader:
-    """To the leaders of partitions."""
+    """Routes to the leaders of partitions."""
 
     unroutable_code, unroutable_rounds = LEADER_NOT_AVAILABLE, 3
 
@@ -56,7 +56,7 @@ class ByLeader:
 
 
 class ByCoordinator:
-    """To the coordinators of groups, transactional ids or shares."""
+    """Routes to the coordinators of groups, transactional ids or shares."""
 
     unroutable_code, unroutable_rounds = COORDINATOR_NOT_AVAILABLE, 1 << 30
 
@@ -79,7 +79,7 @@ class ByCoordinator:
 
 
 class ByAny:
-    """To one broker, where any would answer alike; to another one once it does not.
+    """Routes to one broker where all would answer alike, and to another broker after it fails.
 
     `scope` says what a failure of an item is about.
     """
@@ -108,7 +108,7 @@ class ByAny:
 
 
 class ByController:
-    """To the controller, which changes the cluster; under KRaft any broker forwards to it (KIP-590).
+    """Routes to the controller, which changes the cluster; under KRaft any broker forwards to it (KIP-590).
 
     `scope` says what a failure of an item is about; without it, about the cluster.
     """
@@ -130,7 +130,7 @@ class ByController:
 
 
 class ByBroker:
-    """To each broker, about itself."""
+    """Routes to each broker, about itself."""
 
     unroutable_code, unroutable_rounds = BROKER_NOT_AVAILABLE, 0
 

@@ -1,8 +1,8 @@
 """Splits requests about many items over the brokers that answer for them, and gathers answers and failures.
 
-A stale leader or coordinator is looked up again, all under one deadline. Every item comes back with an answer or with a
-`Failure`; no list is silently shorter than what was asked for. Nothing is kept here of an item that was answered, so that a
-request about a hundred thousand of them costs what its `Intake` makes of their answers.
+Stale leaders and coordinators are looked up again, all under one deadline. Every item comes back with an answer or with a
+`Failure`; no list is silently shorter than the request. Nothing is kept here of an item that was answered, so that a request
+about a hundred thousand items costs no more memory than its `Intake` keeps.
 """
 
 from abc import ABC, abstractmethod
@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, Generic, TypeVar
+from types import MappingProxyType
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from kafka_lagoon.client.broker import Call, Reply, may_have_arrived
 from kafka_lagoon.client.cluster import Cluster
@@ -42,7 +43,9 @@ I = TypeVar("I", bound=Hashable)  # noqa: E741  an item: a partition, a group, a
 A = TypeVar("A")
 R = TypeVar("R")
 
-_GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID})  # not yet known to this broker, or deleted
+_GONE = frozenset(
+    {UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID}
+)  # the topic is not yet known to this broker, or deleted
 _GONE_ROUNDS = 3
 _NOBODY = (None, 0)
 CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' socket.request.max.bytes
@@ -56,9 +59,11 @@ class Source:
     read_at_ms: int
 
 
-Refusal = (
-    int | Contradiction | None
-)  # a broker's error code; an answer that contradicts itself; None if it leaves an item out
+# (item, error code, answer or None), perhaps with the broker's message.
+ItemAnswer: TypeAlias = tuple[I, int | Contradiction, A | None] | tuple[I, int | Contradiction, A | None, str | None]
+
+# A broker's error code, an answer that contradicts itself, or None for an item that the answer leaves out.
+Refusal = int | Contradiction | None
 
 
 class Intake(ABC, Generic[I, A]):
@@ -66,33 +71,33 @@ class Intake(ABC, Generic[I, A]):
 
     answers: Mapping[I, A]
     sources: Mapping[I, Source]
+    messages: Mapping[I, str | None] = MappingProxyType({})  # the brokers' words about items without an answer
 
     @abstractmethod
     def take(self, response: Any, items: Sequence[I], source: Source) -> Mapping[I, "Refusal"]:
-        """Keep the answers about some items; returns those without one, and why."""
+        """Keep the answers about some items; returns the items without an answer, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardedRequest(Generic[I, A]):
     """A request of one API about many items: `build` makes the message for some of them, `read` reads their answers.
 
-    `read` yields (item, error code, answer or None); items that it does not yield count as not answered. Where there is an
-    `intake`, it takes whole responses instead. `explain` yields (item, what the broker says beside the error code). A request
-    with `once` is not sent again about an item after it may have been carried out, nor any after a `final` error code. What
-    is `required` every broker of the supported releases can answer, so that one that does not offer it has failed.
+    `read` yields (item, error code, answer or None), and a fourth value where the API has error messages. Items that it does
+    not yield count as not answered. An `intake` takes whole responses instead. A request with `once` is not sent again about
+    an item after it may have been carried out, and no request is after a `final` error code. Every broker of the supported
+    releases offers a `required` API, so a broker that does not has failed.
     """
 
     api: Api[Any, Any]
     items: Sequence[I]
     build: Callable[[Sequence[I]], object]
-    read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int | Contradiction, A | None]]] | None = None
+    read: Callable[[Any, Sequence[I]], Iterable[ItemAnswer[I, A]]] | None = None
     intake: Intake[I, A] | None = None
-    explain: Callable[[Any, Sequence[I]], Iterable[tuple[I, str | None]]] | None = None
     chunk: int = CHUNK
     within: Versions | None = None
     once: bool = False
     required: bool = False
-    final: frozenset[int] = frozenset()  # beside those that never get better by themselves
+    final: frozenset[int] = frozenset()  # beside the codes that are never retriable
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +109,20 @@ class Gathered(Generic[I, A]):
     failures: Mapping[I, Failure]
 
 
-class _OneByOne(Intake[I, A]):
+class _AnswersByItem(Intake[I, A]):
     """Keeps the answer to each item in a dictionary."""
 
-    def __init__(self, read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int | Contradiction, A | None]]]) -> None:
+    def __init__(self, read: Callable[[Any, Sequence[I]], Iterable[ItemAnswer[I, A]]]) -> None:
         self._read = read
         self.answers: dict[I, Any] = {}
         self.sources: dict[I, Source] = {}
+        self.messages: dict[I, str | None] = {}
 
     def take(self, response: Any, items: Sequence[I], source: Source) -> Mapping[I, Refusal]:
-        """Sort one response into answers and refusals; what nobody asked for is passed over."""
+        """Sort one response into answers and refusals; items that were not requested are passed over."""
         open_, refused = set(items), dict[I, Refusal]()
         wanted = frozenset(open_)
-        for item, code, answer in self._read(response, items):
+        for item, code, answer, *message in self._read(response, items):
             if item not in open_:
                 if item in wanted and (code or self.answers.get(item) != answer) and refused.get(item) != code:
                     self.answers.pop(item, None)
@@ -125,6 +131,7 @@ class _OneByOne(Intake[I, A]):
             open_.discard(item)
             if code:
                 refused[item] = code
+                self.messages[item] = message[0] if message else None
             else:
                 self.answers[item] = answer
                 self.sources[item] = source
@@ -133,14 +140,13 @@ class _OneByOne(Intake[I, A]):
 
 @dataclass(slots=True)
 class _Gathering(Generic[I, A]):
-    """A sharded request in progress: the items without an answer, each asked for in every round, and their last refusals."""
+    """A sharded request in progress: the items without an answer, which every round requests, and their last refusals."""
 
     request: ShardedRequest[I, A]
     intake: Intake[I, A]
     open: Sequence[I]
     refused: list[I] = field(default_factory=list)  # in this round
     refusals: dict[I, tuple[int | None, PipelineError | int]] = field(default_factory=dict)
-    explanations: dict[I, str | None] = field(default_factory=dict)
     failures: dict[I, Failure] = field(default_factory=dict)
     answered: Counter[int] = field(default_factory=Counter)  # how many items by broker
     unsure: set[I] = field(default_factory=set)  # items that may have been processed without an answer
@@ -173,64 +179,86 @@ def gather(
         _refresh(route, gatherings, deadline)
     for gathering in gatherings:
         _count(cluster, gathering)
-    return [Gathered(one.intake.answers, one.intake.sources, one.failures) for one in gatherings]
-
-
-def _gatherings(requests: Sequence[ShardedRequest[I, Any]]) -> list[_Gathering[I, Any]]:
-    """What is open at first: every item, once. Requests with the same items share the list."""
-    distinct = {id(request.items): list(dict.fromkeys(request.items)) for request in requests}
     return [
-        _Gathering(request, request.intake or _OneByOne(request.read or _nothing), distinct[id(request.items)])
-        for request in requests
+        Gathered(gathering.intake.answers, gathering.intake.sources, gathering.failures) for gathering in gatherings
     ]
 
 
+def _gatherings(requests: Sequence[ShardedRequest[I, Any]]) -> list[_Gathering[I, Any]]:
+    """Every item is open at first, once. Neighbouring requests about the same items share the list."""
+    gatherings: list[_Gathering[I, Any]] = []
+    given: Sequence[I] = ()
+    distinct: list[I] = []
+    for request in requests:
+        if request.items != given:
+            given, distinct = request.items, list(dict.fromkeys(request.items))
+        intake = request.intake or _AnswersByItem(request.read or _nothing)
+        gatherings.append(_Gathering(request, intake, distinct))
+    return gatherings
+
+
 def _nothing(_response: Any, _items: Sequence[Any]) -> tuple[()]:
-    """What is read of responses that nobody reads."""
+    """Read a response that has no content of interest."""
     return ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Division(Generic[I]):
+    """Items in chunks by the broker to ask. The broker of the `unroutable` ones is not known."""
+
+    items: Sequence[I]
+    chunk_size: int
+    chunks: Mapping[int, Sequence[Sequence[I]]]
+    unroutable: Sequence[I]
+
+    def is_of(self, gathering: _Gathering[I, Any]) -> bool:
+        """True if the items that are open are these; lists of the same objects are compared in 5 ns per item."""
+        return gathering.request.chunk == self.chunk_size and gathering.open == self.items
+
+
+@dataclass(frozen=True, slots=True)
+class _ChunkCall(Generic[I]):
+    """One request of a gathering to one broker, about a chunk of its items."""
+
+    gathering: _Gathering[I, Any]
+    items: Sequence[I]
+
+    def call(self) -> Call:
+        """Build the request."""
+        request = self.gathering.request
+        return Call(request.api, request.build(self.items), request.within, request.once)
+
+
 def _ask_round(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline: Deadline) -> None:
-    batches: dict[int, list[tuple[_Gathering[I, Any], Sequence[I]]]] = {}
-    divided: dict[tuple[int, int], tuple[Mapping[int, Sequence[Sequence[I]]], Sequence[I]]] = {}
+    by_broker: defaultdict[int, list[_ChunkCall[I]]] = defaultdict(list)
+    division: _Division[I] | None = None
     for gathering in gatherings:
-        same = id(gathering.open), gathering.request.chunk  # requests with the same items are divided once
-        if same not in divided:
-            divided[same] = _by_node(route, gathering.open, gathering.request.chunk)
-        chunks, unrouted = divided[same]
-        for item in unrouted:
+        if division is None or not division.is_of(gathering):  # neighbouring requests often have the same items
+            division = _divide(route, gathering)
+        for item in division.unroutable:
             gathering.refuse(item, None, route.unroutable_code)
-        for node_id, some in chunks.items():
-            batches.setdefault(node_id, []).extend((gathering, chunk) for chunk in some)
-    calls = {
-        node_id: [_call(gathering.request, items) for gathering, items in batch] for node_id, batch in batches.items()
-    }
+        for node_id, chunks in division.chunks.items():
+            by_broker[node_id] += [_ChunkCall(gathering, chunk) for chunk in chunks]
+    calls = {node_id: [chunk_call.call() for chunk_call in several] for node_id, several in by_broker.items()}
     for node_id, replies in cluster.ask_brokers(calls, deadline).items():
-        for (gathering, items), reply in zip(batches[node_id], replies, strict=True):
-            _take(gathering, items, node_id, reply)
+        for chunk_call, reply in zip(by_broker[node_id], replies, strict=True):
+            _take(chunk_call.gathering, chunk_call.items, node_id, reply)
     for gathering in gatherings:
         gathering.open, gathering.refused = gathering.refused, []
 
 
-def _call(request: ShardedRequest[I, Any], items: Sequence[I]) -> Call:
-    return Call(request.api, request.build(items), request.within, request.once)
-
-
-def _by_node(
-    route: Route[I], items: Sequence[I], chunk: int
-) -> tuple[Mapping[int, Sequence[Sequence[I]]], Sequence[I]]:
-    """The items in chunks by the broker to ask, and those of which it is not known."""
+def _divide(route: Route[I], gathering: _Gathering[I, Any]) -> _Division[I]:
     by_node: defaultdict[int | None, list[I]] = defaultdict(list)
-    node_of = route.node_of
-    for item in items:
+    node_of, size = route.node_of, gathering.request.chunk
+    for item in gathering.open:
         by_node[node_of(item)].append(item)
-    unrouted = by_node.pop(None, [])
+    unroutable = by_node.pop(None, [])
     chunks = {
-        node_id: [some[start : start + chunk] for start in range(0, len(some), chunk)]
-        for node_id, some in by_node.items()
+        node_id: [items[start : start + size] for start in range(0, len(items), size)]
+        for node_id, items in by_node.items()
         if node_id is not None
     }
-    return chunks, unrouted
+    return _Division(gathering.open, size, chunks, unroutable)
 
 
 def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply: Reply) -> None:
@@ -247,8 +275,6 @@ def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply
     refused = gathering.intake.take(reply.outcome, items, Source(node_id, reply.at_ms))
     if len(refused) < len(items):
         gathering.answered[node_id] += len(items) - len(refused)
-    if refused and gathering.request.explain:
-        gathering.explanations |= gathering.request.explain(reply.outcome, items)
     for item, code in refused.items():
         left_out = ConnectionFailed(f"broker {node_id}", "exchange", "the answer leaves it out")
         gathering.refuse(item, node_id, left_out if code is None else code)
@@ -279,12 +305,12 @@ def _reconcile(
 
 
 def _is_final(refusal: PipelineError) -> bool:
-    """Whether the cause is not the connection: an error response, our credentials, or an address that is not allowed."""
+    """True if the cause is not the connection: an error response, our credentials, or an address that is not allowed."""
     return isinstance(refusal, AuthenticationFailed | AddressRefused) or not isinstance(refusal, ConnectionFailed)
 
 
 def _may_be_done(refusal: PipelineError | int) -> bool:
-    """Whether the broker may have carried out the request, at least in part, without saying so."""
+    """True if the broker may have carried out the request, at least in part, without answering so."""
     if isinstance(refusal, int):
         return refusal in (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
     return may_have_arrived(refusal)
@@ -293,7 +319,7 @@ def _may_be_done(refusal: PipelineError | int) -> bool:
 def _give_up(
     cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], attempts: int, started: float
 ) -> None:
-    """Fail what is open after the deadline has passed; brokers that never answered are not waited for again."""
+    """Fail the open items after the deadline has passed; brokers that never answered get one attempt from now on."""
     for gathering in gatherings:
         for item in gathering.open:
             node_id, refusal = gathering.refusals[item]
@@ -330,7 +356,7 @@ def _fail(
         attempts=attempts,
         elapsed_ms=int((cluster.clock.monotonic() - started) * 1000),
         may_be_done=item in gathering.unsure,
-        explanation=gathering.explanations.get(item),
+        explanation=gathering.intake.messages.get(item),
     )
     if gathering.request.required:
         gathering.failures[item] = replace(gathering.failures[item], is_required=True)
@@ -356,7 +382,7 @@ def ask_cluster(
     deadline: Deadline,
     within: Versions | None = None,
 ) -> R | Failure:
-    """The response of any broker to a request that is not split, or why there is none."""
+    """The response of any broker to a request that is not split, or the failure."""
     started = cluster.clock.monotonic()
     try:
         answer = cluster.ask_any(api, request, deadline, within)

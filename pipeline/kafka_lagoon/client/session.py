@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from kafka_lagoon.client.connection import Answer, Connection, choose_version, negotiate
+from kafka_lagoon.client.connection import Connection, ReceivedResponse, choose_version, negotiate
 from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.policy import vet
 from kafka_lagoon.client.request_stats import RequestStats
@@ -38,7 +38,7 @@ R = TypeVar("R")
 # version of Fetch came with 3.5; releases between lose nothing but the pipelining.
 _PIPELINED_TLS_FETCH = 14
 _OF_CONNECTIONS = frozenset({API_VERSIONS.name})
-_RENEWED_AT = (0.85, 0.95)  # of the session's lifetime, at random as in Kafka's clients, so that not all renew at once
+_RENEWED_AT = (0.85, 0.95)  # of the session's lifetime, at random as in Kafka's clients, so that renewals are spread
 _RENEWED_AFTER_S = (
     1.0  # brokers refuse to re-authenticate more often; later does no harm, the next request waits for it
 )
@@ -46,7 +46,7 @@ _RENEWED_AFTER_S = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What the connections to a cluster have in common; `tls` is None for connections without TLS."""
+    """Values that the connections to a cluster share; `tls` is None for connections without TLS."""
 
     settings: KafkaSettings
     tls: ssl.SSLContext | None
@@ -56,7 +56,7 @@ class Access:
 
 
 class Session:
-    """One connection, from `open` to its first error."""
+    """A connection, from `open` to its first error."""
 
     def __init__(self, transport: Transport, node_id: int | None, host: str, access: Access) -> None:
         self.address = transport.address
@@ -68,7 +68,7 @@ class Session:
         self.versions: ApiVersionsResponse | None = None  # its ApiVersions response
         self._offered: dict[int, Versions] = {}
         self._is_secure = access.tls is not None
-        self._is_used = False  # there was a response after those that opening takes
+        self._is_used = False  # there was a response beside those of opening
         self._quiet_until = (
             0.0  # monotonic; KIP-219: the response to a throttled request comes at once, the client waits
         )
@@ -100,24 +100,24 @@ class Session:
 
     @property
     def tls(self) -> TlsSession | None:
-        """How the connection is encrypted, and the broker's certificates; None without TLS."""
+        """The encryption of the connection, and the broker's certificates; None without TLS."""
         return self._transport.tls_session()
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their response."""
+        """Number of requests that wait for their response."""
         return self._connection.in_flight
 
     @property
     def max_in_flight(self) -> int:
-        """How many requests may wait for their response."""
+        """Number of requests that may wait for their response."""
         fetch = self._offered.get(FETCH.key)
         may_pipeline = not self._is_secure or (fetch is not None and fetch.highest >= _PIPELINED_TLS_FETCH)
         return self._settings.max_in_flight_requests_per_connection if may_pipeline else 1
 
     @property
     def must_reauthenticate(self) -> bool:
-        """Whether to authenticate again before anything else is sent."""
+        """True if the connection must authenticate again before any other request."""
         return self._renew_at is not None and self._clock.monotonic() >= self._renew_at
 
     def version(self, api: Api[Any, Any], within: Versions | None) -> int:
@@ -133,8 +133,8 @@ class Session:
         """The bytes of a request that has no response: Produce with acks=0."""
         return self._sent(api, version, self._connection.unanswered_frame(api, version, request))
 
-    def move(self, outgoing: bytearray, deadline: Deadline, phase: str = "exchange") -> Iterator[Answer]:
-        """Move bytes both ways once; the responses that are complete with them."""
+    def move(self, outgoing: bytearray, deadline: Deadline, phase: str = "exchange") -> Iterator[ReceivedResponse]:
+        """Move bytes both ways once, and return the responses that they complete."""
         deadline = deadline.within(self._settings.request_timeout_ms)
         BUDGET.obey(deadline.remaining)
         try:
@@ -157,7 +157,7 @@ class Session:
         if not self._pace.wait(deadline):
             raise DeadlinePassed(self.address, "exchange", deadline.budget_ms)
 
-    def record(self, answer: Answer, sent_at: float) -> None:
+    def record(self, answer: ReceivedResponse, sent_at: float) -> None:
         """Count a response in the request stats, and remember its throttle time."""
         self._is_used = self.versions is not None
         now = self._clock.monotonic()
@@ -197,9 +197,7 @@ class Session:
             raise BrokerError(
                 response.error_code, error_code(response.error_code).name, API_VERSIONS.name, self.address
             )
-        if (
-            not response.api_keys
-        ):  # then nothing could be asked, and what is not asked would look like what is not there
+        if not response.api_keys:  # else no API could be requested, and everything would look absent
             raise ConnectionFailed(self.address, "handshake", "offers no APIs at all")
         self._offered = {api.api_key: Versions(api.min_version, api.max_version) for api in response.api_keys}
         return response
@@ -209,7 +207,7 @@ class Session:
         outgoing = bytearray(self.frame(api, version, request))
         sent_at = self._clock.monotonic()
         try:
-            answers: list[Answer] = []
+            answers: list[ReceivedResponse] = []
             while not answers:
                 answers += self.move(outgoing, deadline, phase)
         except FrameTooLarge as cause:
@@ -227,7 +225,7 @@ class Session:
         return frame
 
     def _hint(self) -> str:
-        """What may be wrong when the broker closes a new connection.
+        """Likely causes when the broker closes a new connection.
 
         Listeners that require SASL answer ApiVersions, and close the connection on any other request.
         """
@@ -236,7 +234,7 @@ class Session:
         if not self._offered:
             return "" if self._settings.uses_tls() else ", as some listeners do that want TLS; see security_protocol"
         if self._settings.uses_sasl() or self._request_stats.has_answer_of(_OF_CONNECTIONS):
-            return ""  # an answer of any broker shows that nothing is wanted before requests
+            return ""  # an answer of any broker shows that the listener wants nothing before requests
         return ", after the first request, as listeners do that want SASL; see security_protocol"
 
 

@@ -1,7 +1,7 @@
 """Makes the TLS context of a cluster's connections from its settings.
 
-A certificate is always verified, up to an authority that was chosen. Only the check of the host name can be switched off,
-by the setting that Kafka has for it.
+A certificate is always verified, up to a trusted authority. Only the check of the host name can be switched off, by Kafka's
+setting.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Explains in one line why a TLS connection failed, and which setting or certificate to change.
 
-What a certificate says is made printable first: a peer that is not verified wrote it.
+Texts of certificates are made printable first: a peer that is not verified wrote them.
 """
 
 import re
@@ -13,7 +13,7 @@ from kafka_lagoon.text import printable
 
 CLOSED = "closed by the peer before TLS began: a listener without TLS does that, see security_protocol"
 _SHOWN_NAMES = 5
-_IN_TEXT = re.compile(r"^\[\w+\] ?|\(_ssl\.c:\d+\)$")  # what Python puts around OpenSSL's words
+_IN_TEXT = re.compile(r"^\[\w+\] ?|\(_ssl\.c:\d+\)$")  # Python's additions to OpenSSL's message
 _LONGEST_NAME = 100
 
 # Numbers of X509_V_ERR_...
@@ -70,19 +70,19 @@ _ALERTS = {
 
 
 def refusal(error: ssl.SSLError, name: str, stream: ssl.SSLSocket) -> str:
-    """Why a handshake failed. `name` is the host's name that was checked."""
+    """The reason why a handshake failed. `name` is the host's name that was checked."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _unverified(error, name, _peer_chain(stream))
     return _LOCAL.get(_reason(error)) or first_words(error) or other(error)
 
 
 def first_words(error: ssl.SSLError) -> str | None:
-    """Why the peer refused us for good, as far as its first bytes after our certificate show."""
+    """The reason why the peer refused us for good, as far as its first bytes after our certificate show it."""
     return alert(error) or _FIRST_WORDS.get(_reason(error))
 
 
 def alert(error: ssl.SSLError) -> str | None:
-    """Why the peer refused us for good, None when another attempt may help."""
+    """The reason why the peer refused us for good, None when another attempt may help."""
     _, marker, kind = _reason(error).rpartition("ALERT_")
     return _ALERTS.get(kind if marker else _reason(error).removeprefix("TLSV1_"))
 
@@ -99,7 +99,7 @@ def _reason(error: ssl.SSLError) -> str:
 
 
 def _unverified(error: ssl.SSLCertVerificationError, name: str, chain: Sequence[Mapping[str, Any]]) -> str:
-    """Why the broker's certificate was not accepted; `chain` is what it sent, its own certificate first."""
+    """The reason against the broker's certificate; `chain` are the certificates that it sent, its own first."""
     first, last = (chain[0], chain[-1]) if chain else ({}, {})
     code = error.verify_code
     if code == _EXPIRED:
@@ -146,7 +146,7 @@ def _names(certificate: Mapping[str, Any]) -> str:
 
 
 def title(certificate: Mapping[str, Any], whose: str) -> str:
-    """The common name of a certificate's subject or issuer, or else the most particular name that it has."""
+    """The common name of a certificate's subject or issuer, else its most specific name."""
     parts = [pair for group in certificate.get(whose, ()) for pair in group]
     common = [value for kind, value in parts if kind == "commonName"]
     names = common or [value for _, value in parts]

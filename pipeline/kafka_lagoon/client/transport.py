@@ -1,4 +1,4 @@
-"""Opens sockets and moves bytes over them, with or without TLS; the only module that does.
+"""Opens sockets and moves bytes over them, with or without TLS; no other module opens sockets.
 
 Every wait has a deadline, and both directions move at once: a broker stops reading while it waits to write, so a client
 that only writes would wait for it forever.
@@ -57,8 +57,8 @@ class Transport:
     ) -> "Transport":
         """A stream to the first of the host's addresses that accepts, through TLS if there is a context for it.
 
-        `vet` returns why a numeric address must not be connected to. ConnectionFailed names the last refusal, and
-        what is wrong with a certificate.
+        `vet` returns the reason against a numeric address. ConnectionFailed names the last refusal, or the fault of a
+        certificate.
         """
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         stream = _first(host, port, address, deadline, vet)
@@ -84,7 +84,7 @@ class Transport:
         return received
 
     def tls_session(self) -> TlsSession | None:
-        """How the connection is encrypted, and the certificates that were verified; None without TLS."""
+        """The encryption of the connection, and the certificates that were verified; None without TLS."""
         if not isinstance(self._socket, ssl.SSLSocket):
             return None
         chain: Sequence[Mapping[str, Any]] = ()
@@ -162,9 +162,9 @@ class _Secure:
         self._socket.close()
 
     def _try(self, outgoing: bytearray, room: memoryview) -> int | None:
-        """How many bytes were received, 0 when some were only sent, None when nothing moved.
+        """Number of bytes received, 0 when some were only sent, None when nothing moved.
 
-        Reads first: what a peer sent before it closed says why.
+        Reads first: the bytes that a peer sent before it closed tell the reason.
         """
         self._wants, before = 0, len(outgoing)
         received = self._pull(room)

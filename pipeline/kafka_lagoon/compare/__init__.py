@@ -1,1 +1,1 @@
-"""Compares the records of topics, in one cluster or two, and says what is missing, doubled, altered or reordered."""
+"""Compares the records of topics, in one cluster or two, and finds records that are missing, doubled, altered or reordered."""

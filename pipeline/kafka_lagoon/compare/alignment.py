@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from kafka_lagoon.records.digests import Hashes
 
-_MOST_PAIRS = 1 << 18  # of records in a gap that are compared one by one
-_AT_ONCE = 1 << 13  # records that are compared before the next are looked at
+_MOST_PAIRS = 1 << 18  # records in a gap that are compared one by one
+_AT_ONCE = 1 << 13  # records that are compared before the next are read
 _Positions = NDArray[np.int64]
 
 
 class Block(NamedTuple):
-    """Records that are equal on both sides: `size` of them, from these positions on."""
+    """Records that are equal on both sides: `size` records from these positions on."""
 
     left: int
     right: int
@@ -28,7 +28,7 @@ class Block(NamedTuple):
 
 
 def equal_prefix(left: Hashes, right: Hashes) -> int:
-    """How many records both begin with."""
+    """The number of equal records at the beginning of both."""
     shared, start = min(len(left), len(right)), 0
     while start < shared:
         end = min(shared, start + _AT_ONCE)
@@ -64,7 +64,7 @@ def _add(blocks: list[Block], block: Block) -> None:
 
 
 def _anchors(left: Hashes, right: Hashes) -> Iterator[tuple[int, int]]:
-    """Positions of hashes that each side has once, the longest chain that ascends on both."""
+    """Positions of hashes that occur once on each side: the longest chain that ascends on both."""
     left_words, left_positions = _once(left)
     right_words, right_positions = _once(right)
     _, of_left, of_right = np.intersect1d(left_words, right_words, assume_unique=True, return_indices=True)
@@ -103,7 +103,7 @@ def _longest_ascending(values: _Positions) -> Sequence[int]:
 
 
 def _align_gap(left: Hashes, right: Hashes) -> Iterator[Block]:
-    """What is equal between two anchors: the ends of the gap, and if it is small whatever else is in order."""
+    """Equal records between two anchors: at both ends of the gap, and in a small gap all that are in order."""
     first = equal_prefix(left, right)
     last = equal_prefix(left[first:][::-1], right[first:][::-1])
     yield Block(0, 0, first)

@@ -10,7 +10,7 @@ from kafka_lagoon.compare.sides import Connection, Source
 
 
 class Connections:
-    """Pairs of connections, as many as are used at once. Use as a context manager."""
+    """Pairs of connections, at most as many as are used at once. Use it as a context manager."""
 
     def __init__(self, left: Source, right: Source, clock: Clock) -> None:
         self._sources, self._clock = (left, right), clock
@@ -25,7 +25,7 @@ class Connections:
 
     @contextmanager
     def lend(self) -> Iterator[tuple[Connection, Connection]]:
-        """A connection to the left and one to the right side, for the caller alone."""
+        """Lend the caller a connection to the left and one to the right side."""
         try:
             pair = self._idle.get_nowait()
         except Empty:

@@ -18,30 +18,30 @@ Hash = tuple[int, int]
 
 
 class Kind(StrEnum):
-    """What a range of records is."""
+    """The kind of a range of records."""
 
     MISSING = "missing"  # on the right
     EXTRA = "extra"  # on the right: the left never had it
     DOUBLED_LEFT = "doubled_left"  # the left has it more often
     DOUBLED_RIGHT = "doubled_right"  # the right has it more often
-    ALTERED = "altered"  # same place, and same key if there are several
-    REORDERED = "reordered"  # both have it, at another place
-    EXPIRED_LEFT = "expired_left"  # before what the left still has, and no more than it has lost there
-    EXPIRED_RIGHT = "expired_right"  # before what the right still has, and no more than it has lost there
+    ALTERED = "altered"  # at the same place, and with the same key if there are several
+    REORDERED = "reordered"  # both have it, at different places
+    EXPIRED_LEFT = "expired_left"  # before the first record of the left, and no more than the left has lost there
+    EXPIRED_RIGHT = "expired_right"  # before the first record of the right, and no more than the right has lost there
     COMPACTED_LEFT = "compacted_left"  # the left has a later record of its key
     COMPACTED_RIGHT = "compacted_right"  # the right has a later record of its key
 
 
-# What retention and compaction remove at their own times is no difference.
+# Records that retention and compaction removed at their own times are no difference.
 NOT_COMPARED = frozenset({Kind.EXPIRED_LEFT, Kind.EXPIRED_RIGHT, Kind.COMPACTED_LEFT, Kind.COMPACTED_RIGHT})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Records one after the other that differ alike, by their first and last offsets on both sides.
+    """Consecutive records with the same kind of difference, by their first and last offsets on both sides.
 
-    Where a side has none of them, `left_first` or `right_first` is the offset that follows the last equal record there (None
-    if there is none before), and the last one is None.
+    Where a side has none of them, `left_first` or `right_first` is the offset after the last equal record there (None if
+    there is none before), and the last offset is None.
     """
 
     kind: Kind
@@ -54,10 +54,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What else decides: the starts of both logs, and what a second pass counted.
+    """Facts for deciding differences: the starts of both logs, and the counts of a second pass.
 
-    `left_counts` has how often the left log has each hash that was asked for. The last offsets of keys on each side are
-    known where logs are compacted.
+    `left_counts` has how often the left log has each hash that was asked for. The last offsets of keys on each side are known
+    where logs are compacted.
     """
 
     left_counts: Mapping[Hash, int] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Evidence:
 
 @dataclass(slots=True)
 class _Unequal:
-    """The records of all gaps of one side: their hashes, gaps, kinds, and what each belongs to on the other side."""
+    """The records of all gaps of one side: hashes, gaps, kinds, and the records of the other side that they belong to."""
 
     records: Records
     hashes: list[Hash]
@@ -85,16 +85,16 @@ class _Unequal:
         return cls(records, hashes, gap_of, [None] * len(records), [-1] * len(records))
 
     def rest(self) -> Iterator[int]:
-        """Indexes of records of which nothing is decided."""
+        """Indexes of records whose kind is not decided."""
         return (index for index, kind in enumerate(self.kinds) if kind is None)
 
     def set(self, index: int, kind: Kind, mate: int = -1) -> None:
-        """Decide what a record is."""
+        """Set the kind of a record."""
         self.kinds[index], self.mates[index] = kind, mate
 
 
 class Unequal:
-    """The records of a comparison that are in gaps, of which moved ones are found at once."""
+    """The records of a comparison that are in gaps; moved records are found at once."""
 
     def __init__(self, compared: Compared) -> None:
         self._compared = compared
@@ -120,12 +120,12 @@ class Unequal:
         return np.array(sorted(words), np.uint64)
 
     def keys(self) -> NDArray[np.uint64]:
-        """Hashes of the keys of records that one side alone has, sorted."""
+        """Hashes of the keys of records that only one side has, sorted."""
         keys = {int(side.records.keys[index]) for side in (self._left, self._right) for index in side.rest()}
         return np.array(sorted(keys), np.uint64)
 
     def differences(self, evidence: Evidence) -> list[Difference]:
-        """What differs, in ranges, by the order of gaps."""
+        """Differences as ranges, in the order of gaps."""
         self._find_doubled(evidence)
         self._pair_altered()
         self._decide_rest(evidence)
@@ -133,7 +133,7 @@ class Unequal:
         return [difference for _, difference in sorted([*left, *right], key=lambda numbered: numbered[0])]
 
     def _find_doubled(self, evidence: Evidence) -> None:
-        """A record is one too many if equal records, which both sides have, are beside those in gaps."""
+        """Find doubled records: equal records that both sides have exist outside of the gaps."""
         in_gaps = Counter(self._left.hashes)
         for side, kind in ((self._left, Kind.DOUBLED_LEFT), (self._right, Kind.DOUBLED_RIGHT)):
             for index in list(side.rest()):
@@ -142,7 +142,7 @@ class Unequal:
                     side.set(index, kind)
 
     def _pair_altered(self) -> None:
-        """Within a gap, records of the same key belong together, in order; and all others if both sides have as many."""
+        """Pair records of a gap with the same key, in order; and all others if both sides have as many."""
         left_of, right_of = _by_gap(self._left), _by_gap(self._right)
         for gap in left_of.keys() & right_of.keys():
             by_key: dict[int, deque[int]] = {}
@@ -158,7 +158,10 @@ class Unequal:
                     self._pair(*pair, Kind.ALTERED)
 
     def _decide_rest(self, evidence: Evidence) -> None:
-        """What one side alone has. Retention explains the first records of a log, as many as the other has lost offsets."""
+        """Decide the records that only one side has.
+
+        Retention explains the first records of a log, up to the offsets that were lost.
+        """
         of_left = (Kind.EXPIRED_RIGHT, Kind.COMPACTED_RIGHT, Kind.MISSING)
         of_right = (Kind.EXPIRED_LEFT, Kind.COMPACTED_LEFT, Kind.EXTRA)
         self._decide(self._left, of_left, evidence.right_start, evidence.right_keys)
@@ -167,7 +170,7 @@ class Unequal:
     def _decide(
         self, side: _Unequal, kinds: tuple[Kind, Kind, Kind], removed: int, last_offsets: Mapping[int, int]
     ) -> None:
-        """Decide what the rest of a side is; `removed` and `last_offsets`, by key, are those of the other side."""
+        """Decide the rest of a side; `removed` and `last_offsets`, by key, are those of the other side."""
         expired, compacted, only_here = kinds
         for index in list(side.rest()):
             gap = self._compared.gaps[side.gap_of[index]]
@@ -180,11 +183,11 @@ class Unequal:
             side.set(index, compacted if is_compacted else only_here)
 
     def _is_before_all(self, gap: Gap) -> bool:
-        """Whether no equal record comes before."""
+        """True if no equal record comes before."""
         return gap.left_at is None and self._compared.equal > 0
 
     def _ranges(self, side: _Unequal, *, is_left: bool) -> Iterator[tuple[int, Difference]]:
-        """Ranges of a side with the number of their gap; pairs are the left side's."""
+        """Ranges of a side with the number of their gap; for pairs, those of the left side."""
         last, run = -1, list[int]()
         for index, kind in enumerate(side.kinds):
             if kind in (Kind.ALTERED, Kind.REORDERED) and not is_left:
@@ -234,7 +237,7 @@ def _by_gap(side: _Unequal) -> dict[int, list[int]]:
 
 
 def count_kinds(differences: Iterable[Difference]) -> dict[Kind, int]:
-    """Records of each kind."""
+    """The number of records of each kind."""
     counts: Counter[Kind] = Counter()
     for difference in differences:
         counts[difference.kind] += difference.records

@@ -1,4 +1,4 @@
-"""Compares one partition of two topics in order, both sides read at once."""
+"""Compares one partition of two topics in order; both sides are read at the same time."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from kafka_lagoon.compare.reading import LOST, read_ahead, unread
 from kafka_lagoon.compare.result import ComparedPartition, How, failures_of, notes_of
 from kafka_lagoon.compare.sequences import Report, compare_sequences
 from kafka_lagoon.compare.sides import Connection, Side, Source
-from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.split import Split, SplitOutcome
 
 LOST_MEANWHILE = "records were deleted before they were read again: what is doubled may be called missing or extra"
 _NO_WORDS = np.empty(0, np.uint64)
@@ -24,7 +24,7 @@ _NO_WORDS = np.empty(0, np.uint64)
 def compare_partition(
     connections: Connections, sides: tuple[Side, Side], number: int, how: How, report: Report
 ) -> tuple[ComparedPartition, list[Failure]]:
-    """The comparison of a partition, and what could not be read of it."""
+    """Compare a partition; returns the comparison and failures to read."""
     with connections.lend() as pair:
         splits = [side.splits[number] for side in sides]
         readers = [connection.read(split, how.read, how.fields) for connection, split in zip(pair, splits, strict=True)]
@@ -36,7 +36,7 @@ def compare_partition(
         evidence = second.evidence(unequal, [_lost_start(side, number) for side in sides])
     outcomes = [(side.of, reader.outcome) for side, reader in zip(sides, readers, strict=True)]
     failures = [failure for of, outcome in outcomes for failure in failures_of(of, outcome)]
-    if not failures:  # what failed at first fails again
+    if not failures:  # a second pass would fail, too
         failures = [failure for index in (0, 1) for failure in second.failures(index, sides[index].of)]
     part = ComparedPartition(
         partition=number,
@@ -53,21 +53,21 @@ def compare_partition(
 
 
 def _lost_start(side: Side, number: int) -> int:
-    """Where the log starts, if it had records before that and is read from there; else 0."""
+    """The log start offset, if records before it were removed and it is read from there; else 0."""
     start = side.log_starts[number]
     return start if side.splits[number].from_offset == start else 0
 
 
 class _Second:
-    """A second pass over a partition that differs, for what must be counted in all of it."""
+    """A second pass over a partition that differs, for values that must be counted in all of it."""
 
-    def __init__(self, connections: Sequence[Connection], first: Sequence[Outcome], how: How) -> None:
+    def __init__(self, connections: Sequence[Connection], first: Sequence[SplitOutcome], how: How) -> None:
         self._connections, self._first, self._how = connections, first, how
-        self._outcomes: dict[int, Outcome] = {}
+        self._outcomes: dict[int, SplitOutcome] = {}
         self.notes: list[str] = []
 
     def failures(self, index: int, of: Source) -> list[Failure]:
-        """What could not be read again of a side; what retention has removed meanwhile is a note."""
+        """Failures to read a side again; records that retention has removed meanwhile are only a note."""
         outcome = self._outcomes.get(index)
         if outcome is None:
             return []
@@ -77,7 +77,7 @@ class _Second:
         return failures_of(of, outcome)
 
     def evidence(self, unequal: Unequal, log_starts: Sequence[int]) -> Evidence:
-        """What decides about the records in gaps. Keys are looked for where compaction has left offsets without records."""
+        """Facts about the records in gaps. Keys are read where compaction has left offsets without records."""
         words, keys = unequal.to_count(), unequal.keys()
         is_compacted = [outcome.counts.compacted > 0 for outcome in self._first]
         left = self._look_up(0, words, keys if is_compacted[0] else _NO_WORDS) if len(words) else _LookedUp()
@@ -115,7 +115,7 @@ class _LookedUp:
 
 
 def _is_in(words: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which of these words are among some that are sorted."""
+    """True for each word that is in `wanted`, which is sorted."""
     if not len(wanted):
         return np.zeros(len(words), np.bool_)
     index = np.searchsorted(wanted, words).clip(max=len(wanted) - 1)

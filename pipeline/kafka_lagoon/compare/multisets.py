@@ -21,7 +21,7 @@ BUCKETS = 1 << _BITS
 
 
 class BucketSums:
-    """How many records each bucket has, and the sums of their hashes."""
+    """The number of records of each bucket, and the sums of their hashes."""
 
     def __init__(self) -> None:
         self.counts = np.zeros(BUCKETS, np.int64)
@@ -29,7 +29,7 @@ class BucketSums:
 
     @property
     def records(self) -> int:
-        """How many records all buckets have."""
+        """The number of records in all buckets."""
         return int(self.counts.sum())
 
     def add(self, hashes: Hashes) -> None:
@@ -40,12 +40,12 @@ class BucketSums:
             np.add.at(self.sums[:, word], buckets, hashes[:, word])
 
     def add_all(self, other: "BucketSums") -> None:
-        """Add the records of other partitions."""
+        """Add the buckets of other partitions."""
         self.counts += other.counts
         self.sums += other.sums
 
     def differing(self, other: "BucketSums") -> NDArray[np.int64]:
-        """The buckets of which both have not the same records."""
+        """The buckets that differ."""
         return np.flatnonzero((self.counts != other.counts) | (self.sums != other.sums).any(axis=1))
 
 
@@ -54,7 +54,7 @@ def _bucket_of(hashes: Hashes) -> NDArray[np.int64]:
 
 
 def fitting(left: BucketSums, right: BucketSums, most: int) -> NDArray[np.int64]:
-    """The differing buckets whose records a second pass may keep: the first ones, with at most so many records in all."""
+    """The first differing buckets that have at most this many records in all, which a second pass can keep."""
     buckets = left.differing(right)
     sizes = np.cumsum(left.counts[buckets] + right.counts[buckets])
     return buckets[: max(1, int(np.searchsorted(sizes, most, "right")))]
@@ -76,9 +76,9 @@ def _wanted(chunks: Iterable[Chunk], is_wanted: NDArray[np.bool_]) -> Iterator[R
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetDifference:
-    """Records of one partition, one after the other, that one side has and the other has not, or has less often.
+    """Consecutive records of one partition that one side has and the other lacks, or has less often.
 
-    Of an altered record (another one of the same key is on the other side) both sides are named.
+    Of an altered record (the other side has another record with its key) both sides are named.
     """
 
     kind: Kind
@@ -91,7 +91,7 @@ Place = tuple[int, int, int]  # partition, offset, hash of the key
 
 
 def set_differences(left: Mapping[int, Records], right: Mapping[int, Records]) -> list[SetDifference]:
-    """What differs between the records of both sides, by partition; of doubled ones, those that come last."""
+    """Differences between the records of both sides, by partition; of doubled records, the last ones."""
     left_places, right_places = _by_hash(left), _by_hash(right)
     missing, extra = list[Place](), list[Place]()
     single: list[tuple[Kind, Place]] = []
@@ -122,7 +122,7 @@ def _by_hash(sides: Mapping[int, Records]) -> dict[tuple[int, int], list[Place]]
 
 
 def _altered(missing: Sequence[Place], extra: Sequence[Place]) -> Iterator[tuple[Place, Place]]:
-    """Pairs of the same key, in order."""
+    """Pairs of records with the same key, in order."""
     by_key: dict[int, deque[Place]] = {}
     for place in sorted(extra):
         by_key.setdefault(place[2], deque()).append(place)
@@ -141,7 +141,7 @@ def _paired(
 
 
 def _ranges(single: Iterable[tuple[Kind, Place]]) -> Iterator[SetDifference]:
-    """Joins those whose offsets follow each other."""
+    """Join records with consecutive offsets."""
     run: tuple[Kind, int, int, int] | None = None
     for kind, (partition, offset, _) in sorted(single):
         if run and run[:2] == (kind, partition) and offset == run[3] + 1:

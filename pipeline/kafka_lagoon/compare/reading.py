@@ -11,31 +11,31 @@ from numpy.typing import NDArray
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.reader import SplitReader
-from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.records.digests import ALL_FIELDS, Hashes, record_hashes
 
-LOST = "LOST"  # retention was faster than we
+LOST = "LOST"  # retention removed records before they were read
 _KEY = frozenset({"key"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Records one after the other: their offsets and hashes. `records` has their columns."""
+    """Consecutive records: offsets and hashes. `records` has their columns."""
 
     offsets: NDArray[np.int64]
     hashes: Hashes
     records: pa.RecordBatch | None = None
 
     def keys(self) -> NDArray[np.uint64]:
-        """A hash of 64 bits of each record's key; made when it is asked for, because equal logs need none."""
+        """A hash of 64 bits of each record's key; computed on demand, because equal logs need none."""
         if self.records is None:
             return np.zeros(len(self.offsets), np.uint64)
         return record_hashes(self.records, _KEY)[:, 0]
 
 
 class HashedReader:
-    """Reads one split as chunks; `outcome` says afterwards how far, and what is missing."""
+    """Reads one split as chunks; `outcome` then says how far, and what is missing."""
 
     def __init__(
         self, cluster: Cluster, split: Split, options: ReadOptions, fields: frozenset[str] = ALL_FIELDS
@@ -47,19 +47,19 @@ class HashedReader:
         )
 
     @property
-    def outcome(self) -> Outcome:
-        """What was read up to now."""
+    def outcome(self) -> SplitOutcome:
+        """The outcome up to now."""
         return self._reader.outcome
 
     def chunks(self) -> Generator[Chunk, None, None]:
-        """The records in the order of their offsets; a batch that was repaired comes later (fetch/reader.py)."""
+        """The records in the order of their offsets; a repaired batch comes later (fetch/reader.py)."""
         with closing(self._reader):
             for batch in self._reader.batches():
                 yield Chunk(batch.column("offset").to_numpy(), record_hashes(batch, self._fields), batch)
 
 
-def unread(outcome: Outcome) -> str | None:
-    """Why not every record of a range was read; None if all were."""
+def unread(outcome: SplitOutcome) -> str | None:
+    """The reason why a range was not read completely; None if it was."""
     if outcome.failure:
         return outcome.failure
     broken = [problem for problem in outcome.problems if problem.reason != HEADER_KEY_NOT_UTF8]
@@ -69,7 +69,7 @@ def unread(outcome: Outcome) -> str | None:
 
 
 def read_ahead(chunks: Generator[Chunk, None, None]) -> Generator[Chunk, None, None]:
-    """The chunks, the next of which is read by a thread while the caller works on one; close it to end reading."""
+    """The chunks, the next of which a thread reads while the caller works on one; close it to stop reading."""
     with closing(chunks), ThreadPoolExecutor(1, thread_name_prefix="compare") as thread:
         following = thread.submit(next, chunks, None)
         while (chunk := following.result()) is not None:

@@ -1,4 +1,4 @@
-"""Declares how topics are compared, and the result of a comparison."""
+"""Declares the options and the result of a comparison."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,19 +10,21 @@ from kafka_lagoon.compare.multisets import SetDifference
 from kafka_lagoon.compare.reading import unread
 from kafka_lagoon.compare.sequences import CompareLimits
 from kafka_lagoon.compare.sides import Side, Source
-from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.records.digests import ALL_FIELDS
 
 PARTITIONS_AT_ONCE = 4
-_FETCH_BYTES = 2 << 20  # of an answer; two of each side of a partition are kept, and two Arrow batches made of them
+_FETCH_BYTES = (
+    2 << 20
+)  # of an answer; two of each side of a partition are in memory, and two Arrow batches made of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class How:
-    """By which fields records are compared, and whether in order where both topics have as many partitions."""
+    """Options of a comparison: the compared fields, and whether order counts if both topics have as many partitions."""
 
     fields: frozenset[str] = ALL_FIELDS
     in_order: bool = True
@@ -36,7 +38,7 @@ class How:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedPartition:
-    """What was compared of a partition in order. `gave_up`: why the rest was not; the records are those until then."""
+    """The comparison of a partition in order. `gave_up` says why it stopped early; the records are those until then."""
 
     partition: int
     left: Split
@@ -68,7 +70,7 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
 
     def counts(self) -> dict[Kind, int]:
-        """Records of each kind, of those that there are."""
+        """The number of records of each kind that occurs."""
         counts: Counter[Kind] = Counter()
         for part in self.partitions:
             for difference in part.differences:
@@ -78,12 +80,12 @@ class Comparison:
         return {kind: counts[kind] for kind in Kind if counts[kind]}
 
     def is_equal(self) -> bool:
-        """Whether nothing differs of what could be compared."""
+        """True if nothing differs in what could be compared."""
         return self.is_whole and not self.counts().keys() - NOT_COMPARED
 
 
-def failures_of(of: Source, outcome: Outcome) -> list[Failure]:
-    """Why not all of a split was read, if something kept it from that."""
+def failures_of(of: Source, outcome: SplitOutcome) -> list[Failure]:
+    """Failures that kept a split from being read completely."""
     name = unread(outcome)
     if name is None:
         return []
@@ -92,8 +94,8 @@ def failures_of(of: Source, outcome: Outcome) -> list[Failure]:
     return [own_failure(FETCH, scope, name, f"{of.cluster}: {detail or 'not all of it could be read'}")]
 
 
-def notes_of(of: Source, outcome: Outcome) -> list[str]:
-    """What else must be known of a split that was read."""
+def notes_of(of: Source, outcome: SplitOutcome) -> list[str]:
+    """Notes about a split that was read."""
     escaped = sum(problem.reason == HEADER_KEY_NOT_UTF8 for problem in outcome.problems)
     if not escaped:
         return []

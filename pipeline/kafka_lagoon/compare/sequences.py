@@ -15,8 +15,8 @@ from kafka_lagoon.compare.reading import Chunk
 from kafka_lagoon.records.digests import Hashes
 
 _FIRST_WINDOW, _GROWTH = 256, 4
-_ENOUGH = 8  # equal records in a window, from which on both sides are taken to have met again
-Report = Callable[[int], None]  # hears how many records were compared
+_ENOUGH = 8  # equal records in a window after which both sides are aligned again
+Report = Callable[[int], None]  # called with the number of compared records
 NOTHING_IN_COMMON, TOO_DIFFERENT = "NOTHING_IN_COMMON", "TOO_MANY_DIFFERENCES"
 
 
@@ -32,15 +32,15 @@ class Records:
         return len(self.offsets)
 
     def part(self, start: int, end: int) -> "Records":
-        """Some of them, copied, so that the others need not be kept."""
+        """A copy of a range, so that the rest need not be kept."""
         return Records(self.offsets[start:end].copy(), self.hashes[start:end].copy(), self.keys[start:end].copy())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gap:
-    """What the sides have between equal records.
+    """The records of both sides between equal records.
 
-    `left_at` and `right_at` are the offsets after the equal record before it; None if there was none.
+    `left_at` and `right_at` are the offsets after the equal record before the gap; None if there is none.
     """
 
     left: Records
@@ -63,14 +63,14 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareLimits:
-    """What a comparison keeps in memory, in records of about 50 bytes."""
+    """Limits of what a comparison keeps in memory, in records of about 50 bytes."""
 
-    window: int = 1 << 20  # of each side, while it searches what both have
+    window: int = 1 << 20  # of each side, while equal records are searched
     different: int = 1 << 20  # in all gaps
 
 
 def joined(parts: Iterable[Records]) -> Records:
-    """Records one after the other."""
+    """Concatenate records."""
     columns = zip(_NOTHING, *((part.offsets, part.hashes, part.keys) for part in parts), strict=True)
     offsets, hashes, keys = (np.concatenate(column) for column in columns)
     return Records(offsets, hashes, keys)
@@ -80,7 +80,7 @@ _NOTHING = (np.empty(0, np.int64), np.empty((0, 2), np.uint64), np.empty(0, np.u
 
 
 class _Side:
-    """One side: what is left of a chunk, or of the records that were kept where the sides differ."""
+    """One side: the rest of a chunk, or the records that were kept where the sides differ."""
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
         self._chunks: Iterator[Chunk] = iter(chunks)
@@ -89,7 +89,7 @@ class _Side:
         self.at: int | None = None  # offset after the last equal record
 
     def hashes(self) -> Hashes:
-        """The next hashes, as many as a chunk has left; none at the end."""
+        """The hashes left of a chunk; none at the end."""
         while self._start == len(self._kept.offsets):
             chunk = next(self._chunks, None)
             if chunk is None:
@@ -98,19 +98,19 @@ class _Side:
         return self._kept.hashes[self._start :]
 
     def pass_equal(self, count: int) -> None:
-        """Go on after records that are equal on both sides."""
+        """Continue after records that are equal on both sides."""
         if count:
             self.at = int(self._kept.offsets[self._start + count - 1]) + 1
             self._start += count
 
     def pass_different(self, count: int) -> None:
-        """Go on after records that differ."""
+        """Continue after records that differ."""
         self._start += count
 
     def window(self, size: int) -> Records:
-        """At least the next `size` records, fewer if the side ends before; they are kept, and none is passed.
+        """At least the next `size` records, fewer at the end of the side; they are kept and not passed.
 
-        Their columns are let go, which would keep all memory of the answers that they came in.
+        Their columns are released, which would keep the memory of the answers that they came in.
         """
         parts, count = list[Records](), 0
         while count < size and len(hashes := self.hashes()):
@@ -129,12 +129,12 @@ def compare_sequences(
     limits: CompareLimits | None = None,
     report: Report = lambda _: None,
 ) -> Compared:
-    """Compare both sides to their ends; `report` hears how many equal records were passed."""
+    """Compare both sides to their ends; `report` is called with the number of equal records that were passed."""
     return _Comparison(_Side(left), _Side(right), limits or CompareLimits(), report).run()
 
 
 class _Comparison:
-    """What is compared, and what is known of it."""
+    """The state of a comparison."""
 
     def __init__(self, left: _Side, right: _Side, limits: CompareLimits, report: Report) -> None:
         self._left, self._right, self._limits, self._report = left, right, limits, report
@@ -143,7 +143,7 @@ class _Comparison:
         self._gap_is_open = False  # nothing was equal since the last gap
 
     def run(self) -> Compared:
-        """Compare until both sides have ended, or it is given up."""
+        """Compare until both sides have ended, or the comparison is given up."""
         while self._compared.gave_up is None:
             left, right = self._left.hashes(), self._right.hashes()
             if not len(left) and not len(right):
@@ -163,7 +163,7 @@ class _Comparison:
             self._report(count)
 
     def _search(self) -> None:
-        """Find the next records that both sides have, in windows that grow, and keep what lies before them."""
+        """Find the next equal records in growing windows, and keep the records before them."""
         size = min(_FIRST_WINDOW, self._limits.window)
         while True:
             left, right = self._left.window(size), self._right.window(size)
@@ -181,7 +181,7 @@ class _Comparison:
             size = min(size * _GROWTH, self._limits.window)
 
     def _keep(self, left: Records, right: Records, blocks: Iterable[Block]) -> None:
-        """Keep the gaps before these blocks, and go on after the last one."""
+        """Keep the gaps before these blocks, and continue after the last block."""
         left_start = right_start = 0
         for block in blocks:
             gap = left.part(left_start, block.left), right.part(right_start, block.right)

@@ -1,4 +1,4 @@
-"""Chooses what is read of each side of a comparison, and reads it: a topic of a cluster, a range of offsets a partition."""
+"""Chooses the ranges of each side of a comparison, and reads them: a topic of a cluster, a range of offsets per partition."""
 
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -15,7 +15,7 @@ from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import ResolvedOffsets, resolve
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LogBounds
-from kafka_lagoon.fetch.split import READ_COMMITTED, Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split, SplitOutcome
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -32,28 +32,28 @@ class Wanted:
 
 
 class Reader(Protocol):
-    """Reads one range of a partition; `outcome` says afterwards how far, and what is missing."""
+    """Reads one range of a partition; `outcome` then says how far, and what is missing."""
 
     @property
-    def outcome(self) -> Outcome:
-        """What was read up to now."""
+    def outcome(self) -> SplitOutcome:
+        """The outcome up to now."""
 
     def chunks(self) -> Generator[Chunk, None, None]:
         """The records in the order of their offsets."""
 
 
 class Connection(Protocol):
-    """What a side is read by, one range at a time."""
+    """Reads a side, one range at a time."""
 
     def choose(self, wanted: Wanted) -> "Side":
-        """What there is to read; ConfigError if the topic or a partition does not exist."""
+        """Find the ranges to read; ConfigError if the topic or a partition does not exist."""
 
     def read(self, split: Split, options: ReadOptions, fields: frozenset[str]) -> Reader:
         """A reader of one range."""
 
 
 class Source(Protocol):
-    """A side of a comparison: the records of one topic. `str` is what people call it."""
+    """A side of a comparison: the records of one topic. `str` is its name for messages."""
 
     @property
     def cluster(self) -> str:
@@ -64,12 +64,12 @@ class Source(Protocol):
         """Name of the topic."""
 
     def connect(self, clock: Clock) -> AbstractContextManager[Connection]:
-        """What reads it, for one thread at a time."""
+        """Open a connection, for one thread at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """What is read of a side: a split for each partition, and where its log begins.
+    """The splits of a side, one for each partition, and the start of each log.
 
     An archive has the offsets that the records had in their cluster.
     """
@@ -77,7 +77,7 @@ class Side:
     of: Source
     cluster_id: str | None
     topic_id: str | None
-    partitions: int  # that the topic has
+    partitions: int  # numbers of the partitions of the topic
     splits: Mapping[int, Split]
     log_starts: Mapping[int, int]
     failures: Sequence[Failure] = ()
@@ -87,7 +87,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOfCluster:
-    """A topic of a cluster of the settings, as its leaders have it."""
+    """A topic of a configured cluster, read from its leaders."""
 
     cluster: str
     kafka: KafkaSettings
@@ -121,7 +121,7 @@ class _Client:
 
 
 def choose_side(cluster: Cluster, of: TopicOfCluster, wanted: Wanted, deadline: Deadline) -> Side:
-    """What there is to read; ConfigError if the topic or a partition does not exist.
+    """Find the ranges to read; ConfigError if the topic or a partition does not exist.
 
     Records of open transactions are not compared: they may still be aborted. A partition whose leader does not answer is a
     failure beside the others.
@@ -158,7 +158,7 @@ def choose_side(cluster: Cluster, of: TopicOfCluster, wanted: Wanted, deadline: 
 def _split(
     partition: TopicPartition, topic_id: str | None, log: LogBounds, start: ResolvedOffsets, end: ResolvedOffsets
 ) -> Split:
-    """The range that is there: an offset outside of the log means its start or end."""
+    """The existing part of a range: an offset outside of the log means its start or end."""
     first = min(max(start.offsets[partition], log.log_start_offset), log.end)
     return Split(
         topic=partition.topic,
@@ -171,7 +171,7 @@ def _split(
 
 
 def of_one_log(left: Side, right: Side) -> tuple[Side, Side]:
-    """Both sides; if one is the archive of the other, only the offsets that both have, and notes about the others."""
+    """Both sides; if one is the archive of the other, limited to the offsets that both have, with notes about the rest."""
     is_same = (
         left.cluster_id == right.cluster_id and left.of.topic == right.of.topic and left.topic_id == right.topic_id
     )
@@ -188,7 +188,7 @@ def _shared(left: Split, right: Split) -> tuple[int, int]:
 
 
 def _clipped(side: Side, ranges: Mapping[int, tuple[int, int]]) -> Side:
-    """The side within these offsets; the log begins where it is read from, because nothing before is compared."""
+    """Limit the side to these offsets; the log then starts where it is read from, because nothing before is compared."""
     before = sum(
         min(ranges[number][0], side.splits[number].to_offset) - side.splits[number].from_offset for number in ranges
     )

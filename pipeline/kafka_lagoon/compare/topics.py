@@ -12,7 +12,7 @@ from kafka_lagoon.compare.reading import Chunk
 from kafka_lagoon.compare.result import PARTITIONS_AT_ONCE, Comparison, How, failures_of, notes_of
 from kafka_lagoon.compare.sequences import Report
 from kafka_lagoon.compare.sides import Side, Source, Wanted, of_one_log
-from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.split import Split, SplitOutcome
 
 T = TypeVar("T")
 
@@ -20,9 +20,9 @@ T = TypeVar("T")
 def compare_topics(
     left: Source, right: Source, wanted: Wanted, how: How, clock: Clock, report: Report = lambda _: None
 ) -> Comparison:
-    """Compare what both sides have now; ConfigError if a topic or partition does not exist.
+    """Compare the records that both sides have now; ConfigError if a topic or partition does not exist.
 
-    `report` hears how many records were compared. A side that cannot be reached at all is a ConnectionFailed.
+    `report` is called with the number of compared records. A side that cannot be reached at all is a ConnectionFailed.
     """
     with Connections(left, right, clock) as connections:
         with connections.lend() as pair:
@@ -110,10 +110,10 @@ def _summed(
 
 def _of_each(
     connections: Connections, side: Side, index: int, how: How, read: Callable[[Iterable[Chunk]], T]
-) -> tuple[dict[int, T], list[Outcome]]:
-    """What `read` makes of the chunks of each partition of a side, several at once."""
+) -> tuple[dict[int, T], list[SplitOutcome]]:
+    """The result of `read` for each partition of a side, several at a time."""
 
-    def of_one(split: Split) -> tuple[T, Outcome]:
+    def of_one(split: Split) -> tuple[T, SplitOutcome]:
         with connections.lend() as pair:
             reader = pair[index].read(split, how.read, how.fields)
             return read(reader.chunks()), reader.outcome

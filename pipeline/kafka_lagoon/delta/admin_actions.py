@@ -22,7 +22,7 @@ from kafka_lagoon.settings import Settings
 from kafka_lagoon.tables.schema import ADMIN_ACTIONS, WRITE_DATE
 from kafka_lagoon.tables.write_rows import AdminActionRow
 
-_SILENCE_MS = 600_000  # after which a run that has not ended is taken for dead
+_SILENCE_MS = 600_000  # a run that has not ended after this time is considered dead
 _POLL_SECONDS = 0.5
 
 
@@ -50,7 +50,7 @@ class AdminActions:
             raise ChecksFailed(f"version {version} of table {name} does not have the rows that were written to it")
 
     def end(self) -> None:
-        """Say that the run has ended, if it has begun; others need not wait any longer. A failure is an event."""
+        """Record that the run has ended, if it has begun, so that others need not wait. A failure is only an event."""
         if self._fence and self._last is not None:
             try:
                 self._commit([], datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).date())
@@ -58,7 +58,7 @@ class AdminActions:
                 log.error("alteration_not_ended", reason=str(error))
 
     def _commit(self, files: Sequence[DataFile], day: date) -> int:
-        """Commit files, or the end of the run; what was committed since the run's last commit is looked at."""
+        """Commit files, or the end of the run, after examining what was committed since the run's last commit."""
         name, kernel = ADMIN_ACTIONS.name, self._warehouse.kernel
         before = self._base or self._warehouse.base(name)
         fence = self._fence if files or self._fence is None else Fence(self._fence.app_id, self._fence.version - 1)
@@ -80,7 +80,7 @@ class AdminActions:
         return version
 
     def _version_with(self, files: Sequence[DataFile], before: State) -> int:
-        """The version after `before` that has added files, 0 if none has."""
+        """The version after `before` that added these files, 0 if none did."""
         kernel, urls = self._warehouse.kernel, [file.url for file in files]
         newest = self._warehouse.state(ADMIN_ACTIONS.name).version
         versions = range(newest, before.version, -1)
@@ -89,9 +89,9 @@ class AdminActions:
 
 @contextmanager
 def recording(warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int = 0) -> Iterator[AdminActions]:
-    """Holds the lock on alterations of a cluster, and gives the table of actions.
+    """Hold the lock on alterations of a cluster, and yield the table of actions.
 
-    LockHeld if another run has the lock for longer than `wait_ms` milliseconds.
+    LockHeld if another run holds it for longer than `wait_ms` milliseconds.
     """
     if warehouse.kernel.storage.local(warehouse.locations[ADMIN_ACTIONS.name]) is not None:
         with warehouse.exclusively(f"alter-{cluster_id}", clock, wait_ms):
@@ -105,7 +105,7 @@ def recording(warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int 
 
 
 def _fence(warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int) -> Fence:
-    """The transaction id of a run's first commit: odd, above the last one. LockHeld if another run has not ended."""
+    """The transaction id of a run's first commit: odd, above the last. LockHeld if another run has not ended."""
     app_id, deadline = f"lagoon/alter/{cluster_id}", Deadline.after(clock, wait_ms)
     while True:
         state = warehouse.state(ADMIN_ACTIONS.name)
@@ -120,12 +120,12 @@ def _fence(warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int) ->
 
 
 def _is_silent(warehouse: Warehouse, state: State, app_id: str, clock: Clock) -> bool:
-    """Whether the last commit under a transaction id is old, or gone from the log, which keeps commits for days."""
+    """True if the last commit under a transaction id is old, or no longer in the log, which keeps commits for days."""
     since_ms = clock.now_ms() - _SILENCE_MS
     storage = warehouse.kernel.storage
     for version in range(state.version, 0, -1):
         (commit,) = commits_between(storage, state.location, version - 1, version)
-        if commit.at_ms < since_ms:  # the log is gone from here on, or older
+        if commit.at_ms < since_ms:  # earlier commits are no longer in the log, or are older
             return True
         if app_id in commit.transactions:
             return False
@@ -134,7 +134,7 @@ def _is_silent(warehouse: Warehouse, state: State, app_id: str, clock: Clock) ->
 
 @contextmanager
 def warehouse_for_actions(settings: Settings, clock: Clock, job: str) -> Iterator[Warehouse]:
-    """The warehouse of the settings, open for rows of admin_actions.
+    """Open the warehouse of the settings for rows of admin_actions.
 
     A local folder is opened without a session, unless the platform has settings of its own. Errors are those of
     `open_warehouse`.

@@ -1,7 +1,7 @@
 r"""Converts rows to Arrow tables and Parquet bytes.
 
-Two things change because no table can hold them: a timestamp outside the years 1 to 9999 becomes null (its column says so),
-and bytes in text that are not UTF-8 are spelled out, as in `\xff`.
+Two values change because no table can hold them: a timestamp outside the years 1 to 9999 becomes null (the comment of its
+column says so), and bytes in text that are not UTF-8 are escaped, as in `\xff`.
 """
 
 import io
@@ -24,19 +24,19 @@ from kafka_lagoon.tables.snapshot_rows import SnapshotHeader
 from kafka_lagoon.tables.table import Table
 
 _AS_IN_MEMORY = {"i": (pa.int32(),), "q": (pa.int64(),), "l": (pa.int64(),)}  # typecodes of `array`
-_NULL = -1  # place of a value that there is not
+_NULL = -1  # index of a missing value
 _YEAR_1_MS, _YEAR_10000_MS = -62_135_596_800_000, 253_402_300_800_000
 
 
 def arrow_table(table: Table, header: SnapshotHeader, rows: Sequence[object]) -> pa.Table:
-    """The rows as they stand in a state table's Parquet files: the header's columns in front, no partition column."""
+    """The rows as a state table's Parquet files hold them: the header's columns first, no partition column."""
     schema = table.file_schema()
     some = [block.cast(schema) for block in arrow_blocks(table, header, rows)]
     return pa.concat_tables(some) if some else schema.empty_table()
 
 
 def arrow_blocks(table: Table, header: SnapshotHeader, rows: Sequence[object]) -> Iterator[pa.Table]:
-    """The same in pieces, each made when it is asked for; columns whose values repeat are dictionaries."""
+    """The same rows in pieces, each made on demand; columns with repeated values are dictionaries."""
     for block in blocks(rows):
         stamped = [_stamp(column, getattr(header, column.field), len(block)) for column in HEADER]
         arrays = [*stamped, *_facts(table.stored()[len(HEADER) :], block)]
@@ -55,7 +55,7 @@ def _stamp(column: Column, value: Any, count: int) -> pa.Array:
 
 
 def plain_table(table: Table, rows: Sequence[Any]) -> pa.Table:
-    """The rows as they stand in the Parquet files of a table without the snapshot's header."""
+    """The rows as the Parquet files of a table without the snapshot's header hold them."""
     return pa.Table.from_arrays(
         [_array(column.type, map(attrgetter(column.field), rows)) for column in table.stored()],
         schema=table.file_schema(),
@@ -78,7 +78,7 @@ def parquet_of(pieces: Iterable[pa.Table]) -> tuple[bytes, Statistics]:
 
 
 def _like(piece: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The same rows with dictionaries where the schema has them."""
+    """Convert columns to the schema's dictionaries."""
     if piece.schema == schema:
         return piece
     columns = [
@@ -100,7 +100,7 @@ def table_of(parquet: bytes, columns: list[str] | None = None) -> pa.Table:
 
 
 def snapshot_date(header: SnapshotHeader) -> date:
-    """The partition that a snapshot's rows belong to: the UTC day of `captured_at`."""
+    """The partition of a snapshot's rows: the UTC day of `captured_at`."""
     return datetime.fromtimestamp(header.captured_at_ms / 1000, tz=UTC).date()
 
 
@@ -146,7 +146,7 @@ def _array(kind: pa.DataType, values: Iterable[Any]) -> pa.Array:
 
 
 def _structs(kind: pa.DataType, lists: Sequence[Sequence[Any] | None]) -> pa.Array:
-    """Lists of row objects, field by field: a dictionary per object takes twenty times as long."""
+    """Lists of row objects, converted field by field: a dictionary per object takes twenty times as long."""
     items = list(chain.from_iterable(some for some in lists if some))
     fields = [_array(field.type, map(attrgetter(field.name), items)) for field in kind.value_type]
     structs = pa.StructArray.from_arrays(fields, fields=list(kind.value_type))

@@ -1,4 +1,4 @@
-"""Opens data files by Arrow, on executors and without a JVM, under the URLs that Hadoop has for them."""
+"""Opens data files with Arrow, on executors and without a JVM, by the URLs that Hadoop uses."""
 
 from typing import Any
 from urllib.parse import quote
@@ -15,9 +15,9 @@ _FAILURES = (OSError, pa.ArrowException)
 
 
 def file_system(url: str, access: S3Access | None = None) -> tuple[Any, str]:
-    """Arrow's file system for a URL as Hadoop writes it, and the path there; TableError if Arrow has none.
+    """Arrow's file system for a URL of Hadoop's, and the path in it; TableError if Arrow has none.
 
-    Without `access` Arrow finds credentials and region where its own documentation says.
+    Without `access`, Arrow finds credentials and region as its documentation says.
     """
     if url.startswith("file:"):
         return fs.LocalFileSystem(), f"/{url.removeprefix('file:').lstrip('/')}"
@@ -31,13 +31,13 @@ def file_system(url: str, access: S3Access | None = None) -> tuple[Any, str]:
 
 
 def arrow_file(url: str, access: S3Access | None = None) -> Any:
-    """A data file, opened for reading by Arrow; OSError if it cannot be."""
+    """Open a data file for reading; OSError if that fails."""
     files, path = file_system(url, access)
     return files.open_input_file(path)
 
 
 def arrow_uri(url: str) -> str:
-    """A URL of Hadoop's as Arrow wants it: Amazon's scheme by its own name, and escaped."""
+    """Convert a URL of Hadoop's to Arrow's form: its scheme for Amazon, and escaped."""
     scheme, _, rest = url.partition(":")
     return quote(f"{_ARROW_SCHEMES.get(scheme, scheme)}:{rest}", ":/@=")
 

@@ -37,7 +37,7 @@ _TIMEOUT_S = 300
 
 
 def make_archives() -> Path:
-    """Make the archives again, in place of those that are there; their folder. JarsUnavailable or TableError if that fails."""
+    """Make the archives again and replace existing ones; returns their folder. JarsUnavailable or TableError if that fails."""
     folder = archive(KERNEL).parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def make_archives() -> Path:
 
 def _make_kernel(scratch: Path) -> None:
     with archiving_kernel(scratch / KERNEL) as kernel:
-        for _ in range(2):  # tables are created, and then they are there
+        for _ in range(2):  # the first run creates tables, the second finds them
             _use(open_folder(kernel, f"{scratch}/tables", TABLES, SYSTEM_CLOCK))
     keep(scratch / KERNEL)
 
@@ -59,13 +59,13 @@ def _make_kernel(scratch: Path) -> None:
 def _make_spark(scratch: Path) -> None:
     first, rest = spark_class_paths(spark_jars_folder().glob("*.jar"))
     _submit(scratch, first)
-    archive(SPARK_CLASS_PATH).unlink(missing_ok=True)  # until it is there again, no JVM takes an archive of other jars
+    archive(SPARK_CLASS_PATH).unlink(missing_ok=True)  # until the new archive exists, no JVM uses one of other jars
     keep(scratch / SPARK)
     write_whole(archive(SPARK_CLASS_PATH), f"{first}\n{rest}\n", scratch)
 
 
 def _submit(scratch: Path, jars: str) -> None:
-    """Run `work_with_spark` by spark-submit, as jobs are run, with the class path that conf/spark-env.sh gives."""
+    """Run `work_with_spark` by spark-submit, as jobs run, with the class path that conf/spark-env.sh prints."""
     script, spark_home = scratch / "work.py", spark_jars_folder().parent
     script.write_text(f"from {__name__} import work_with_spark\nwork_with_spark({str(scratch / 'spark')!r})\n")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
@@ -88,7 +88,7 @@ def _submit(scratch: Path, jars: str) -> None:
 
 
 def work_with_spark(folder: str) -> None:
-    """What a job does first, with a session of Spark."""
+    """Do what each job does first, with a session of Spark."""
     spark = session("lagoon path classes")
     warehouse = open_warehouse(spark, load(None, {}, [f"warehouse={folder}"], cluster_needed=False), SYSTEM_CLOCK)
     _use(warehouse)
@@ -96,7 +96,7 @@ def work_with_spark(folder: str) -> None:
 
 
 def _use(warehouse: Warehouse) -> None:
-    """Write rows to a table by the Kernel, and look for them."""
+    """Write rows to a table with the Kernel, and read them."""
     day, table, kernel = date(2026, 1, 1), STATE_TABLES[-1], warehouse.kernel
     state = warehouse.state(table.name)
     fence = Fence("archive", (kernel.last_transaction(state, "archive") or 0) + 1)

@@ -32,20 +32,20 @@ _SNAPSHOT_ID = "snapshot_id"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Joined:
-    """Rows of some files in one new file; `after` is None if none of them stays."""
+    """Rows of several files in one new file; `after` is None if no row is kept."""
 
     day: date
     before: Sequence[LiveFile]
     after: DataFile | None
-    removed: int = 0  # rows
+    removed: int = 0  # number of rows
 
 
 def compact(
     warehouse: Warehouse, table: Table, files: Sequence[LiveFile], target_bytes: int, clock: Clock
 ) -> tuple[Sequence[LiveFile], Sequence[DataFile]]:
-    """Join files, those of a day with each other, in one commit; the files that were, and those in their place.
+    """Join the files of each day in one commit; returns the old files and the new ones.
 
-    The lock on commits is held for the commit alone. Nothing is done if another run has removed one of the files.
+    The lock on commits is held only for the commit. Nothing is done if another run has removed one of the files.
     """
     parts = (_join(warehouse, table, part, clock) for part in _packed(files, target_bytes) if len(part) > 1)
     joined = [part for part in parts if part]
@@ -62,9 +62,9 @@ def keep_rows(
     target_bytes: int,
     clock: Clock,
 ) -> int:
-    """Rewrite files with the rows of the snapshots that are kept of their day; how many rows are gone.
+    """Rewrite files with the rows of the snapshots that are kept; returns the number of removed rows.
 
-    The rest is as in `compact`. Files without rows to be removed stay as they are, and where no snapshot is kept none is read.
+    Otherwise as `compact`. Files without rows to remove stay as they are, and where no snapshot is kept none is read.
     """
     parts = (_join(warehouse, table, part, clock, sorted(kept[part[0].day])) for part in _packed(files, target_bytes))
     changed = [part for part in parts if part]
@@ -74,7 +74,7 @@ def keep_rows(
 
 
 def _packed(files: Sequence[LiveFile], target_bytes: int) -> Iterator[list[LiveFile]]:
-    """The files of each day in order of time, in parts of about the target."""
+    """The files of each day in order of time, in groups of about the target size."""
     for _, of_day in groupby(sorted(files, key=_order), key=lambda file: file.day):
         part: list[LiveFile] = []
         size = 0
@@ -94,9 +94,9 @@ def _order(file: LiveFile) -> tuple[date, int, str]:
 def _join(
     warehouse: Warehouse, table: Table, files: Sequence[LiveFile], clock: Clock, kept: Sequence[str] | None = None
 ) -> _Joined | None:
-    """One file with the rows of all files, or those alone of the snapshots that are `kept` (sorted); None if none goes then.
+    """Write one file with the rows of all files, or only those of `kept` snapshots (sorted); None if no row is removed then.
 
-    ChecksFailed if the log knows of other numbers of rows.
+    ChecksFailed if the log has other numbers of rows.
     """
     day, known = files[0].day, [file.rows for file in files]
     if kept is not None and not kept:
@@ -120,7 +120,7 @@ def _join(
 def _rewritten(
     warehouse: Warehouse, table: Table, files: Sequence[LiveFile], kept: Sequence[str] | None
 ) -> tuple[bytes, Statistics | None, int]:
-    """A file with rows of others and its statistics, None if it has none; and how many rows the others have."""
+    """A file with the rows and its statistics, None if there are no rows; and the number of rows that were read."""
     storage, location = warehouse.kernel.storage, warehouse.locations[table.name]
     schema, sink, counts, pieces = table.file_schema(), io.BytesIO(), list[int](), list[Statistics]()
 
@@ -138,7 +138,7 @@ def _rewritten(
 
 
 def _pieces(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in tables of the size of a row group."""
+    """The rows in tables of the size of a row group."""
     gathered: list[pa.Table] = []
     size = 0
     for table in tables:
@@ -156,7 +156,7 @@ def _opened(parquet: bytes) -> pq.ParquetFile:
 
 
 def _row_groups(file: pq.ParquetFile, schema: pa.Schema, kept: Sequence[str] | None) -> Iterator[pa.Table]:
-    """A file's rows with the table's columns, or those alone of the snapshots that are `kept`."""
+    """A file's rows with the table's columns, or only those of `kept` snapshots."""
     for number in range(file.num_row_groups):
         if kept is None:
             yield _conformed(file.read_row_group(number, use_threads=False), schema)
@@ -167,7 +167,7 @@ def _row_groups(file: pq.ParquetFile, schema: pa.Schema, kept: Sequence[str] | N
 
 
 def _may_have(row_group: pq.RowGroupMetaData, kept: Sequence[str]) -> bool:
-    """Whether its statistics leave room for one of the ids."""
+    """True if the statistics do not exclude all of the ids."""
     columns = (row_group.column(number) for number in range(row_group.num_columns))
     statistics = next((column.statistics for column in columns if column.path_in_schema == _SNAPSHOT_ID), None)
     if statistics is None or not statistics.has_min_max:
@@ -177,7 +177,7 @@ def _may_have(row_group: pq.RowGroupMetaData, kept: Sequence[str]) -> bool:
 
 
 def _conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows with the table's columns: older files lack some, and Spark may write INT96, which has no zone."""
+    """The rows with the table's columns: older files lack some, and Spark may write INT96, which has no time zone."""
     columns = [
         rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(len(rows), field.type)
         for field in schema
@@ -186,7 +186,7 @@ def _conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _commit(warehouse: Warehouse, table: Table, joined: Sequence[_Joined], clock: Clock) -> bool:
-    """Whether the new files stand in the place of the old ones now."""
+    """Replace old files by new ones; False if that is no longer possible."""
     before = [file for part in joined for file in part.before]
     made = [(part.day, part.after) for part in joined if part.after]
     after = {day: [file for _, file in of_day] for day, of_day in groupby(made, key=itemgetter(0))}
@@ -194,20 +194,20 @@ def _commit(warehouse: Warehouse, table: Table, joined: Sequence[_Joined], clock
     with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
         for _ in range(_ATTEMPTS):
             state = warehouse.state(table.name)
-            columns_to_add(
-                table, state
-            )  # others may have given it columns, or readers that files of ours are not made for
+            columns_to_add(table, state)  # others may have added columns, or features that our files do not support
             if not _has_all(warehouse, state, before):
                 break
             try:
                 version = warehouse.kernel.replace(state, before, after, clock.now_ms(), rows_go=rows_go)
             except Conflict:
-                continue  # where no lock is possible: look again at what is there
+                continue  # where no lock is possible, look again at the latest version
             _check(warehouse, table, version, [file.url for _, file in made])
             is_committed = True
             break
     if is_committed:
-        warehouse.kernel.checkpoint(warehouse.locations[table.name])  # else every reader would parse the long commit
+        warehouse.kernel.checkpoint(
+            warehouse.locations[table.name]
+        )  # otherwise every reader would parse the long commit
         return True
     for _, file in made:
         warehouse.kernel.storage.delete(file.url)

@@ -1,6 +1,7 @@
 """Runs tasks on Spark's executors.
 
-Executors import this module, too, once in each of their processes: what only the driver needs is imported where it is used.
+Executors import this module in each of their processes, so modules that only the driver needs are imported where they are
+used.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +29,7 @@ _SHOWN_EVERY_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Meter(Generic[R]):
-    """Counts what tasks have done: `count` a result, on executors; `show` the sums until now, on the driver.
+    """Counts the work of tasks: `count` counts a result, on executors; `show` is called with the sums so far, on the driver.
 
     A task that Spark runs twice is counted twice.
     """
@@ -38,7 +39,7 @@ class Meter(Generic[R]):
 
 
 class _Sums(AccumulatorParam[Counts]):
-    """Adds counts place by place; none yet is the empty tuple."""
+    """Adds counts element by element; the empty tuple is zero."""
 
     def zero(self, value: Counts) -> Counts:  # noqa: ARG002  pyspark's signature
         return ()
@@ -50,9 +51,10 @@ class _Sums(AccumulatorParam[Counts]):
 def on_executors(
     warehouse: "Warehouse", work: Callable[[S, T], R], settings: S, tasks: Sequence[T], meter: Meter[R] | None = None
 ) -> list[R]:
-    """What `work` returns for each task, in their order; TableError if Spark could not run one of them.
+    """Run `work` for each task and return the results in order; TableError if Spark could not run a task.
 
-    `work` may be called again with the same task, at any time and anywhere. ConfigError if that would show a secret.
+    `work` may be called again with the same task, at any time and on any executor. ConfigError if a secret could be read by
+    others.
     """
     from kafka_lagoon.delta.spark_channels import refuse_open_channels  # noqa: PLC0415
 
@@ -78,7 +80,7 @@ def _run(work: Callable[[S, T], R], settings: S, add: Callable[[R], None] | None
 
 @contextmanager
 def _counted(context: Any, meter: Meter[R] | None) -> Iterator[Callable[[R], None] | None]:
-    """What tasks call with their results; while they run, the sums are shown from time to time."""
+    """A function that tasks call with their results; the sums are shown from time to time while tasks run."""
     if meter is None:
         yield None
         return

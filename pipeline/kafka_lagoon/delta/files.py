@@ -19,14 +19,14 @@ import pyarrow.parquet as pq
 
 Value = str | int | bool | float | date | datetime
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_TEXT_BOUND = 32  # characters, as Delta's own writer has it
+_TEXT_BOUND = 32  # characters, as in Delta's own writer
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _LAST_CHARACTER = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """Rows of a file, and of some columns the least and the greatest value and the number of nulls."""
+    """The number of rows of a file; of its columns the minimum, the maximum and the number of nulls."""
 
     rows: int
     least: Mapping[str, Value]
@@ -36,7 +36,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """A file to be added to a table: below the table's folder, complete and closed."""
+    """A complete, closed file below a table's folder that is to be added to the table."""
 
     url: str
     size: int
@@ -46,7 +46,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveFile:
-    """A file that a version of a table names; `path` as in its log, `rows` None if the log does not say."""
+    """A file that a version of a table names; `path` as in its log, `rows` None if the log does not tell."""
 
     path: str
     day: date
@@ -57,7 +57,7 @@ class LiveFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedFile:
-    """A file that a version of a table names, with bounds of its columns as the log has them (text may be cut)."""
+    """A file that a version of a table names, with the bounds of its columns from the log (text may be cut)."""
 
     url: str
     size: int
@@ -67,7 +67,7 @@ class DescribedFile:
 
 
 def described_file(location: str, add: Mapping[str, Any]) -> DescribedFile:
-    """The file of one of the log's `add` actions, in the table at `location`."""
+    """Parse an `add` action of the log of the table at `location`."""
     statistics = json.loads(add.get("stats") or "{}")
     path = unquote(add["path"])
     return DescribedFile(
@@ -80,7 +80,7 @@ def described_file(location: str, add: Mapping[str, Any]) -> DescribedFile:
 
 
 def live_file(add: Mapping[str, Any], column: str) -> LiveFile:
-    """The file of one of the log's `add` actions, in a table that is partitioned by `column`."""
+    """Parse an `add` action of the log of a table that is partitioned by `column`."""
     statistics = json.loads(add.get("stats") or "{}")
     return LiveFile(
         path=add["path"],
@@ -92,9 +92,9 @@ def live_file(add: Mapping[str, Any], column: str) -> LiveFile:
 
 
 def remove_action(file: LiveFile, column: str, now_ms: int, *, data_change: bool = False) -> str:
-    """The log's line for a file whose rows are in other files now, unless `data_change` says that some are gone.
+    """The action that removes a file; `data_change` if rows are removed and not moved to other files.
 
-    Streams of the table pass over the first, and stop at the second unless they are allowed to (ignoreDeletes).
+    Streams of the table ignore a removal without data change, and stop at one with it unless they allow that (ignoreDeletes).
     """
     remove = {
         "path": file.path,
@@ -119,9 +119,9 @@ def statistics_of(arrow: pa.Table) -> Statistics:
 
 
 def bounds_of(column: pa.Array | pa.ChunkedArray) -> tuple[Value, Value] | None:
-    """The least and the greatest value of a column; None if it has no order, only nulls, or a number that JSON does not have.
+    """The minimum and maximum of a column; None if it has no order, only nulls, or a number that JSON cannot hold.
 
-    Those are NaN, which some readers place above all numbers and others nowhere, and the infinities.
+    These are the infinities and NaN, which some readers place above all numbers and others nowhere.
     """
     if pa.types.is_dictionary(column.type):
         column = _used(column)
@@ -131,7 +131,9 @@ def bounds_of(column: pa.Array | pa.ChunkedArray) -> tuple[Value, Value] | None:
     if pa.types.is_floating(kind) and not pc.all(pc.is_finite(column)).as_py():
         return None
     if pa.types.is_timestamp(kind):
-        column = column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())  # all of them, not only what datetime can be
+        column = column.cast(pa.timestamp("us", kind.tz)).cast(
+            pa.int64()
+        )  # all values, not only those that datetime can hold
     both = pc.min_max(column)
     least, greatest = both["min"].as_py(), both["max"].as_py()
     if least is None:
@@ -142,7 +144,7 @@ def bounds_of(column: pa.Array | pa.ChunkedArray) -> tuple[Value, Value] | None:
 
 
 def merged(several: Sequence[Statistics]) -> Statistics:
-    """Statistics of a file made of parts: a part of nulls alone adds no bounds, one with a NaN takes them away."""
+    """Statistics of a file made of parts: a part of only nulls adds no bounds, one with a NaN removes them."""
     names = several[0].nulls
     bounded = [name for name in names if all(name in one.least or one.nulls[name] == one.rows for one in several)]
     least = {name: [one.least[name] for one in several if name in one.least] for name in bounded}
@@ -156,16 +158,16 @@ def merged(several: Sequence[Statistics]) -> Statistics:
 
 
 def _used(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The values of a dictionary column that its rows have, each once."""
+    """The values of a dictionary column that its rows use, each once."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     values = [chunk.dictionary.take(chunk.indices.unique().drop_null()) for chunk in chunks]
     return pa.concat_arrays(values) if values else pa.array([], column.type.value_type)
 
 
 def add_action(file: DataFile, path: str, partition: tuple[str, date], *, data_change: bool = True) -> str:
-    """The log's line for a new file; `path` as seen from the table's folder.
+    """The action that adds a file; `path` is relative to the table's folder.
 
-    Without `data_change` it has rows that were there before, and streams of the table pass over it.
+    Without `data_change` it has rows that existed before, and streams of the table ignore it.
     """
     column, day = partition
     add = {
@@ -194,7 +196,7 @@ def _statistics(statistics: Statistics) -> dict[str, Any]:
 
 
 def _at_least(value: Value) -> Any:
-    """A lower bound as Delta's log has it: times in milliseconds, text of 32 characters, both cut off."""
+    """A lower bound for Delta's log: times in milliseconds, text of 32 characters, both cut off."""
     if isinstance(value, datetime):
         return _instant(value)
     if isinstance(value, date):
@@ -203,7 +205,7 @@ def _at_least(value: Value) -> Any:
 
 
 def _at_most(value: Value) -> Any:
-    """An upper bound as Delta's log has it: times in milliseconds, rounded up; text cut off and made greater."""
+    """An upper bound for Delta's log: times in milliseconds, rounded up; text cut off and made greater."""
     if isinstance(value, datetime):
         return _instant(value + min(timedelta(microseconds=999), datetime.max.replace(tzinfo=UTC) - value))
     if isinstance(value, date):
@@ -212,7 +214,7 @@ def _at_most(value: Value) -> Any:
 
 
 def _cut_text(text: str) -> str:
-    """The shortest text from 32 characters on that is not less than `text` and differs from it by its last one at most."""
+    """The shortest text that is not less than `text`: 32 characters or more, the last of them increased."""
     for length in range(_TEXT_BOUND, len(text)):
         if text[length] < _LAST_CHARACTER:
             return text[:length] + _LAST_CHARACTER
@@ -224,7 +226,7 @@ def _instant(value: datetime) -> str:
 
 
 def parquet_bytes(arrow: pa.Table) -> bytes:
-    """One Parquet file; timestamps in microseconds, as Spark and every Delta reader have them."""
+    """One Parquet file; timestamps in microseconds, which Spark and every Delta reader expect."""
     sink = io.BytesIO()
     pq.write_table(arrow, sink, compression="zstd", store_schema=False)
     return sink.getvalue()

@@ -15,28 +15,28 @@ from typing import Any
 from kafka_lagoon.delta.storage import Storage
 
 ENGINE_INFO = "kafka-lagoon"
-_OUR_APPLICATIONS = "lagoon/"  # what the application ids of all our transactions begin with
+_OUR_APPLICATIONS = "lagoon/"  # the prefix of the application ids of all our transactions
 _ROW_OPERATIONS = frozenset({"DELETE", "UPDATE", "MERGE", "TRUNCATE"})
 _RESTORE = "RESTORE"
 _READ_AT_ONCE = 16  # commits; on object stores each is a request
 
 
 class Kind(StrEnum):
-    """What a commit means to whoever relies on the rows of the table."""
+    """The effect of a commit on readers that rely on the rows of a table."""
 
     OURS = "ours"
     HARMLESS = "harmless"
-    ROWS = "rows"  # single rows were added, changed or deleted, by somebody who meant to
+    ROWS = "rows"  # rows were added, changed or deleted on purpose
     REPLACED = "replaced"
     RESTORED = "restored"
-    GONE = "gone"  # its log file is gone, so nobody knows
+    GONE = "gone"  # its log file is gone, so its content is unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """A commit of a table's log; `restored_version` of a RESTORE to a version, `transactions` by application id.
 
-    `at_ms` is the writer's clock, 0 if the commit does not say.
+    `at_ms` is the writer's clock, 0 if the commit does not have it.
     """
 
     version: int
@@ -48,7 +48,7 @@ class Commit:
     transactions: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """What it did, for a message."""
+        """A description of the commit for messages."""
         by = f"version {self.version}, {self.operation or 'no operation'} by {self.engine or 'an unknown engine'}"
         if self.kind is Kind.RESTORED:
             target = "a time" if self.restored_version is None else f"version {self.restored_version}"
@@ -58,9 +58,10 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """A commit after which the table lacks rows that somebody relies on.
+    """A commit after which the table lacks rows that are relied on.
 
-    `rolled_back_to` is the version whose rows the table has beside those of later commits; None if no version is known for it.
+    `rolled_back_to` is the version whose rows the table has beside those of later commits; None if no version is known for
+    it.
     """
 
     commit: Commit
@@ -68,7 +69,7 @@ class Contradiction:
 
 
 def commit_of(version: int, log: bytes | None) -> Commit:
-    """A commit by its file in the log; None if the file is gone."""
+    """Read a commit from its file in the log; None if the file is gone."""
     if log is None:
         return Commit(version=version, kind=Kind.GONE)
     info: Mapping[str, Any] = {}
@@ -94,7 +95,7 @@ def commit_of(version: int, log: bytes | None) -> Commit:
 
 
 def _actions(log: bytes) -> Iterator[Mapping[str, Any]]:
-    """The actions of a commit; of one of ours, which may have thousands of files, without those about files."""
+    """The actions of a commit; of our own commits, which may have thousands of files, without those about files."""
     is_ours = False
     for line in log.splitlines():
         if is_ours and line.startswith((b'{"add"', b'{"remove"')):
@@ -133,7 +134,7 @@ def contradiction(commits: Sequence[Commit], app_id: str | None = None) -> Contr
     restore: Commit | None = None
     is_known = True
     for commit in reversed(commits):
-        if commit.version > upto:  # undone
+        if commit.version > upto:  # undone by a later RESTORE
             cause = cause or (restore if app_id in commit.transactions else None)
         elif commit.kind is Kind.RESTORED:
             restore, upto = commit, -1 if commit.restored_version is None else commit.restored_version
@@ -146,7 +147,7 @@ def contradiction(commits: Sequence[Commit], app_id: str | None = None) -> Contr
 
 
 def commits_between(storage: Storage, location: str, after: int, upto: int) -> list[Commit]:
-    """The commits of a table after one version and up to another."""
+    """The commits of a table after `version` up to `last`."""
 
     def read(version: int) -> Commit:
         url = _url(location, version)
@@ -162,7 +163,7 @@ def commits_between(storage: Storage, location: str, after: int, upto: int) -> l
 def commits_since(storage: Storage, location: str, after: int) -> list[Commit]:
     """The commits after a version, without reading the state of the table.
 
-    Where the log does not have that version any more it may lack later ones, too, so the folder is listed.
+    Where the log no longer has that version it may lack later ones, too, so the folder is listed.
     """
     upto = after
     if storage.size(_url(location, after)):

@@ -43,7 +43,7 @@ _NO_DOMAINS: Mapping[str, str] = {}
 
 
 class Conflict(PipelineError):
-    """Something has been committed since the version that a commit was to follow."""
+    """Another commit was made since the version that a commit was to follow."""
 
 
 class Fenced(PipelineError):
@@ -186,7 +186,7 @@ class Kernel:
         self._checkpoint(state.location, result)
 
     def added(self, location: str, version: int) -> list[str]:
-        """URLs of the files that one version has added, as its commit in the log has them now; none if it is gone."""
+        """URLs of the files that one version added, from its commit in the log; none if that is gone."""
         commit = f"{location}/_delta_log/{version:020d}.json"
         lines = self.storage.read(commit).decode("utf-8").splitlines() if self.storage.size(commit) else []
         adds = (action["add"] for line in lines if (action := json.loads(line)).get("add"))
@@ -198,7 +198,7 @@ class Kernel:
         return None if value is None else str(value)
 
     def domain(self, state: State, domain: str) -> str | None:
-        """What the last commit that set a domain has set it to, None if none did."""
+        """The last value that a commit set for a domain, None if there is none."""
         value = state.snapshot.getDomainMetadata(domain)
         return str(value.get()) if value.isPresent() else None
 
@@ -218,7 +218,7 @@ class Kernel:
         return [str(utils.getAddFileStatus(row).getPath()) for row in self._scan_files(scan)]
 
     def described_files(self, state: State, wanted: Mapping[str, str | date]) -> list[DescribedFile]:
-        """The files that may hold rows with all values `wanted`, and what the log says of them."""
+        """Files that may hold rows with all values `wanted`, with their statistics in the log."""
         builder = state.snapshot.getScanBuilder()
         scan = (builder.withFilter(self._predicate(wanted)) if wanted else builder).build()
         return [described_file(state.location, add) for add in self._adds(scan)]
@@ -250,7 +250,7 @@ class Kernel:
             batches.close()
 
     def removed_since(self, location: str, since_ms: int) -> list[str]:
-        """URLs of the files that versions have removed since a time, as far as their commits are in the log."""
+        """URLs of the files that versions removed since a time, as far as their commits are in the log."""
         log_files = [file for file in self.storage.listed(f"{location}/_delta_log") if file.modified_at_ms >= since_ms]
         commits = [file.url for file in log_files if re.search(r"/\d{20}\.json$", file.url)]
         with ThreadPoolExecutor(_READ_AT_ONCE) as threads:
@@ -270,7 +270,7 @@ class Kernel:
         return self._parsed([add_action(file, _below(location, file.url), partition) for file in files])
 
     def _parsed(self, lines: Sequence[str]) -> Any:
-        """Lines of the log as actions of a commit."""
+        """Parse lines of the log as actions of a commit."""
         iterable = self.classes.utils.CloseableIterable
         java, vectors = self.storage.jvm.java.util, self.classes.defaults.internal.data.vector
         texts = java.regex.Pattern.compile("\n").splitAsStream("\n".join(lines)).toList()
@@ -280,7 +280,7 @@ class Kernel:
         return iterable.inMemoryIterable(parsed.getRows())
 
     def _checkpoint(self, location: str, result: Any) -> None:
-        """Write the checkpoint that the Kernel asks for every so many versions; else readers would replay the whole log."""
+        """Write the checkpoint that the Kernel asks for every few versions; without it readers replay the whole log."""
         if any(hook.getType().name() == "CHECKPOINT" for hook in _elements(result.getPostCommitHooks())):
             self.checkpoint(location)
 
@@ -323,7 +323,7 @@ def start(spark: SparkSession) -> Kernel:
 
 
 def in_jvm(jvm: Any, hadoop_conf: Any) -> Kernel:
-    """The Kernel in a JVM; changes to its Hadoop configuration stay its own."""
+    """The Kernel in a JVM; its changes to the Hadoop configuration are private."""
     default_engine = jvm.io.delta.kernel.defaults.engine.DefaultEngine
     if not isinstance(default_engine, JavaClass):
         raise TableError(_NO_JARS)
@@ -336,7 +336,7 @@ def in_jvm(jvm: Any, hadoop_conf: Any) -> Kernel:
 
 
 def _below(location: str, url: str) -> str:
-    """The path of a file as its table's log has it: relative, and escaped as a URI is."""
+    """The path of a file in its table's log: relative, and escaped as a URI."""
     path = url.removeprefix(f"{location}/")
     if path == url:
         raise TableError(f"{url} is not below {location}")
@@ -344,7 +344,7 @@ def _below(location: str, url: str) -> str:
 
 
 def _elements(java_list: Any) -> Iterator[Any]:
-    """What a list of Java's holds. To iterate over it ends by an exception, which takes PySpark 12 ms to look at."""
+    """The elements of a Java list. Python's iteration ends with an exception, which takes PySpark 12 ms to inspect."""
     return (java_list.get(number) for number in range(java_list.size()))
 
 

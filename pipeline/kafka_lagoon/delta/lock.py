@@ -45,7 +45,7 @@ def locked(path: Path, clock: Clock, wait_ms: int = 0) -> Iterator[None]:
 
 
 def _opened(path: Path) -> int:
-    """The lock file, created if it is missing; TableError if it cannot be opened, or is not a file that may be one."""
+    """Open the lock file, or create it; TableError if it cannot be opened, or is not a file that may be a lock."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         handle = os.open(path, flags, _OWNER | _GROUP)
@@ -60,7 +60,7 @@ def _opened(path: Path) -> int:
 
 
 def _fault(status: os.stat_result) -> str | None:
-    """Why a file cannot be a lock of ours."""
+    """The reason why a file cannot be one of our locks, or None."""
     if not stat.S_ISREG(status.st_mode):
         return "it is no regular file"
     if status.st_nlink > 1:
@@ -71,7 +71,7 @@ def _fault(status: os.stat_result) -> str | None:
 
 
 def _make_private(handle: int) -> None:
-    """Take from others what releases before this one and umasks gave them; nothing if the file is not ours."""
+    """Remove permissions of others that earlier releases and umasks gave; does nothing if the file is not ours."""
     status = os.fstat(handle)
     mode = _OWNER | _GROUP if status.st_mode & stat.S_IWGRP else _OWNER
     if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) != mode:

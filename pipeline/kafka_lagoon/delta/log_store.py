@@ -23,7 +23,7 @@ _LOCAL = "file"
 def choose_log_store(spark: SparkSession, storage: Storage, location: str, setting: str) -> None:
     """Give Spark and the Kernel the same log store for a location: the one that the session names, else ours.
 
-    ConfigError names the setting if the one that is named does not exclude writers, or if ours cannot be made.
+    ConfigError names the setting if a named log store does not exclude other writers, or if ours cannot be made.
     """
     scheme = location.partition("://")[0]
     named = _named(spark, scheme)
@@ -39,7 +39,7 @@ def choose_log_store(spark: SparkSession, storage: Storage, location: str, setti
 
 
 def use_ours(storage: Storage, scheme: str, setting: str) -> None:
-    """Let the Kernel write commits by our log store; ConfigError names the setting if it cannot be made."""
+    """Let the Kernel write commits with our log store; ConfigError names the setting if it cannot be made."""
     if not defined(storage.jvm, OBJECT_LOG_STORE):
         raise ConfigError(
             [f"{setting}: the log store for {scheme}:// cannot be defined in this JVM; {_instead(scheme)}"]
@@ -48,9 +48,9 @@ def use_ours(storage: Storage, scheme: str, setting: str) -> None:
 
 
 def check_exclusion(storage: Storage, root: str) -> None:
-    """ConfigError if the place of a warehouse lets a commit be written twice, as stores do that ignore a request's condition.
+    """Raise ConfigError if the store lets a commit be written twice, as stores do that ignore a request's condition.
 
-    Only where commits go through our log store: what others need, those who have named them know.
+    Only commits through our log store are checked; whoever names another log store answers for it.
     """
     scheme = root.partition("://")[0]
     if storage.conf.get(_kernel_key(scheme)) != OBJECT_LOG_STORE:
@@ -73,9 +73,9 @@ def check_exclusion(storage: Storage, root: str) -> None:
 
 
 def spark_excludes(spark: SparkSession, storage: Storage, location: str) -> bool:
-    """Whether a commit of Spark's in a local folder fails where another one has made that version, so that it needs no lock.
+    """True if Spark's commit in a local folder fails where another commit has the same version, so that no lock is needed.
 
-    So it is by our log store, where the file system has hard links and the session's settings name no other store.
+    Our log store does that where the file system has hard links and the session names no other store.
     """
     folder = storage.local(location)
     if folder is None or _named(spark, _LOCAL) not in {"", LOCAL_LOG_STORE} or not _has_links(folder):
@@ -117,7 +117,7 @@ def _named(spark: SparkSession, scheme: str) -> str:
 
 
 def _give_to_spark(spark: SparkSession, scheme: str, store: str) -> None:
-    """Name our class in the settings that Delta looks into, and let it forget tables that it has opened without it."""
+    """Name our class in Delta's settings, and make Delta forget tables that it has opened without it."""
     key, context = f"spark.delta.logStore.{scheme}.impl", spark.sparkContext
     conf, jvm = context._jsc.sc().conf(), cast("Any", context._jvm)  # noqa: SLF001
     if conf.get(key, "") != store:

@@ -30,25 +30,26 @@ from kafka_lagoon.tables.record_tables import RECORD_TABLES, RECORDS
 from kafka_lagoon.tables.schema import STATE_TABLES, TABLES, WRITE_TABLES
 from kafka_lagoon.tables.table import Table
 
-# A week, as Delta has it: longer than any run that reads an old version or has not committed its files yet.
+# A week, as in Delta: longer than any run that reads an old version or has not committed its files yet.
 SAFE_HOURS = 168
 TARGET_BYTES = 128 << 20
-# Small files of some days that one process joins by itself; more than that Spark does, on all executors.
+# One process joins small files itself up to this size; larger amounts go to Spark, on all executors.
 ON_DRIVER_BYTES = 64 << 20
 _ROW_GROUP_BYTES = 32 << 20
 
-# Files that hold few topics and partitions each; tests/bench/layout.py has the figures. Time is no third column: topics and
-# partitions are few, so its bits would come first in Delta's curve and every file would hold all topics of an hour.
+# Z-order by topic and partition, so that a file holds few of them; tests/bench/layout.py has the figures. Time is no third
+# column: topics and partitions are few, so its bits would come first in Delta's curve and every file would hold all topics of
+# an hour.
 _ORDER = {RECORDS.name: "ZORDER BY (topic, `partition`)"}
 
 
-# What was committed last goes first: a snapshot in `snapshots`, the ranges of records before the records.
+# In reverse order of commits: a snapshot in `snapshots` first, the ranges of records before the records.
 IN_ORDER = (*reversed(STATE_TABLES), *reversed(RECORD_TABLES), *WRITE_TABLES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainOptions:
-    """What maintenance may do. Less than `SAFE_HOURS` needs `force`, and that no run and no reader is under way."""
+    """Options of maintenance. Less than `SAFE_HOURS` needs `force`, and is safe only while no run and no reader is active."""
 
     tables: tuple[str, ...] = tuple(table.name for table in IN_ORDER)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
@@ -60,7 +61,7 @@ class MaintainOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """A number of files and their size in bytes."""
+    """The number of files and their size in bytes."""
 
     count: int = 0
     size: int = 0
@@ -71,7 +72,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintained:
-    """What was done for a table, or in a dry run would be: old rows removed, `days` rewritten, and old files removed.
+    """The changes to a table, or those of a dry run: old rows removed, `days` rewritten, and old files removed.
 
     In a dry run `after` is an estimate, of the same size as `before`.
     """
@@ -108,13 +109,13 @@ def maintain(
 
 
 def in_order(names: Collection[str]) -> tuple[str, ...]:
-    """Names of tables in the order in which they are maintained, those that there are not at the end."""
+    """Names of tables in the order in which they are maintained; unknown names come last."""
     known = [table.name for table in IN_ORDER]
     return tuple(sorted(names, key=lambda name: known.index(name) if name in known else len(known)))
 
 
 def check_options(options: MaintainOptions) -> None:
-    """ConfigError with everything that is wrong with them."""
+    """Raise ConfigError with all faults of the options."""
     known = {table.name for table in TABLES}
     problems = [f"there is no table {name}" for name in options.tables if name not in known]
     if options.keep_hours < SAFE_HOURS and not options.force:
@@ -156,7 +157,7 @@ def _maintained(
 def _without_old_rows(
     warehouse: Warehouse, table: Table, files: Sequence[LiveFile], options: MaintainOptions, old_rows: OldRows
 ) -> tuple[RemovedRows, Sequence[LiveFile]]:
-    """What was removed of a table, and the files that it has then."""
+    """Remove old rows of a table; returns what was removed, and the table's files after it."""
     if options.dry_run:
         return old_rows.would_go(table, files), files
     old = old_rows.remove(table, files, options.target_bytes)
@@ -164,9 +165,9 @@ def _without_old_rows(
 
 
 def _scattered_days(files: Sequence[LiveFile], options: MaintainOptions, clock: Clock) -> Iterator[_Day]:
-    """The days before today (UTC) that have more than one file of less than half the target.
+    """The days before today (UTC) that have more than one file of less than half the target size.
 
-    So what has been rewritten is left alone until more comes, and what large runs wrote is as it would be.
+    So rewritten days are left alone until more files arrive, and files of large runs are left alone, too.
     """
     today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
     for day, group in groupby(sorted(files, key=lambda file: file.day), key=lambda file: file.day):
@@ -177,7 +178,7 @@ def _scattered_days(files: Sequence[LiveFile], options: MaintainOptions, clock: 
 
 
 def _batches(days: Sequence[_Day], options: MaintainOptions) -> Iterator[list[_Day]]:
-    """Days that are rewritten together: as many as make two full files, since each commit, and each statement, has a cost."""
+    """Days that are rewritten together: enough for two full files, because each commit and each statement has a cost."""
     batch: list[_Day] = []
     size = 0
     for day in days:
@@ -194,7 +195,7 @@ def _batches(days: Sequence[_Day], options: MaintainOptions) -> Iterator[list[_D
 def _rewrite(
     warehouse: Warehouse, table: Table, days: Sequence[_Day], options: MaintainOptions, clock: Clock
 ) -> tuple[Files, Files]:
-    """Compact days; the files that were, and those that took their place."""
+    """Compact days; returns the old files and the new ones."""
     small = [file for day in days for file in day.small]
     if table.name in _ORDER or _sum(small).size > ON_DRIVER_BYTES:
         with _spark_settings(warehouse.spark, options):
@@ -204,9 +205,10 @@ def _rewrite(
 
 
 def _optimize(warehouse: Warehouse, table: Table, days: Sequence[_Day], clock: Clock) -> tuple[Files, Files]:
-    """Compact days by Spark, in one commit; the files that were, and those that took their place.
+    """Compact days with Spark in one commit; returns the old files and the new ones.
 
-    Others commit meanwhile where Spark's commit excludes them by itself; elsewhere they wait until the statement is done.
+    Others can commit meanwhile where Spark's commit excludes them by itself; elsewhere they wait until the statement has
+    finished.
     """
     name, order = warehouse.identifiers[table.name], _ORDER.get(table.name, "")
     dates = ", ".join(f"DATE'{day.day}'" for day in days)
@@ -231,7 +233,7 @@ def _vacuum(warehouse: Warehouse, table: Table, options: MaintainOptions, clock:
 
 
 def _unneeded(warehouse: Warehouse, table: Table, before_ms: int) -> list[Stored]:
-    """Files from before `before_ms` that neither the latest version names nor one that was the latest since then."""
+    """Files from before `before_ms` that neither the latest version nor any later latest version names."""
     storage, location = warehouse.kernel.storage, warehouse.locations[table.name]
     folders = [f"{location}/{name}" for name in storage.names(location) if name.startswith(f"{table.partition_by}=")]
     files = (file for folder in folders for file in storage.listed(folder))
@@ -258,7 +260,7 @@ def _files(metrics: Any) -> Files:
 
 @contextmanager
 def _spark_settings(spark: SparkSession, options: MaintainOptions) -> Iterator[None]:
-    """The settings of Spark and Delta that decide how files are rewritten, for as long as it takes."""
+    """Set Spark's and Delta's settings about rewritten files inside this block."""
     settings: Mapping[str, str] = {
         "spark.databricks.delta.optimize.maxFileSize": str(options.target_bytes),
         "spark.databricks.delta.optimize.minFileSize": str(options.target_bytes // 2),

@@ -41,7 +41,7 @@ _COLUMNS = ("snapshot_id", "cluster", "cluster_id", "captured_at", "status", "ta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovedRows:
-    """How many rows of how many days were removed, or in a dry run would be."""
+    """The number of rows and days that were removed, or that a dry run would remove."""
 
     days: int = 0
     rows: int = 0
@@ -49,7 +49,7 @@ class RemovedRows:
 
 @dataclass(frozen=True, slots=True)
 class _Day:
-    """A day of which rows are to be removed, as many as the log says: all but those of the snapshots that are kept."""
+    """A day with rows to remove, and their number by the log: all except those of kept snapshots."""
 
     files: Sequence[LiveFile]
     kept: frozenset[str]
@@ -57,7 +57,7 @@ class _Day:
 
 
 class OldRows:
-    """What is old in the tables of a warehouse, and its removal; what is published is read once, when it is first needed."""
+    """Finds and removes old rows of a warehouse; the published snapshots are read once, when they are first needed."""
 
     def __init__(self, warehouse: Warehouse, retention: RetentionSettings, keep_hours: int, clock: Clock) -> None:
         self._warehouse, self._retention, self._clock = warehouse, retention, clock
@@ -66,12 +66,12 @@ class OldRows:
         self._rows: dict[str, Sequence[PublishedSnapshot]] = {}  # by file of table `snapshots`
 
     def would_go(self, table: Table, files: Sequence[LiveFile]) -> RemovedRows:
-        """What would be removed of a table with these files."""
+        """The rows that would be removed from a table with these files."""
         days = self._days(table, files)
         return RemovedRows(days=len(days), rows=sum(day.rows for day in days.values()))
 
     def remove(self, table: Table, files: Sequence[LiveFile], target_bytes: int) -> RemovedRows:
-        """Remove what is old of a table with these files, in commits of a size that one process can make.
+        """Remove old rows of a table with these files, in commits that one process can handle.
 
         Records stay until their ranges and problems are gone: a range without records would look like a loss.
         """
@@ -87,7 +87,7 @@ class OldRows:
         return removed
 
     def _days(self, table: Table, files: Sequence[LiveFile]) -> Mapping[date, _Day]:
-        """The days of a table with something to remove."""
+        """The days of a table that have rows to remove."""
         ordered = sorted(files, key=lambda file: file.day)
         by_day = {day: list(of_day) for day, of_day in groupby(ordered, key=lambda file: file.day)}
         if table not in STATE_TABLES:
@@ -98,7 +98,7 @@ class OldRows:
         return dict(find(table, by_day))
 
     def _whole_days(self, table: Table, by_day: Mapping[date, Sequence[LiveFile]]) -> Iterator[tuple[date, _Day]]:
-        """Days that are older than a table keeps them."""
+        """Days older than the retention of the table."""
         kept_days = self._retention.admin_actions_days if table == ADMIN_ACTIONS else None
         if table in RECORD_TABLES:
             kept_days = self._retention.records_days
@@ -120,8 +120,8 @@ class OldRows:
     def _unneeded_days(self, table: Table, by_day: Mapping[date, Sequence[LiveFile]]) -> Iterator[tuple[date, _Day]]:
         """Days with rows that published snapshots do not need.
 
-        A day of which a snapshot should be there and none is, is left alone: it would be the end of all rows if somebody
-        had replaced table `snapshots` by an empty one.
+        A day that should have a snapshot and has none is left alone: otherwise all rows would be lost if table `snapshots`
+        had been replaced by an empty one.
         """
         for day, files in by_day.items():
             if not self._is_over(day):
@@ -139,7 +139,7 @@ class OldRows:
                 yield day, _Day(files, ids, rows)
 
     def _is_over(self, day: date) -> bool:
-        """Whether all snapshots of a day are published that ever will be, and some of them may be gone."""
+        """True if no further snapshot of the day can be published, and snapshots of it may be removed."""
         hours = self._clock.now_ms() / _HOUR_MS - datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() / 3600
         return hours - 24 >= self._keep_hours and (self._today - day).days > (self._retention.snapshots_all_days or 0)
 
@@ -149,19 +149,19 @@ class OldRows:
 
     @cached_property
     def _published(self) -> Mapping[date, Sequence[PublishedSnapshot]]:
-        """What is published, by day; read after snapshots were removed, and then not again."""
+        """Published snapshots by day; read after snapshots were removed, and then kept."""
         return _by_day(self._rows_of_files(self._live(_SNAPSHOTS)))
 
     @cached_property
     def _just_removed(self) -> Mapping[date, Sequence[PublishedSnapshot]]:
-        """What versions of table `snapshots` named that readers may still have, by day."""
+        """Snapshots by day that readers of earlier versions of table `snapshots` may still need."""
         kernel, location = self._warehouse.kernel, self._warehouse.locations[_SNAPSHOTS.name]
         since_ms = self._clock.now_ms() - min(_READERS_HOURS, self._keep_hours) * _HOUR_MS
         urls = [url for url in kernel.removed_since(location, since_ms) if self._is_over(_day_of(url))]
         return _by_day(chain.from_iterable(self._read(url) for url in urls if kernel.storage.size(url)))
 
     def _rows_of_files(self, files: Sequence[LiveFile]) -> list[PublishedSnapshot]:
-        """The rows of files of table `snapshots`; a file is read once."""
+        """The rows of files of table `snapshots`; each file is read once."""
         location = self._warehouse.locations[_SNAPSHOTS.name]
         new = [file.path for file in files if file.path not in self._rows]
         with ThreadPoolExecutor(_READ_AT_ONCE) as threads:
@@ -178,7 +178,7 @@ class OldRows:
         return [_published_snapshot(row, moment, day) for row, moment in zip(rows, captured.to_pylist(), strict=True)]
 
     def _count_others(self, table: Table, files: Sequence[LiveFile], ids: frozenset[str]) -> int:
-        """How many rows other snapshots have."""
+        """The number of rows of other snapshots."""
         location, kept = self._warehouse.locations[table.name], pa.array(ids, pa.string())
         count = 0
         for file in files:
@@ -207,7 +207,7 @@ def _published_snapshot(row: Mapping[str, Any], captured_at: datetime, day: date
 
 
 def _surplus(files: Sequence[LiveFile], snapshots: Sequence[PublishedSnapshot], table: Table) -> int | None:
-    """How many more rows a day has than its snapshots need; None if the log or they do not say."""
+    """The number of rows of a day that its snapshots do not need; None if it is unknown."""
     needed = rows_of(snapshots, table.name)
     rows = [file.rows for file in files]
     return None if needed is None or None in rows else sum(count or 0 for count in rows) - needed
@@ -225,7 +225,7 @@ def _day_of(url: str) -> date:
 
 
 def _batches(days: Mapping[date, _Day], most_bytes: int) -> Iterator[Mapping[date, _Day]]:
-    """Days of about so many bytes together, since each commit has a cost."""
+    """Days of about that many bytes together, because each commit has a cost."""
     batch: dict[date, _Day] = {}
     size = 0
     for number, day in days.items():

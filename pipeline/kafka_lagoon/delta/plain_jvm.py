@@ -21,7 +21,7 @@ from kafka_lagoon.jars.java import class_path, java_path
 from kafka_lagoon.jars.locked_jars import DELTA, jar_paths
 from kafka_lagoon.owned_files import HADOOP_UMASK, umask_text
 
-# What the Kernel needs of PySpark's jars: opening all of them takes 0.3 s longer.
+# PySpark's jars that the Kernel needs: opening all of them takes 0.3 s longer.
 _OF_SPARK = (
     *(
         "py4j-",
@@ -41,9 +41,9 @@ _FLAGS = ("-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerf
 
 @contextmanager
 def plain_kernel() -> Iterator[Kernel]:
-    """The Kernel in a JVM that ends with this block, or with this process however it ends.
+    """Yield the Kernel in a JVM that ends with this block, or with this process in whatever way it ends.
 
-    Where PySpark has a JVM in this process it is in that one: PySpark takes every exception of Java for one of its own JVM.
+    Where PySpark has a JVM in this process, that JVM is used: PySpark attributes every exception of Java to its own.
     TableError if there is no Java, or if Delta's jars cannot be had.
     """
     if SparkContext._gateway is not None:  # noqa: SLF001  it has no public name
@@ -59,7 +59,7 @@ def plain_kernel() -> Iterator[Kernel]:
 
 @contextmanager
 def archiving_kernel(path: Path) -> Iterator[Kernel]:
-    """The Kernel in a JVM that has ended after this block, and then has written its classes into a file."""
+    """Yield the Kernel in a JVM that writes its classes into a file when it ends."""
     gateway, process = _started(making_options(path))
     with _ended(gateway, process):
         yield in_jvm(gateway.jvm, gateway.jvm.org.apache.hadoop.conf.Configuration())
@@ -72,7 +72,7 @@ def _ended(gateway: Any, process: Any) -> Iterator[None]:
         yield
     finally:
         gateway.shutdown()
-        process.stdin.close()  # for which it waits
+        process.stdin.close()  # it waits for that
 
 
 def _started(options: Sequence[str]) -> tuple[Any, Any]:
@@ -84,7 +84,7 @@ def _started(options: Sequence[str]) -> tuple[Any, Any]:
             classpath=class_path(jars),
             javaopts=[*_FLAGS, *options],
             java_path=java,
-            die_on_exit=True,  # its standard input is a pipe of ours
+            die_on_exit=True,  # its standard input is our pipe
             enable_auth=True,
             return_proc=True,
         )
@@ -95,13 +95,13 @@ def _started(options: Sequence[str]) -> tuple[Any, Any]:
 
 
 def kernel_class_path() -> str:
-    """The class path of that JVM, as py4j composes it: its own jar first."""
+    """The class path of that JVM, in py4j's form: its own jar first."""
     jars = kernel_jars()
     return class_path([*(jar for jar in jars if jar.name.startswith("py4j-")), *jars])
 
 
 def kernel_jars() -> list[Path]:
-    """PySpark's jars that the Kernel needs, and Delta's: beside them, or from the cache folder."""
+    """PySpark's jars that the Kernel needs, and Delta's jars: beside them, or from the cache folder."""
     of_spark = sorted(spark_jars_folder().glob("*.jar"))
     delta = [jar for jar in of_spark if jar.name.startswith("delta-")]
     return [*(jar for jar in of_spark if jar.name.startswith(_OF_SPARK)), *(delta or jar_paths(DELTA))]

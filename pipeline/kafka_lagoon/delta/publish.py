@@ -35,7 +35,7 @@ _FACTS, _SNAPSHOTS = STATE_TABLES[:-1], STATE_TABLES[-1]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotLock:
-    """The lock on a cluster's snapshots; `history` is table `snapshots` when it was taken."""
+    """The lock on a cluster's snapshots; `history` is the state of table `snapshots` when it was taken."""
 
     warehouse: Warehouse
     cluster: str
@@ -46,7 +46,7 @@ class SnapshotLock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedSlot:
-    """The snapshot that a slot already has."""
+    """The published snapshot of a slot."""
 
     snapshot_id: str
     slot_ms: int
@@ -57,7 +57,7 @@ class PublishedSlot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What was written and read back: rows by table, and the seconds it took."""
+    """The rows by table that were written and read back, and the seconds that it took."""
 
     snapshot_id: str
     rows: Mapping[str, int]
@@ -66,9 +66,9 @@ class Published:
 
 @contextmanager
 def snapshot_lock(warehouse: Warehouse, cluster: str, clock: Clock, wait_ms: int = 0) -> Iterator[SnapshotLock]:
-    """Holds the lock on a cluster's snapshots; LockHeld if another run holds it for longer than `wait_ms` milliseconds.
+    """Hold the lock on a cluster's snapshots; LockHeld if another run holds it for longer than `wait_ms` milliseconds.
 
-    Where no lock is possible (`Warehouse.exclusively`) two runs may both begin; the fence lets one of them publish.
+    Where no lock is possible (`Warehouse.exclusively`) two runs may both begin; the fence lets only one publish.
     """
     with warehouse.exclusively(f"cluster-{cluster}", clock, wait_ms):
         history = warehouse.state(_SNAPSHOTS.name)
@@ -79,7 +79,7 @@ def snapshot_lock(warehouse: Warehouse, cluster: str, clock: Clock, wait_ms: int
 
 
 def published(lock: SnapshotLock, slot_ms: int) -> PublishedSlot | None:
-    """The snapshot that had been published for a slot of the cluster when the lock was taken."""
+    """The snapshot that was published for a slot of the cluster when the lock was taken."""
     wanted: dict[str, str | datetime] = {"cluster": lock.cluster, "slot": _instant(slot_ms)}
     rows = _rows(lock.warehouse, lock.history, wanted, ("snapshot_id", "captured_at", "status", "failures"))
     if not rows.num_rows:
@@ -113,7 +113,7 @@ def stored_tables(lock: SnapshotLock, day_of_ms: int) -> Mapping[str, StoredTabl
 
 
 def _stored_tables(row: Mapping[str, Any]) -> Mapping[str, StoredTable]:
-    """Those that a row of table `snapshots` refers to; a row of version 0.1.0 has none."""
+    """The tables that a row of table `snapshots` refers to; a row of version 0.1.0 refers to none."""
     captured_at_ms = round(row["captured_at"].timestamp() * 1000)
     return {
         one["table_name"]: StoredTable(
@@ -177,7 +177,7 @@ def _counts(snapshot: Snapshot) -> list[int]:
 
 
 def _refuse_lost(lock: SnapshotLock, snapshot: Snapshot, table: Table, version: int | None) -> None:
-    """ChecksFailed if others took rows away that the snapshot has written in `version`, or that it refers to."""
+    """Raise ChecksFailed if others removed rows that the snapshot wrote in `version`, or that it refers to."""
     if version is None and table.name in snapshot.stored_elsewhere:
         version = lock.warehouse.base(table.name).version
     if version is not None:
@@ -191,7 +191,7 @@ def _is_published(lock: SnapshotLock, snapshot: Snapshot) -> bool:
 
 
 def _take_back(lock: SnapshotLock, snapshot: Snapshot) -> None:
-    """Take back the rows of an attempt that was not published."""
+    """Remove the rows of an attempt that was not published."""
     written = [table for table in _FACTS if _is_written(snapshot, table)]
     withdraw(lock.warehouse, {table.name: _url(lock.warehouse, snapshot, table) for table in written}, lock.clock)
     with suppress(TableError):  # no version names it
@@ -199,12 +199,12 @@ def _take_back(lock: SnapshotLock, snapshot: Snapshot) -> None:
 
 
 def _is_written(snapshot: Snapshot, table: Table) -> bool:
-    """Whether a table gets a file: nothing is written if there are no rows, or if an earlier snapshot has stored them."""
+    """True if a table gets a file: it has rows, and no earlier snapshot has stored them."""
     return bool(snapshot.rows[table.row]) and table.name not in snapshot.stored_elsewhere
 
 
 def _url(warehouse: Warehouse, snapshot: Snapshot, table: Table) -> str:
-    """The file with a snapshot's rows of a table."""
+    """URL of the file with a snapshot's rows of a table."""
     day = snapshot_date(snapshot.header)
     return f"{warehouse.locations[table.name]}/{SNAPSHOT_DATE}={day}/{snapshot.header.snapshot_id}.parquet"
 
@@ -217,7 +217,7 @@ def _refuse_published(lock: SnapshotLock, snapshot: Snapshot) -> None:
 
 
 def _write(lock: SnapshotLock, snapshot: Snapshot, table: Table, fence: Fence | None = None) -> int | None:
-    """Append a snapshot's rows to one table as one file, and read them back; returns the version, None without rows."""
+    """Append a snapshot's rows to a table as one file, and read them back; returns the version, None without rows."""
     if not _is_written(snapshot, table):
         return None
     rows, url = snapshot.rows[table.row], _url(lock.warehouse, snapshot, table)
@@ -232,9 +232,9 @@ def _write(lock: SnapshotLock, snapshot: Snapshot, table: Table, fence: Fence | 
 
 
 def _check(warehouse: Warehouse, table: Table, version: int, url: str, snapshot_id: str, expected: int) -> None:
-    """Read back what was written: a commit that another one overwrote, or that was skipped, reports no error itself.
+    """Read back the commit: one that was overwritten by another, or skipped, reports no error itself.
 
-    The commit itself is read, and not the table: that costs the same however long the table's history is.
+    The commit is read instead of the table, because its cost does not grow with the table's history.
     """
     kernel, wanted = warehouse.kernel, {"snapshot_id": snapshot_id}
     named = url in kernel.added(warehouse.locations[table.name], version)
@@ -246,7 +246,7 @@ def _check(warehouse: Warehouse, table: Table, version: int, url: str, snapshot_
 def _rows(
     warehouse: Warehouse, state: State, wanted: Mapping[str, str | datetime], columns: tuple[str, ...]
 ) -> pa.Table:
-    """The rows of a table with all values `wanted`, from those files alone that may hold one."""
+    """The rows of a table with all values `wanted`, from files that may hold such rows."""
     names = [*wanted, *columns]
     files = [warehouse.kernel.storage.read(url) for url in warehouse.kernel.files(state, wanted)]
     tables = [_filtered(table_of(data, names), wanted) for data in files]

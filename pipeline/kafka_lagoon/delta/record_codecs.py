@@ -37,8 +37,8 @@ COMPRESSED = (
 )  # other columns are packed already
 
 _SNAPPY, _ZSTD = pa.Codec("snappy"), pa.Codec("zstd", 1)
-_SNAPPY_IS_QUICKER, _WORTH_IT = 0.45, 0.9  # share of its bytes that is left of a sample
-_PLACES, _SAMPLE_BYTES = 4, 64 << 10  # of a row group; snappy, too, looks at 64 KiB at a time
+_SNAPPY_IS_QUICKER, _WORTH_IT = 0.45, 0.9  # compressed size of a sample divided by its size
+_PLACES, _SAMPLE_BYTES = 4, 64 << 10  # of a row group; snappy also looks at 64 KiB at a time
 
 
 def codecs_of(setting: str, records: pa.Table) -> dict[str, Codec]:
@@ -62,9 +62,9 @@ def _left_by(codec: pa.Codec, sample: bytes) -> float:
 
 
 def _sample(column: pa.ChunkedArray) -> bytes:
-    """Values from some places as Parquet has them, each after its length."""
+    """Values from several places of a column as Parquet stores them, each after its length."""
     at_once = max(1, _SAMPLE_BYTES * len(column) // (_PLACES * max(1, column.nbytes)))
-    rows = min(at_once, -(-len(column) // _PLACES))  # no value twice: it would seem to shrink
+    rows = min(at_once, -(-len(column) // _PLACES))  # no value twice, because repetition would compress
     starts = sorted({place * len(column) // _PLACES for place in range(_PLACES)})
     short = (pc.binary_slice(column.slice(start, rows), 0, _SAMPLE_BYTES // _PLACES) for start in starts)
     return b"".join(_plain(values.to_pylist()) for values in short)

@@ -32,17 +32,17 @@ from kafka_lagoon.errors import TableError
 from kafka_lagoon.tables.columns import arrow_field, columns_of
 from kafka_lagoon.tables.record_rows import RecordRow
 
-ROW_GROUP_BYTES = 32 << 20  # of decoded records; held in memory until they are written
-_ROWS_AT_ONCE = 1 << 16  # per column; Parquet's default of 1,024 costs 15 ns a record
+ROW_GROUP_BYTES = 32 << 20  # bytes of decoded records that are held in memory until they are written
+_ROWS_AT_ONCE = 1 << 16  # rows per column write; Parquet's default of 1,024 costs 15 ns a record
 _SCHEMA = pa.schema(
     map(arrow_field, columns_of(RecordRow))
-)  # as table `records` has it; all tables would load too much
+)  # the schema of table `records`; importing all tables would load too much
 _TEXTS, _PARTITION = ("cluster", "cluster_id", "topic", "topic_id", "ingest_id"), "partition"
 _DECODED = tuple(name for name in _SCHEMA.names if name not in (*_TEXTS, _PARTITION))
 _MAY_BE_NULL = tuple(name for name in _DECODED if _SCHEMA.field(name).nullable)
 _DICTIONARIES = [*_TEXTS, _PARTITION, "timestamp_type", "leader_epoch", "producer_id", "producer_epoch"]
 _DIFFERENCES = dict.fromkeys(("offset", "timestamp", "timestamp_ms"), "DELTA_BINARY_PACKED")
-_UNBOUNDED = ("key", "value", "headers")  # these have no order in Delta
+_UNBOUNDED = ("key", "value", "headers")  # types without an order in Delta
 _BOUNDED = tuple(name for name in _DECODED if name not in _UNBOUNDED)
 _IN_PARQUET = ["topic", "partition", "offset", "timestamp"]  # statistics of row groups and pages, 2 ns each
 _FAILURES = (OSError, pa.ArrowException)
@@ -50,7 +50,7 @@ _FAILURES = (OSError, pa.ArrowException)
 
 @dataclass(frozen=True, slots=True)
 class PartitionRows:
-    """So many rows of an Arrow batch, which are records of this partition."""
+    """A number of rows of an Arrow batch that are records of this partition."""
 
     topic: str
     topic_id: str | None
@@ -60,13 +60,13 @@ class PartitionRows:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Which of the columns that may be null have values, and which of them have nulls."""
+    """The nullable columns that have values, and those that have nulls."""
 
     valued: frozenset[str] = frozenset()
     nulls: frozenset[str] = frozenset()
 
     def wide_enough_for(self, piece: "_Piece") -> "_Shape":
-        """The shape itself, or the narrowest wider one that the piece fits into."""
+        """The shape itself, or the narrowest wider shape that the piece fits into."""
         counts = piece.nulls()
         valued = self.valued.union(name for name, count in counts.items() if count < piece.batch.num_rows)
         nulls = self.nulls.union(name for name, count in counts.items() if count)
@@ -75,13 +75,13 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Records that wait to be written, and whose they are, in the order of the rows."""
+    """Records that wait to be written, with their partitions in the order of the rows."""
 
     owners: Sequence[PartitionRows]
     batch: pa.RecordBatch
 
     def nulls(self) -> dict[str, int]:
-        """How many nulls each column has that may have some."""
+        """The number of nulls of each nullable column."""
         counts = {name: self.batch.column(name).null_count for name in _MAY_BE_NULL}
         return counts | {"cluster": 0, "topic_id": sum(one.rows for one in self.owners if one.topic_id is None)}
 
@@ -100,7 +100,7 @@ class _FileStatistics:
     nulls: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_SCHEMA.names, 0)))
 
     def add(self, pieces: Sequence[_Piece], table: pa.Table) -> None:
-        """Add a row group, and the pieces that it was made of; a column that the row group lacks is null."""
+        """Add a row group and its pieces; a column that the row group lacks is null."""
         self.rows += table.num_rows
         for piece in pieces:
             self.nulls.update(piece.nulls())
@@ -119,7 +119,7 @@ class _FileStatistics:
         self.greatest[name] = max(self.greatest.get(name, greatest), greatest)
 
     def statistics(self) -> Statistics:
-        """The statistics as Delta's log has them."""
+        """The statistics in the form of Delta's log."""
         return Statistics(rows=self.rows, least=self.least, greatest=self.greatest, nulls=dict(self.nulls))
 
 
@@ -162,7 +162,7 @@ class RecordFiles:
         self._done: list[DataFile] = []
 
     def write(self, topic: str, topic_id: str | None, partition: int, batch: pa.RecordBatch) -> str:
-        """Add records of one partition with the decoder's columns; returns the name of the file that will hold them."""
+        """Add records of a partition with the decoder's columns; returns the name of the file that will hold them."""
         return self.write_several([PartitionRows(topic, topic_id, partition, batch.num_rows)], batch)
 
     def write_several(self, owners: Sequence[PartitionRows], batch: pa.RecordBatch) -> str:
@@ -204,7 +204,7 @@ class RecordFiles:
             self._end()
 
     def _create(self, first: pa.Table) -> _Open:
-        if isinstance(self._files, fs.LocalFileSystem | fs.HadoopFileSystem):  # others have no folders
+        if isinstance(self._files, fs.LocalFileSystem | fs.HadoopFileSystem):  # object stores have no folders
             self._files.create_dir(self._folder, recursive=True)
         made = _Open(self._files.open_output_stream(f"{self._folder}/{self._name}"), None)
         made.writer = _parquet_writer(made.sink, first.schema, codecs_of(self._compression, first))
@@ -243,7 +243,7 @@ class RecordFiles:
         return TableError(f"{url} cannot be written: {_reason(error)}")
 
     def _abandon(self) -> None:
-        """Forget the file under construction, and what waits for it."""
+        """Drop the file under construction and the records that wait for it."""
         self._pieces, self._waiting_bytes = [], 0
         if self._open:
             for part in (self._open.writer, self._open.sink):
@@ -254,7 +254,7 @@ class RecordFiles:
         self._name, self._statistics = _new_name(), self._new_statistics()
 
     def _remove(self, name: str) -> None:
-        with suppress(*_FAILURES):  # what cannot be removed is in no log, and VACUUM takes it
+        with suppress(*_FAILURES):  # a file that cannot be removed is in no log, and VACUUM removes it
             self._files.delete_file(f"{self._folder}/{name}")
 
 
@@ -282,7 +282,7 @@ def _parquet_writer(sink: Any, schema: pa.Schema, codecs: dict[str, Codec]) -> A
 
 
 def _row_group(pieces: Sequence[_Piece], shape: _Shape, run: dict[str, str]) -> pa.Table:
-    """The pieces as one table, without the columns that are null throughout."""
+    """The pieces as one table, without columns that are null throughout."""
     owners = [owner for piece in pieces for owner in piece.owners]
     rows = [owner.rows for owner in owners]
     made = {
@@ -298,7 +298,7 @@ def _row_group(pieces: Sequence[_Piece], shape: _Shape, run: dict[str, str]) -> 
 
 
 def _repeated(values: Sequence[Any], counts: Sequence[int]) -> pa.DictionaryArray:
-    """Each value so many times; as a dictionary, which Parquet takes over as it is."""
+    """Each value repeated that many times; as a dictionary, which Parquet writes as it is."""
     distinct = {value: code for code, value in enumerate(dict.fromkeys(value for value in values if value is not None))}
     codes = np.repeat(np.array([distinct.get(value, -1) for value in values], np.int32), counts)
     indices = pa.array(codes, mask=codes < 0) if None in values else pa.array(codes)

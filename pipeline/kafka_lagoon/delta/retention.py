@@ -14,7 +14,7 @@ from kafka_lagoon.job_settings import RetentionSettings
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """Where the rows of a table of a snapshot are stored, and how many they are."""
+    """The id under which rows of a snapshot's table are stored, and their number."""
 
     snapshot_id: str
     rows: int
@@ -22,7 +22,7 @@ class StoredRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedSnapshot:
-    """What retention needs of a row of table `snapshots`; `stored`, by table, is None in rows of version 0.1.0.
+    """The parts of a row of table `snapshots` that retention needs; `stored`, by table, is None in rows of version 0.1.0.
 
     `day` is the UTC day of `captured_at`, by which the tables are partitioned.
     """
@@ -37,9 +37,9 @@ class PublishedSnapshot:
 
 
 def not_kept(published: Iterable[PublishedSnapshot], retention: RetentionSettings, today: date) -> frozenset[str]:
-    """Ids of the snapshots that are to be removed.
+    """Ids of the snapshots that retention removes.
 
-    What is kept of a day is kept of its hour too, so a day ends the same whether or not it was thinned by hours before.
+    A snapshot that is kept for its day is also kept for its hour, so thinning by hours first does not change the result.
     """
     if retention.snapshots_all_days is None:
         return frozenset()
@@ -58,7 +58,7 @@ def not_kept(published: Iterable[PublishedSnapshot], retention: RetentionSetting
 
 
 def _latest(snapshots: Sequence[PublishedSnapshot]) -> Sequence[PublishedSnapshot]:
-    """The last one and the last complete one of a cluster.
+    """The last and the last complete snapshot of a cluster.
 
     Restores need the last snapshot of a cluster that is gone, and a run that has not published yet may refer to its rows.
     """
@@ -66,7 +66,7 @@ def _latest(snapshots: Sequence[PublishedSnapshot]) -> Sequence[PublishedSnapsho
 
 
 def _period(snapshot: PublishedSnapshot, retention: RetentionSettings, today: date) -> tuple[date | int | str, ...]:
-    """The time of which one snapshot is kept: its own, an hour or a day; empty if it is too old."""
+    """The period of which one snapshot is kept: the snapshot itself, an hour or a day; empty if it is too old."""
     age = (today - snapshot.day).days
     if age <= (retention.snapshots_all_days or 0):
         return snapshot.day, snapshot.snapshot_id
@@ -77,12 +77,12 @@ def _period(snapshot: PublishedSnapshot, retention: RetentionSettings, today: da
 
 
 def _first(snapshots: Sequence[PublishedSnapshot]) -> PublishedSnapshot:
-    """The first complete snapshot, or the first if none is: the first of a day stores all of its rows itself."""
+    """The first complete snapshot, or the first if none is complete: the first of a day stores all of its rows itself."""
     return next((snapshot for snapshot in snapshots if snapshot.is_complete), snapshots[0])
 
 
 def ids_with_rows(published: Iterable[PublishedSnapshot], table: str) -> frozenset[str]:
-    """Ids under which a state table may have rows of these snapshots."""
+    """Ids under which a state table may hold rows of these snapshots."""
     ids = set[str]()
     for snapshot in published:
         ids.add(snapshot.snapshot_id)
@@ -92,7 +92,7 @@ def ids_with_rows(published: Iterable[PublishedSnapshot], table: str) -> frozens
 
 
 def rows_of(published: Iterable[PublishedSnapshot], table: str) -> int | None:
-    """How many rows of a state table these snapshots need; None if they do not say."""
+    """The number of rows of a state table that these snapshots need; None if they do not tell."""
     stored = dict[str, int]()
     for snapshot in published:
         if snapshot.stored is None or table not in snapshot.stored:

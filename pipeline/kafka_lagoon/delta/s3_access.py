@@ -19,10 +19,10 @@ _NO_KEY = Secret("")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class S3Access:
-    """How a bucket is reached beyond its name; without keys every machine finds its own."""
+    """Access to a bucket beyond its name; without keys every machine finds its own."""
 
     region: str | None = None
-    endpoint: str | None = None  # None is Amazon's
+    endpoint: str | None = None  # None means Amazon's
     scheme: str = "https"
     path_style: bool = False
     anonymous: bool = False
@@ -32,7 +32,7 @@ class S3Access:
 
 
 def s3_access(storage: Storage, url: str) -> S3Access | None:
-    """How a bucket is reached that Hadoop's s3a serves, None of other file systems; TableError if s3a does not open it."""
+    """Access to a bucket that Hadoop's s3a serves, None for other file systems; TableError if s3a cannot open it."""
     if not url.startswith("s3"):
         return None
     path = storage.jvm.org.apache.hadoop.fs.Path(url)
@@ -55,13 +55,13 @@ def s3_access(storage: Storage, url: str) -> S3Access | None:
 
 
 def _credentials(files: Any) -> dict[str, Any]:
-    """The first that one of s3a's providers has; none where that provider looks at the machine."""
+    """Credentials of the first of s3a's providers that has some; none if that provider asks the machine."""
     shared = files.getS3AInternals().shareCredentials("executors of Kafka Lagoon")
     try:
         providers = shared.getProviders()
         return _first_of(providers.get(number) for number in range(providers.size()))
     finally:
-        shared.close()  # gives this share back
+        shared.close()  # decrements the reference count
 
 
 def _first_of(providers: Iterator[Any]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _first_of(providers: Iterator[Any]) -> dict[str, Any]:
 
 
 def _region_of(bucket: str, endpoint: str) -> str | None:
-    """Where Amazon says that a bucket is; None if it does not say, or if another store is asked."""
+    """The region that Amazon returns for a bucket; None if it returns none, or for another store."""
     from pyarrow import fs  # noqa: PLC0415  no driver needs it for tables in folders
 
     if endpoint and not endpoint.endswith("amazonaws.com"):

@@ -23,7 +23,7 @@ from kafka_lagoon.owned_files import HADOOP_UMASK, umask_text
 
 OLDEST_JAVA = 17
 _LOCAL_FOLDERS, _HADOOP_UMASK = "spark.local.dir", f"spark.hadoop.{HADOOP_UMASK}"
-_UNNAMED = "pyspark-shell"  # what pyspark calls an application that nobody has named
+_UNNAMED = "pyspark-shell"  # the name that pyspark gives an application without one
 
 # The tables are small: Delta's 50 snapshot partitions and Spark's 200 for shuffles would triple the time of a query.
 _GAPS = {
@@ -40,9 +40,10 @@ _GAPS = {
 
 
 def session(app_name: str) -> SparkSession:
-    """The running session, or a new one; without spark-submit it runs on all local cores, as pyspark decides.
+    """Return the running session, or start one; without spark-submit it runs on all local cores, as in pyspark.
 
-    TableError if no JVM or session starts, or if Spark has no Delta and its jars cannot be had; ConfigError for Spark Connect.
+    TableError if no JVM or session starts, or if Spark has no Delta and its jars cannot be had; ConfigError for Spark
+    Connect.
     """
     refuse_remote()
     try:
@@ -51,13 +52,13 @@ def session(app_name: str) -> SparkSession:
         raise TableError(f"Spark's JVM did not start: {_why_no_jvm()}") from error
     conf = SparkConf()
     if str(conf.get("spark.master", "local")).startswith("local"):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers would take the first python3 on PATH
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise workers would use the first python3 on PATH
     builder = SparkSession.builder
     for key, value in (gaps(conf, app_name) | _jars(conf) | _folders(conf)).items():
         builder = builder.config(key, value)
     try:
         return builder.getOrCreate()
-    except JAVA_ERRORS as error:  # a master that does not answer, settings that Spark refuses
+    except JAVA_ERRORS as error:  # a master that does not answer, or settings that Spark refuses
         raise TableError(f"Spark's session did not start: {reason(error)}") from error
 
 
@@ -73,7 +74,7 @@ def _why_no_jvm() -> str:
 
 
 def _jars(conf: SparkConf) -> dict[str, str]:
-    """What `spark.jars` must become for Delta to be there; a session that runs already keeps the jars that it has."""
+    """The value of `spark.jars` that includes Delta; a running session keeps the jars that it has."""
     if SparkContext._active_spark_context is not None:  # noqa: SLF001
         return {}
     given = conf.get("spark.jars", None)
@@ -82,7 +83,7 @@ def _jars(conf: SparkConf) -> dict[str, str]:
 
 
 def _folders(conf: SparkConf) -> dict[str, str]:
-    """Where a session on this machine spills to, a folder of its own that nobody else can read, and how its files are made."""
+    """Settings for a private folder of the session on this machine, where it spills, and for the mode of its files."""
     if SparkContext._active_spark_context is not None:  # noqa: SLF001
         return {}
     if not str(conf.get("spark.master", None) or "local").startswith("local"):
@@ -97,6 +98,6 @@ def _folders(conf: SparkConf) -> dict[str, str]:
 
 
 def gaps(conf: SparkConf, app_name: str) -> dict[str, str]:
-    """What a session needs and `conf` does not say."""
+    """The settings that a session needs and that `conf` does not have."""
     named = {"spark.app.name": app_name} if conf.get("spark.app.name", _UNNAMED) == _UNNAMED else {}
     return named | {key: value for key, value in (_GAPS | channels(conf)).items() if not conf.contains(key)}

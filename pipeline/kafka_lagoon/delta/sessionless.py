@@ -1,4 +1,4 @@
-"""Opens a warehouse in a local folder for writing without a session of Spark, for runs that need nothing else of Spark."""
+"""Opens a warehouse in a local folder for writing without a Spark session, for runs that need nothing else of Spark."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -12,7 +12,7 @@ from kafka_lagoon.tables.table import Table
 
 
 def without_session(stack: ExitStack, settings: Settings, clock: Clock, tables: Sequence[Table]) -> Warehouse | None:
-    """The warehouse of the settings, for writing to some tables, until `stack` is closed; None if a session must open it.
+    """Open the warehouse of the settings for writing to these tables until `stack` is closed; None if a session must open it.
 
     Errors are those of `open_warehouse`.
     """

@@ -1,6 +1,6 @@
-"""Says how the channels between Spark's driver and its executors are closed to others: authenticated, encrypted, on loopback.
+"""Closes the channels between Spark's driver and its executors to others: authenticated, encrypted, on loopback.
 
-The driver hands out whatever a task needs, settings with passwords included, to each client of its block manager.
+The driver sends everything that a task needs, including settings with passwords, to each client of its block manager.
 """
 
 import io
@@ -18,7 +18,8 @@ AUTHENTICATE, SECRET = "spark.authenticate", "spark.authenticate.secret"
 _ENCRYPTS = ("spark.network.crypto.enabled", "spark.ssl.rpc.enabled", "spark.authenticate.enableSaslEncryption")
 _SEE = "see docs/executors.md"
 
-# Nothing but the driver and what it starts is on these channels, so the stronger of Spark's two protocols and ciphers serve.
+# Only the driver and processes that it starts use these channels, so the stronger of Spark's two protocols and ciphers is
+# used.
 _OF_ONE_MACHINE = {
     "spark.driver.bindAddress": LOOPBACK,
     "spark.driver.host": LOOPBACK,
@@ -29,15 +30,15 @@ _OF_ONE_MACHINE = {
 
 
 def channels(conf: SparkConf) -> dict[str, str]:
-    """Settings of Spark's channels. A standalone cluster has a secret of its own, or none: then nothing is set.
+    """Settings of Spark's channels; empty for a standalone cluster without a secret.
 
-    For local masters, YARN and Kubernetes Spark makes a secret for each application; for `local-cluster` it is made here.
+    For local masters, YARN and Kubernetes, Spark makes a secret for each application; for `local-cluster` it is made here.
     ConfigError if a standalone cluster is to authenticate and no secret is named.
     """
     master = str(conf.get("spark.master", None) or "local[*]")
     is_local = master.startswith("local")
     has_secret = conf.contains(SECRET)
-    if master.startswith("spark://") and not has_secret:  # Spark reads files of secrets on Kubernetes only
+    if master.startswith("spark://") and not has_secret:  # Spark reads secret files only on Kubernetes
         if conf.get(AUTHENTICATE, "false") == "true":
             raise ConfigError([f"{AUTHENTICATE}: a standalone cluster needs {SECRET} in a properties file; {_SEE}"])
         return {}
@@ -46,7 +47,7 @@ def channels(conf: SparkConf) -> dict[str, str]:
 
 
 def refuse_open_channels(context: Any, settings: Any) -> None:
-    """ConfigError if settings of tasks hold a password or key as text, and Spark would hand it to whoever asks."""
+    """Raise ConfigError if settings of tasks hold a password or key as text, and Spark would send it to any client."""
     conf = context.getConf()
     is_closed = conf.get(AUTHENTICATE, "false") == "true" and (
         context.master.startswith("local") or any(conf.get(name, "false") == "true" for name in _ENCRYPTS)
@@ -64,11 +65,11 @@ def _holds_text(settings: Any) -> bool:
 
 
 class _SearchForText(pickle.Pickler):
-    """Pickles as Spark does, and looks at each secret on the way."""
+    """Pickles like Spark, and inspects each secret on the way."""
 
     has_text = False
 
     def reducer_override(self, value: Any) -> Any:
-        """Nothing is pickled otherwise."""
+        """Inspect secrets; everything is pickled as usual."""
         self.has_text = self.has_text or (isinstance(value, Secret) and value.is_text())
         return NotImplemented

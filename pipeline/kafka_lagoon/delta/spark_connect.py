@@ -20,7 +20,7 @@ _REMOTE = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 
 
 def refuse_remote(environ: Mapping[str, str] = os.environ) -> None:
-    """ConfigError if the next session of this process would be one of Spark Connect."""
+    """Raise ConfigError if the next session of this process would use Spark Connect."""
     for name in _REMOTE:
         if name in environ:
             raise ConfigError([f"{name} is set: {_CLASSIC}"])
@@ -29,6 +29,6 @@ def refuse_remote(environ: Mapping[str, str] = os.environ) -> None:
 
 
 def refuse_remote_session(spark: Any) -> None:
-    """ConfigError if a session that a caller has made is one of Spark Connect."""
+    """Raise ConfigError if a session that a caller made uses Spark Connect."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise ConfigError([f"this is a session of Spark Connect: {_CLASSIC}"])

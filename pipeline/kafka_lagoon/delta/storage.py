@@ -1,6 +1,6 @@
 """Reads and writes files on any file system that Hadoop supports.
 
-HDFS, S3 and Azure are reached through Hadoop; files on this machine are read and written by Python, which needs no JVM for it.
+HDFS, S3 and Azure are reached through Hadoop; files on this machine are read and written by Python, without a JVM.
 """
 
 import os
@@ -18,14 +18,17 @@ from kafka_lagoon.delta.files import DataFile, parquet_bytes, statistics_of
 from kafka_lagoon.errors import TableError
 
 _LOCAL = "file:"
-_WRITTEN_AT_ONCE = 8 << 20  # a call into the JVM holds its bytes there three times
+_WRITTEN_AT_ONCE = 8 << 20  # bytes per call: a call into the JVM holds them there three times
 _CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonObjectLogStore.java
-JAVA_ERRORS = (Py4JError, PySparkException)  # what Java threw, as py4j or as PySpark has it; or the JVM is gone
+JAVA_ERRORS = (
+    Py4JError,
+    PySparkException,
+)  # exceptions of Java as py4j or PySpark raise them, and those of a JVM that is gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """A file as its file system tells it: its URL, size in bytes and time of modification."""
+    """A file in its file system's listing: URL, size in bytes and time of modification."""
 
     url: str
     size: int
@@ -34,7 +37,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """The file systems of one session; `conf` is its Hadoop configuration."""
+    """The file systems of a session; `conf` is its Hadoop configuration."""
 
     jvm: Any
     conf: Any
@@ -48,12 +51,12 @@ class Storage:
             raise TableError(f"{location}: {reason(error)}") from error
 
     def write_rows(self, url: str, rows: pa.Table) -> DataFile:
-        """A new data file with these rows, described for Delta's log; TableError as `write`."""
+        """Write a new data file with these rows, and describe it for Delta's log; TableError as `write`."""
         stored = self.write(url, parquet_bytes(rows))
         return DataFile(url=url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics_of(rows))
 
     def write(self, url: str, data: bytes) -> Stored:
-        """A new file; TableError if it cannot be written, exists, or does not have all of the bytes then."""
+        """Write a new file; TableError if it cannot be written, exists, or then does not have all of the bytes."""
         stored = _written_local(url, data) if url.startswith(_LOCAL) else self._written(url, data)
         if stored.size != len(data):
             raise TableError(f"{url} has {stored.size} bytes of {len(data)} that were written")
@@ -89,7 +92,7 @@ class Storage:
             raise TableError(f"{url} cannot be read: {reason(error)}") from error
 
     def size(self, url: str) -> int:
-        """Bytes of a file, 0 if it is gone."""
+        """Size of a file in bytes, 0 if it does not exist."""
         if url.startswith(_LOCAL):
             return _local_size(url)
         path = self._path(url)
@@ -100,7 +103,7 @@ class Storage:
             raise TableError(f"{url} cannot be read: {reason(error)}") from error
 
     def names(self, url: str) -> list[str]:
-        """Names of what a folder holds, sorted; none if there is no such folder."""
+        """Names in a folder, sorted; none if there is no such folder."""
         path = self._path(url)
         try:
             files = path.getFileSystem(self.conf)
@@ -110,7 +113,7 @@ class Storage:
             raise TableError(f"{url} cannot be listed: {reason(error)}") from error
 
     def listed(self, url: str) -> list[Stored]:
-        """What a folder holds; nothing if it is a file itself, or gone."""
+        """Files in a folder; none if it is a file itself, or does not exist."""
         if url.startswith(_LOCAL):
             return list(_local_files(url))
         path = self._path(url)
@@ -130,7 +133,7 @@ class Storage:
             raise TableError(f"{url} cannot be listed: {reason(error)}") from error
 
     def delete(self, url: str) -> None:
-        """Remove a file, or a folder with all that it holds."""
+        """Remove a file, or a folder with everything in it."""
         path = self._path(url)
         try:
             path.getFileSystem(self.conf).delete(path, True)
@@ -138,7 +141,10 @@ class Storage:
             raise TableError(f"{url} cannot be removed: {reason(error)}") from error
 
     def make_local_folder(self, url: str) -> None:
-        """A folder on this machine, for which Hadoop would start chmod; elsewhere files make theirs. TableError if it fails."""
+        """Create a folder on this machine without the chmod that Hadoop would start; does nothing elsewhere.
+
+        TableError if it fails.
+        """
         if url.startswith(_LOCAL):
             try:
                 Path(url.removeprefix(_LOCAL)).mkdir(parents=True, exist_ok=True)
@@ -146,7 +152,7 @@ class Storage:
                 raise TableError(f"{url} cannot be created: {error.strerror}") from error
 
     def local(self, url: str) -> Path | None:
-        """The path on this machine, None if the file system is another."""
+        """The path on this machine, None for another file system."""
         uri = self._path(url).toUri()
         return Path(uri.getPath()) if uri.getScheme() == "file" else None
 
@@ -155,14 +161,14 @@ class Storage:
 
 
 def _created(files: Any, path: Any) -> Any:
-    """A new file: stores that would look first and write later are asked to refuse the second of two writers."""
+    """Create a file; stores that check first and write later are asked to refuse the second of two writers."""
     if not files.hasPathCapability(path, _CONDITIONAL):
         return files.create(path, False)
     return files.createFile(path).create().recursive().overwrite(False).must(_CONDITIONAL, True).build()
 
 
 def _written_local(url: str, data: bytes) -> Stored:
-    """A new file on this machine. Hadoop starts chmod for the file, for its checksum's file and for each new folder."""
+    """Create a file on this machine. Hadoop would start chmod for the file, its checksum and each new folder."""
     path = Path(url.removeprefix(_LOCAL))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -175,7 +181,7 @@ def _written_local(url: str, data: bytes) -> Stored:
 
 
 def _read_local(url: str) -> bytes:
-    """A whole file on this machine: a tenth of a millisecond, where through the JVM it takes several."""
+    """Read a file on this machine: 0.1 ms, where the JVM takes several."""
     try:
         return Path(url.removeprefix(_LOCAL)).read_bytes()
     except OSError as error:
@@ -201,7 +207,7 @@ def _local_size(url: str) -> int:
 
 
 def reason(error: Exception) -> str:
-    """The first line of what Java or Spark said, or a task in Python raised; of Java with the class, which may say more."""
+    """The first line of an error of Java, of Spark, or of Python in a task; Java's with the class, which may say more."""
     if isinstance(error, PythonException):
         return _raised(str(error))
     if not isinstance(error, Py4JJavaError):

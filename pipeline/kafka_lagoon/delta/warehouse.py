@@ -43,7 +43,7 @@ from kafka_lagoon.tables.table import (
 # Appends wait for the log's file system as much as for a core: on two cores 0.65 s with 4 threads, 0.95 s with one.
 PARALLEL = 4
 COMMIT_LOCK_WAIT_MS = 60_000
-LONGEST_COMMIT_WAIT_MS = 3_600_000  # of a run that has no deadline: what it has read is worth the wait
+LONGEST_COMMIT_WAIT_MS = 3_600_000  # for a run without a deadline: the records that it has read are worth the wait
 _HADOOP_MODULES = {"s3a": "hadoop-aws", "abfss": "hadoop-azure", "abfs": "hadoop-azure", "gs": "hadoop-gcp"}
 
 
@@ -51,14 +51,14 @@ _HADOOP_MODULES = {"s3a": "hadoop-aws", "abfss": "hadoop-azure", "abfs": "hadoop
 class Warehouse:
     """The tables of one place: a folder with one folder each, or a schema of a catalog."""
 
-    session: SparkSession | None  # None where no session runs: one starts when a statement needs it
+    session: SparkSession | None  # None if no session runs: a statement starts one
     kernel: Kernel
     name: str  # a folder's URL, or catalog and schema, quoted
     in_catalog: bool
     identifiers: Mapping[str, str]  # SQL's names of the tables, quoted
     locations: Mapping[str, str]  # their URLs
     committing: Lock = field(default_factory=Lock)
-    opened: dict[str, State] = field(default_factory=dict)  # the versions that `open_warehouse` found
+    opened: dict[str, State] = field(default_factory=dict)  # the versions that `open_warehouse` read
 
     @property
     def spark(self) -> SparkSession:
@@ -73,20 +73,20 @@ class Warehouse:
         return state
 
     def base(self, table: str) -> State:
-        """A version of a table that files can be appended to: the one that was opened, else the latest.
+        """A version of a table that files can be appended to: the opened one, else the latest.
 
-        To read the log again costs as much as the commit itself, and more with each commit that is kept. The
-        Kernel finds the commits since then if there are any.
+        Reading the log again costs as much as the commit, and more with each commit that is kept. The Kernel reads later
+        commits if there are any.
         """
         return self.opened.get(table) or self.state(table)
 
     def write_rows(self, table: Table, rows: Sequence[Any], day: date) -> DataFile:
-        """Rows as a new data file of a day, which no commit names yet; TableError if it cannot be written."""
+        """Write rows as a new data file of a day, which no commit names yet; TableError if it cannot be written."""
         url = f"{self.locations[table.name]}/{table.partition_by}={day}/{uuid.uuid4().hex}.parquet"
         return self.kernel.storage.write_rows(url, plain_table(table, rows))
 
     def has(self, table: Table) -> bool:
-        """Whether a table exists, which of those that are not optional is taken for granted."""
+        """True if a table exists; tables that are not optional are assumed to exist."""
         if not table.is_optional:
             return True
         location = self.locations.get(table.name)
@@ -94,9 +94,9 @@ class Warehouse:
 
     @contextmanager
     def exclusively(self, what: str, clock: Clock, wait_ms: int) -> Iterator[None]:
-        """Hold the lock called `what` beside tables on a local path; on other file systems do nothing.
+        """Hold the lock called `what` beside tables on a local path; does nothing on other file systems.
 
-        Runs of this process, over other clusters, are waited for to commit however long they take.
+        Runs of this process over other clusters commit one after the other, however long each takes.
         """
         folder = self.kernel.storage.local(self.locations["snapshots"])
         if folder is None:
@@ -108,9 +108,9 @@ class Warehouse:
 
 
 def at_path(spark: SparkSession, path: str) -> Warehouse:
-    """The warehouse in a folder, given as a path or URL; whether its tables exist is not looked at.
+    """The warehouse in a folder, given as a path or URL; its tables are not checked.
 
-    ConfigError if nothing serves such URLs.
+    ConfigError if no file system serves such URLs.
     """
     delta = kernel.start(spark)
     choose_log_store(spark, delta.storage, path, "warehouse")
@@ -128,7 +128,7 @@ def _at_path(session: SparkSession | None, delta: Kernel, path: str) -> Warehous
 
 
 def _cure(delta: Kernel, path: str) -> str:
-    """What brings the file system of a URL, if Hadoop has one for it."""
+    """The package with the file system of a URL, if Hadoop has one."""
     module = _HADOOP_MODULES.get(path.partition("://")[0])
     version = delta.storage.jvm.org.apache.hadoop.util.VersionInfo.getVersion()
     return f"; spark-submit --packages org.apache.hadoop:{module}:{version} brings what serves it" if module else ""
@@ -145,7 +145,7 @@ def in_catalog(spark: SparkSession, catalog: str, schema: str) -> Warehouse:
 
 
 def find_warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
-    """The warehouse that settings name, for reading; TableError if no run has made its tables."""
+    """Find the warehouse that settings name, for reading; TableError if no run has created its tables."""
     warehouse = _warehouse(spark, settings)
     warehouse.state("snapshots")
     return warehouse
@@ -206,7 +206,7 @@ def _warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
 
 
 def check_writable(warehouse: Warehouse) -> None:
-    """ConfigError if the place of a warehouse cannot be written, or does not keep writers apart."""
+    """Raise ConfigError if the warehouse cannot be written, or does not keep writers apart."""
     probe = f"{warehouse.name}/.lagoon-probe-{uuid.uuid4().hex}"
     try:
         warehouse.kernel.storage.write(probe, b"")
@@ -230,7 +230,7 @@ def _create_in_catalog(spark: SparkSession, settings: Settings) -> None:
 
 
 def _choose_for_schema(spark: SparkSession, place: str) -> None:
-    """Choose the log store for tables that a schema does not have yet; if there is no schema, creating them says so."""
+    """Choose the log store for tables that a schema does not have yet; a missing schema is reported by their creation."""
     with suppress(PySparkException):
         location = str(spark.catalog.getDatabase(place).locationUri)
         choose_log_store(spark, kernel.start(spark).storage, location, "catalog")
@@ -287,7 +287,7 @@ def declare_properties(warehouse: Warehouse, table: Table, state: State) -> bool
 
     wanted = {STATISTICS_COLUMNS: ",".join(table.bounded_in_0_1), **table.log_properties}
     kept = {key for key in wanted if is_set(key)}
-    if kept & {LOG_RETENTION, TOMBSTONE_RETENTION}:  # one without the other may contradict it
+    if kept & {LOG_RETENTION, TOMBSTONE_RETENTION}:  # setting only one of them may contradict the other
         kept |= {LOG_RETENTION, TOMBSTONE_RETENTION}
     missing = {key: value for key, value in wanted.items() if key not in kept}
     if missing:

@@ -1,7 +1,7 @@
-"""Takes the rows of a run out of the tables again, when another run has published in between.
+"""Removes the rows of a run from the tables when another run has published in between.
 
-No view shows them, so nothing depends on it: what cannot be taken back stays where nobody sees it. The files themselves stay
-until maintenance, for readers of the versions that name them.
+No view shows them, so rows that cannot be removed stay invisible. The files themselves stay until maintenance, for readers of
+the versions that name them.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _ATTEMPTS = 5
 
 
 def withdraw(warehouse: Warehouse, urls: Mapping[str, str], clock: Clock) -> None:
-    """Remove a file, by table, from the latest version of its table."""
+    """Remove one file of each table from the table's latest version."""
     for table, url in urls.items():
         with suppress(TableError, LockHeld), warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
             _remove(warehouse, table, url, clock)
@@ -27,7 +27,7 @@ def _remove(warehouse: Warehouse, table: str, url: str, clock: Clock) -> None:
     for _ in range(_ATTEMPTS):
         state = warehouse.state(table)
         named = [file for file in warehouse.kernel.live_files(state) if file.path == path]
-        if not named:  # maintenance has joined it with others
+        if not named:  # maintenance has joined it with other files
             return
         with suppress(Conflict):
             warehouse.kernel.replace(state, named, {}, clock.now_ms())

@@ -1,7 +1,7 @@
 """Turns a plan and the outcomes of its tasks into rows of record_ranges and record_problems, and the next offsets.
 
-A range ends where reading first stopped, or where a leader's log differs from what was read. What a later task read after
-that offset is left out, with its files, so that ranges join and the next run reads it.
+A range ends where reading first stopped, or where a leader's log differs from the records that were read. Records that a later
+task read after that offset are left out, with their files, so that ranges join and the next run reads them again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from kafka_lagoon.fetch.ranges import (
     Position,
     with_epochs,
 )
-from kafka_lagoon.fetch.split import Outcome
+from kafka_lagoon.fetch.split import SplitOutcome
 from kafka_lagoon.fetch.tasks import TaskOutcome
 from kafka_lagoon.fetch.topic_identity import NOT_CONFIRMED
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
@@ -28,17 +28,17 @@ from kafka_lagoon.records.decoding import Counts, Problem
 from kafka_lagoon.tables.record_rows import RecordProblemRow, RecordRangeRow
 
 STOPPED = "STOPPED"  # a task gave no reason
-FILE_LEFT_OUT = "FILE_LEFT_OUT"  # what was read is in one file with records that a truncation took back
+FILE_LEFT_OUT = "FILE_LEFT_OUT"  # the records are in a file together with records that a truncation took back
 
 
 def is_loss(row: RecordRangeRow) -> bool:
-    """Whether a range has something that no later run can read."""
+    """True if a range has offsets that no later run can read."""
     return row.problem in LOSSES or row.corrupt > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunIdentity:
-    """A run and its number among those of its cluster's archive: what orders runs, whatever their clocks say."""
+    """A run and its number among the runs of its cluster's archive, which orders runs whatever their clocks show."""
 
     ingest_id: str
     sequence: int
@@ -48,7 +48,7 @@ class RunIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciled:
-    """A run's rows, the positions it leaves, which tasks' files belong to it, and how many planned offsets it left unread."""
+    """A run's rows, the next offsets, the tasks whose files belong to it, and the number of planned offsets not read."""
 
     ranges: Sequence[RecordRangeRow]
     problems: Sequence[RecordProblemRow]
@@ -59,7 +59,7 @@ class Reconciled:
 
 @dataclass(slots=True)
 class _PartitionRead:
-    """What the splits of one range read, up to where reading first stopped."""
+    """The part of a range that its splits read, up to where reading first stopped."""
 
     reached: int
     counts: Counts
@@ -78,11 +78,11 @@ def reconcile(
 ) -> Reconciled:
     """Put the tasks' outcomes together, in the order of the partitions' offsets.
 
-    `checked` is what leaders said, after the reading, of the epochs that were read.
+    `checked` are the leaders' answers, after the reading, about the epochs that were read.
     """
     checked = checked or CheckedEpochs()
     left_out = {number for number, task in enumerate(tasks) if any(_is_left_out(one, checked) for one in task.outcomes)}
-    read: dict[TopicPartition, list[tuple[int, Outcome]]] = {}
+    read: dict[TopicPartition, list[tuple[int, SplitOutcome]]] = {}
     for number, task in enumerate(tasks):
         for outcome in task.outcomes:
             read.setdefault(TopicPartition(outcome.split.topic, outcome.split.partition), []).append((number, outcome))
@@ -110,8 +110,8 @@ def reconcile(
     )
 
 
-def _is_left_out(outcome: Outcome, checked: CheckedEpochs) -> bool:
-    """True if a split read records that its leader's log does not have, or has replaced, or that are another topic's."""
+def _is_left_out(outcome: SplitOutcome, checked: CheckedEpochs) -> bool:
+    """True if a split read records that its leader's log lacks or has replaced, or that belong to another topic."""
     partition = TopicPartition(outcome.split.topic, outcome.split.partition)
     divergence = checked.divergences.get(partition)
     is_gone = divergence is not None and outcome.next_offset > max(divergence.offset, outcome.split.from_offset)
@@ -125,7 +125,7 @@ def _reason_to_leave_out(partition: TopicPartition, checked: CheckedEpochs) -> s
 
 
 def _joined_outcomes(
-    planned: PlannedRange, read: Sequence[tuple[int, Outcome]], left_out: set[int], reason: str
+    planned: PlannedRange, read: Sequence[tuple[int, SplitOutcome]], left_out: set[int], reason: str
 ) -> _PartitionRead:
     done = _PartitionRead(planned.first_readable, Counts(lost=planned.first_readable - planned.from_offset))
     for number, outcome in sorted(read, key=lambda numbered: numbered[1].split.from_offset):

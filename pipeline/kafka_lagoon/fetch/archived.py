@@ -1,6 +1,6 @@
-"""Next offsets of an archived topic, by topic id: a topic that is deleted or re-created keeps those of the id that it had.
+"""Next offsets of an archived topic, by topic id. A topic that is deleted or re-created keeps the offsets of its former id.
 
-Brokers may be wrong about a topic for a while, so offsets are never dropped: an id that returns goes on where it was.
+Brokers may be wrong about a topic for a while, so offsets are never dropped: an id that returns continues at its offsets.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from kafka_lagoon.fetch.ranges import Position
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archived:
-    """A topic of which something is archived: its id, the next position of each partition, and those of ids it had before.
+    """An archived topic: its id, the next position of each partition, and the positions of its former ids.
 
     `partitions` is empty once the topic was deleted. `topic_id` is None where brokers give none (before Kafka 2.8); a topic
     without an id that returns after its deletion is not distinguished from a new one.
@@ -22,7 +22,7 @@ class Archived:
     former: Mapping[str, Mapping[int, Position]] = field(default_factory=dict)
 
     def deleted(self) -> "Archived":
-        """The topic without partitions to go on with; their positions are kept under its id."""
+        """The topic without partitions to continue; their positions are kept under its id."""
         if self.topic_id is None or not self.partitions:
             return replace(self, partitions={})
         return replace(self, partitions={}, former={**self.former, self.topic_id: self.partitions})

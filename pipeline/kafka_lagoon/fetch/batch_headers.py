@@ -1,7 +1,7 @@
 """Reads the headers of fetched batches: how far their offsets can be trusted, and in which leader epochs they were written.
 
-Checksums do not cover a batch's base offset and leader epoch, so an offset is trusted only where it follows the one before
-and is not after the high watermark, which no answer goes beyond.
+Checksums do not cover a batch's base offset and leader epoch, so an offset is trusted only if it is after the offset before it
+and not after the high watermark, which no answer exceeds.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from kafka_lagoon.records.layout import BASE_OFFSET, LAST_OFFSET, LEADER_EPOCH
 def trusted_end(batches: Batches, high_watermark: int) -> int:
     """The offset after the last batch before the first impossible one; -1 if there is none."""
     bases, ends = batches.table[:, BASE_OFFSET], batches.table[:, LAST_OFFSET] + 1
-    # A last offset beyond the high watermark is for the checksum to refuse, if the next batch shows where this one ends.
+    # The checksum refuses a last offset beyond the high watermark if the next batch shows where this batch ends.
     ends[:-1] = np.where(ends[:-1] > high_watermark, bases[1:], ends[:-1])
     follows = bases >= np.concatenate(([0], ends[:-1]))[: len(bases)]
     wrong = np.flatnonzero(~(follows & (ends > bases) & (ends <= high_watermark)))

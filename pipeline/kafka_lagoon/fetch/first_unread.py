@@ -1,9 +1,9 @@
-"""Finds the first record that a reader at an offset would get next, for many positions at once, with its timestamp.
+"""Finds the first record that a reader at an offset would get, with its timestamp, for many positions at once.
 
-One Fetch per leader asks for many partitions and few bytes of each. A leader returns whole batches only, and nothing of a
-partition whose first batch is larger than what was asked for (KIP-74), except for the first partition of a request. So a
-partition without bytes is asked for again with four times as many, at last alone; what does not come costs no bytes. A
-request names a partition once: further offsets of the same partition go into requests of their own.
+One Fetch per leader requests many partitions and few bytes of each. A leader returns whole batches only, and nothing of a
+partition whose first batch exceeds the limit of bytes (KIP-74), except for the first partition of a request. So a partition
+without bytes is requested again with four times as many, at last alone; batches that are left out cost no bytes. A request
+names a partition once: further offsets of the same partition go into requests of their own.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ from kafka_lagoon.fetch.unread_positions import (
     GAP_TOO_LONG,
     NO_RECORD_RETURNED,
     FirstUnread,
-    Outcome,
+    FirstUnreadOutcome,
     Position,
     UnreadRecords,
 )
@@ -50,8 +50,8 @@ _SIZES = (
     1 << 20,
 )  # bytes of a partition, from try to try; the last one is alone
 _REQUEST_BYTES = 4 << 20  # of one answer, at most; the first partition may exceed it
-_ROUND_BYTES = 64 << 20  # of all answers that are in memory at the same time
-_SPARE_BYTES = 16 << 20  # for a first partition that exceeds its share: the others are not to go without
+_ROUND_BYTES = 64 << 20  # of all answers in memory at the same time
+_SPARE_BYTES = 16 << 20  # for a first partition that exceeds its share, so that the others get theirs
 _MOST_ROUNDS = 32  # of requests for one position
 _WITH_EPOCH, _BY_NAME_WITH_EPOCH, _BY_NAME = Versions(12, 18), Versions(12, 12), Versions(4, 11)
 _OUT_OF_RANGE = error_code(OFFSET_OUT_OF_RANGE).name
@@ -60,7 +60,7 @@ _NO_ID = bytes(16)
 
 @dataclass(slots=True, kw_only=True)
 class _Search:
-    """One position that is still open: where it is read next, and with which limit."""
+    """A position without an answer yet: the next offset to read, and the limit of bytes."""
 
     position: Position
     offset: int
@@ -75,12 +75,12 @@ class _Search:
         return TopicPartition(self.position.topic, self.position.partition)
 
 
-class _Answer(NamedTuple):
-    """What one answer says of a position."""
+class _FetchedPartition(NamedTuple):
+    """A position's partition in an answer."""
 
     first: FirstRecord | NoRecord | UnreadableBatch
     end: int
-    has_more: bool  # there is something between the last stable offset and the high watermark
+    has_more: bool  # the log continues between the last stable offset and the high watermark
     is_truncated: bool
     size: int
 
@@ -122,10 +122,10 @@ def _search(position: Position) -> _Search:
 
 
 def _give_up(results: _Results, search: _Search, problem: str, now_ms: int) -> None:
-    """A limit was reached; the header of a batch may have given a bound before."""
+    """A limit was reached; the header of a batch may have given a bound of the timestamp."""
     has_bound = search.latest_ms is not None
     results.records[search.position] = FirstUnread(
-        outcome=Outcome.BOUND if has_bound else Outcome.NOT_READ,
+        outcome=FirstUnreadOutcome.BOUND if has_bound else FirstUnreadOutcome.NOT_READ,
         timestamp_ms=search.latest_ms,
         is_blocked=search.is_blocked,
         read_at_ms=now_ms,
@@ -134,7 +134,7 @@ def _give_up(results: _Results, search: _Search, problem: str, now_ms: int) -> N
 
 
 def _ask(cluster: Cluster, searches: Sequence[_Search], results: _Results, deadline: Deadline) -> Iterator[_Search]:
-    """Ask the leaders once about each search; yields those that are to be asked again."""
+    """Send each search to its leader once; yields the searches that continue."""
     unsupported = searches
     for versions in _forms(cluster, searches):
         groups = _groups(unsupported)
@@ -156,13 +156,13 @@ def _ask(cluster: Cluster, searches: Sequence[_Search], results: _Results, deadl
 
 
 def _forms(cluster: Cluster, searches: Sequence[_Search]) -> tuple[Versions, Versions]:
-    """The versions to ask in: by topic id where brokers give ids, with the epoch of the record before where they know it."""
+    """Versions of the requests: by topic id where brokers have ids, with the epoch of the record before where it is known."""
     has_ids = all(cluster.topic_id_of(topic) is not None for topic in {search.position.topic for search in searches})
     return (_WITH_EPOCH if has_ids else _BY_NAME_WITH_EPOCH), _BY_NAME
 
 
 def _groups(searches: Iterable[_Search]) -> list[dict[TopicPartition, _Search]]:
-    """Searches of one isolation level that each have a partition of their own."""
+    """Searches of one isolation level, all of different partitions."""
     groups: dict[tuple[bool, int], dict[TopicPartition, _Search]] = {}
     seen: dict[tuple[bool, TopicPartition], int] = {}
     for search in searches:
@@ -175,7 +175,7 @@ def _groups(searches: Iterable[_Search]) -> list[dict[TopicPartition, _Search]]:
 
 def _request(
     cluster: Cluster, group: Mapping[TopicPartition, _Search], versions: Versions
-) -> ShardedRequest[TopicPartition, _Answer]:
+) -> ShardedRequest[TopicPartition, _FetchedPartition]:
     """A request for searches of one isolation level and one size."""
     some = next(iter(group.values()))
     size, isolation_level = _SIZES[some.step], READ_UNCOMMITTED if some.is_blocked else READ_COMMITTED
@@ -224,11 +224,11 @@ def _topic_id(cluster: Cluster, topic: str) -> bytes:
     return _NO_ID if topic_id is None else uuid_bytes(topic_id)
 
 
-def _answer(search: _Search, data: PartitionData) -> _Answer:
+def _answer(search: _Search, data: PartitionData) -> _FetchedPartition:
     records = memoryview(data.records or b"")
     aborted = [(one.producer_id, one.first_offset) for one in data.aborted_transactions or ()]
     is_committed = not search.is_blocked and data.last_stable_offset >= 0
-    return _Answer(
+    return _FetchedPartition(
         first=first_record(records, search.offset, aborted),
         end=data.last_stable_offset if is_committed else data.high_watermark,
         has_more=is_committed and data.last_stable_offset < data.high_watermark,
@@ -248,15 +248,15 @@ def _failed(results: _Results, search: _Search, failure: Failure) -> Iterator[_S
     else:
         if failure.name != _OUT_OF_RANGE:
             results.failures.append(failure)
-        results.records[search.position] = FirstUnread(outcome=Outcome.UNREADABLE, problem=failure.name)
+        results.records[search.position] = FirstUnread(outcome=FirstUnreadOutcome.UNREADABLE, problem=failure.name)
 
 
-def _answered(results: _Results, search: _Search, answer: _Answer, read_at_ms: int) -> Iterator[_Search]:
-    """Note what was found, or yield the search with what is to be asked next."""
+def _answered(results: _Results, search: _Search, answer: _FetchedPartition, read_at_ms: int) -> Iterator[_Search]:
+    """Keep the result of the answer, or yield the search with its next offset and limit."""
     results.bytes_fetched += answer.size
     search.rounds += 1
     if answer.is_truncated:
-        results.records[search.position] = FirstUnread(outcome=Outcome.UNREADABLE, problem=LOG_TRUNCATED)
+        results.records[search.position] = FirstUnread(outcome=FirstUnreadOutcome.UNREADABLE, problem=LOG_TRUNCATED)
     elif isinstance(answer.first, NoRecord):
         yield from _read_on(results, search, answer, answer.first, read_at_ms)
     else:
@@ -266,7 +266,7 @@ def _answered(results: _Results, search: _Search, answer: _Answer, read_at_ms: i
 def _seen(search: _Search, first: FirstRecord | UnreadableBatch, read_at_ms: int) -> FirstUnread:
     if isinstance(first, FirstRecord):
         return FirstUnread(
-            outcome=Outcome.RECORD,
+            outcome=FirstUnreadOutcome.RECORD,
             offset=first.offset,
             timestamp_ms=first.timestamp_ms,
             timestamp_type=first.timestamp_type,
@@ -274,7 +274,7 @@ def _seen(search: _Search, first: FirstRecord | UnreadableBatch, read_at_ms: int
             read_at_ms=read_at_ms,
         )
     return FirstUnread(
-        outcome=Outcome.UNREADABLE if first.latest_ms is None else Outcome.BOUND,
+        outcome=FirstUnreadOutcome.UNREADABLE if first.latest_ms is None else FirstUnreadOutcome.BOUND,
         timestamp_ms=first.latest_ms,
         is_blocked=search.is_blocked,
         read_at_ms=read_at_ms,
@@ -283,11 +283,13 @@ def _seen(search: _Search, first: FirstRecord | UnreadableBatch, read_at_ms: int
 
 
 def _read_on(
-    results: _Results, search: _Search, answer: _Answer, nothing: NoRecord, read_at_ms: int
+    results: _Results, search: _Search, answer: _FetchedPartition, nothing: NoRecord, read_at_ms: int
 ) -> Iterator[_Search]:
-    """There was no record: go on after the gap, or with more bytes, or end where the log ends."""
-    if answer.end < 0:  # an answer that does not say where the log ends cannot say that nothing is left to read
-        results.records[search.position] = FirstUnread(outcome=Outcome.UNREADABLE, problem=NO_RECORD_RETURNED)
+    """Continue after an answer without the record: after the gap, or with more bytes; end where the log ends."""
+    if answer.end < 0:  # without the end of the log nobody knows that nothing is left to read
+        results.records[search.position] = FirstUnread(
+            outcome=FirstUnreadOutcome.UNREADABLE, problem=NO_RECORD_RETURNED
+        )
         return
     has_progress, is_last_step = nothing.next_offset > search.offset, search.step == len(_SIZES) - 1
     search.latest_ms = nothing.latest_ms
@@ -296,11 +298,13 @@ def _read_on(
         search.is_blocked, search.step = True, 0
     elif search.offset >= answer.end:
         results.records[search.position] = FirstUnread(
-            outcome=Outcome.NOTHING, is_blocked=search.is_blocked, read_at_ms=read_at_ms
+            outcome=FirstUnreadOutcome.NOTHING, is_blocked=search.is_blocked, read_at_ms=read_at_ms
         )
         return
     elif is_last_step and not has_progress:
-        results.records[search.position] = FirstUnread(outcome=Outcome.UNREADABLE, problem=NO_RECORD_RETURNED)
+        results.records[search.position] = FirstUnread(
+            outcome=FirstUnreadOutcome.UNREADABLE, problem=NO_RECORD_RETURNED
+        )
         return
     else:
         search.step = min(search.step + 1, len(_SIZES) - 1)

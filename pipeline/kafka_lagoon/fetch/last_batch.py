@@ -2,7 +2,7 @@
 
 Compaction removes records and keeps a batch's last offset, so fewer records than offsets are legal. A wrong last offset looks
 the same, and reading on after it would skip the batches in between. A leader answers with the first batch whose last offset is
-not below the requested one, in the segment that the requested offset belongs to; so it shows what follows.
+not below the requested offset, in the segment of that offset, which shows the batches that follow.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Look = Callable[[int], Batches | None]  # the leader's answer at an offset, None
 
 
 def is_doubtful(batches: Batches, to_offset: int, high_watermark: int, last_stable_offset: int) -> bool:
-    """Whether the last batch may end elsewhere than it says; not if the log ends there, or `to_offset` is among its records."""
+    """True if the last batch may end elsewhere than it says; not if the log ends there, or `to_offset` is among its records."""
     if not batches.count or batches.next_base is not None:
         return False
     base, last, count, magic, disposition = batches.table[

@@ -1,7 +1,7 @@
 """Adds to each split the leader epoch of the record before it, which brokers compare with their log (KIP-595).
 
-Without it a split could read another history than the split before: a leader may change between the two, and after an
-unclean election its log may hold other records.
+Without the epoch, a split could read another history than the split before it: the leader may change between the two, and
+after an unclean election its log may hold other records.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.fetch.tasks import Task
 
-_MAX_EPOCHS = 20  # rounds of requests at most; splits before that many epochs have none
+_MAX_EPOCHS = 20  # rounds of requests at most; earlier splits get no epoch
 
 EpochStart = tuple[int, int]  # an epoch, and its first offset
 

@@ -1,7 +1,7 @@
 """Finds where the records that were read differ from a leader's log, by leader epochs alone (KIP-101, KIP-279).
 
 An epoch has one leader, and logs that hold the same record at an offset in the same epoch are equal up to it. So the log has
-all that was read if for each epoch its end offset, asked for by OffsetForLeaderEpoch, is not below ours.
+all records that were read if for each epoch its end offset, from OffsetForLeaderEpoch, is not below ours.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ class EpochEnd(NamedTuple):
 
 
 class Divergence(NamedTuple):
-    """The first offset at which a log differs from what was read, and the leader epoch of the record before (-1 unknown)."""
+    """The first offset at which a log differs from the records read, and the leader epoch of the record before (-1 unknown)."""
 
     offset: int
     leader_epoch: int
@@ -49,7 +49,7 @@ def cut(epochs: Iterable[EpochRange], end_offset: int) -> tuple[EpochRange, ...]
 
 
 def contradicts(epoch_range: EpochRange, end: EpochEnd | None) -> bool:
-    """Whether a leader's answer says that its log lacks some of these offsets; no answer says nothing.
+    """True if a leader's answer shows that its log lacks some of these offsets; without an answer False.
 
     Brokers before Kafka 2.0 answer with an end offset and no epoch: -1.
     """
@@ -59,12 +59,12 @@ def contradicts(epoch_range: EpochRange, end: EpochEnd | None) -> bool:
 
 
 def confirms(epoch_range: EpochRange, end: EpochEnd | None) -> bool:
-    """Whether a leader's answer says that its log has all of these offsets."""
+    """True if a leader's answer shows that its log has all of these offsets."""
     return end is not None and end.leader_epoch == epoch_range.leader_epoch and end.end_offset >= epoch_range.end_offset
 
 
 def divergence(epochs: Sequence[EpochRange], ends: Sequence[EpochEnd | None]) -> Divergence | None:
-    """Where the log differs in the first range that a leader's answers contradict; None if there is no such range.
+    """The divergence in the first range that a leader's answers contradict; None if there is no such range.
 
     Where the leader's log lacks an epoch, that is the end of the range before: compaction may have removed everything
     between the two, so nobody knows where the missing epoch began.

@@ -1,6 +1,6 @@
 """Asks the leaders where logs start and end, and how many bytes a part of them has.
 
-A leader that does not answer is a failure for its partitions, or a guess that is called one.
+If a leader does not answer, its partitions are failures, or their sizes are guessed and marked as guesses.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ _GUESSED_BYTES = 512  # of a record, where the brokers do not say how large thei
 def ask_log_bounds(
     cluster: Cluster, partitions: Sequence[TopicPartition], isolation_level: str, deadline: Deadline
 ) -> tuple[dict[TopicPartition, LogBounds], dict[TopicPartition, Failure]]:
-    """The bounds of each log, and why others are not known.
+    """The bounds of each log, and the failures of the others.
 
     For readers of committed records a log ends at the last stable offset.
     """

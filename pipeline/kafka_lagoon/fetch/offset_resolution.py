@@ -1,6 +1,6 @@
-"""Resolves offset specs to offsets, against the logs as they are when reading is planned.
+"""Resolves offset specs to offsets, by the bounds of the logs when reading is planned.
 
-All callers get the same offsets. What an offset outside of its log means is theirs to decide: a fault of the settings
+All callers get the same offsets. They decide what to do about an offset outside of its log: it is a fault of the settings
 (ingest), lost data (the data source), or a note (`lagoon kafka fetch`).
 """
 
@@ -18,11 +18,11 @@ from kafka_lagoon.fetch.ranges import LogBounds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedOffsets:
-    """The offset of each partition, or why it is not known.
+    """The offset of each partition, or the failure.
 
-    An offset that was given as a number is in `offsets` as it is; `outside` holds those before the log's start or after
-    its end. `without_record` holds the times that no record is as late as; the offset is the log's end then. The first
-    record at a time may be after the end, in an open transaction.
+    An offset that was given as a number is in `offsets` unchanged; `outside` holds offsets before the log's start or after
+    its end. `without_record` holds times after the last record; the offset is the log's end then. The first record at a
+    time may be after the end, in an open transaction.
     """
 
     offsets: Mapping[TopicPartition, int]

@@ -33,7 +33,7 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class AtOffset:
-    """A number."""
+    """An offset."""
 
     offset: int
 
@@ -79,7 +79,7 @@ class OffsetSpecs:
         return [spec.timestamp_ms for spec in specs if isinstance(spec, AtTime)]
 
     def problems(self, partitions: Collection[Partition], topic_ids: Mapping[str, str | None]) -> list[str]:
-        """Why these specs do not fit the partitions that are read: some are not named, others are named and not read."""
+        """Faults of these specs for the partitions that are read: partitions without a spec, and specs of other partitions."""
         missing = sorted(set(partitions) - set(self.by_partition)) if self.default is None else []
         unread = sorted(set(self.by_partition) - set(partitions))
         re_created = [name for name, topic_id in self.topic_ids.items() if topic_ids.get(name) != topic_id]

@@ -1,7 +1,7 @@
-"""Plans one run of an archive: which offsets of each partition are read, and what happened to topics and logs before.
+"""Plans one run of an archive: the offsets to read of each partition, and the events of topics and logs since the last run.
 
-Everything that is to be read is planned or is a failure with its reason. A topic that was deleted or re-created ends its
-sequence of ranges with an event before another one begins.
+Everything to read is planned or is a failure with its reason. A topic that was deleted or re-created ends its sequence of
+ranges with an event before another sequence begins.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -60,7 +60,7 @@ class Plan:
 
 @dataclass(slots=True)
 class _Draft:
-    """A plan in the making; what is archived of a topic is that of the id that it has now."""
+    """A plan in the making; the archived positions of a topic are those of its present id."""
 
     archived: dict[str, Archived]
     ids: dict[str, str | None] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class _Draft:
         return known.partitions.get(partition.partition) if known else None
 
     def fail(self, failures: Mapping[TopicPartition, Failure]) -> None:
-        """Note why partitions cannot be planned, in their ranges too if they have any."""
+        """Record the reason why partitions cannot be planned, in their ranges, too, if they have any."""
         for partition, failure in failures.items():
             self.failures.append(failure)
             position = self.position(partition)
@@ -85,7 +85,7 @@ class _Draft:
 def plan(cluster: Cluster, spec: ReadSpec, archived: Mapping[str, Archived], deadline: Deadline) -> Plan:
     """Ask the brokers and plan one run.
 
-    ConfigError names topics that never were, and starting offsets outside of their logs.
+    ConfigError names topics that never existed, and starting offsets outside of their logs.
     """
     planned_at_ms = cluster.clock.now_ms()
     draft = _select(cluster, spec, archived, deadline)
@@ -124,7 +124,7 @@ def _select(cluster: Cluster, spec: ReadSpec, archived: Mapping[str, Archived], 
 def _metadata(
     cluster: Cluster, spec: ReadSpec, archived: Mapping[str, Archived], deadline: Deadline
 ) -> Iterator[MetadataResponse]:
-    """All topics if there is a pattern; by name those that are named, and archived ones that the list does not show.
+    """Metadata of all topics if there is a pattern; by name of named topics, and of archived topics that the list lacks.
 
     A list that lacks a topic proves nothing (permissions, a broker with older metadata): a request by name does.
     """
@@ -155,7 +155,7 @@ def _refuse_unknown(
 
 
 def _leave_topic(draft: _Draft, name: str, said: str) -> None:
-    """Brokers do not agree on a topic: nothing of it is read, its positions stay, and the next run asks again."""
+    """Leave out a topic about which brokers disagree: its positions stay, and the next run asks again."""
     known = draft.archived.get(name)
     draft.ids[name] = known.topic_id if known else None
     draft.failures.append(own_failure(METADATA, Scope.of_topic(name), NOT_CONFIRMED, said))
@@ -180,7 +180,7 @@ def _take_topic(draft: _Draft, name: str, topic: MetadataTopic) -> None:
 
 
 def _continue_topic(draft: _Draft, name: str, known: Archived, topic: MetadataTopic) -> None:
-    """Go on with an archived topic: under its id, under the id that its brokers give it now, or as another topic."""
+    """Continue an archived topic: under its id, under the id that its brokers give it now, or as another topic."""
     topic_id = draft.ids[name]
     if not known.partitions or not is_same_id(topic_id, known.topic_id):
         _end_sequences(draft, name, TOPIC_RECREATED)
@@ -197,7 +197,7 @@ def _continue_topic(draft: _Draft, name: str, known: Archived, topic: MetadataTo
 
 
 def _begin_under_id(draft: _Draft, name: str, known: Archived, topic_id: str) -> None:
-    """Brokers that were upgraded give the topic an id: its ranges go on under it, at the same offsets."""
+    """Continue a topic's ranges under the id that upgraded brokers gave it, at the same offsets."""
     draft.archived[name] = replace(known, topic_id=topic_id)
     for number, position in known.partitions.items():
         draft.events.append(_pause(TopicPartition(name, number), topic_id, position, None))
@@ -211,7 +211,7 @@ def _end_sequences(draft: _Draft, name: str, problem: str) -> None:
 
 
 def _pause(partition: TopicPartition, topic_id: str | None, position: Position, problem: str | None) -> Event:
-    """A range of no length: here a sequence ends, or waits; without a problem it begins here."""
+    """A range of no length where a sequence ends or waits; without a problem, where it begins."""
     return Event(
         topic=partition.topic,
         topic_id=topic_id,
@@ -224,7 +224,7 @@ def _pause(partition: TopicPartition, topic_id: str | None, position: Position, 
 
 
 def _logs(cluster: Cluster, spec: ReadSpec, draft: _Draft, deadline: Deadline) -> dict[TopicPartition, LogBounds]:
-    """Where each log starts and ends for this run; partitions whose leader did not answer become failures."""
+    """The bounds of each log for this run; partitions whose leader did not answer become failures."""
     logs, failures = ask_log_bounds(cluster, draft.partitions, spec.isolation_level, deadline)
     if spec.reads_to_the_end:
         draft.fail(failures)
@@ -262,13 +262,13 @@ def _specified_starts(
     logs: Mapping[TopicPartition, LogBounds],
     deadline: Deadline,
 ) -> Mapping[TopicPartition, int]:
-    """The offsets that the spec names, where nothing is archived yet. ConfigError for offsets that no log has."""
+    """The offsets of the spec for partitions that were never archived. ConfigError for offsets that no log has."""
     resolved = resolve(cluster, spec.start, logs, deadline)
     problems = [
         f"{spec.start.name}: {partition.topic}:{partition.partition}={offset} is outside of its log, which has "
         f"{logs[partition].log_start_offset} to {logs[partition].high_watermark}"
         for partition, offset in resolved.outside.items()
-        # An offset in an open transaction is after the end for readers of committed records: the archive waits for it.
+        # An offset in an open transaction is after the end for readers of committed records; later runs reach it.
         if not logs[partition].log_start_offset <= offset <= logs[partition].high_watermark
     ]
     problems += [
@@ -282,7 +282,7 @@ def _specified_starts(
 
 
 def _unknown_partitions(spec: ReadSpec, draft: _Draft) -> list[tuple[str, int]]:
-    """Partitions that the start names and that do not exist, in topics that do. It may name topics that come later."""
+    """Partitions that the start names and that do not exist, in topics that exist. It may name topics of the future."""
     existing: set[tuple[str, int]] = set(draft.partitions)
     topics = {partition.topic for partition in draft.partitions}
     return [named for named in spec.start.by_partition if named[0] in topics and named not in existing]
@@ -318,7 +318,7 @@ def _ranges(
 def _doubted(
     cluster: Cluster, draft: _Draft, checked: CheckedEpochs, deadline: Deadline
 ) -> dict[TopicPartition, Failure]:
-    """Truncations that may be another topic's: leaders are asked by name, and one may lead a topic that was re-created."""
+    """Truncations that may belong to another topic: leaders are asked by name, and a leader may have a re-created topic."""
     diverged: Collection[TopicPartition] = checked.divergences.keys()
     same = same_for_leaders(cluster, diverged, draft.ids, deadline) if diverged else set()
     return {

@@ -1,6 +1,6 @@
 """Fetches from a partition's leader, or from a replica that the leader prefers, one answer ahead in a thread of its own.
 
-Only one thread of a reader talks to brokers at a time, and none outlives the reader.
+Only one thread of a reader sends requests at a time, and the thread ends with the reader.
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,7 +18,7 @@ from kafka_lagoon.protocol.messages.fetch import FETCH, NO_RACK, NO_REPLICA, Par
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """An answer, which may leave the partition out (throttled ones do), or the error instead of it."""
+    """An answer, which may leave the partition out (throttled answers do), or the error instead of it."""
 
     partition: PartitionData | None = None
     throttle_ms: int = 0
@@ -45,13 +45,13 @@ class Prefetcher:
         self._pending = (position, self._thread.submit(self._ask, position))
 
     def keep(self, position: FetchPosition, reply: Reply) -> None:
-        """Take over the answer for a position; `ask` for the same position returns it."""
+        """Keep an answer for a position; `ask` for the same position returns it."""
         answered: Future[Reply] = Future()
         answered.set_result(reply)
         self._pending = (position, answered)
 
     def ask(self, position: FetchPosition) -> Reply:
-        """The answer for a position: the one that was requested ahead, or a new one."""
+        """The answer for a position: requested ahead, or requested now."""
         if self._pending is None:
             return self._ask(position)
         requested, future = self._pending

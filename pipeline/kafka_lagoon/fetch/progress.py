@@ -1,4 +1,4 @@
-"""Counts how far a split is read and what its offsets were; each offset is counted once, so the counts add up at any time.
+"""Keeps the progress of a split, and counts its offsets by disposition: each once, so the counts add up at any time.
 
 The reader is its only writer.
 """
@@ -7,14 +7,14 @@ from collections import deque
 from collections.abc import Sequence
 
 from kafka_lagoon.fetch.leader_epochs import EpochRange, joined
-from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.split import Split, SplitOutcome
 from kafka_lagoon.records.decoding import Counts, Problem
 
-_MAX_EPOCHS = 1_000  # kept of one split: more is damage, and must not fill the memory
+_MAX_EPOCHS = 1_000  # kept of one split: more can only be damage, which must not fill the memory
 
 
-class Progress:
-    """How far a split has been read, and why no further."""
+class SplitProgress:
+    """How far a split has been read, and the reason why reading ended before its end."""
 
     def __init__(self, split: Split) -> None:
         self._split = split
@@ -40,13 +40,13 @@ class Progress:
 
     @property
     def ended(self) -> bool:
-        """Whether everything is read, or nothing more can be."""
+        """True if the whole split is read, or no more of it can be."""
         return self._next_offset >= self._split.to_offset or self._failure is not None
 
     @property
-    def outcome(self) -> Outcome:
-        """What was read of the split up to now."""
-        return Outcome(
+    def outcome(self) -> SplitOutcome:
+        """The outcome up to now."""
+        return SplitOutcome(
             split=self._split,
             next_offset=self._next_offset,
             counts=self._counts,
@@ -89,7 +89,7 @@ class Progress:
         self._leader_epoch = max(self._leader_epoch, leader_epoch)
 
     def add_epochs(self, epochs: Sequence[EpochRange]) -> None:
-        """Note the leader epochs in which offsets were written; batches of old formats have none."""
+        """Keep the leader epochs in which offsets were written; batches of old formats have none."""
         for epoch_range in epochs:
             if epoch_range.leader_epoch >= 0 and epoch_range.end_offset > epoch_range.first_offset:
                 last = [self._epochs.pop()] if self._epochs else []

@@ -1,7 +1,7 @@
 """Finds archived records that are not part of a log's history any more, from the rows of record_ranges of one partition.
 
-A truncation takes records back, and version 0.1.0 could archive a topic again after one broker had denied it for a while. View
-`superseded_ranges` says the same in SQL.
+A truncation takes records back, and version 0.1.0 could archive a topic again after a broker had denied it for a while. View
+`superseded_ranges` has the same rule in SQL.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,8 +26,8 @@ class SupersededRange:
 def in_order_of_runs(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Rows of record_ranges in the order in which they were written.
 
-    Runs have a number since version 0.2.0; those without one came before, and only their ids, which are times, order them.
-    Within a run, a truncation stands before what was read after it.
+    Runs have a number since version 0.2.0. Runs without a number came before; their ids, which are times, order them.
+    Within a run, a truncation comes before the records that were read after it.
     """
     return sorted(rows, key=_place)
 
@@ -49,7 +49,7 @@ def superseded(rows: Iterable[Mapping[str, Any]]) -> list[SupersededRange]:
 
 
 def _lives(ordered: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str, Any]]]:
-    """The ranges of each topic: without ids, topics of the same name are distinguished only by the end of the one before."""
+    """The ranges of each topic: without ids, only the end of a topic separates it from a later topic of the same name."""
     life: list[Mapping[str, Any]] = []
     for row in ordered:
         life.append(row)

@@ -1,7 +1,7 @@
-"""Plans which offsets of a partition are read next, from where its archive ends and where its log starts and ends now.
+"""Plans the next offsets to read of a partition, from the end of its archive and the bounds of its log.
 
-The ranges of a partition join: each begins where the one before ended. What cannot be read any more, or was replaced by other
-records since, is a range too and says so; nothing is skipped in silence and nothing is read twice.
+The ranges of a partition join: each begins where the range before it ended. Offsets that cannot be read any more, or were
+replaced by other records, are a range, too, with that problem; nothing is skipped in silence and nothing is read twice.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,8 +11,8 @@ from typing import TypeVar, dataclass_transform
 from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange, cut, joined
 
 LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED = "LOST", "LOG_TRUNCATED", "TOPIC_RECREATED", "TOPIC_DELETED"
-LOSSES = frozenset({LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED})  # no later run can read what is missing
-END_BEFORE_POSITION = "END_BEFORE_POSITION"  # the log ends before what was read, and no epoch explains it
+LOSSES = frozenset({LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED})  # no later run can read the missing records
+END_BEFORE_POSITION = "END_BEFORE_POSITION"  # the log ends before the next offset, and no epoch explains it
 
 T = TypeVar("T")
 
@@ -25,10 +25,10 @@ def _plain(cls: type[T]) -> type[T]:
 
 @_plain
 class Position:
-    """Where a partition's archive ends: the next offset, and the leader epoch of the last record (-1 unknown).
+    """The end of a partition's archive: the next offset, and the leader epoch of the last record (-1 unknown).
 
     `epochs` are the last ranges read, oldest first; comparing them with the leader's log shows a divergence.
-    `confirmed`: a leader had all of them, so that comparing the last one is enough from then on.
+    `confirmed`: a leader had all of them, so that only the last one needs to be compared from then on.
     """
 
     next_offset: int
@@ -38,7 +38,7 @@ class Position:
 
     @property
     def read_epochs(self) -> tuple[EpochRange, ...]:
-        """`epochs`, or at least the last record where only its epoch is known; nothing where there is no record."""
+        """`epochs`, or the last record where only its epoch is known; empty if there is no record."""
         if self.epochs or self.leader_epoch < 0 or self.next_offset <= 0:
             return self.epochs
         return (EpochRange(self.leader_epoch, self.next_offset - 1, self.next_offset),)
@@ -60,9 +60,9 @@ class Position:
 
 @_plain
 class LogBounds:
-    """Where a partition's log starts and ends at planning.
+    """The bounds of a partition's log at planning.
 
-    `end` is how far this run may read: at most the last stable offset (readers of committed records) or the high watermark.
+    This run may read up to `end`: the last stable offset (readers of committed records) or the high watermark at most.
     """
 
     log_start_offset: int
@@ -104,12 +104,12 @@ class PlannedRange:
 
     @property
     def first_readable(self) -> int:
-        """The first offset that is still there, or the end of the range."""
+        """The first offset that the log still has, or the end of the range."""
         return max(self.from_offset, min(self.log_start_offset, self.to_offset))
 
     @property
     def offsets(self) -> int:
-        """How many offsets the range spans."""
+        """Number of offsets that the range spans."""
         return self.to_offset - self.from_offset
 
 

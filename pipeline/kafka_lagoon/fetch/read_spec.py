@@ -1,4 +1,4 @@
-"""Describes what one run reads: topics by name or pattern, where each starts and ends, and as which kind of reader."""
+"""Describes the input of a run: topics by name or pattern, their first and last offsets, and the isolation level."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _TO_THE_END = OffsetSpecs(name="the end", default=LATEST)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSpec:
-    """What one run reads.
+    """The topics and offsets that one run reads.
 
     `start` decides for topics that were never archived. Archived ones continue at their next offsets and their new
     partitions start at the earliest, so that a schedule needs no other arguments for its second run.
@@ -27,11 +27,11 @@ class ReadSpec:
 
     @property
     def reads_to_the_end(self) -> bool:
-        """Whether every log is read to its end."""
+        """True if every log is read to its end."""
         return self.end.default == LATEST and not self.end.by_partition
 
     def select(self, topics: Iterable[str], internal: Iterable[str] = ()) -> list[str]:
-        """The topics that are named, or whose whole name matches the pattern and that are not internal."""
+        """The named topics, or topics whose whole name matches the pattern and that are not internal."""
         names = set(topics)
         pattern = re.compile(self.pattern) if self.pattern else None
         hidden = set(internal)

@@ -14,11 +14,11 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.batch_headers import epoch_ranges, first_base, trusted_end
 from kafka_lagoon.fetch.last_batch import is_doubtful, next_base
 from kafka_lagoon.fetch.prefetcher import Prefetcher, Reply
-from kafka_lagoon.fetch.progress import Progress
+from kafka_lagoon.fetch.progress import SplitProgress
 from kafka_lagoon.fetch.ranges import LOG_TRUNCATED
 from kafka_lagoon.fetch.recovery import CORRUPT_LOG, Decision, ForgetEpoch, Recovery, SkipTo, Stop
 from kafka_lagoon.fetch.requests import FetchPosition, isolation_at
-from kafka_lagoon.fetch.split import READ_COMMITTED, Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import RUN_DEADLINE_PASSED, Limits, Stalls
 from kafka_lagoon.protocol.messages import fetch
 from kafka_lagoon.protocol.messages.fetch import PartitionData
@@ -28,7 +28,7 @@ from kafka_lagoon.records.decoding import Problem
 from kafka_lagoon.records.layout import BASE_OFFSET, SIZE
 
 _OVERHEAD = 1 << 16  # of an answer beside its records
-_SINGLE_BATCH_BYTES = 1 << 20  # requested where one batch is wanted; a larger one comes whole
+_SINGLE_BATCH_BYTES = 1 << 20  # requested where one batch is wanted; a larger batch comes whole
 _MAY_BE_TRANSIENT = "CORRUPT_BATCH"  # the batch may have been damaged between the broker's disk and us
 
 
@@ -36,7 +36,7 @@ class SplitReader:
     """Reads one split; `cluster` must know the leader (`refresh`), and serves one reader at a time.
 
     A batch that fails its checksum is requested once more. If it is sound then, its rows come after those of the batches
-    that follow it. `answer` is what somebody else has fetched at the split's start.
+    that follow it. `answer` is an answer at the split's start that the caller has fetched.
     """
 
     def __init__(
@@ -50,18 +50,18 @@ class SplitReader:
         self._split, self._options = split, options
         self._limits = Limits.of(cluster.clock, options, stalls)
         self._largest_bytes = cluster.settings.receive_message_max_bytes - _OVERHEAD
-        self._progress = Progress(split)
+        self._progress = SplitProgress(split)
         self._recovery = Recovery(cluster, split, self._limits)
         self._prefetcher = Prefetcher(cluster, split, self._limits)
         self._usual_bytes = self._limit_bytes = min(options.fetch_bytes, self._largest_bytes)
-        self._looks_past_end = False  # the next request asks for what readers of committed records do not get
+        self._looks_past_end = False  # the next request also returns uncommitted records
         self._unreadable_at = -1  # the offset at which the last unreadable answer came
         if answer is not None:
             self._prefetcher.keep(self._position(split.from_offset, split.last_epoch), Reply(partition=answer))
 
     @property
-    def outcome(self) -> Outcome:
-        """How far the split is read, in whole answers, and why the rest was not read."""
+    def outcome(self) -> SplitOutcome:
+        """The outcome up to now, in whole answers."""
         return self._progress.outcome
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -143,12 +143,12 @@ class SplitReader:
         elif batches.next_base is not None and batches.next_base <= self._progress.next_offset:
             self._request_more(batches)
         elif batches.count or batches.broken_at is not None or batches.needed_bytes:
-            self._unreadable()
+            self._retry_or_stop()
         else:
             self._without_records(partition)
 
     def _bounded(self, batches: Batches, partition: PartitionData) -> Batches:
-        """The batches of an answer, the last one bounded by what follows it in the log; without it if others can be read."""
+        """The batches of an answer, the last one bounded by the next batch in the log, or left out if others can be read."""
         if not is_doubtful(batches, self._split.to_offset, partition.high_watermark, partition.last_stable_offset):
             return batches
         others = batches.without_last()
@@ -178,7 +178,7 @@ class SplitReader:
         decoding = self._decoding(batches, start, reach, partition)
         yield from decoding
         if decoding.next_offset <= start:
-            self._unreadable(first_base(batches))
+            self._retry_or_stop(first_base(batches))
             return
         self._progress.add(decoding.counts, decoding.problems, decoding.next_offset, decoding.leader_epoch)
         broken = [problem for problem in decoding.problems if problem.reason != HEADER_KEY_NOT_UTF8]
@@ -216,10 +216,10 @@ class SplitReader:
             self._progress.repair(problem, again.counts)
             yield from arrow_batches
 
-    def _unreadable(self, following: int | None = None) -> None:
-        """The answer has no batch to read at the next offset. The first time it may have been damaged on its way to us.
+    def _retry_or_stop(self, following: int | None = None) -> None:
+        """Request an unreadable answer again, because it may have been damaged on its way; after the second, stop reading.
 
-        A broken batch that begins after the split's end (`following`) is for another split.
+        A broken batch that begins after the split's end (`following`) belongs to another split, so that the rest is empty.
         """
         if self._unreadable_at != self._progress.next_offset:
             self._unreadable_at = self._progress.next_offset
@@ -229,10 +229,10 @@ class SplitReader:
             self._progress.fail(CORRUPT_LOG, f"what the leader has at offset {self._unreadable_at} is no batch")
 
     def _request_more(self, batches: Batches) -> None:
-        """The leader takes these batches for the ones at the offset, but they end before; a larger answer has what follows."""
+        """Request more bytes: the leader takes these batches for those at the offset, but they end before it."""
         limit = min(int(batches.table[:, SIZE].sum()) + self._usual_bytes, self._largest_bytes)
         if limit <= self._limit_bytes:
-            self._unreadable()
+            self._retry_or_stop()
         self._limit_bytes = max(limit, self._limit_bytes)
 
     def _without_records(self, partition: PartitionData) -> None:
@@ -244,7 +244,7 @@ class SplitReader:
             self._skip_if_local(partition)
 
     def _judge_rest(self, batches: Batches, partition: PartitionData) -> None:
-        """If the first batch after the last stable offset is after the split, nothing is left of the split."""
+        """Skip the rest of the split if the first batch after the last stable offset begins after the split."""
         self._looks_past_end = False
         following = first_base(batches)
         if following is None:

@@ -1,7 +1,7 @@
-"""Decides how reading a partition continues after an answer without records: again, elsewhere in the log, or not at all.
+"""Decides how reading a partition continues after an answer without records: retry, continue elsewhere in the log, or stop.
 
 It looks the leader up again and waits, for the stall timeout without progress at most; then the split ends with Kafka's name
-for the error or one of ours. Nothing that brokers do raises. An empty answer is not the end of a log.
+for the error or one of ours. No answer of a broker raises. An empty answer is not the end of a log.
 """
 
 from dataclasses import dataclass
@@ -41,8 +41,8 @@ NO_PROGRESS, THROTTLED, BATCH_TOO_LARGE, CORRUPT_LOG = "NO_PROGRESS", "THROTTLED
 
 _MOVED = frozenset({NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH})
 _NO_TOPIC = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID})
-_CONFIRMATIONS = 3  # equal answers in a row, before every broker is asked, or an empty answer is believed
-_ATTEMPTS = 3  # at what Kafka calls final, or what is no answer at all, but may have been an accident
+_CONFIRMATIONS = 3  # equal answers in a row before every broker is asked, or an empty answer is believed
+_ATTEMPTS = 3  # after errors that Kafka calls final, or unreadable answers, which may be accidents
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class SkipTo:
-    """The log starts at a later offset: what is before it was deleted."""
+    """The log starts at a later offset: the records before it were deleted."""
 
     log_start_offset: int
 
@@ -70,7 +70,7 @@ Decision = Stop | SkipTo | ForgetEpoch | None  # None: the same request again
 
 
 class Recovery:
-    """Waits for one partition until its time limit, which `progressed` renews. What it decides is for the reader to do."""
+    """Waits for one partition until its time limit, which `progressed` renews. The reader carries out its decisions."""
 
     def __init__(self, cluster: Cluster, split: Split, limits: Limits) -> None:
         self._cluster, self._split, self._limits = cluster, split, limits
@@ -78,7 +78,7 @@ class Recovery:
         self._begin()
 
     def progressed(self) -> None:
-        """Something was read: counts and the time limit begin again."""
+        """Reset the counts and the time limit, because offsets were read."""
         self._limits.stalls.progressed(self._cluster.leader_of(self._partition))
         self._begin()
 
@@ -96,7 +96,7 @@ class Recovery:
         return None
 
     def after_error(self, error: PipelineError) -> Decision:
-        """No answer came, or one that cannot be read."""
+        """Decide after an error instead of an answer, or an answer that cannot be decoded."""
         name = refusal_name(error)
         if isinstance(error, FrameTooLarge) and error.size > error.limit:
             return Stop(BATCH_TOO_LARGE, f"{error}; see receive_message_max_bytes")
@@ -107,7 +107,7 @@ class Recovery:
         return self._refused(name, str(error))
 
     def after_code(self, code: int, partition: PartitionData | None, position: FetchPosition) -> Decision:
-        """The broker refused the request for a position with an error code."""
+        """Decide after an error code for a position."""
         known = error_code(code)
         if code == OFFSET_OUT_OF_RANGE:
             return self._find_range(position)
@@ -120,29 +120,29 @@ class Recovery:
         return self._refused(known.name, None) if code < 0 else Stop(known.name, None)
 
     def after_omission(self, throttle_ms: int) -> Decision:
-        """The answer leaves the partition out; the broker itself is left alone for `throttle_ms` (KIP-219)."""
+        """Decide after an answer without the partition; the broker gets no request for `throttle_ms` (KIP-219)."""
         if throttle_ms:
             detail = f"the last answer was throttled for {throttle_ms} ms"
             return self._again(THROTTLED, detail, refresh=False, pause=False)
         return self._again(NO_PROGRESS, "answers leave the partition out", refresh=True)
 
     def after_empty(self, partition: PartitionData, offset: int) -> Decision:
-        """The answer has no records at the offset or after it."""
+        """Decide after an answer without records at the offset or after it."""
         self._empty_answers += 1
         detail = f"nothing comes at offset {offset}, the high watermark is {partition.high_watermark}"
         return self._again(NO_PROGRESS, detail, refresh=self._empty_answers % _CONFIRMATIONS == 0)
 
     def rest_seems_empty(self, partition: PartitionData) -> bool:
-        """Whether empty answers say that nothing is left before the split's end, though the log continues there.
+        """True if empty answers show that nothing is left before the split's end, though the log continues there.
 
-        Cleaning removes the last records of a log too: tombstones and what transactions leave. Readers of committed
-        records then get nothing before an open transaction, and nobody before an empty newest segment.
+        Cleaning removes the last records of a log, too: tombstones and markers of transactions. Then readers of committed
+        records get nothing before an open transaction, and no reader gets anything before an empty newest segment.
         """
         reach = min(partition.last_stable_offset, partition.high_watermark)
         return self._empty_answers >= _CONFIRMATIONS and reach >= self._split.to_offset
 
     def is_local(self, offset: int) -> bool:
-        """Whether an offset is on the leader's own disk, where empty means empty: remote storage may just be slow."""
+        """True if an offset is on the leader's own disk, where an empty answer means no records: remote storage may be slow."""
         answers = list_offsets(self._cluster, [self._partition], [LOCAL_START], self._deadline)[LOCAL_START]
         if self._partition in answers.failures:
             return (
@@ -182,7 +182,7 @@ class Recovery:
         return next((topic for topic in answer.topics if topic.name == self._split.topic), None)
 
     def _find_topic(self, name: str) -> Decision:
-        """The broker does not know the topic, or not by this id: deleted, re-created, or not known to this broker yet."""
+        """Decide after a broker did not know the topic or its id: it is deleted, re-created, or too new for this broker."""
         topic = self._metadata()
         is_gone = topic is not None and self._disappearance(topic) is not None
         self._disappearances = self._disappearances + 1 if is_gone else 0
@@ -193,7 +193,7 @@ class Recovery:
         return self._again(name, None, refresh=False)
 
     def _confirmed_disappearance(self) -> str | None:
-        """TOPIC_DELETED or TOPIC_RECREATED if every broker says so: one alone may have old metadata."""
+        """TOPIC_DELETED or TOPIC_RECREATED if every broker agrees: a single broker may have old metadata."""
         answers = ask_every_broker(self._cluster, {self._split.topic}, self._deadline)
         topic = said_by_all(self._split.topic, answers)
         return self._disappearance(topic) if topic else None
@@ -207,7 +207,7 @@ class Recovery:
         return TOPIC_RECREATED if self._split.topic_id and now and now != self._split.topic_id else None
 
     def _find_range(self, position: FetchPosition) -> Decision:
-        """The offset is out of range: before the log's start or after its end, or its epoch is not known there any more."""
+        """Decide after an offset was out of range: before the log's start or after its end, or with a forgotten epoch."""
         gathered = list_offsets(self._cluster, [self._partition], [LOG_START, HIGH_WATERMARK], self._deadline)
         failure = next((kind.failures[self._partition] for kind in gathered.values() if kind.failures), None)
         if failure:

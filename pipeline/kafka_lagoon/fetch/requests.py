@@ -1,7 +1,7 @@
 """Makes Fetch requests for one partition or for several of one leader, and finds them in the answers.
 
-A topic is requested by its id where broker and id allow it, because a name may be another topic since, and with the leader
-epoch of the record before, because a log may have been truncated and continued with other records.
+A topic is requested by its id where the broker has ids, because the name may belong to another topic by now, and with the
+leader epoch of the record before, because a log may have been truncated and continued with other records.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _NO_ID = bytes(16)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPosition:
-    """Where reading continues, and how. `last_epoch` is the leader epoch of the record before `offset`, -1 if unknown."""
+    """The position and limits of a fetch. `last_epoch` is the leader epoch of the record before `offset`, -1 if unknown."""
 
     offset: int
     last_epoch: int
@@ -41,7 +41,7 @@ class FetchPosition:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedPartition:
     """A split's partition at a position, and the leader epoch that we know of it."""
 
     split: Split
@@ -50,7 +50,7 @@ class Wanted:
 
 
 def isolation_at(split: Split, offset: int, isolation_level: str) -> int:
-    """How to ask for an offset: readers of everything ask like the others where transactions are known to have ended."""
+    """Isolation level for an offset. Readers of everything use READ_COMMITTED where transactions are known to have ended."""
     is_committed = isolation_level == READ_COMMITTED or offset < split.stable_end
     return fetch.READ_COMMITTED if is_committed else fetch.READ_UNCOMMITTED
 
@@ -59,11 +59,11 @@ def requests(
     split: Split, position: FetchPosition, leader_epoch: int, rack: str = NO_RACK
 ) -> Iterator[tuple[FetchRequest, Versions]]:
     """Requests for a position, each with the versions that can carry it, the newest first."""
-    return shared_requests([Wanted(split, position, leader_epoch)], position.limit_bytes, rack)
+    return shared_requests([RequestedPartition(split, position, leader_epoch)], position.limit_bytes, rack)
 
 
 def shared_requests(
-    wanted: Sequence[Wanted], limit_bytes: int, rack: str = NO_RACK
+    wanted: Sequence[RequestedPartition], limit_bytes: int, rack: str = NO_RACK
 ) -> Iterator[tuple[FetchRequest, Versions]]:
     """Requests for positions of several partitions, which differ in their offsets, epochs and limits only.
 
@@ -76,7 +76,7 @@ def shared_requests(
     yield _request(wanted, limit_bytes, rack, with_epochs=False), _BY_NAME
 
 
-def _request(wanted: Sequence[Wanted], limit_bytes: int, rack: str, *, with_epochs: bool) -> FetchRequest:
+def _request(wanted: Sequence[RequestedPartition], limit_bytes: int, rack: str, *, with_epochs: bool) -> FetchRequest:
     topics: dict[tuple[str, str | None], list[FetchPartition]] = {}
     for each in wanted:
         partition = FetchPartition(

@@ -1,7 +1,7 @@
-"""Reads the small partitions of a task, many in a request and all in one pass: by themselves each costs a request and a set-up.
+"""Reads the small partitions of a task, many in a request and all in one pass: alone, each costs a request and a set-up.
 
-What comes whole and plain is decoded here. Everything else is left to a `SplitReader` of its own, which knows what to do about
-errors, damage, transactions and logs that were truncated; so nothing here waits, retries or decides.
+Whole partitions without special cases are decoded here. All others are left to a `SplitReader` each, which deals with errors,
+damage, transactions and truncated logs; so this module neither waits nor retries.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,27 +15,33 @@ from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.errors import EncodeError, PipelineError, UnsupportedVersion
 from kafka_lagoon.fetch.batch_headers import epoch_ranges, trusted_end
 from kafka_lagoon.fetch.last_batch import is_doubtful
-from kafka_lagoon.fetch.progress import Progress
-from kafka_lagoon.fetch.requests import FetchPosition, Wanted, isolation_at, partitions_data, shared_requests
-from kafka_lagoon.fetch.split import READ_COMMITTED, Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.progress import SplitProgress
+from kafka_lagoon.fetch.requests import (
+    FetchPosition,
+    RequestedPartition,
+    isolation_at,
+    partitions_data,
+    shared_requests,
+)
+from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import Limits
 from kafka_lagoon.protocol.messages import fetch
 from kafka_lagoon.protocol.messages.fetch import FETCH, NO_RACK, NO_REPLICA, FetchResponse, PartitionData
 from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.small_partitions import SharedColumns
 
-_MOST_AT_ONCE = 1_000  # partitions that are asked for together
+_MOST_AT_ONCE = 1_000  # partitions in one request
 _SMALL = 16  # so many of them fit into an answer
-_LEAST_BYTES = 1 << 14  # of a partition: what a producer's batch has by default
+_LEAST_BYTES = 1 << 14  # of a partition: the default size of a producer's batch
 _LEAST_ANSWER = 1 << 16
 _OVERHEAD_OF_PARTITION = 128  # of an answer, beside the records
-_MOST_THROTTLED = 5  # rounds that bring nothing because brokers throttle
+_MOST_THROTTLED = 5  # rounds without records because brokers throttle
 _THROTTLED = PartitionData(partition_index=-1, error_code=0, high_watermark=-1, records=None)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedRecords:
-    """Records of several splits: so many rows of each, one after the other."""
+    """Records of several splits, one after the other, and the number of rows of each."""
 
     batch: pa.RecordBatch
     rows: Sequence[tuple[Split, int]]
@@ -43,14 +49,14 @@ class SharedRecords:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A split that must be read by itself, and what was fetched at its start."""
+    """A split that must be read alone, and the answer at its start."""
 
     split: Split
     answer: PartitionData | None = None
 
 
 def groups(splits: Sequence[Split], options: ReadOptions) -> Iterator[Sequence[Split]]:
-    """The splits in their order: small ones that follow each other together, as many as one answer may have, others alone."""
+    """The splits in their order: small neighbours together, as many as fit into one answer, others alone."""
     group: list[Split] = []
     filled = 0
     for split in splits:
@@ -79,13 +85,13 @@ class SmallPartitions:
         self._cluster, self._options, self._limits = cluster, options, limits
         largest_bytes = cluster.settings.receive_message_max_bytes - _OVERHEAD_OF_PARTITION * _MOST_AT_ONCE
         self._answer_bytes = min(options.fetch_bytes, max(largest_bytes, 1))
-        self._silent: set[int] = set()  # brokers that gave no answer: what they lead is read by itself
+        self._silent: set[int] = set()  # brokers that gave no answer: their partitions are read alone
         self._columns = SharedColumns(options.decoding, read_committed=options.isolation_level == READ_COMMITTED)
         self._rows: list[tuple[Split, int]] = []
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[SplitOutcome] = []
 
     def read(self, splits: Sequence[Split]) -> Iterator[SharedRecords | Unread]:
-        """The records of splits of different partitions, and which of them must be read by themselves, about in their order."""
+        """The records of splits of different partitions, and the splits that must be read alone, about in their order."""
         for group in groups(splits, self._options):
             if len(group) > 1:
                 yield from self._read_group(group)
@@ -94,9 +100,9 @@ class SmallPartitions:
         yield from self._take()
 
     def _read_group(self, splits: Sequence[Split]) -> Iterator[SharedRecords | Unread]:
-        """Ask for all of them; an answer may have no room, so what is missing is asked for again as long as something comes.
+        """Request all of them. Partitions that an answer has no room for are requested again as long as records come.
 
-        An answer that was throttled away has nothing at all; the next request waits for as long as it says.
+        A throttled answer is empty; the next request waits for its throttle time.
         """
         missing, is_first, throttled = splits, True, 0
         while missing:
@@ -121,7 +127,7 @@ class SmallPartitions:
             yield SharedRecords(batch, rows)
 
     def _add(self, split: Split, answer: PartitionData) -> bool:
-        """Decode the records of a split if all of them are there and nothing about them is in doubt."""
+        """Decode the records of a split if all of them are there and no special case applies."""
         batches = find_batches(answer.records or b"")
         end, high_watermark = split.to_offset, answer.high_watermark
         if (
@@ -135,7 +141,7 @@ class SmallPartitions:
         if counts is None:
             return False
         epochs = epoch_ranges(batches, split.from_offset, end)
-        progress = Progress(split)
+        progress = SplitProgress(split)
         progress.add(counts, (), end, epochs[-1].leader_epoch)
         progress.add_epochs(epochs)
         self.outcomes.append(progress.outcome)
@@ -143,7 +149,7 @@ class SmallPartitions:
         return True
 
     def _ask(self, splits: Sequence[Split], *, is_first: bool) -> list[PartitionData | None]:
-        """What each split's leader answers, None if it gives nothing that could be read here."""
+        """The leader's answer for each split, None if it has no batches that can be read here."""
         by_leader: dict[int, list[int]] = {}
         for number, split in enumerate(splits):
             leader_id = self._leader_of(split)
@@ -169,15 +175,15 @@ class SmallPartitions:
         return answers
 
     def _leader_of(self, split: Split) -> int | None:
-        """The leader that can be asked about a split together with others, None if there is none."""
+        """The leader to request a split from together with others, None if there is none."""
         leader_id = self._cluster.leader_of(TopicPartition(split.topic, split.partition))
         is_usual = isolation_at(split, split.from_offset, self._options.isolation_level) == fetch.READ_COMMITTED
         if leader_id in self._silent or self._limits.stalls.gives_up_on(leader_id) or not is_usual:
             return None
         return leader_id if self._cluster.may_be_topic(split.topic, split.topic_id) else None
 
-    def _wanted(self, split: Split, limit: int, *, is_first: bool) -> Wanted:
-        """First a partition gets twice what it should have, so that one that has more does not take the others' room."""
+    def _wanted(self, split: Split, limit: int, *, is_first: bool) -> RequestedPartition:
+        """A request for a partition, at first for twice its expected size, so that it does not take the others' room."""
         expected = max(2 * (split.expected_bytes or 0), _LEAST_BYTES)
         position = FetchPosition(
             offset=split.from_offset,
@@ -186,9 +192,11 @@ class SmallPartitions:
             limit_bytes=min(limit, expected) if is_first else limit,
             wait_ms=0,
         )
-        return Wanted(split, position, self._cluster.leader_epoch_of(TopicPartition(split.topic, split.partition)))
+        return RequestedPartition(
+            split, position, self._cluster.leader_epoch_of(TopicPartition(split.topic, split.partition))
+        )
 
-    def _responses(self, wanted: Mapping[int, Sequence[Wanted]], limit: int) -> dict[int, FetchResponse]:
+    def _responses(self, wanted: Mapping[int, Sequence[RequestedPartition]], limit: int) -> dict[int, FetchResponse]:
         """The responses of the leaders, asked at the same time, each in the newest version that it knows."""
         deadline = self._limits.waiting_for(min(wanted, key=self._limits.stalls.timeout_ms))
         rack = self._cluster.settings.client_rack or NO_RACK
@@ -217,7 +225,7 @@ class SmallPartitions:
 
 
 def _has_no_news(answer: PartitionData) -> bool:
-    """Whether the leader neither refuses nor sends the reader elsewhere."""
+    """True if the leader neither refuses nor sends the reader elsewhere."""
     is_elsewhere = answer.preferred_read_replica != NO_REPLICA
     return not (answer.error_code or is_elsewhere or answer.diverging_epoch.end_offset >= 0)
 

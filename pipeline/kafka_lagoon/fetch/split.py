@@ -1,6 +1,6 @@
-"""Describes what one task reads, and the outcome: plain values that travel between driver and executors.
+"""Describes the input and the outcome of a task: plain values that travel between driver and executors.
 
-A split contains everything that reading it depends on, so that a task that is run again reads the same.
+A split contains everything that reading it depends on, so that a repeated task reads the same.
 """
 
 from collections.abc import Sequence
@@ -22,18 +22,16 @@ class Split:
     from_offset: int
     to_offset: int
     stable_end: int  # last stable offset at planning: after it nothing is known of open transactions
-    last_epoch: int = (
-        -1
-    )  # leader epoch of the record before from_offset, -1 unknown: shows whether the log was truncated
-    continues: bool = False  # whether another split of this run reads what is before from_offset
-    expected_bytes: int | None = None  # about how many bytes it has on its leader's disk, None if nobody has asked
+    last_epoch: int = -1  # leader epoch of the record before from_offset, -1 unknown: shows a truncation of the log
+    continues: bool = False  # another split of this run reads the offsets before from_offset
+    expected_bytes: int | None = None  # approximate bytes on its leader's disk, None if unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How far a split was read: `counts` account for the offsets up to `next_offset`.
+class SplitOutcome:
+    """The outcome of reading a split: `counts` account for the offsets up to `next_offset`.
 
-    `failure` is why the rest was not read: Kafka's error name or one of ours; None if all was.
+    `failure` is the reason why the rest was not read: Kafka's error name or one of ours; None if all was read.
     """
 
     split: Split
@@ -41,15 +39,15 @@ class Outcome:
     counts: Counts
     problems: Sequence[Problem] = ()
     leader_epoch: int = -1  # of the last batch, -1 unknown
-    epochs: Sequence[EpochRange] = ()  # the leader epochs of what was read, in the order of offsets
+    epochs: Sequence[EpochRange] = ()  # the leader epochs of the records read, in the order of offsets
     failure: str | None = None
     detail: str | None = None
-    truncated_to: int | None = None  # the log ends here for last_epoch: other records replace what was read after it
+    truncated_to: int | None = None  # the log ends here for last_epoch: other records replace those read after it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """How splits are read; the same for all tasks of a run. One request asks for `fetch_bytes`."""
+    """Options of reading, the same for all tasks of a run. One request asks for `fetch_bytes`."""
 
     isolation_level: str = READ_COMMITTED
     fetch_bytes: int = 8 << 20

@@ -2,7 +2,7 @@
 
 A broker that hangs, or a network that cuts every large answer, would cost the whole stall timeout for each partition. So
 the timeout is a quarter the next time for a broker that stalled, and less for others too, because it may be the network.
-After a few stalls a broker is not asked for as long as the stall timeout, and then once for a second.
+After a few stalls a broker gets no request for as long as the stall timeout, and then one request with a limit of a second.
 """
 
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.fetch.split import ReadOptions
 
 RUN_DEADLINE_PASSED = "RUN_DEADLINE_PASSED"  # the run's time was up; not DEADLINE_PASSED, which is a request's
-BROKER_STALLED = "BROKER_STALLED"  # nobody was asked, because the leader had stalled for other partitions
+BROKER_STALLED = "BROKER_STALLED"  # no request was sent, because the leader had stalled for other partitions
 
-BOOTSTRAP = -1  # in the place of a broker's id, where any broker is asked
+BOOTSTRAP = -1  # stands for a broker's id where any broker is asked
 
 _SHORTEST_MS = 1_000
 _MOST_BY_OTHERS = 2  # quarterings for a broker that has not stalled itself
@@ -23,14 +23,14 @@ _FORGOTTEN_AFTER = 10  # stall timeouts
 
 @dataclass(slots=True)
 class Stalls:
-    """Which brokers stalled during one run, how often and when last; None stands for "no leader known"."""
+    """The brokers that stalled during a run, how often and when last; None stands for "no leader known"."""
 
     clock: Clock
     stall_timeout_ms: int
     _stalls: dict[int | None, tuple[int, float]] = field(default_factory=dict)
 
     def timeout_ms(self, broker_id: int | None) -> int:
-        """How long to wait for a broker without progress."""
+        """Longest wait for a broker without progress."""
         since = self.clock.monotonic() - self.stall_timeout_ms / 1000 * _FORGOTTEN_AFTER
         counts = {stalled_id: count for stalled_id, (count, last_at) in self._stalls.items() if last_at >= since}
         own = counts.pop(broker_id, 0)
@@ -38,17 +38,17 @@ class Stalls:
         return max(self.stall_timeout_ms >> 2 * min(quarterings, 16), min(self.stall_timeout_ms, _SHORTEST_MS))
 
     def stalled(self, broker_id: int | None) -> None:
-        """Note that a broker made no progress within its time."""
+        """Count a stall: a broker made no progress within its time."""
         count = self._stalls.get(broker_id, (0, 0.0))[0]
         self._stalls[broker_id] = (count + 1, self.clock.monotonic())
 
     def progressed(self, broker_id: int | None) -> None:
-        """Note that a broker has answered: it may be asked again, though it may stall at the same request."""
+        """Record that a broker has answered: it gets requests again, though it may stall at the same request."""
         if self.gives_up_on(broker_id):
             self._stalls[broker_id] = (_GIVEN_UP_AFTER - 1, self._stalls[broker_id][1])
 
     def gives_up_on(self, broker_id: int | None) -> bool:
-        """Whether a broker has stalled so often that asking it now is a waste of time."""
+        """True if a broker has stalled so often that another request to it would only cost time."""
         count, last_at = self._stalls.get(broker_id, (0, 0.0))
         return count >= _GIVEN_UP_AFTER and self.clock.monotonic() - last_at < self.stall_timeout_ms / 1000
 
@@ -67,10 +67,10 @@ class Limits:
         return cls(stalls or Stalls(clock, options.stall_timeout_ms), run)
 
     def run_is_over(self) -> bool:
-        """Whether the run's deadline has passed."""
+        """True if the run's deadline has passed."""
         return self.run is not None and self.run.passed()
 
     def waiting_for(self, broker_id: int | None) -> Deadline:
-        """How long to wait for a broker from now on."""
+        """Longest wait for a broker from now on."""
         timeout_ms = self.stalls.timeout_ms(broker_id)
         return self.run.within(timeout_ms) if self.run else Deadline.after(self.stalls.clock, timeout_ms)

@@ -1,7 +1,7 @@
 """Divides planned ranges into tasks of about equal work, by the bytes of each range.
 
-A partition that is divided has each of its splits in a task of its own, so that what was read after a failed split can be
-left out; small partitions share tasks, and so files.
+Each split of a divided partition has a task of its own, so that records read after a failed split can be left out; small
+partitions share tasks, and so files.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,11 +11,11 @@ from math import ceil
 
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.fetch.ranges import PlannedRange
-from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.split import Split, SplitOutcome
 
 _SMALLEST_TASK = 8 << 20  # below this a task costs more than it spreads
 _MANY_PARTITIONS = 5_000  # are one task if they are small: about a second, which is worth one file for all
-_SLACK = 1.2  # a task may be so much larger than it should be
+_SLACK = 1.2  # a task may exceed its size by this factor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +27,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOutcome:
-    """What one task did: an outcome for each of its splits, and how many data files hold each partition's records."""
+    """The outcome of one task: of each of its splits, and the number of data files that hold each partition's records."""
 
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[SplitOutcome]
     files: Mapping[TopicPartition, int]
 
 
 def task_bytes(total_bytes: int, parallelism: int, most: int) -> int:
-    """How many bytes a task should read: an even share for each core, in one round of tasks or several if that is too much."""
+    """Number of bytes a task should read: an even share for each core, in one round of tasks or in several."""
     cores = max(parallelism, 1)
     rounds = max(1, -(-total_bytes // (cores * most)))
     return max(min(_SMALLEST_TASK, most), -(-total_bytes // (cores * rounds)))
@@ -45,7 +45,7 @@ def divide(
 ) -> list[Task]:
     """Tasks of about `task_bytes` each, large ones first, so that the last to end is a small one.
 
-    Ranges of which nothing can be read any more have no split.
+    Ranges without readable offsets have no split.
     """
     sizes = {(one.topic, one.partition): bytes_of(one) for one in ranges}
     target = task_bytes(sum(sizes.values()), parallelism, most)
@@ -95,7 +95,7 @@ def _split(planned: PlannedRange, low: int, high: int, size: int) -> Split:
 def _packed(small: Sequence[tuple[int, Split]], target: int, most: int) -> list[tuple[int, Task]]:
     """Whole partitions together until a task is full, in the order of their names, which readers of the files prune by.
 
-    A partition costs something beside its bytes: `most` of them are a full task, however small they are.
+    A partition costs time beside its bytes: `most` of them are a full task, however small they are.
     """
     packed: list[tuple[int, Task]] = []
     batch: list[Split] = []

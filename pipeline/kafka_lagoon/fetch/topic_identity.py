@@ -1,7 +1,7 @@
-"""Checks what one broker says of archived topics against the others, before it is taken for a deletion or a re-creation.
+"""Checks one broker's description of archived topics against all others before it counts as a deletion or a re-creation.
 
-A broker that has lost its connection to the controller answers Metadata from what it knew then, and one that has just started
-knows no topics and no brokers yet. So an answer that contradicts the archive counts only if every live broker gives it.
+A broker that has lost its connection to the controller answers Metadata with old data, and a broker that has just started knows
+no topics and no brokers yet. So an answer that contradicts the archive counts only if every live broker gives it.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from kafka_lagoon.protocol.messages.metadata import (
 )
 from kafka_lagoon.wire.primitives import uuid_text
 
-NOT_CONFIRMED = "NOT_CONFIRMED"  # brokers say different things of a topic, or one of them did not answer
+NOT_CONFIRMED = "NOT_CONFIRMED"  # brokers disagree about a topic, or one of them did not answer
 _ROUNDS = 3  # a broker that has just started answers otherwise a moment later
 
 _Verdict = tuple[int, str | None]  # error code and topic id
@@ -29,7 +29,7 @@ _Verdict = tuple[int, str | None]  # error code and topic id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BelievedTopics:
-    """Topics as they are to be taken, and those of which nothing is confirmed, with what brokers say of each."""
+    """Confirmed descriptions of topics, and the topics without one, with the brokers' descriptions."""
 
     topics: Mapping[str, MetadataTopic]
     unconfirmed: Mapping[str, str]
@@ -62,9 +62,9 @@ def believed_topics(
 
 
 def contradicts(topic: MetadataTopic, known: Archived | None) -> bool:
-    """True if a broker's description cannot hold together with what is archived, or denies a topic that is wanted.
+    """True if a broker's description contradicts the archive, or denies a topic that is wanted.
 
-    It names another id, lacks partitions or has leaders of earlier epochs. Other errors than an unknown topic say nothing.
+    It names another id, lacks partitions or has leaders of earlier epochs. Errors other than an unknown topic prove nothing.
     """
     if topic.error_code:
         is_known_deletion = known is not None and not known.partitions
@@ -127,7 +127,7 @@ def same_for_leaders(
     topic_ids: Mapping[str, str | None],
     deadline: Deadline,
 ) -> set[TopicPartition]:
-    """The partitions whose own leaders know the topic by this id, so that what they say by name is about that topic."""
+    """The partitions whose own leaders know the topic by this id, so that their answers by name are about that topic."""
     by_leader: dict[int, list[TopicPartition]] = {}
     for partition in partitions:
         if (leader_id := cluster.leader_of(partition)) is not None:
@@ -149,7 +149,7 @@ def same_for_leaders(
 
 
 def _asked_again(cluster: Cluster, names: Collection[str], deadline: Deadline, pause_s: float) -> bool:
-    """Wait, and learn from any broker which brokers there are now; False if there is no time, or no answer."""
+    """Wait, and refresh the list of brokers; False if there is no time, or no answer."""
     if not deadline.pause(pause_s):
         return False
     try:
@@ -160,7 +160,7 @@ def _asked_again(cluster: Cluster, names: Collection[str], deadline: Deadline, p
 
 
 def _agreed(name: str, known: Archived | None, answers: Mapping[int, MetadataResponse]) -> MetadataTopic | None:
-    """The description that agrees with the archive, else the one that all brokers give."""
+    """The description that agrees with the archive, else the description that all brokers give."""
     agreeing = [topic for topic in _descriptions(name, answers) if not contradicts(topic, known)]
     real = [topic for topic in agreeing if not topic.error_code]
     return max(real, key=_newest, default=None) or said_by_all(name, answers)

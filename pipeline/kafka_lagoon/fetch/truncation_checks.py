@@ -1,4 +1,4 @@
-"""Asks the leaders whether their logs still have what was read: an unclean leader election takes records back.
+"""Asks the leaders whether their logs still have the records that were read: an unclean leader election takes records back.
 
 A check is one round trip: for the n-th epoch of all partitions each leader gets one request, and all requests go out at
 once. A leader that does not answer neither confirms nor contradicts.
@@ -13,7 +13,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.fetch.leader_epochs import Divergence, EpochEnd, EpochRange, confirms, divergence, joined
 from kafka_lagoon.fetch.ranges import PlannedRange, Position
-from kafka_lagoon.fetch.split import Outcome
+from kafka_lagoon.fetch.split import SplitOutcome
 from kafka_lagoon.fetch.topic_identity import is_same_id, same_for_leaders
 from kafka_lagoon.protocol.messages.fetch import BY_ID, FETCH
 from kafka_lagoon.protocol.messages.offset_for_leader_epoch import EpochEndOffset
@@ -22,7 +22,7 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedEpochs:
-    """Where the leaders' logs diverge from what was read, for which partitions they have all of it, and which are others'.
+    """Divergences of the leaders' logs from the records read, partitions that have all of them, and partitions of other topics.
 
     `foreign` partitions were read by name from leaders whose topic has another id, or that did not say which one it has.
     """
@@ -65,9 +65,9 @@ def _epoch_end(answer: EpochEndOffset | None) -> EpochEnd | None:
 def check_positions(
     cluster: Cluster, positions: Mapping[TopicPartition, Position], deadline: Deadline
 ) -> CheckedEpochs:
-    """Whether logs still have what is archived of them.
+    """Check that logs still have the archived offsets.
 
-    For a position that was confirmed before only the last epoch is asked for; its others only where that one diverges.
+    Of a position that was confirmed before only the last epoch is requested, and its other epochs only if that one diverges.
     """
     read = {partition: position.read_epochs for partition, position in positions.items()}
     first = check_epochs(
@@ -88,13 +88,13 @@ def check_outcomes(
     cluster: Cluster,
     ranges: Sequence[PlannedRange],
     topic_ids: Mapping[str, str | None],
-    outcomes: Iterable[Outcome],
+    outcomes: Iterable[SplitOutcome],
     deadline: Deadline,
 ) -> CheckedEpochs:
-    """Whether logs have what all splits of the ranges read; topics that were re-created meanwhile are left out.
+    """Check that logs have the offsets that all splits of the ranges read; topics that were re-created meanwhile are left out.
 
     A leader may change between two splits, and after an unclean election its log may hold other records. Leaders are asked by
-    name, and one that does not fetch by topic id has also answered the reads by name: its own metadata has to have that id.
+    name, and leaders too old to fetch by topic id also served the reads by name: their own metadata must have that id.
     """
     read = epochs_read(ranges, outcomes)
     try:
@@ -124,11 +124,11 @@ def _fetches_by_name(cluster: Cluster, partition: TopicPartition) -> bool:
 
 
 def epochs_read(
-    ranges: Sequence[PlannedRange], outcomes: Iterable[Outcome]
+    ranges: Sequence[PlannedRange], outcomes: Iterable[SplitOutcome]
 ) -> dict[TopicPartition, tuple[EpochRange, ...]]:
     """The epochs that each partition's splits read, in the order of offsets, after the last epoch that was archived before.
 
-    A leader that has that one, and what was read after it, has everything before it too.
+    A leader that has that epoch, and the epochs read after it, has everything before it, too.
     """
     read: dict[TopicPartition, list[EpochRange]] = {
         TopicPartition(planned.topic, planned.partition): list(planned.epochs[-1:]) for planned in ranges

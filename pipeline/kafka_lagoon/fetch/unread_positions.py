@@ -1,4 +1,4 @@
-"""Declares what is asked and learned about the first unread record of a position; knows neither requests nor records."""
+"""Declares positions and the results about their first unread record; knows neither requests nor records."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ GAP_TOO_LONG = "GAP_TOO_LONG"
 
 
 class Position(NamedTuple):
-    """Where a group reads next, and where the log ends. `last_epoch` is the leader epoch of the record before, -1 if unknown.
+    """The next offset of a group, and the end of the log. `last_epoch` is the leader epoch of the record before, -1 if unknown.
 
     `is_blocked`: the offset is not below the last stable offset, so that readers of committed records wait.
     """
@@ -26,25 +26,25 @@ class Position(NamedTuple):
     high_watermark: int
 
 
-class Outcome(Enum):
-    """What was learned of a position."""
+class FirstUnreadOutcome(Enum):
+    """The kind of answer about a position."""
 
     RECORD = auto()  # the record
-    NOTHING = auto()  # that there is none before the end of the log
+    NOTHING = auto()  # no record before the end of the log
     BOUND = auto()  # the latest time that the record can have, from the header of its batch
-    UNREADABLE = auto()  # nothing, for a reason that another attempt would find, too
-    NOT_READ = auto()  # nothing, because a limit was reached, or nothing is known
-    INTERPOLATED = auto()  # when the record was written, about: between the times of two snapshots
+    UNREADABLE = auto()  # no result, for a reason that another attempt would meet, too
+    NOT_READ = auto()  # no result, because a limit was reached, or nothing is known
+    INTERPOLATED = auto()  # the approximate time of writing: between the times of two snapshots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstUnread:
-    """The first unread record of a position, or why it is not known. `timestamp_ms` is a bound where the outcome says so.
+    """The first unread record of a position, or the reason why it is not known. `timestamp_ms` is a bound for outcome BOUND.
 
     `is_blocked`: readers of committed records do not get it yet.
     """
 
-    outcome: Outcome
+    outcome: FirstUnreadOutcome
     offset: int | None = None
     timestamp_ms: int | None = None
     timestamp_type: int | None = None
@@ -55,7 +55,7 @@ class FirstUnread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadRecords:
-    """What was found for each position, failures of requests, and the bytes of records that came."""
+    """The first unread record of each position, failures of requests, and the bytes of records that were received."""
 
     first: Mapping[Position, FirstUnread]
     failures: Sequence[Failure]
@@ -63,5 +63,5 @@ class UnreadRecords:
 
 
 def not_read(positions: Sequence[Position], problem: str) -> dict[Position, FirstUnread]:
-    """Positions of which nothing is learned."""
-    return dict.fromkeys(positions, FirstUnread(outcome=Outcome.NOT_READ, problem=problem))
+    """The same problem for all positions."""
+    return dict.fromkeys(positions, FirstUnread(outcome=FirstUnreadOutcome.NOT_READ, problem=problem))

@@ -53,7 +53,7 @@ def offsets_to_repeat(
 def _conflict_with(
     warehouse: Warehouse, cluster_id: str, run: LastRun | None, commits: Sequence[Commit]
 ) -> Contradiction | None:
-    """What took away what the next offsets of a run count on."""
+    """The commit that removed rows which the next offsets of a run rely on."""
     conflict = conflict_in(commits, cluster_id) if run else None
     is_unknown = conflict is not None and conflict.commit.kind is Kind.GONE
     return None if run and is_unknown and _has_records_of(warehouse, run) else conflict
@@ -94,7 +94,7 @@ def _offsets_before(warehouse: Warehouse, cluster_id: str, state: State, conflic
 
 
 def go_back(warehouse: Warehouse, cluster_id: str, stored: NextOffsets, before: NextOffsets, clock: Clock) -> None:
-    """Remove what runs after `before` have left: their ranges and problems, and records that were committed over a RESTORE."""
+    """Remove the ranges and problems of runs after `before`, and records that were committed over a RESTORE."""
     with _named(warehouse.spark):
         _delete_later_runs(warehouse, cluster_id, before.last_run, clock)
         if stored.last_run and stored.last_run != before.last_run:
@@ -103,7 +103,7 @@ def go_back(warehouse: Warehouse, cluster_id: str, stored: NextOffsets, before: 
 
 @contextmanager
 def _named(spark: SparkSession) -> Iterator[None]:
-    """Commits of Spark that are known as ours, by what every commit of a session can carry."""
+    """Commits of Spark are marked as ours by the user metadata of the session."""
     before = spark.conf.get(_USER_METADATA, None)
     spark.conf.set(_USER_METADATA, ENGINE_INFO)
     try:
@@ -116,7 +116,7 @@ def _named(spark: SparkSession) -> Iterator[None]:
 
 
 def _delete_records(warehouse: Warehouse, cluster_id: str, run: LastRun, clock: Clock) -> None:
-    """Delete the records of the last run, the only one that can have committed after the RESTORE: the next one is refused."""
+    """Delete the records of the last run, the only run that can have committed after the RESTORE: later ones are refused."""
     day = date.fromisoformat(run.ingest_date)
     wanted: Mapping[str, str | date] = {RECORDS.partition_by: day, "ingest_id": run.ingest_id}
     if not warehouse.kernel.files(warehouse.state(RECORDS.name), wanted):
@@ -146,7 +146,7 @@ def _delete_later_runs(warehouse: Warehouse, cluster_id: str, run: LastRun | Non
 
 
 def _later_runs(warehouse: Warehouse, cluster_id: str, run: LastRun | None) -> list[str]:
-    """Ids of the runs after `run` by their numbers; of runs without a number, which came before all others, by their ids."""
+    """Ids of the runs after `run` by their numbers; ids of runs without a number, which came before all others."""
     ranges = warehouse.spark.sql(f"SELECT * FROM {warehouse.identifiers[RECORD_RANGES.name]}")  # noqa: S608  our own names
     is_later = F.lit(True)
     if run:

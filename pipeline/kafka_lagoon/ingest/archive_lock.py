@@ -33,14 +33,14 @@ class ArchiveLock:
     clock: Clock
     topics: Mapping[str, Archived]
     fence: Fence
-    root: str  # URL of the folder below which data files are written
+    root: str  # URL of the folder in which data files are written
     pending: PendingFiles
     reports: Mapping[str, Report]
     versions: Mapping[str, int]
     notes: Sequence[str] = ()
 
     def folder(self, day: date) -> str:
-        """URL of the folder of a day's data files."""
+        """URL of the folder for data files of a day."""
         return f"{self.root}/{RECORDS.partition_by}={day}"
 
     def remove_reports(self, ingest_id: str | None) -> None:

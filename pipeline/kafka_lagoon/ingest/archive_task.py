@@ -1,7 +1,7 @@
 """Reads the splits of one Spark task of an ingest on its executor, and writes their records to data files.
 
-A task depends on nothing but its splits. It writes files under names that no other attempt has and returns which they are;
-a file that is not returned never becomes part of the table.
+A task depends only on its splits. It writes files under names that no other attempt uses and returns them; a file that is not
+returned never becomes part of the table.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.errors import PipelineError, TableError
-from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import BOOTSTRAP, RUN_DEADLINE_PASSED, Limits, Stalls
 from kafka_lagoon.fetch.tasks import Task, TaskOutcome
 from kafka_lagoon.kafka_settings import KafkaSettings
@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from kafka_lagoon.delta.s3_access import S3Access
     from kafka_lagoon.fetch.small_partitions import SharedRecords, Unread
 
-_stalls: dict[str, Stalls] = {}  # of the one run that this process works for: Spark's workers run task after task
+_stalls: dict[
+    str, Stalls
+] = {}  # state of the one run that this process works for: Spark's workers run one task after the other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSettings:
-    """What all tasks of a run have in common. `folder` is the URL of the folder that data files go to."""
+    """Settings that all tasks of a run share. `folder` is the URL of the folder for data files."""
 
     kafka: KafkaSettings
     clock: Clock
@@ -46,7 +48,7 @@ class TaskSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
-    """The outcome and the files of a task; `error` says why files could not be written, and then there are none."""
+    """The outcomes and files of a task. If `error` says why files could not be written, there are no files."""
 
     outcome: TaskOutcome
     files: Sequence[DataFile] = ()
@@ -55,14 +57,14 @@ class TaskResult:
 
 @dataclass(slots=True)
 class _Progress:
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[SplitOutcome] = field(default_factory=list)
     files: dict[TopicPartition, int] = field(default_factory=dict)
 
 
 def archive(settings: TaskSettings, task: Task) -> TaskResult:
-    """Read the splits of a task, small ones together and others one after the other, and write their records.
+    """Read the splits of a task and write their records. Small splits are read together, others one after the other.
 
-    Never raises for what brokers or disks do: an outcome, or `error`, says it.
+    Never raises for failures of brokers or disks: an outcome, or `error`, reports them.
     """
     from kafka_lagoon.delta.record_files import RecordFiles  # noqa: PLC0415  the driver needs neither this nor a decoder
 
@@ -122,7 +124,7 @@ def _write_shared(part: "SharedRecords", files: "RecordFiles", progress: _Progre
 
 
 def _stalls_of(settings: TaskSettings) -> Stalls:
-    """What earlier tasks of the run in this process know of brokers that hang."""
+    """Brokers that hung in earlier tasks of the run in this process."""
     if settings.ingest_id not in _stalls:
         _stalls.clear()
         _stalls[settings.ingest_id] = Stalls(settings.clock, settings.options.stall_timeout_ms)
@@ -145,6 +147,6 @@ def _read_alone(
     progress.files[TopicPartition(split.topic, split.partition)] = len(holding)
 
 
-def _unread(split: Split, failure: str, detail: str | None) -> Outcome:
-    """Nothing of the split was read: no broker said who leads it, or there was no time left."""
-    return Outcome(split=split, next_offset=split.from_offset, counts=Counts(), failure=failure, detail=detail)
+def _unread(split: Split, failure: str, detail: str | None) -> SplitOutcome:
+    """The outcome of a split of which nothing was read: no broker named its leader, or there was no time left."""
+    return SplitOutcome(split=split, next_offset=split.from_offset, counts=Counts(), failure=failure, detail=detail)

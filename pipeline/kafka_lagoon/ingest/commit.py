@@ -22,12 +22,12 @@ from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, domain, from_
 from kafka_lagoon.ingest.pending_commits import commit_pending
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 
-_CHECKED_AT_ONCE = 16  # files of a run whose sizes are looked up; on object stores each is a request
+_CHECKED_AT_ONCE = 16  # files of a run whose sizes are looked up at a time; on object stores each is a request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutput:
-    """What a run has read and written: its data files, and the rows and next offsets that belong to them."""
+    """The output of a run: its data files, and the rows and next offsets that belong to them."""
 
     ingest_id: str
     ingest_date: date
@@ -83,7 +83,7 @@ def commit(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LOCK_WAIT
 
 
 def _refuse_changed(lock: ArchiveLock, output: RunOutput, state: State) -> None:
-    """TableError if others have changed tables since the lock was taken, so that the run does not follow what is there."""
+    """Raise TableError if others have changed tables since the lock was taken, so that the run's output does not fit."""
     try:
         columns_to_add(RECORDS, state)
         _refuse_replaced(lock, state)
@@ -95,7 +95,7 @@ def _refuse_changed(lock: ArchiveLock, output: RunOutput, state: State) -> None:
 
 
 def _refuse_replaced(lock: ArchiveLock, state: State) -> None:
-    """TableError if the table does not have the last run any more: its folder was removed, and the table created again."""
+    """Raise TableError if the table no longer has the last run: its folder was removed, and the table re-created."""
     last = lock.warehouse.kernel.last_transaction(state, lock.fence.app_id) or 0
     if state.version < lock.versions[RECORDS.name] or last < lock.fence.version - 1:
         raise TableError(
@@ -104,12 +104,12 @@ def _refuse_replaced(lock: ArchiveLock, state: State) -> None:
 
 
 def _ranges_of(lock: ArchiveLock) -> dict[str, int]:
-    """The versions of the tables that say what was archived."""
+    """The versions of the tables of ranges and problems."""
     return {name: version for name, version in lock.versions.items() if name != RECORDS.name}
 
 
 def _remove(lock: ArchiveLock, output: RunOutput) -> None:
-    """Remove the files of a run that another one has overtaken, unless the table may have them after all."""
+    """Remove the files of a run that another run has overtaken, unless the table may have them after all."""
     wanted: dict[str, str | date] = {RECORDS.partition_by: output.ingest_date, "ingest_id": output.ingest_id}
     with suppress(TableError):
         if lock.warehouse.kernel.files(lock.warehouse.state(RECORDS.name), wanted):
@@ -132,7 +132,7 @@ def _refuse_removed_files(lock: ArchiveLock, files: Sequence[DataFile]) -> None:
 
 
 def _size_of(lock: ArchiveLock) -> Callable[[DataFile], int]:
-    """Returns a function that looks up the size of a data file, 0 if it is gone; on a local disk without the JVM."""
+    """Return a function that looks up the size of a data file, 0 if it is gone; on a local disk without the JVM."""
     storage, folder = lock.warehouse.kernel.storage, lock.warehouse.kernel.storage.local(lock.root)
 
     def size(file: DataFile) -> int:
@@ -146,9 +146,9 @@ def _size_of(lock: ArchiveLock) -> Callable[[DataFile], int]:
 
 
 def _check(warehouse: Warehouse, cluster_id: str, expected: str, sequence: int) -> None:
-    """Read back what was committed: a commit that another one overwrote, or that was skipped, reports no error itself.
+    """Read back the commit: one that was overwritten by another, or skipped, reports no error itself.
 
-    Where no lock keeps runs apart, the next one may have committed by now.
+    Where no lock keeps runs apart, the next run may have committed by now.
     """
     stored = _stored(warehouse, cluster_id)
     if stored == expected:

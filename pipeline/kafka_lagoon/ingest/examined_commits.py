@@ -26,7 +26,7 @@ KEEP = "keep"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
-    """The versions of tables up to which commits were looked at, and what is to be said of these."""
+    """Versions of tables up to which commits were examined, and the notes about these commits."""
 
     versions: Mapping[str, int]
     notes: Sequence[str] = ()
@@ -38,12 +38,12 @@ def commits_of(warehouse: Warehouse, table: Table, after: int, upto: int) -> lis
 
 
 def conflict_in(commits: Sequence[Commit], cluster_id: str) -> Contradiction | None:
-    """What contradicts a cluster's archive."""
+    """The commit that contradicts a cluster's archive, or None."""
     return contradiction(commits, app_id(cluster_id))
 
 
 def refusal(table: Table, conflict: Contradiction, *, has_offsets: bool) -> str:
-    """Cause and cure in one line; only where `has_offsets` is true can be read again what is gone."""
+    """Cause and cure on one line; removed rows can be read again only if `has_offsets`."""
     if conflict.commit.kind is Kind.GONE:
         return (
             f"table {table.name} lacks rows that it had, and its log does not have version {conflict.commit.version} any more: "
@@ -95,7 +95,7 @@ def examine(
 def _reaches(
     warehouse: Warehouse, table: Table, cluster_id: str, conflict: Contradiction, repeated: NextOffsets
 ) -> bool:
-    """Whether a table that was rolled back still has what runs up to the last one of `repeated` have added."""
+    """True if a table that was rolled back still has what runs up to the last of `repeated` have added."""
     if conflict.rolled_back_to is None:
         return False
     undone = commits_of(warehouse, table, conflict.rolled_back_to, conflict.commit.version - 1)
@@ -106,7 +106,7 @@ def _reaches(
 
 
 def notes_of(table: Table, commits: Iterable[Commit]) -> list[str]:
-    """What is to be said of commits that do not stand in the way."""
+    """Notes about commits that do not contradict the archive."""
     rows = [commit for commit in commits if commit.kind is Kind.ROWS]
     gone = [commit for commit in commits if commit.kind is Kind.GONE]
     notes = [f"table {table.name} {rows[-1]} since the last ingest{_others(rows)}"] if rows else []
@@ -142,7 +142,7 @@ def refuse_before(
 
 
 def refuse_after(warehouse: Warehouse, cluster_id: str, table: Table, before: int, version: int) -> None:
-    """TableError if what contradicts the archive stands between the version that a commit was to follow and the commit."""
+    """Raise TableError if a contradicting commit stands between the version that a commit was to follow and the commit."""
     if conflict := conflict_in(commits_of(warehouse, table, before, version), cluster_id):
         raise TableError(
             _meanwhile(table, conflict, f"version {version} is committed after it, and the next ingest asks")

@@ -12,7 +12,7 @@ from kafka_lagoon.ingest.archive_task import TaskResult, TaskSettings, archive
 def run_tasks(
     warehouse: Warehouse, settings: TaskSettings, tasks: Sequence[Task], meter: Meter[TaskResult] | None = None
 ) -> list[TaskResult]:
-    """Results in the order of the tasks; TableError, with no file left behind, if one of them could not write."""
+    """Run tasks and return their results in order; TableError, with no file left behind, if a task could not write."""
     results = on_executors(warehouse, archive, settings, tasks, meter)
     errors = [result.error for result in results if result.error]
     if errors:

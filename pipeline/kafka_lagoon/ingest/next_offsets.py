@@ -1,4 +1,4 @@
-"""The offsets that the next run starts from, and the last run, as JSON in the log of table `records`.
+"""Stores the offsets that the next run starts from, and the last run, as JSON in the log of table `records`.
 
 They are committed together with the records, in one version of the table (as Delta's domain metadata), so neither can exist
 without the other.
@@ -34,7 +34,7 @@ class PendingFile:
     modified_at_ms: int
 
     def __post_init__(self) -> None:
-        """TableError for a name that leads out of its folder: such a file would be read, and removed."""
+        """Raise TableError for a name that leads out of its folder: such a file would be read, and removed."""
         if self.name.startswith("/") or ".." in self.name.split("/"):
             raise TableError(f"table records names a pending file outside of its folder: {self.name}")
 
@@ -78,9 +78,9 @@ def app_id(cluster_id: str) -> str:
 
 
 def to_json(offsets: NextOffsets) -> str:
-    """Next offsets as they are stored."""
+    """The stored form of next offsets."""
     run = None if offsets.last_run is None else dataclasses.asdict(offsets.last_run)
-    with gc_paused():  # of 100,000 partitions otherwise three times as long
+    with gc_paused():  # otherwise three times as long for 100,000 partitions
         topics = {
             name: {
                 "id": topic.topic_id,

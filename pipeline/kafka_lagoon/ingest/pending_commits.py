@@ -27,7 +27,7 @@ from kafka_lagoon.tables.table import Table
 
 
 def is_added(warehouse: Warehouse, table: Table, cluster_id: str, sequence: int) -> bool:
-    """Whether a table holds what run `sequence` adds to it."""
+    """True if a table holds the rows that run `sequence` adds to it."""
     state = warehouse.state(table.name)
     return (warehouse.kernel.last_transaction(state, app_id(cluster_id)) or 0) >= sequence
 
@@ -56,7 +56,7 @@ def commit_pending(
 ) -> None:
     """Commit the pending rows of the last run to record_ranges, then to record_problems.
 
-    TableError if somebody has rolled back a table in the moment before: the next run asks how to go on.
+    TableError if a table was rolled back just before: the next run asks how to go on.
     """
     last_run = offsets.last_run
     if last_run is None:
@@ -121,7 +121,10 @@ def _add(
 
 
 def _append(warehouse: Warehouse, table: Table, cluster_id: str, last_run: LastRun, arrow: pa.Table) -> None:
-    """Commit rows as one new data file under the run's number; without rows no file, so that no run tries again."""
+    """Commit rows as one new data file under the run's number.
+
+    Without rows the commit has no file, so that no run tries again.
+    """
     state, storage = warehouse.state(table.name), warehouse.kernel.storage
     files = []
     if len(arrow):
@@ -131,7 +134,7 @@ def _append(warehouse: Warehouse, table: Table, cluster_id: str, last_run: LastR
     try:
         version = warehouse.kernel.append(state, files, (table.partition_by, day), fence=fence)
     except Fenced:
-        # Another process was first, where there is no lock; or the answer was lost, and repeating it was refused.
+        # another process was first, where there is no lock; or the answer was lost, and repeating it was refused
         named = warehouse.kernel.files(warehouse.state(table.name), {table.partition_by: day})
         for file in files:
             if file.url not in named:

@@ -29,7 +29,7 @@ _ALWAYS = 0  # sequence of a report that does not depend on a commit
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run has to report and has not reported yet; `is_loss` if it makes the exit code 3."""
+    """A message that a run still has to report; `is_loss` if it makes the exit code 3."""
 
     ingest_id: str
     text: str
@@ -38,7 +38,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingFiles:
-    """The pending folder of one cluster, below `root`; names in it begin with the number of the run and its id."""
+    """The pending folder of one cluster, below `root`; file names in it begin with the number of the run and its id."""
 
     storage: Storage
     root: str
@@ -50,7 +50,7 @@ class PendingFiles:
         return f"{FOLDER}/{file_name(self.cluster_id)}"
 
     def write(self, sequence: int, ingest_id: str, table: Table, rows: Sequence[Any]) -> PendingFile | None:
-        """Store the rows that a run is to add to a table; None if there are none."""
+        """Store the rows that a run is to add to a table; returns None if there are none."""
         if not rows:
             return None
         name = f"{self.folder}/{_prefix(sequence, ingest_id)}{uuid.uuid4().hex}-{table.name}.parquet"
@@ -58,13 +58,13 @@ class PendingFiles:
         return PendingFile(name=name, size=stored.size, rows=len(rows), modified_at_ms=stored.modified_at_ms)
 
     def write_losses(self, sequence: int, ingest_id: str, ranges: Iterable[RecordRangeRow]) -> None:
-        """Store what a run lost, if anything, until it has reported it."""
+        """Store the losses of a run until they are reported; nothing if there are none."""
         lost = list(filter(is_loss, ranges))
         if lost:
             self._write(sequence, Report(ingest_id, f"had {', '.join(missing_in_words(lost))}"))
 
     def write_report(self, report: Report) -> None:
-        """Store a report that does not depend on what is committed next."""
+        """Store a report that does not depend on the next commit."""
         self._write(_ALWAYS, report)
 
     def reports(self, last_run: LastRun | None) -> dict[str, Report]:
@@ -85,7 +85,7 @@ class PendingFiles:
         self._remove(sequence, ingest_id, _REPORT)
 
     def remove_all(self, sequence: int, ingest_id: str) -> None:
-        """Remove all that a run has stored: it will not be committed."""
+        """Remove all files of a run that will not be committed."""
         self._remove(sequence, ingest_id)
 
     def _remove(self, sequence: int, ingest_id: str, ending: str = "") -> None:
@@ -100,7 +100,7 @@ class PendingFiles:
 
 
 def missing_in_words(ranges: Iterable[RecordRangeRow]) -> list[str]:
-    """What is not archived of ranges, and why."""
+    """A description of ranges that are not archived, and why."""
     counts, problems = Counter[str](), Counter[str]()
     for row in ranges:
         counts.update({"lost": row.lost, "corrupt": row.corrupt})

@@ -41,7 +41,7 @@ class _Records:
 def rebuild_ranges(
     warehouse: Warehouse, cluster_id: str, run: LastRun, topics: Mapping[str, Archived]
 ) -> list[RecordRangeRow]:
-    """Ranges that join those of the runs before to the next offsets of `topics`."""
+    """Rebuild ranges that join those of earlier runs to the next offsets of `topics`."""
     try:
         records, ends = _records(warehouse, cluster_id, run), _ends(warehouse, cluster_id, run)
     except PySparkException as error:
@@ -66,11 +66,11 @@ def _records(warehouse: Warehouse, cluster_id: str, run: LastRun) -> dict[_Key, 
 
 
 def _ends(warehouse: Warehouse, cluster_id: str, run: LastRun) -> dict[_Key, int]:
-    """Where the ranges of earlier runs end. Runs without a number came before all others, and have only their ids."""
+    """The end offsets of the ranges of earlier runs. Runs without a number came before all others, and have only ids."""
     table = warehouse.spark.sql(f"SELECT * FROM {warehouse.identifiers[RECORD_RANGES.name]}")  # noqa: S608  our own names
     number = F.coalesce("sequence", F.lit(-1))
     earlier = table.filter((F.col("cluster_id") == cluster_id) & (number < run.sequence))
-    is_read = F.col("to_offset") > F.col("from_offset")  # after a truncation of the same run
+    is_read = F.col("to_offset") > F.col("from_offset")  # after a truncation in the same run
     newest = earlier.groupBy(*_KEY).agg(F.max_by("to_offset", F.struct(number, "ingest_id", is_read, "to_offset")))
     return {(row[0], row[1], row[2]): row[3] for row in newest.collect()}
 

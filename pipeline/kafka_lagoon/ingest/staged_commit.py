@@ -49,17 +49,17 @@ class _StagingFolder:
     root: str
 
     def newest(self) -> int:
-        """Number of the last run that has written its next offsets, 0 if there is none."""
+        """Number of the last run that wrote its next offsets, 0 if there is none."""
         names = self.storage.names(self.root)
         numbers = (int(name.removesuffix(_NEXT_OFFSETS)) for name in names if name.endswith(_NEXT_OFFSETS))
         return max(numbers, default=0)
 
     def next_offsets(self, number: int) -> NextOffsets:
-        """The next offsets that a run has written."""
+        """The next offsets that a run wrote."""
         return from_json(self.storage.read(self.url(number, _NEXT_OFFSETS)).decode() if number else None)
 
     def is_committed(self, number: int) -> bool:
-        """Whether all files of a run are in the tables."""
+        """True if all files of a run are in the tables."""
         return self.url(number, _COMMITTED).rpartition("/")[2] in self.storage.names(self.root)
 
     def discard(self, number: int) -> NextOffsets:
@@ -69,11 +69,11 @@ class _StagingFolder:
         return before
 
     def url(self, number: int, suffix: str) -> str:
-        """Where a run's next offsets or its mark are."""
+        """URL of a run's next offsets or mark."""
         return f"{self.root}/{number:012d}{suffix}"
 
     def clear(self, run: LastRun) -> None:
-        """Remove staged files, and the next offsets of the runs before this one; what no run has staged stays."""
+        """Remove staged files, and the next offsets of earlier runs; files that no run has staged stay."""
         for name in self.storage.names(self.root):
             is_newest = name.startswith(f"{run.sequence:012d}")
             if _STAGED.match(name) and not is_newest:
@@ -89,7 +89,7 @@ def staged_lock(
     wait_ms: int = 0,
     after_restore: str | None = None,
 ) -> Iterator[ArchiveLock]:
-    """Holds the lock on a cluster's archive, after the last run's files are in the tables.
+    """Hold the lock on a cluster's archive, after the last run's files were committed.
 
     LockHeld if another run holds it for longer than `wait_ms` milliseconds.
     """
@@ -170,7 +170,7 @@ def _write(folder: _StagingFolder, table: Table, name: str, rows: Sequence[Any])
 
 
 def _is_lost(warehouse: Warehouse, folder: _StagingFolder, cluster_id: str, run: LastRun) -> bool:
-    """Whether data files that Spark has still to write into `records` were removed from the staging folder."""
+    """True if data files that Spark has still to write into `records` were removed from the staging folder."""
     if folder.is_committed(run.sequence) or is_added(warehouse, RECORDS, cluster_id, run.sequence):
         return False
     return any(folder.storage.size(f"{folder.root}/{file.name}") != file.size for file in run.records)
@@ -246,7 +246,7 @@ def _append(warehouse: Warehouse, table: Table, urls: Sequence[str], cluster_id:
 
 
 def _check(warehouse: Warehouse, table: Table, run: LastRun, expected: int) -> None:
-    """Count what was appended: an append under a number that is not above the last one is skipped without an error."""
+    """Count the appended rows: an append under a number that is not above the last one is skipped without an error."""
     is_of_day = F.col(table.partition_by) == F.lit(date.fromisoformat(run.ingest_date))
     rows = warehouse.spark.table(warehouse.identifiers[table.name])
     count = rows.filter(is_of_day & (F.col("ingest_id") == run.ingest_id)).count()

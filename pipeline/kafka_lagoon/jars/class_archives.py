@@ -1,8 +1,8 @@
-"""Says where a JVM finds the classes that an earlier one with the same jars has read and checked (class data sharing, JEP 350).
+"""Gives a JVM the classes that an earlier JVM with the same jars has read and checked (class data sharing, JEP 350).
 
 A JVM that starts from such an archive takes a fifth to a third less processor time. It ignores an archive of other jars, or of
-another Java, but one that was cut off kills it: so its size is kept beside it. What is in an archive is run as code, so one
-that others can have written is left alone.
+another Java, but a truncated archive kills it, so the size is kept beside the archive. Its content is run as code, so an
+archive that other users can have written is not used.
 """
 
 import os
@@ -16,39 +16,19 @@ from kafka_lagoon.owned_files import ROOT, belongs_to
 
 KERNEL, SPARK = "kernel.jsa", "spark.jsa"
 SPARK_CLASS_PATH = "spark-class-path"  # conf/spark-env.sh reads it
-# A JVM that ignores an archive says so on standard output, where py4j expects a port, and jobs write their last line.
+# A JVM that ignores an archive prints that on standard output, where py4j expects a port, and jobs write their last line.
 _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 
 # Of PySpark's jars, those that serve cluster managers, Hive, MLlib, GraphX and the Scala shell. A JVM looks through its class
-# path for what it does not find in an archive, so these come last.
-_RARELY_NEEDED = (
-    *("kubernetes-", "spark-kubernetes_", "volcano-", "vertx-", "zjsonpatch-", "snakeyaml-engine-", "spark-yarn_"),
-    *(
-        "spark-hive",
-        "hive-beeline",
-        "hive-cli",
-        "hive-common",
-        "hive-exec",
-        "hive-jdbc",
-        "hive-metastore",
-        "hive-serde",
-    ),
-    *(
-        "hive-service",
-        "hive-shims",
-        "derby",
-        "datanucleus-",
-        "jdo-api",
-        "javax.jdo",
-        "jta-",
-        "transaction-api",
-        "libfb303",
-    ),
-    *("libthrift", "HikariCP", "javolution", "jpam", "ST4", "antlr-runtime", "commons-dbcp", "commons-pool", "opencsv"),
-    *("super-csv", "json-1", "stax-api", "spark-mllib", "spark-graphx", "breeze", "spire", "algebra_", "cats-kernel"),
-    *("arpack", "blas", "lapack", "JTransforms", "JLargeArrays", "spark-repl", "scala-compiler", "jline", "curator-"),
-    "zookeeper",
-)
+# path for classes that are not in the archive, so these come last.
+_RARELY_NEEDED_JARS = """
+kubernetes- spark-kubernetes_ volcano- vertx- zjsonpatch- snakeyaml-engine- spark-yarn_ spark-hive hive-beeline hive-cli
+hive-common hive-exec hive-jdbc hive-metastore hive-serde hive-service hive-shims derby datanucleus- jdo-api javax.jdo
+jta- transaction-api libfb303 libthrift HikariCP javolution jpam ST4 antlr-runtime commons-dbcp commons-pool opencsv
+super-csv json-1 stax-api spark-mllib spark-graphx breeze spire algebra_ cats-kernel arpack blas lapack JTransforms
+JLargeArrays spark-repl scala-compiler jline curator- zookeeper
+"""
+_RARELY_NEEDED = tuple(_RARELY_NEEDED_JARS.split())
 
 
 def archive(name: str) -> Path:
@@ -57,12 +37,12 @@ def archive(name: str) -> Path:
 
 
 def archive_size(name: str) -> Path:
-    """The file that keeps how many bytes an archive has."""
+    """The file with the size of an archive."""
     return archive(f"{name}.size")
 
 
 def archive_options(name: str) -> list[str]:
-    """Options of a JVM with the jars of an archive; none if there is no whole one that only we or root can have written."""
+    """Options of a JVM with the jars of an archive; none unless it is whole and only we or root can have written it."""
     path = archive(name)
     try:
         status, size = path.stat(), int(archive_size(name).read_text())
@@ -93,7 +73,7 @@ def write_whole(path: Path, text: str, scratch: Path) -> None:
 
 
 def spark_class_paths(jars: Iterable[Path]) -> tuple[str, str]:
-    """All of PySpark's jars: those that a job on one machine reads, and the rest. An archive needs them in the same order."""
+    """All of PySpark's jars: the jars that a job on one machine reads, then the rest. An archive depends on their order."""
     by_name = sorted(jars, key=lambda jar: jar.name)
     rest = [jar for jar in by_name if jar.name.startswith(_RARELY_NEEDED)]
     return class_path([jar for jar in by_name if jar not in set(rest)]), class_path(rest)

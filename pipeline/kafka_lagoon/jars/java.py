@@ -26,7 +26,7 @@ def java_path() -> str:
 
 
 def java_release(path: str) -> int | None:
-    """Which Java a command is, e.g. 17; None if it does not say."""
+    """The version of Java of a command, e.g. 17; None if it cannot be read."""
     run = subprocess.run(  # noqa: S603  the Java that would run Spark
         [path, "-version"], capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=False
     )

@@ -1,7 +1,7 @@
-"""Writes Arrow batches to topics: chooses partitions, encodes, and sends while it encodes what comes next.
+"""Writes Arrow batches to topics: chooses partitions, encodes, and sends batches while it encodes the next ones.
 
 No record is dropped in silence: every row that is taken is in a `Written` or in an `Unwritten` once the writer is flushed.
-Within a partition, records are written in the order in which they come, each once where the producer has an id.
+Within a partition, records are written in the order of the rows, each once where the producer has an id.
 """
 
 from collections.abc import Mapping
@@ -39,11 +39,11 @@ RECORD_TOO_LARGE = "RECORD_TOO_LARGE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """How batches are made and sent; `acks` as in `Delivery`, `codec` one of records/compressing.py.
+    """Options for making and sending batches; `acks` as in `Delivery`, `codec` one of records/compressing.py.
 
-    At most `buffer_bytes` of batches wait or are on their way; what is given in smaller Arrow batches than makes good batches
-    is collected, up to a quarter of that. `delivery_timeout_ms` is how long a batch may be refused before its partition is
-    given up; None is `default_api_timeout_ms` of the cluster's settings.
+    At most `buffer_bytes` of batches wait or are on their way; small Arrow batches are collected, up to a quarter of that.
+    `delivery_timeout_ms` is the time that a batch may be refused before its partition is given up; None is
+    `default_api_timeout_ms` of the cluster's settings.
     """
 
     acks: int = ALL_ACKS
@@ -56,10 +56,10 @@ class WriteOptions:
 class ArrowWriter:
     """Writes to topics; nobody else may ask the brokers of `cluster` between `write` and `flush`.
 
-    `topics` are those that were described already (describe_targets); others are when they are first written to. `state`
-    says which producer writes to which partition, and is advanced with what is encoded. With a `transaction` its producer
-    writes, and partitions are added to it; who owns the transaction ends it after `flush`. As a context manager it is
-    flushed at the end, unless by an exception.
+    `topics` are described already (describe_targets); other topics are described when they are first written to. `state` has
+    the producer of each partition, and is advanced with the encoded records. With a `transaction` its producer writes, and
+    partitions are added to it; the owner of the transaction ends it after `flush`. As a context manager it is flushed at
+    the end, unless by an exception.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class ArrowWriter:
 
     @property
     def failures(self) -> list[Unwritten]:
-        """What was not written so far, and why."""
+        """Batches that were not written so far, and why."""
         return self._sender.failures
 
     def write(self, arrow_batch: pa.RecordBatch, *, topic: str | None = None, partition: int | None = None) -> None:
@@ -128,7 +128,7 @@ class ArrowWriter:
             self._encode_collected()
 
     def take_written(self) -> list[Written]:
-        """What was written since the last call, in order within each partition."""
+        """Batches that were written since the last call, in order within each partition."""
         return self._sender.take_written()
 
     def flush(self) -> None:
@@ -137,11 +137,11 @@ class ArrowWriter:
         self._sender.flush()
 
     def close(self) -> None:
-        """End sending. What was not flushed may be written or not."""
+        """End sending. Rows that were not flushed may be written or not."""
         self._sender.close()
 
     def _enough(self) -> int:
-        """Bytes that make a batch for each partition that they may be for, or as much as may be collected."""
+        """Bytes to collect: enough for a batch of each partition, up to the limit."""
         topic, partition = self._destination
         lanes = self._lanes.values() if topic is None else [self._lane(topic)]
         partitions = sum(lane.partitions for lane in lanes) if partition is None else 1
@@ -182,7 +182,7 @@ class ArrowWriter:
         return [(name, np.flatnonzero(codes == code).astype(np.int64)) for code, name in enumerate(names)]
 
     def _lane(self, topic: str) -> "_Lane":
-        """The lane of a topic; one that is new is described when nothing is on its way. BrokerError if it cannot be."""
+        """The lane of a topic; a new topic is described when no batch is on its way. BrokerError if it cannot be described."""
         if topic not in self._lanes:
             self._sender.flush()
             self._add(describe_targets(self._cluster, {topic}, Deadline.after(self._cluster.clock, self._timeout_ms)))
@@ -212,7 +212,7 @@ class ArrowWriter:
 
 
 class _Lane:
-    """What rows of one topic go through: the choice of partitions, and the encoder for its largest batch."""
+    """The choice of partitions for the rows of one topic, and the encoder for its largest batch."""
 
     def __init__(
         self, cluster: Cluster, topic: TargetTopic, options: WriteOptions, transaction: Transaction | None
@@ -270,7 +270,7 @@ def _given_partitions(arrow_batch: pa.RecordBatch, partition: int | None, first_
 
 
 def _too_late(partition: TopicPartition) -> Failure:
-    """Takes the place of the failure that the partition has already."""
+    """Stands for the failure that the partition has already."""
     return own_failure(PRODUCE, Scope.of_partition(*partition), "FAILED_BEFORE")
 
 

@@ -1,8 +1,8 @@
-"""Keeps how far a series of numbered batches is written, as an offset that a group commits within a transaction.
+"""Keeps the progress of a series of numbered batches, as an offset that a group commits within a transaction.
 
-The offset is the number of the next batch. Its metadata names the series, so that another one under the same group does not
-take the first's batches for its own, and the transactions of a batch whose commits may not all have been sent. Where these
-are many, the rest of them is in the metadata of further groups.
+The offset is the number of the next batch. Its metadata names the series, so that another series under the same group does not
+take these batches for its own, and the transactions of a batch whose commits may not all have been sent. Where these are many,
+the metadata of further groups have the rest.
 """
 
 import json
@@ -27,7 +27,7 @@ _NO_CODE = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchProgress:
-    """The last batch of a series that is written, or decided to be: then `open_transactions` may still have to be committed."""
+    """The last batch of a series that is written, or will be: then `open_transactions` may still have to be committed."""
 
     series: str
     number: int
@@ -35,12 +35,12 @@ class BatchProgress:
     open_transactions: tuple[Transaction, ...] = ()
 
     def includes(self, series: str, number: int) -> bool:
-        """Whether a batch is this one, or an earlier one of the series."""
+        """True if a batch is this one, or an earlier one of the series."""
         return series == self.series and number <= self.number
 
 
 def read_progress(cluster: Cluster, group_id: str, deadline: Deadline) -> list[BatchProgress]:
-    """What a group has committed, of each series that it knows; waits until no transaction is pending that commits more."""
+    """Commits of a group, of each series that it knows; waits until no transaction that commits more is pending."""
     known: dict[str, BatchProgress] = {}
     for progress, groups in _committed(cluster, group_id, deadline):
         rest = [
@@ -59,7 +59,7 @@ def read_progress(cluster: Cluster, group_id: str, deadline: Deadline) -> list[B
 def keep_progress(
     cluster: Cluster, transaction: Transaction, group_id: str, progress: BatchProgress, deadline: Deadline
 ) -> None:
-    """Commit it with the transaction: it is in force when that is, and not at all if somebody has fenced its producer."""
+    """Commit it with the transaction: both take effect, or neither if the producer was fenced."""
     parts = _parts(progress)
     for number, part in enumerate(parts):
         group = _further(group_id, number) if number else group_id
@@ -74,14 +74,14 @@ def _further(group_id: str, number: int) -> str:
 
 
 def _parts(progress: BatchProgress) -> list[BatchProgress]:
-    """Itself, with as many transactions in each part as a group keeps."""
+    """Split it into parts, each with as many transactions as a group keeps."""
     every = progress.open_transactions
     starts = range(0, max(1, len(every)), _IN_ONE_GROUP)
     return [replace(progress, open_transactions=every[start : start + _IN_ONE_GROUP]) for start in starts]
 
 
 def _committed(cluster: Cluster, group_id: str, deadline: Deadline) -> list[tuple[BatchProgress, int]]:
-    """What a group has committed, each with the number of groups that keep it."""
+    """Commits of a group, each with the number of groups that keep it."""
     pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
     while True:
         fetched = committed_offsets(cluster, [group_id], deadline)
@@ -132,7 +132,7 @@ def _progress(topic: str, number: int, content: Mapping[str, Any]) -> BatchProgr
 
 
 def _content(metadata: str | None) -> Mapping[str, Any] | None:
-    """What we wrote; None for a commit of somebody else's."""
+    """Our own content of a commit; None for a commit of another writer."""
     try:
         content = json.loads(metadata or "")
     except ValueError:

@@ -1,9 +1,9 @@
-"""Keeps the batches of each partition in their order until they are answered, and decides which are sent again.
+"""Keeps the batches of each partition in their order until they are answered, and decides about sending again.
 
-Brokers take a numbered batch only after the one before it. If that is refused they refuse those after it, too
-(OUT_OF_ORDER_SEQUENCE_NUMBER), so all of them are sent again in their order, the same bytes; what is in the log already is
-recognized. Batches without numbers are sent one at a time, and one that may have been written is not sent again. A partition
-ends at its first batch that is not written; others go on.
+Brokers take numbered batches only in order. If a batch is refused, they refuse the batches after it, too
+(OUT_OF_ORDER_SEQUENCE_NUMBER), so all of them are sent again in order, the same bytes; brokers recognize batches that are in
+the log already. Batches without numbers are sent one at a time, and not again if they may have been written. A partition
+ends at its first batch that is not written; other partitions continue.
 """
 
 from collections import deque
@@ -60,7 +60,7 @@ class Unwritten:
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """A batch that waits. `is_unsure`: it may have been written although no answer said so."""
+    """A batch that waits. `is_unsure`: it may have been written although no answer confirmed it."""
 
     first: int
     count: int
@@ -71,7 +71,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a batch was not written: an error, or the broker's code and answer. No broker was found if `node_id` is None."""
+    """The reason why a batch was not written: an error, or the broker's code and answer. `node_id` None: no leader is known."""
 
     node_id: int | None
     reason: PipelineError | int
@@ -80,7 +80,7 @@ class Refusal:
 
 @dataclass(slots=True)
 class _Queue:
-    """The batches of a partition that are not answered, why the first of them failed last, since when and how often."""
+    """The unanswered batches of a partition, and the last failure of the first batch, since when and how often."""
 
     batches: deque[Batch] = field(default_factory=deque)
     refusal: Refusal | None = None
@@ -91,7 +91,7 @@ class _Queue:
 
 @dataclass(slots=True)
 class Reconciled:
-    """What a round came to: `waiting` are partitions that must be tried again, `stale` those whose leader may be another."""
+    """The result of a round: `waiting` partitions must be tried again, the leader of `stale` partitions may have changed."""
 
     written: list[Written] = field(default_factory=list)
     unwritten: list[Unwritten] = field(default_factory=list)
@@ -114,7 +114,7 @@ class BatchQueues:
         self._queues: dict[TopicPartition, _Queue] = {}
 
     def failure_of(self, partition: TopicPartition) -> Failure | None:
-        """Why the partition takes no more batches, if it does not."""
+        """The reason why the partition takes no more batches; None if it does."""
         queue = self._queues.get(partition)
         return queue.failure if queue else None
 
@@ -123,11 +123,11 @@ class BatchQueues:
         self._queues.setdefault(partition, _Queue()).batches.append(batch)
 
     def end(self, partition: TopicPartition, failure: Failure) -> None:
-        """Let the partition take no more batches; those that wait are sent."""
+        """Let the partition take no more batches; waiting batches are still sent."""
         self._queues.setdefault(partition, _Queue()).failure = failure
 
     def first(self, most_bytes: int) -> dict[TopicPartition, list[Batch]]:
-        """The first batches of every partition: one of each in turn, until there are so many bytes, one at least."""
+        """The first batches of all partitions, in turn, until there are so many bytes; one at least."""
         waiting = {
             partition: [batch for batch in queue.batches if batch.answer is None]
             for partition, queue in self._queues.items()
@@ -146,7 +146,7 @@ class BatchQueues:
         return chosen
 
     def refuse(self, partition: TopicPartition, batch: Batch, refusal: Refusal) -> None:
-        """Note why a batch was not written; the first one of a round decides about its partition."""
+        """Record why a batch was not written; the first refusal of a round decides about its partition."""
         queue = self._queues[partition]
         batch.is_unsure |= _may_be_done(refusal.reason)
         queue.refusal = queue.refusal or refusal
@@ -183,7 +183,7 @@ class BatchQueues:
             queue.failing_since, queue.rounds = None, 0
 
     def _is_final(self, queue: _Queue, refusal: Refusal, now: float) -> bool:
-        """Whether to give up. A batch that was refused for its place behind another one is the first of its queue by now."""
+        """True if the batch is given up. A batch refused for its place in the order is the first of its queue by now."""
         if queue.batches[0].is_unsure and not self._is_idempotent:
             return True
         if queue.failing_since is not None and now - queue.failing_since >= self._timeout_s:
@@ -215,7 +215,7 @@ class BatchQueues:
         reconciled: Reconciled,
         answer: PartitionProduceResponse | None = None,
     ) -> None:
-        """Give up what waits: the first batch for the failure, those after it for being after it."""
+        """Give up the waiting batches: the first for the failure, the others because they follow it."""
         queue.failure = failure
         named = refused_records(answer) if answer else {}
         for position, batch in enumerate(queue.batches):
@@ -234,7 +234,7 @@ class BatchQueues:
 
 
 def follower(partition: TopicPartition, batch: Batch, failure: Failure) -> Unwritten:
-    """A batch that is not written because one before it was not."""
+    """A batch that is not written because an earlier batch was not."""
     reason = own_failure(PRODUCE, failure.scope, AFTER_UNWRITTEN, f"{failure.name} before it")
     return Unwritten(
         partition=partition,

@@ -1,8 +1,8 @@
 """Sends batches to the leaders of their partitions in a thread, while further batches are made.
 
-It sends in rounds: a request for each broker and for each batch that a partition has waiting, because Produce takes one. A
-broker gets the next request before it has answered the last ones, up to max_in_flight_requests_per_connection. While a
-round is sent, what comes next is encoded; the order within a partition is that of batch_queues.py.
+It sends in rounds. Because Produce takes one batch of a partition, a broker gets a request for each waiting batch of a
+partition, up to max_in_flight_requests_per_connection without an answer. While a round is sent, the next batches are encoded;
+the order within a partition is that of batch_queues.py.
 """
 
 import threading
@@ -34,11 +34,11 @@ _Request = dict[TopicPartition, Batch]
 
 
 class BatchSender:
-    """Sends what it is given; nobody else may ask the brokers of `cluster` between `put` and `flush`.
+    """Sends batches; nobody else may ask the brokers of `cluster` between `put` and `flush`.
 
     At most `buffer_bytes` wait or are on their way; `put` waits until there is room. A partition is given up when a batch has
-    been refused for `timeout_ms`. `add_partitions` is called in the sending thread with partitions that are new, before
-    anything is sent to them; nothing is sent to those that it returns failures for.
+    been refused for `timeout_ms`. `add_partitions` is called in the sending thread with new partitions, before batches are
+    sent to them; partitions that it returns failures for get none.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class BatchSender:
         self.failures: list[Unwritten] = []
 
     def put(self, partition: TopicPartition, first: int, count: int, data: bytes | memoryview) -> None:
-        """Take a batch; it is in `failures` at once if one before it in its partition is."""
+        """Take a batch; it is in `failures` at once if an earlier batch of its partition is."""
         batch = Batch(first, count, data)
         with self._changed:
             self._changed.wait_for(lambda: self._error or self._has_room(len(data)))
@@ -80,7 +80,7 @@ class BatchSender:
             self._thread.start()
 
     def refuse(self, partition: TopicPartition, first: int, count: int, failure: Failure) -> None:
-        """Note records that cannot be sent; what comes after them in their partition is not written, either."""
+        """Record that records cannot be sent; later records of their partition are not written, either."""
         with self._changed:
             if earlier := self._queues.failure_of(partition):
                 self.failures.append(follower(partition, Batch(first, count, b""), earlier))
@@ -89,12 +89,12 @@ class BatchSender:
                 self._queues.end(partition, failure)
 
     def has_failed(self, partition: TopicPartition) -> bool:
-        """Whether a partition takes no more batches."""
+        """True if a partition takes no more batches."""
         with self._changed:
             return self._queues.failure_of(partition) is not None
 
     def take_written(self) -> list[Written]:
-        """What was written since the last call, in order within each partition."""
+        """Batches that were written since the last call, in order within each partition."""
         with self._changed:
             written, self._written = self._written, []
             return written
@@ -106,7 +106,7 @@ class BatchSender:
             self._raise_error()
 
     def close(self) -> None:
-        """End the thread after the round that it sends; what waits then is not sent."""
+        """End the thread after the present round; waiting batches are not sent."""
         with self._changed:
             self._is_closing = True
             self._changed.notify_all()
@@ -139,7 +139,7 @@ class BatchSender:
                 self._changed.notify_all()
 
     def _next(self) -> dict[TopicPartition, list[Batch]]:
-        """What to send: half of the buffer, so that the other half can be filled meanwhile. Nothing when it is closed."""
+        """The batches to send: half of the buffer, so that the other half can be filled meanwhile. None when it is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closing or self._waiting_bytes)
             return {} if self._is_closing else self._queues.first(self._buffer_bytes // 2)
@@ -152,7 +152,7 @@ class BatchSender:
             self._changed.notify_all()
 
     def _send(self, batches: _Batches) -> Reconciled:
-        """One round."""
+        """Send one round."""
         refused = self._add_new(batches)
         requests = self._requests({partition: some for partition, some in batches.items() if partition not in refused})
         if self._delivery.acks == NO_ACKS:
@@ -166,7 +166,7 @@ class BatchSender:
             return self._queues.reconcile(batches, self._cluster.clock.monotonic())
 
     def _add_new(self, partitions: Collection[TopicPartition]) -> Collection[TopicPartition]:
-        """Announce partitions that are new; returns those that must not be written to."""
+        """Announce new partitions; returns partitions that must not be written to."""
         new = [partition for partition in partitions if partition not in self._known]
         if not new or not self._add_partitions:
             return ()
@@ -229,7 +229,7 @@ class BatchSender:
                         self._queues.refuse(partition, batch, Refusal(node_id, refusal))
 
     def _refresh(self, stale: Collection[TopicPartition]) -> None:
-        """Look up leaders again; if that fails the next round finds the same ones."""
+        """Look up leaders again; if that fails the next round uses the same leaders."""
         if stale:
             deadline = Deadline.after(self._cluster.clock, self._timeout_ms)
             with suppress(PipelineError):

@@ -39,7 +39,7 @@ class RecordAccumulator:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no record was appended since the batches were drained."""
+        """True if no record was appended since the batches were drained."""
         return not self._batches
 
     def append(self, partition: int, index: int, record: Record, size: int) -> bool:

@@ -1,4 +1,4 @@
-"""Keeps which producer writes to each partition, and the sequence number of the next record there."""
+"""Keeps the producer of each partition, and the sequence number of the next record there."""
 
 from dataclasses import dataclass, field
 
@@ -8,11 +8,11 @@ from kafka_lagoon.records.encoding import NO_PRODUCER, NOT_IDEMPOTENT, Producer,
 
 @dataclass(slots=True)
 class ProducerState:
-    """The `producer` of all partitions, which each begin at its sequence number, but for those that `partitions` names.
+    """The `producer` of all partitions, each of which begins at its sequence number, except those in `partitions`.
 
-    With None for it, others are not written to. Plain values: who passes on the partitions of a state lets another process
-    go on with the same producers. Without a producer id batches have no numbers, and brokers do not recognize one that is
-    sent again.
+    If it is None, other partitions are not written to. These are plain values: another process that gets the partitions of a
+    state can continue with the same producers. Without a producer id batches have no numbers, and brokers do not recognize
+    a batch that is sent again.
     """
 
     producer: Producer | None = NOT_IDEMPOTENT
@@ -20,7 +20,7 @@ class ProducerState:
 
     @property
     def is_idempotent(self) -> bool:
-        """Whether all batches have a producer id."""
+        """True if all batches have a producer id."""
         producers = [self.producer, *self.partitions.values()]
         return all(one.producer_id != NO_PRODUCER for one in producers if one)
 

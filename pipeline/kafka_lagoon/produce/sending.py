@@ -1,7 +1,7 @@
-"""Sends encoded batches to the leaders of their partitions, and returns where they were written or why not.
+"""Sends encoded batches to the leaders of their partitions, and returns their offsets or failures.
 
 A batch is written once. With a producer id brokers recognize a batch that is sent again, so it is sent until there is an
-answer. Without one, a batch that may have been written is not sent again, and its failure says that it may have been.
+answer. Without a producer id, a batch that may have been written is not sent again, and its failure says `may_be_done`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ _MAYBE_WRITTEN = "it may have been written all the same"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """How batches are sent: by topic id where `topic_ids` has one and the broker takes it, else by name.
+    """Options of requests: batches are sent by topic id where `topic_ids` has one and the broker takes it, else by name.
 
     `acks`: with NO_ACKS there is no answer, so nothing is known; with LEADER_ACKS a batch is lost if the leader is lost
     before others have it; ALL_ACKS waits for all in-sync replicas, for `timeout_ms` at most. Batches of a `transaction`
@@ -56,7 +56,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendResult:
-    """Each partition's batch is in `answers`, with where it was written, or in `failures`.
+    """Each partition's batch is in `answers`, with its base offset, or in `failures`.
 
     `refused` are the records that a broker names (since Produce v8): their positions in the batch, and the reasons.
     """
@@ -131,7 +131,7 @@ def _send_unanswered(
 def send_unanswered(
     cluster: Cluster, leader_id: int | None, request: ProduceRequest, within: Versions | None, deadline: Deadline
 ) -> PipelineError | int | None:
-    """Send a request that is not answered; returns what prevented it, None if it was sent."""
+    """Send a request that is not answered; returns the error if it could not be sent."""
     if leader_id is None:
         return LEADER_NOT_AVAILABLE
     try:
@@ -142,7 +142,7 @@ def send_unanswered(
 
 
 def without_offset(partition: TopicPartition) -> PartitionProduceResponse:
-    """What stands for the answer that there is none of with NO_ACKS."""
+    """An answer for NO_ACKS, to which brokers send none."""
     return PartitionProduceResponse(index=partition.partition, error_code=0, base_offset=-1, record_errors=())
 
 
@@ -177,7 +177,7 @@ def _read(
 def read_answers(
     response: ProduceResponse, delivery: Delivery
 ) -> Iterator[tuple[TopicPartition, int, PartitionProduceResponse]]:
-    """What a broker says about each partition; the code is 0 for what is in the log."""
+    """The answer about each partition; the code is 0 for a batch that is in the log."""
     names = {topic_id: name for name, topic_id in delivery.topic_ids.items()}
     for topic in response.responses:
         for answer in topic.partition_responses:
@@ -188,7 +188,7 @@ def read_answers(
 
 
 def explained(failure: Failure, refused: PartitionProduceResponse | None, transaction: Transaction | None) -> Failure:
-    """The failure with the broker's message about the batch, and with the remark that it may have been written."""
+    """Add the broker's message about the batch to a failure, and the remark that it may have been written."""
     reason = explain(failure.code, transaction.timeout_ms) if transaction else None
     messages = [text for text in (failure.message, reason) if text]
     if refused is not None and refused.error_code == failure.code and refused.error_message:

@@ -1,4 +1,4 @@
-"""Describes the topics that are to be written to: ids, partitions, leaders, and the largest batch that they take."""
+"""Describes the topics to write to: ids, partitions, leaders, and the largest batch that they take."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _LARGEST = "max.message.bytes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetTopic:
-    """A topic as it was described. `max_batch_bytes` is null if its configs may not be described."""
+    """A description of a topic. `max_batch_bytes` is None if we may not describe its configs."""
 
     topic: str
     topic_id: bytes

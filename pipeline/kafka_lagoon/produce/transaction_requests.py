@@ -1,4 +1,4 @@
-"""Sends the requests of a transaction to its coordinator and to those of groups, and says what their errors mean."""
+"""Sends the requests of a transaction to its coordinator and to those of groups, and explains their errors."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -95,7 +95,7 @@ def _code(response: Any) -> int:
 
 
 def _retriable(codes: Iterable[int]) -> int:
-    """The first code after which the same request may succeed, else 0: the caller reads the others."""
+    """The first retriable code, else 0; the caller reads the other codes."""
     return next((code for code in codes if error_code(code).retriable), 0)
 
 
@@ -114,7 +114,7 @@ def commit_codes(response: TxnOffsetCommitResponse) -> Iterator[tuple[TopicParti
 
 
 def raise_if_ended(api: Api[Any, Any], transactional_id: str, timeout_ms: int, codes: Iterable[int]) -> None:
-    """Raise what concerns the transaction and not one partition of it."""
+    """Raise an error that concerns the transaction and not only a partition of it."""
     for code in codes:
         if code in _EXPLAINED:
             raise failed(transactional_id, failure_of(api, Scope.transaction(transactional_id), code), timeout_ms)
@@ -133,7 +133,7 @@ _EXPLAINED = {
 
 
 def explain(code: int | None, timeout_ms: int | None) -> str | None:
-    """What an error code means in a transaction, which a name does not say; None for others."""
+    """The meaning of an error code in a transaction, where its name does not say it; None for others."""
     reason = _EXPLAINED.get(code) if code is not None else None
     is_about_time = code in FENCED or code == INVALID_TRANSACTION_TIMEOUT
     return f"{reason} (its timeout is {timeout_ms} ms)" if reason and is_about_time and timeout_ms else reason

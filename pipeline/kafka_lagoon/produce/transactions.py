@@ -1,11 +1,11 @@
 """Begins transactions, adds partitions and committed offsets to them, and ends them (KIP-98, KIP-890).
 
-Two dialects. Where the cluster's feature transaction.version is 2, Produce and TxnOffsetCommit add what they write to, and
-EndTxn gives each transaction an epoch of its own, so that a request which is late cannot hit the next one. Elsewhere
-partitions and groups are added by requests of their own, and each transaction here gets its epoch from InitProducerId, for
-the same reason. So in both, sequence numbers begin at 0 in every transaction.
+There are two protocols. Where the cluster's feature transaction.version is 2, Produce and TxnOffsetCommit add partitions and
+groups to the transaction, and EndTxn gives each transaction an epoch of its own, so that a late request cannot affect the
+next transaction. Elsewhere separate requests add partitions and groups, and each transaction here gets its epoch from
+InitProducerId, for the same reason. So with both, sequence numbers begin at 0 in every transaction.
 
-A transaction is plain values: who holds it may write and end it in another process than the one that began it.
+A transaction is plain values: another process than the one that began it can write to it and end it.
 """
 
 from collections.abc import Collection, Mapping
@@ -57,17 +57,17 @@ from kafka_lagoon.wire.schema import LATEST, Api, Versions
 
 DEFAULT_TIMEOUT_MS = 60_000  # Kafka's own default
 _FEATURE = "transaction.version"
-_IMPLICIT = 2  # the level from which on Produce and TxnOffsetCommit add what they write to
+_IMPLICIT = 2  # the level from which on Produce and TxnOffsetCommit add partitions and groups
 _TAKES_EPOCH = Versions(
     3, LATEST
-)  # KIP-360: InitProducerId goes on with an id and an epoch, and fails if these are fenced
+)  # KIP-360: InitProducerId continues with an id and an epoch, and fails if these are fenced
 _FIRST_IMPLICIT = {PRODUCE.key: 12, END_TXN.key: 5, TXN_OFFSET_COMMIT.key: 5}
 _LOWEST = {PRODUCE.key: 3, END_TXN.key: 0, TXN_OFFSET_COMMIT.key: 0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """A producer's transaction: what its batches carry, and what ends it. `is_implicit`: requests add what they write to."""
+    """A producer's transaction. `is_implicit`: Produce and TxnOffsetCommit add partitions and groups to it."""
 
     transactional_id: str
     producer_id: int
@@ -77,7 +77,7 @@ class Transaction:
 
     @property
     def producer(self) -> Producer:
-        """What its first batch in each partition carries; batches also need the attribute TRANSACTIONAL."""
+        """The fields of its first batch in each partition; batches also need the attribute TRANSACTIONAL."""
         return Producer(self.producer_id, self.epoch, 0)
 
     def versions(self, api: Api[Any, Any]) -> Versions:
@@ -105,10 +105,10 @@ def transaction_version(cluster: Cluster) -> int:
 def init_transactions(
     cluster: Cluster, transactional_id: str, timeout_ms: int, deadline: Deadline, last: Transaction | None = None
 ) -> Transaction:
-    """A new transaction. Fences whoever has the id, and waits until what that one had not ended is aborted.
+    """Begin a transaction. Fences any other producer with the id, and waits until its open transaction is aborted.
 
-    With the `last` one of the same producer, which has ended, it fails if another has taken the id over since; what that
-    one has open is aborted all the same, because coordinators check the epoch only afterwards.
+    With `last`, the producer's transaction before, which has ended, it fails if another producer has taken over the id since;
+    that producer's open transaction is aborted all the same, because coordinators check the epoch only afterwards.
     """
     request = InitProducerIdRequest(
         transactional_id=transactional_id,
@@ -130,9 +130,9 @@ def init_transactions(
 def add_partitions(
     cluster: Cluster, transaction: Transaction, partitions: Collection[TopicPartition], deadline: Deadline
 ) -> Mapping[TopicPartition, Failure]:
-    """Make partitions known to the coordinator before they are written to; returns those that it refused, then none is added.
+    """Add partitions before they are written to; returns the refused partitions, in which case none is added.
 
-    Nothing is sent where Produce does it. TransactionFailed if the transaction cannot go on.
+    Nothing is sent where Produce adds them. TransactionFailed if the transaction cannot continue.
     """
     if transaction.is_implicit or not partitions:
         return {}
@@ -166,7 +166,7 @@ def commit_offsets(
     offsets: Mapping[TopicPartition, OffsetToCommit],
     deadline: Deadline,
 ) -> Mapping[TopicPartition, Failure]:
-    """Commit offsets of a group, without being its member, when the transaction is committed; returns those refused.
+    """Commit offsets of a group, without being its member, when the transaction is committed; returns the refused partitions.
 
     TransactionFailed if the transaction cannot go on.
     """
@@ -205,16 +205,16 @@ def commit_offsets(
 
 
 def commit(cluster: Cluster, transaction: Transaction, deadline: Deadline) -> Transaction | None:
-    """Commit a transaction that something was added to; returns the next one, None where it begins by init_transactions.
+    """Commit a transaction that is not empty; returns the next one, None where it begins by init_transactions.
 
-    TransactionFailed with `may_be_done` if the end is not known: init_transactions waits until it is over, and what it
-    committed (offsets of a group, for one) tells.
+    TransactionFailed with `may_be_done` if the end is not known: init_transactions waits for it, and then committed data,
+    such as offsets of a group, show it.
     """
     return _end(cluster, transaction, deadline, committed=COMMIT)
 
 
 def abort(cluster: Cluster, transaction: Transaction, deadline: Deadline) -> Transaction | None:
-    """Abort a transaction that was not committed; one that nothing was added to is left as it is. Returns as `commit`."""
+    """Abort a transaction that was not committed; an empty one is left as it is. Returns as `commit`."""
     try:
         return _end(cluster, transaction, deadline, committed=ABORT)
     except TransactionFailed as failure:
@@ -226,9 +226,9 @@ def abort(cluster: Cluster, transaction: Transaction, deadline: Deadline) -> Tra
 def end_all(
     cluster: Cluster, transactions: Collection[Transaction], deadline: Deadline, *, committed: bool
 ) -> Mapping[str, TransactionFailed]:
-    """Commit or abort several transactions at the same time; returns those that were not, by transactional id.
+    """Commit or abort several transactions at the same time; returns the failures by transactional id.
 
-    A transaction that nothing was added to cannot be committed: it is among those returned, as INVALID_TXN_STATE.
+    An empty transaction cannot be committed: its failure is INVALID_TXN_STATE.
     """
     by_id = {transaction.transactional_id: transaction for transaction in transactions}
     unknown = [name for name in by_id if cluster.coordinator_of(name, TRANSACTION) is None]
@@ -256,7 +256,7 @@ def end_all(
 
 
 def fence_all(cluster: Cluster, transactional_ids: Collection[str], deadline: Deadline) -> list[TransactionFailed]:
-    """Abort what is open under these ids, and fence whoever writes there; returns those where that is not known."""
+    """Abort the open transactions of these ids, and fence their producers; returns ids where the result is not known."""
     failures = []
     for name in transactional_ids:
         try:
@@ -271,13 +271,13 @@ class TransactionalProducer:
 
     def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> None:
         self._cluster, self._transactional_id, self._timeout_ms = cluster, transactional_id, timeout_ms
-        self._next: Transaction | None = None  # what an end has given
+        self._next: Transaction | None = None  # returned by the last `commit` or `abort`
         self._last: Transaction | None = None
         self._current: Transaction | None = None
         self._added: set[TopicPartition] = set()
 
     def begin(self, deadline: Deadline) -> Transaction:
-        """The next transaction. The first one fences whoever has the id; see `init_transactions`."""
+        """The next transaction. The first one fences other producers with the id; see `init_transactions`."""
         if self._current:
             raise RuntimeError("the transaction before was neither committed nor aborted")
         self._current = self._next or init_transactions(
@@ -290,7 +290,7 @@ class TransactionalProducer:
     def add_partitions(
         self, partitions: Collection[TopicPartition], deadline: Deadline
     ) -> Mapping[TopicPartition, Failure]:
-        """As the function, but each partition once."""
+        """Add partitions to the transaction, each once; see the function."""
         new = [partition for partition in partitions if partition not in self._added]
         failures = add_partitions(self._cluster, self._open(), new, deadline)
         if not failures:
@@ -300,7 +300,7 @@ class TransactionalProducer:
     def commit_offsets(
         self, group_id: str, offsets: Mapping[TopicPartition, OffsetToCommit], deadline: Deadline
     ) -> Mapping[TopicPartition, Failure]:
-        """As the function."""
+        """Commit offsets of a group in the transaction; see the function."""
         return commit_offsets(self._cluster, self._open(), group_id, offsets, deadline)
 
     def commit(self, deadline: Deadline) -> None:

@@ -1,8 +1,8 @@
-"""Writes records to one topic and returns what was written and what was not.
+"""Writes records to one topic and returns written and unwritten batches.
 
 No record is dropped in silence: every record that a writer takes is in a written or in an unwritten batch. A writer ends at
-the first batch that is not written, so that records which are written stay in order. What `write_records` takes and returns
-can be pickled, so Spark tasks can call it.
+the first batch that is not written, so that the written records stay in order. Arguments and results of `write_records` can be
+pickled, so Spark tasks can call it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from kafka_lagoon.records.encoding import Record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The topic that records are written to, and how.
+    """The topic to write to, and the options.
 
     `acks` as in `Delivery`; `codec` is one of records/compressing.py. `delivery_timeout_ms` is for each round of requests,
     retries included; None is `default_api_timeout_ms` of the cluster's settings.
@@ -78,7 +78,7 @@ class UnwrittenBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteResult:
-    """One round: at most one batch for each partition."""
+    """The result of one round: at most one batch for each partition."""
 
     written: Sequence[WrittenBatch]
     unwritten: Sequence[UnwrittenBatch]
@@ -87,7 +87,7 @@ class WriteResult:
 def write_records(
     settings: KafkaSettings, target: Target, records: Iterable[ProducerRecord], clock: Clock = SYSTEM_CLOCK
 ) -> Iterator[WriteResult]:
-    """Connect, write records and close: what a Spark task does, as in `rdd.mapPartitions(partial(write_records, ...))`.
+    """Connect, write records and close, as a Spark task does: `rdd.mapPartitions(partial(write_records, ...))`.
 
     Raises a PipelineError where nothing can be written at all: no cluster, no such topic, no producer id.
     """
@@ -152,7 +152,7 @@ class TopicWriter:
         return self._sticky.partition if key is None else partition_of(key, self._layout.partitions)
 
     def _flush(self) -> WriteResult:
-        """Send what was collected, a batch for each partition."""
+        """Send the collected records, a batch for each partition."""
         batches = {
             TopicPartition(self._layout.topic, partition): batch
             for partition, batch in self._accumulator.drain().items()

@@ -84,5 +84,5 @@ NOT_ASKED = -(2**31)  # also the answer of versions that lack the field
 
 
 def allows(operations: int, operation: int) -> bool | None:
-    """Whether the bit of `operation` is set in `operations`; None when the broker was not asked."""
+    """True if the bit of `operation` is set in `operations`; None if the broker was not asked."""
     return None if operations == NOT_ASKED else bool(operations >> operation & 1)

@@ -134,7 +134,7 @@ class ClassicProtocol:
 
 @struct
 class ClassicMemberMetadata:
-    """What a consumer group keeps of a member that still speaks the classic protocol."""
+    """The data that a consumer group keeps of a member that still speaks the classic protocol."""
 
     session_timeout_ms: Int32
     supported_protocols: tuple[ClassicProtocol, ...]
@@ -173,7 +173,7 @@ class TopicIdPartitions:
 
 @struct
 class TargetAssignmentMemberValue:
-    """What a member of a consumer group is to own."""
+    """The target assignment of a member of a consumer group."""
 
     topic_partitions: tuple[TopicIdPartitions, ...]
 
@@ -189,7 +189,7 @@ class OwnedPartitions:
 
 @struct
 class CurrentMemberAssignmentValue:
-    """What a member of a consumer group owns."""
+    """The current assignment of a member of a consumer group."""
 
     member_epoch: Int32
     previous_member_epoch: Int32
@@ -240,8 +240,14 @@ class TransactionLogValue:
 
 
 TRANSACTION_STATES = (
-    *("Empty", "Ongoing", "PrepareCommit", "PrepareAbort"),
-    *("CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence"),
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
 )
 
 

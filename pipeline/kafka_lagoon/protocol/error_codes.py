@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 class Refresh(enum.Enum):
-    """What to look up again before the request is retried."""
+    """The metadata to look up again before the request is retried."""
 
     NOTHING = "nothing"
     METADATA = "metadata"

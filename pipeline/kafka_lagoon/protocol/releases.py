@@ -16,7 +16,7 @@ Offers = Sequence[Versions | None]  # what brokers offer of an API, the usual ra
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiList:
-    """What brokers of a release offer of each API, by key; an API that is not there is never offered.
+    """The versions that brokers of a release offer of each API, by key; APIs that are absent are never offered.
 
     `unstable`: with unstable.api.versions.enable, which is off by default.
     """

@@ -1,7 +1,7 @@
 """Decompresses records into memory that is used again.
 
-No batch expands beyond its limit, and the memory that a task keeps does not grow with what it has read. Plain records are
-decoded while they are in the processor's cache, so less of them at a time is faster.
+No batch expands beyond its limit, and the memory that a task keeps does not grow with the records it has read. Decompressed
+records are decoded while they are in the processor's cache, so smaller portions are faster.
 """
 
 import numpy as np
@@ -30,13 +30,13 @@ class Arena:
         return len(self._view)
 
     def clear(self) -> None:
-        """Fill it from the start again: what is in it has been decoded."""
+        """Fill it from the start again; its content must have been decoded."""
         self._filled = 0
 
     def expand(self, codec: int, source: memoryview, limit: int) -> tuple[int, int] | None:
         """The addresses between which the plain records lie; None if it must be cleared first.
 
-        Raises a RecordsError for what is corrupt or would take more than `limit` bytes.
+        Raises a RecordsError for corrupt data and for more than `limit` bytes.
         """
         while self._filled == 0 or len(self._view) - self._filled >= self._largest:
             room = self._view[self._filled : self._filled + limit]

@@ -1,7 +1,6 @@
 """Finds the batches in fetched bytes.
 
-Bytes after the last whole batch are never guessed at: they are a batch that was cut off, which the reader fetches again, or
-no batch at all.
+Bytes after the last whole batch are either a batch that was cut off, which the reader fetches again, or not a batch at all.
 """
 
 from dataclasses import dataclass, replace
@@ -117,7 +116,8 @@ def _bound_last(table: Table, next_base: int) -> None:
 def _bound_legacy(table: Table) -> None:
     """Mark an entry of magic 0 or 1 as corrupt if its offset is larger than those of the entries after it.
 
-    It ends before the next one begins. Only an uncompressed one says where it begins; before another, one offset is assumed.
+    An entry ends before the next entry begins. Only an uncompressed entry tells where it begins; a compressed entry is
+    assumed to have one offset.
     """
     ends = table[:, layout.LAST_OFFSET]
     for index in (np.flatnonzero(np.diff(ends) <= 0)).tolist():

@@ -1,7 +1,7 @@
-"""Lends memory to the kernels and makes Arrow batches of what they wrote.
+"""Lends memory to the kernels and makes Arrow batches of the values that they wrote.
 
-A column that is not wanted has no buffer, so that no time can be spent on it. Buffers are as large as records of so many
-bytes could need, which costs address space and no memory; Arrow batches see the part that was used.
+A column that is not wanted has no buffer, so that it costs no time. Buffers have the size that the records could need at
+most, which costs address space and no memory; Arrow batches see the part that was used.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ DECODED = pa.schema(
 
 NONE = -1  # in the header of a batch: there is no value
 MIN_HEADER_SIZE = 2
-_POOLED_SIZE = 1 << 20  # smaller sets are made to measure and not kept
+_POOLED_SIZE = 1 << 20  # smaller sets are made in the size needed and not kept
 _SPARE_SIZE = 64 << 20  # of plain records, in sets that nothing uses
 
 _Numbers = NDArray[Any]
@@ -48,7 +48,7 @@ def schema_of(columns: frozenset[str] | None) -> pa.Schema:
 
 
 def are_in_headers(schema: pa.Schema) -> bool:
-    """Whether all columns are made of the headers of batches, so that no record has to be read for them."""
+    """True if all columns are made of the headers of batches, so that no record has to be read for them."""
     return _BUFFERS.keys().isdisjoint(schema.names)
 
 
@@ -196,7 +196,7 @@ def escaped_keys(keys: pa.Array, ends: _Numbers, rows: Sequence[int]) -> pa.Arra
 
 
 def escape(raw: bytes) -> str:
-    r"""Bytes as text, with what is not UTF-8 as in `\xff`, and with backslashes doubled, so that it can be undone."""
+    r"""Bytes as text: bytes that are not UTF-8 as in `\xff`, backslashes doubled, so that it can be undone."""
     return raw.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
 
 

@@ -1,10 +1,10 @@
-"""Decodes batches into Arrow batches, and counts what every offset was.
+"""Decodes batches into Arrow batches, and counts every offset by its disposition.
 
-Every offset that is passed is counted once. A batch that contradicts itself costs its own records, never those of its
-neighbours: it becomes a problem with its raw bytes, and decoding goes on after it.
+Every offset is counted once. A corrupt batch costs its own records, never those of its neighbours: it becomes a problem
+with its raw bytes, and decoding continues after it.
 
 Python handles batches, the kernels handle records. For every batch Python verifies the checksum and decompresses, each about
-0.3 us a call; what takes several steps is done only if there are control batches or aborted transactions.
+0.3 us a call; further steps are done only if there are control batches or aborted transactions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -213,7 +213,7 @@ class Decoding:
                 yield from self._flush()
 
     def _allocate(self) -> Buffers:
-        """Buffers for what is left to decode, or for the largest part of it that one Arrow batch may hold."""
+        """Buffers for the records that are left to decode, or for the largest part of them that one Arrow batch may hold."""
         rest = self._table[self._index : self._stop]
         is_packed = rest[:, layout.ATTRIBUTES] & layout.CODEC_BITS > 0
         expected = int((rest[:, layout.SIZE] * np.where(is_packed, _USUAL_EXPANSION, 1)).sum())
@@ -228,7 +228,7 @@ class Decoding:
         return max(self._options.expanded_bytes, _MIN_SLICE)
 
     def _is_large(self, index: int) -> bool:
-        """Whether a batch has several records and would make an Arrow batch of much more than the usual size."""
+        """True if a batch has several records and would make an Arrow batch much larger than usual."""
         entry = self._table[index]
         if entry[layout.DISPOSITION] != layout.DECODE or (rows := _rows_of(entry)) < 2:  # noqa: PLR2004  one record cannot be divided
             return False
@@ -263,7 +263,7 @@ class Decoding:
         return np.empty(0, np.int64)
 
     def _flush(self) -> Iterator[pa.RecordBatch]:
-        """Yield what the buffers hold."""
+        """Yield the content of the buffers."""
         buffers, self._buffers = self._buffers, None
         if buffers and buffers.rows:
             for _, offset in buffers.escaped():
@@ -342,7 +342,7 @@ def _rows_of(entry: NDArray[np.int64]) -> int:
 
 
 def counts_of(state: NDArray[np.int64], entries: Table) -> Counts:
-    """What the decoder has counted, of the batches of these entries."""
+    """The decoder's counts for the batches of these entries."""
     counted = state.tolist()
     return Counts(
         records=counted[layout.RECORD_COUNT],

@@ -45,7 +45,7 @@ def object_code(kernels: Iterable[Any], host: Host) -> bytes:
 def _entry_point(compiled: Any) -> str:
     """A plain function around numba's, which returns a status and writes the result, or what to raise, through pointers.
 
-    Kernels raise nothing. The result of one that did would be -1.
+    Kernels raise nothing. The result of a kernel that raised would be -1.
     """
     ((signature, overload),) = compiled.overloads.items()
     numbers = ", ".join(f"i64 %number{index}" for index in range(len(signature)))

@@ -1,7 +1,7 @@
 """The kernel that decodes records and writes them into Arrow's buffers.
 
-Nothing outside the bounds that a caller gave is read or written, whatever the bytes say. A batch that contradicts itself is
-given a fault in the table of batches, and the next one is read.
+Nothing outside the bounds that a caller gave is read or written, whatever the bytes are. A corrupt batch gets a fault in the
+table of batches, and the next batch is read.
 
 walk_kernel.py fills the table; fields.py has what both kernels are made of, layout.py the arrays that they share with
 Python; `tests/reference` does the same in slow and obvious Python. All numbers are int64, because numba turns mixed signs

@@ -1,6 +1,6 @@
-"""The options of a decoder of records, and what it returns beside the columns.
+"""The options of the decoder of records, and its results beside the columns.
 
-Every offset that a decoder passes is counted once: as a record, or by the reason why there is none.
+Every offset that the decoder passes is counted once: as a record, or by the reason why it has no record.
 """
 
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeOptions:
-    """How batches are decoded; sizes in bytes.
+    """Options of the decoder; sizes in bytes.
 
     `expanded_bytes` is the most that is decompressed into one Arrow batch (a single larger batch still is, up to
     `batch_limit_bytes`); of a batch that cannot be decoded, `raw_limit_bytes` are kept; `columns` None means all.

@@ -119,7 +119,7 @@ class SequenceDigest:
         return SequenceDigest(self.records + after.records, _pair(ordered), _sum(self.total, after.total))
 
     def has_same_records(self, other: "SequenceDigest") -> bool:
-        """Whether both have the same records, in whatever order."""
+        """True if both have the same records, in whatever order."""
         return self.records == other.records and self.total == other.total
 
     def __str__(self) -> str:

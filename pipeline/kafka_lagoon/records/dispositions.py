@@ -1,6 +1,6 @@
 """Decides which batches are decoded, left out or refused, before anything looks at their records.
 
-A header is believed only if the checksum is right, and what only another batch could prove is not guessed.
+A header is believed only if the checksum is right, and nothing is assumed that only another batch could prove.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,8 +53,8 @@ class Dispositions:
     def decide(self, index: int, stop: int, expand: Callable[[int], object]) -> int:
         """Decide on batches; returns `stop`, or, with `is_over` set, the index at which decoding must end.
 
-        `expand` decompresses the records of a batch. It is not kept: it belongs to who keeps this object, and objects that
-        refer to each other would hold the whole Fetch response until the garbage collector comes.
+        `expand` decompresses the records of a batch. It is not kept: its owner refers to this object, and a reference cycle
+        would hold the whole Fetch response until the garbage collector runs.
         """
         if self._check_crcs:
             self._check(index, stop)
@@ -69,7 +69,7 @@ class Dispositions:
         return stop
 
     def is_sound(self, index: int) -> bool:
-        """Whether a batch's checksum is right, or checksums are not verified."""
+        """True if a batch's checksum is right, or checksums are not verified."""
         return not self._check_crcs or crc32c(self._data[self._starts[index] : self._ends[index]]) == self._crcs[index]
 
     def _check(self, index: int, stop: int) -> None:

@@ -60,7 +60,7 @@ class RecordColumns:
 
     Keys, values and the names and values of headers are binary or texts, `headers` a list of structs of `key` and `value`,
     `timestamp_ms` int64 or any timestamp; `length` is needed where there is none of them. Records without a timestamp get
-    `default_timestamp_ms`. CorruptBatch for what no record can carry: a header without a name.
+    `default_timestamp_ms`. CorruptBatch for a header without a name, which no record can carry.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class RecordColumns:
         self.state[bits + 1] = array.offset
 
     def _times(self, array: pa.Array) -> None:
-        if pa.types.is_timestamp(array.type):  # what is finer than a millisecond is cut off, before 1970, too
+        if pa.types.is_timestamp(array.type):  # fractions of a millisecond are cut off, before 1970, too
             array = pc.floor_temporal(array, unit="millisecond").cast(pa.timestamp("ms", array.type.tz))
         array = array.cast(pa.int64())
         validity, numbers = array.buffers()
@@ -220,7 +220,7 @@ class ColumnEncoder:
         return self._block
 
     def _whole(self, block: "_Block", state: _Numbers, count: int, producer: Producer) -> bytes | memoryview:
-        """A batch of what was written, with its header: in its place, or compressed and apart from it."""
+        """Make a batch of the records that were written, with its header: in place, or compressed into other memory."""
         start, size = block.filled + BATCH_OVERHEAD, int(state[layout.RECORD_BYTES])
         times = int(state[layout.FIRST_TIME]), int(state[layout.MAX_TIME])
         tail = batch_tail(self._codec | self._attributes, count, *times, producer)

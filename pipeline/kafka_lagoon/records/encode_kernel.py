@@ -1,9 +1,9 @@
 """The kernels that encode rows of Arrow columns as the records of a batch of format 2, and that choose their partitions.
 
-What it reads are the buffers of Arrow arrays, which are sound; nothing is written beyond the size that a caller gave.
+They read the buffers of Arrow arrays, which are valid; nothing is written beyond the size that a caller gave.
 
 encode_layout.py names what it shares with Python; `tests/reference/encode.py` does the same in slow and obvious Python. All
-numbers are int64, because numba turns mixed signs into floats; what has no sign is shifted by `_rest`.
+numbers are int64, because numba turns mixed signs into floats; unsigned numbers are shifted by `_rest`.
 """
 
 from kafka_lagoon.records import encode_layout as layout
@@ -242,9 +242,9 @@ def _unkeyed_size(state: int, row: int) -> int:
 def choose_partitions(state: int, choice: int, position: int, stop: int, out: int) -> int:
     """Write the partitions of rows from `position` up to `stop` to `out`, as int64 by position.
 
-    What GIVEN says is taken, if it is not negative. Else the key chooses among PARTITIONS, as in Kafka's Java producer, or
+    A partition in GIVEN is taken if it is not negative. Else the key chooses among PARTITIONS, as in Kafka's Java producer, or
     for a null key STICKY is chosen. Returns early, at the first row that needs another STICKY because STICKY_BYTES have gone
-    to this one.
+    to the present one.
     """
     key_ends, key_wide, keys = get(state, layout.KEY_ENDS), get(state, layout.KEY_WIDE), get(state, layout.KEYS)
     key_bits, key_first = get(state, layout.KEY_BITS), get(state, layout.KEY_FIRST_BIT)

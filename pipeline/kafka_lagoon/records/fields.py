@@ -1,7 +1,7 @@
 """Inlined functions that kernels are made of: table entries, numbers of variable length, fields after their length, UTF-8.
 
-Nothing at or after `end` is read. What does not fit ends NOWHERE, which is after every end, so that the next part fails, too:
-a walk over several parts is checked once, at its end.
+Nothing at or after `end` is read. A field that does not fit ends NOWHERE, which is after every end, so that the next field
+fails, too: a walk over several fields is checked once, at its end.
 """
 
 from kafka_lagoon.records import layout
@@ -68,7 +68,7 @@ def varlong(address: int, end: int) -> tuple[int, int]:
 
 @inlined
 def is_utf8(address: int, end: int) -> bool:
-    """Whether these bytes are text: no surrogates, nothing longer than it must be."""
+    """True if these bytes are UTF-8: no surrogates, no overlong encodings."""
     while address < end:
         byte = load8(address)
         address += 1
@@ -102,7 +102,7 @@ def skip(address: int, end: int) -> int:
 
 @inlined
 def is_sound(address: int, end: int) -> bool:
-    """Whether key, value and headers fill a record from `at` to `end`."""
+    """True if key, value and headers fill a record from `at` to `end`."""
     address = skip(skip(address, end), end)
     headers, address = varint(address, end)
     if headers < 0 or headers > end - address:

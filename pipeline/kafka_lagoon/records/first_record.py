@@ -1,7 +1,7 @@
 """Finds the first record at or after an offset in fetched bytes, and its timestamp, without decoding the others.
 
 Plain Python without Arrow and numba, because most answers hold one small batch. Each record has its offset and its timestamp
-relative to its batch's, so those before the wanted one are stepped over by their lengths. A checksum is verified before its
+relative to its batch's, so records before the wanted record are skipped by their lengths. A checksum is verified before its
 batch is believed.
 """
 
@@ -32,7 +32,7 @@ _MORE, _LOW_BITS, _MOST_BITS = 0x80, 0x7F, 63  # of a varint
 
 
 class FirstRecord(NamedTuple):
-    """A record, as far as it is of interest here; `timestamp_type` as in Kafka: 0 the producer's, 1 the log's, -1 none."""
+    """The offset and timestamp of a record; `timestamp_type` as in Kafka: 0 the producer's, 1 the log's, -1 none."""
 
     offset: int
     timestamp_ms: int
@@ -103,7 +103,7 @@ def first_record(
 
 
 def _cut(header: _Header, offset: int) -> NoRecord:
-    """What the header of a batch says whose records are not there."""
+    """The content of the header of a batch whose records are missing."""
     is_plain = not header.attributes & _CONTROL and header.records > 0 and header.magic == _CURRENT_MAGIC
     return NoRecord(max(offset, header.base_offset), header.max_ms if is_plain else None)
 

@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What object code depends on beside its sources. Machines that share a file system may differ in it."""
+    """The machine that object code was compiled for. Machines that share a file system may differ in it."""
 
     triple: str
     cpu: str

@@ -1,7 +1,7 @@
 """Loads compiled kernels: from a file that the environment or an earlier process kept, else by compiling them with numba.
 
 Object code is only run if it was made of these sources, by these versions, for this processor, and if nobody else can have
-written it. A cache that is missing, foreign, broken or full costs a compilation and is never an error.
+written it. If the cache is missing, foreign, broken or full, kernels are compiled; it is never an error.
 
 The key is made of the contents of the sources, not of their paths: Spark copies archives of Python code to new paths for
 every application, and two versions can live side by side. To find and load object code takes 0.05 s of processor time, of
@@ -72,7 +72,7 @@ def kept_in(source: str) -> Path | None:
 
 
 def _from_cache(source: str, key: bytes, compiled: Callable[[], bytes]) -> bytes:
-    """What an earlier process has kept, else what is compiled now.
+    """The object code that an earlier process has kept, else newly compiled code.
 
     Of the workers that an executor starts at once, one compiles and the others wait for it.
     """
@@ -129,7 +129,7 @@ def _compiled(source: str, names: Mapping[str, int], host: Host) -> bytes:
 
 
 def _say_once() -> None:
-    """Tell whoever waits at a terminal why; log collectors get an event."""
+    """Show at a terminal why it takes time; log collectors get an event."""
     if _said:
         return
     _said.append(True)
@@ -149,7 +149,7 @@ def _linked(object_code: bytes, parameters: Mapping[str, int]) -> dict[str, Kern
 
 
 def _kept(path: Path, key: bytes) -> bytes | None:
-    """The object code in a file, if it is whole and only this user, root or who installed us can have written it; else None."""
+    """The object code in a file, if it is whole and only this user, root or the user who installed us can have written it."""
     try:
         with path.open("rb") as file:
             status, kept = os.fstat(file.fileno()), file.read()
@@ -162,7 +162,7 @@ def _kept(path: Path, key: bytes) -> bytes | None:
 
 
 def _installer() -> int:
-    """The user whose code runs here in any case, because these files are his."""
+    """The owner of this package's files, whose code runs here in any case."""
     try:
         return Path(__file__).stat().st_uid
     except OSError:  # in an archive
@@ -197,7 +197,7 @@ def compile_for_environment() -> Path:
     os.environ["NUMBA_CACHE_DIR"] = str(folder)
     for module in ("kernels", "encode_kernels"):
         import_module(f"kafka_lagoon.records.{module}")
-    folder.chmod(0o755)  # others run what an image brings
+    folder.chmod(0o755)  # other users run the kernels of an image
     for path in folder.glob("*.o"):
         path.chmod(0o644)
     return folder
@@ -225,7 +225,7 @@ def _candidates() -> Iterator[Callable[[], Path]]:
 
 
 def _own_folder(folder: Path) -> Path:
-    """The folder, if it is this user's alone and no link: what is in it is run as code."""
+    """The folder, if it is this user's alone and not a link: its content is run as code."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.lstat()
     is_ours = stat.S_ISDIR(status.st_mode) and belongs_to(status, {os.getuid()})

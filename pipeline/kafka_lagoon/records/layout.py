@@ -10,7 +10,7 @@ buffers are filled, and where these are.
     10
 )
 (PRODUCER_ID, PRODUCER_EPOCH, COUNT, RECORDS_START, RECORDS_END) = range(10, 15)
-# What was decided: ROWS are the records that were decoded; the offsets from COUNTED_FROM up to COUNTED_TO are accounted for.
+# The result: ROWS are the records that were decoded; the offsets from COUNTED_FROM up to COUNTED_TO are accounted for.
 (DISPOSITION, FAULT, ROWS, IS_ABORTED, COUNTED_FROM, COUNTED_TO, MARKER) = range(15, 22)
 COLUMNS = 22
 
@@ -54,6 +54,6 @@ HASH_ROWS, HASH_TARGET, HASH_WHAT, HASH_TIMES = range(4)
 HASH_ENDS, HASH_WIDTH, HASH_BYTES, HASH_BITS, HASH_FIRST_BIT = range(5)
 HASH_KEYS, HASH_VALUES, HASH_LISTS, HASH_HEADER_KEYS, HASH_HEADER_VALUES = 4, 9, 14, 19, 24
 HASH_STATE_SIZE = 29
-HASH_TIMESTAMP, HASH_KEY, HASH_VALUE, HASH_HEADERS = 1, 2, 4, 8  # what is hashed
+HASH_TIMESTAMP, HASH_KEY, HASH_VALUE, HASH_HEADERS = 1, 2, 4, 8  # the fields that are hashed
 DIGEST_PRIME = (1 << 61) - 1
 DIGEST_FACTORS = (1_414_213_562_373_095_048, 1_732_050_807_568_877_293)  # any two below it would do

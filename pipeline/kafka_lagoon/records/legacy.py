@@ -61,7 +61,7 @@ class _Message(NamedTuple):
 def decode_entry(data: memoryview, position: int, end: int, *, options: DecodeOptions) -> list[LegacyRecord]:
     """The records of the entry that is `data` from `position` to `end`, offsets ascending.
 
-    Raises a RecordsError for what Kafka would not have stored, ExpandedTooLarge beyond `options.batch_limit_bytes`.
+    Raises a RecordsError for data that Kafka would not have stored, ExpandedTooLarge beyond `options.batch_limit_bytes`.
     """
     entry = _read_entry(bytes(data[position:end]), 0, end - position, options)
     if not 0 <= entry.offset < _LARGEST_OFFSET:
@@ -86,7 +86,7 @@ def _decode_inner(outer: _Message, options: DecodeOptions) -> list[LegacyRecord]
 
 
 def _base_offset(outer: _Message, last: int) -> int:
-    """What is added to inner offsets. In magic 1 the entry's own offset is the last record's.
+    """The number to add to inner offsets. In magic 1 the entry's own offset is the last record's.
 
     Kafka's reader takes an entry offset of 0 for a base of 0, which some versions of librdkafka sent to brokers. Brokers
     never store that, and records after the entry's offset would be counted twice.
@@ -109,7 +109,7 @@ def _check_offsets(outer: _Message, offsets: list[int]) -> None:
 
 
 def _record(message: _Message, offset: int, outer: _Message | None = None) -> LegacyRecord:
-    """The record at its absolute offset. A compressed entry's type of timestamp holds for what is inside."""
+    """The record at its absolute offset. A compressed entry's type of timestamp holds for the messages inside."""
     around = outer or message
     is_append_time = around.timestamp_type == LOG_APPEND_TIME
     return LegacyRecord(

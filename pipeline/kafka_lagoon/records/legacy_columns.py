@@ -1,6 +1,6 @@
 """Makes Arrow batches of records of magic 0 and 1, with the same columns as for the current format.
 
-What these formats do not have is null, or the mark of its absence, never a default.
+Fields that these formats lack are null, or have the value that marks their absence, never a default.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
-"""Decodes what was fetched of several small partitions into the same Arrow buffers, which are set up once for all of them.
+"""Decodes fetched records of several small partitions into the same Arrow buffers, which are set up once for all of them.
 
-Only what is whole and plain is decoded here. What needs a decision (damage, aborted transactions, old formats, header keys
-that are escaped, a gap at the end) is refused, and columns.py decodes it.
+Only whole partitions without special cases are decoded here. Partitions with damage, aborted transactions, old formats,
+header keys that must be escaped, or a gap at the end are refused, and columns.py decodes them.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ class SharedColumns:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to `take`: the other half of the buffers is room for one more partition."""
+        """True if it is time to `take`: the other half of the buffers is room for one more partition."""
         return self._buffers is not None and 2 * int(self._state[layout.FILLED_BYTES]) >= self._options.expanded_bytes
 
     def add(self, batches: Batches, from_offset: int, to_offset: int) -> Counts | None:
@@ -72,7 +72,7 @@ class SharedColumns:
         return Buffers(self._state, self._schema, rows=size // layout.MIN_RECORD_SIZE + 1, size=size)
 
     def _is_plain(self, batches: Batches, table: Table) -> bool:
-        """Whether all batches have the current format and the right checksum, and none needs its transaction's end."""
+        """True if all batches have the current format and the right checksum, and none needs its transaction's end."""
         attributes = table[:, layout.ATTRIBUTES]
         some = int(np.bitwise_or.reduce(attributes)) if len(table) else 0
         if not len(table) or (table[:, layout.DISPOSITION] != layout.DECODE).any():
@@ -106,7 +106,7 @@ class SharedColumns:
         return int(decode_batches(table.ctypes.data, index, stop, self._state.ctypes.data))
 
     def _is_sound(self, before: NDArray[np.int64], to_offset: int) -> bool:
-        """Whether every offset is accounted for without a fault."""
+        """True if every offset is accounted for without a fault."""
         state = self._state
         return bool(
             state[layout.NEXT_OFFSET] == to_offset

@@ -20,11 +20,11 @@ class AbortedTransactions:
 
     @property
     def may_be_open(self) -> bool:
-        """Whether an aborted transaction is open, so that later batches depend on earlier ones."""
+        """True if an aborted transaction is open, so that later batches depend on earlier ones."""
         return bool(self._open)
 
     def holds(self, producer_id: int, last_offset: int) -> bool:
-        """Whether a transactional batch of data is part of an aborted transaction."""
+        """True if a transactional batch of data is part of an aborted transaction."""
         self._begin(last_offset)
         return producer_id in self._open
 

@@ -1,7 +1,7 @@
 """Kernels that find the batches in a buffer, read their headers into the table of batches, and check control batches.
 
-Nothing outside the bounds that a caller gave is read or written, whatever the bytes say. A batch whose header cannot be true
-is given a disposition and a fault in the table, and the walk goes on after it.
+Nothing outside the bounds that a caller gave is read or written, whatever the bytes are. A batch whose header cannot be true
+gets a disposition and a fault in the table, and the walk continues after it.
 """
 
 from kafka_lagoon.records import layout
@@ -77,7 +77,7 @@ def _bound(before: int, entry: int) -> None:
 
 @kernel("int64(int64, int64, int64)")
 def walk_batches(address: int, size: int, table: int) -> int:
-    """How many whole batches the buffer begins with; each gets an entry in the table, unless the table is 0.
+    """Number of whole batches at the beginning of the buffer; each gets an entry in the table, unless the table is 0.
 
     Stops at a length that no batch can have, which is after the last entry's position and size.
     """

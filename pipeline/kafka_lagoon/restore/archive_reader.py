@@ -33,7 +33,7 @@ _AT_ONCE_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A data file; `is_one_topic` if the log says that all its rows are of the wanted cluster and topic id."""
+    """A data file; `is_one_topic` if, according to the log, all its rows are of the wanted cluster and topic id."""
 
     url: str
     is_one_topic: bool
@@ -42,10 +42,10 @@ class SourceFile:
 
 @dataclass(frozen=True, kw_only=True)
 class ArchivedPartition:
-    """Which records of a partition are wanted: offsets from `from_offset` to `to_offset` (not included).
+    """The records to read of a partition: offsets from `from_offset` to `to_offset` (not included).
 
-    `condition` is SQL over the columns of `records`, `superseded` what does not count of some runs. `escaped` are ranges of
-    offsets whose header keys are not UTF-8.
+    `condition` is SQL over the columns of `records`, `superseded` are offsets of runs that were archived again later.
+    `escaped` are ranges of offsets whose header keys are not UTF-8.
     """
 
     cluster_id: str
@@ -60,12 +60,12 @@ class ArchivedPartition:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Its topic and number."""
+        """The partition's topic and number."""
         return self.topic, self.partition
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """Columns that the choice depends on, beside those that name the partition."""
+        """Columns that the selection depends on, beside those that identify the partition."""
         text = (self.condition or "").lower()
         named = [name for name in _SCHEMA.names if name.lower() in text]
         more = ["is_aborted", *(["ingest_id"] if self.superseded else ())]
@@ -74,7 +74,10 @@ class ArchivedPartition:
 
 @dataclass(frozen=True, slots=True)
 class _RowGroup:
-    """Rows `rows` are those of the wanted partition, None if others stand between them; `first` and `last` are offsets."""
+    """A row group.
+
+    `rows` are those of the wanted partition, None if others stand between them; `first` and `last` are offsets.
+    """
 
     file: SourceFile
     number: int
@@ -87,9 +90,9 @@ class _RowGroup:
 def read_archived(
     files: Sequence[SourceFile], wanted: ArchivedPartition, limit_bytes: int, columns: Sequence[str] = WRITTEN
 ) -> Iterator[pa.RecordBatch]:
-    """The wanted records by offset, as they are archived; `offset` must be among the columns.
+    """The selected records in the order of their offsets, as they are archived; `offset` must be among the columns.
 
-    Records of aborted and of open transactions are left out. TableError if a file cannot be read, or if an offset is there
+    Records of aborted and of open transactions are left out. TableError if a file cannot be read, or if an offset occurs
     twice.
     """
     groups = sorted((group for file in files for group in _row_groups(file, wanted)), key=lambda group: group.first)
@@ -120,7 +123,7 @@ def _overlapping(groups: Sequence[_RowGroup]) -> Iterator[list[_RowGroup]]:
 
 
 def _row_groups(file: SourceFile, wanted: ArchivedPartition) -> Iterator[_RowGroup]:
-    """The row groups of a file that may have wanted records, by their statistics, or else by a look at whose rows they are."""
+    """The row groups of a file that may have wanted records, by their statistics or else by their columns."""
     with _opened(file) as parquet:
         metadata = parquet.metadata
         places = {metadata.schema.column(place).path: place for place in range(metadata.num_columns)}
@@ -149,7 +152,7 @@ def _overlap(wanted: ArchivedPartition, first: int, last: int) -> bool:
 def _find(
     parquet: pq.ParquetFile, number: int, wanted: ArchivedPartition, file: SourceFile
 ) -> tuple[int, int, tuple[int, int] | None] | None:
-    """Bounds of the offsets that a row group has of the wanted partition, and its rows where they stand together.
+    """The bounds of the wanted partition's offsets in a row group, and its rows if they are neighbours.
 
     The bounds in the statistics are those of all partitions: row groups of an ingest would seem to overlap.
     """
@@ -163,7 +166,7 @@ def _find(
 
 
 def _is_of(table: pa.Table, wanted: ArchivedPartition, identity: Sequence[str] = _IDENTITY) -> pa.ChunkedArray:
-    """Whether each row is of the wanted partition, by these columns."""
+    """True for each row of the wanted partition."""
     values = dict(zip(_IDENTITY, (wanted.cluster_id, wanted.topic, wanted.topic_id, wanted.partition), strict=True))
     alike = [
         pc.is_null(table[name]) if values[name] is None else pc.fill_null(pc.equal(table[name], values[name]), False)
@@ -174,7 +177,7 @@ def _is_of(table: pa.Table, wanted: ArchivedPartition, identity: Sequence[str] =
 
 @contextmanager
 def _opened(file: SourceFile) -> Iterator[pq.ParquetFile]:
-    """A data file; TableError if it cannot be opened or read."""
+    """Open a data file; TableError if it cannot be opened or read."""
     try:
         with arrow_file(file.url, file.access) as opened:
             metadata = pq.read_metadata(opened)
@@ -194,7 +197,7 @@ def _may_have(bounds: tuple[Any, Any] | None, value: Any) -> bool:
 
 
 def _is_in_order(group: _RowGroup) -> bool:
-    """Whether the wanted partition's rows stand together, by offset, each once."""
+    """True if the wanted partition's rows are neighbours in the order of offsets, each once."""
     if group.rows is None:
         return False
     with _opened(group.file) as parquet:
@@ -206,7 +209,7 @@ def _is_in_order(group: _RowGroup) -> bool:
 def _streamed(
     group: _RowGroup, wanted: ArchivedPartition, first: int, end: int, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """The wanted records of a row group that is in order, with offsets from `first` to `end`, some MB at once."""
+    """The wanted records of a row group in order, with offsets from `first` to `end`, some MB at a time."""
     names, done = _names(group, wanted, columns), 0
     start, stop = group.rows or (0, 0)
     with _opened(group.file) as parquet:
@@ -224,7 +227,7 @@ def _streamed(
 def _sorted(
     groups: Sequence[_RowGroup], wanted: ArchivedPartition, first: int, end: int, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """The wanted records of row groups with offsets from `first` to `end`, by offset."""
+    """The wanted records of several row groups with offsets from `first` to `end`, sorted by offset."""
     tables = [_chosen(_read(group, wanted, columns), group, wanted, first, end) for group in groups]
     table = pa.concat_tables([one for one in tables if one.num_rows] or tables[:1], promote_options="default")
     del tables
@@ -249,7 +252,7 @@ def _names(group: _RowGroup, wanted: ArchivedPartition, columns: Sequence[str]) 
 
 
 def _read(group: _RowGroup, wanted: ArchivedPartition, columns: Sequence[str]) -> pa.Table:
-    """The needed columns of the partition's rows, if they stand together, else of all rows."""
+    """The needed columns: of the partition's rows if they are neighbours, else of all rows."""
     with _opened(group.file) as parquet:
         table = _columns(parquet, group.number, _names(group, wanted, columns))
     start, stop = group.rows or (0, table.num_rows)
@@ -257,7 +260,7 @@ def _read(group: _RowGroup, wanted: ArchivedPartition, columns: Sequence[str]) -
 
 
 def _columns(parquet: pq.ParquetFile, number: int, names: Sequence[str]) -> pa.Table:
-    """Columns of a row group; those that the file leaves out are null."""
+    """Columns of a row group; columns that the file omits are null."""
     return _typed(parquet.read_row_group(number, columns=_present(parquet, names), use_threads=False), names)
 
 
@@ -267,7 +270,7 @@ def _present(parquet: pq.ParquetFile, names: Sequence[str]) -> list[str]:
 
 
 def _typed(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    """The columns in the types of table `records`, but for dictionaries; those that are missing are null."""
+    """The columns in the types of table `records`, except for dictionaries; missing columns are null."""
     arrays = [
         pa.nulls(table.num_rows, _SCHEMA.field(name).type)
         if name not in table.column_names
@@ -280,13 +283,13 @@ def _typed(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def _chosen(table: pa.Table, group: _RowGroup, wanted: ArchivedPartition, first: int, end: int) -> pa.Table:
-    """The rows that are wanted, with offsets from `first` to `end`."""
+    """The wanted rows with offsets from `first` to `end`."""
     keep = []
     if group.first < first or group.last >= end:
         keep.append(pc.and_(pc.greater_equal(table["offset"], first), pc.less(table["offset"], end)))
     if group.rows is None:
         keep.append(_is_of(table, wanted))
-    # Null: the transaction was still open, and nobody knows how it ended.
+    # Null: the transaction was still open, and its outcome is unknown.
     if pc.any(pc.is_null(table["is_aborted"])).as_py() or pc.any(table["is_aborted"]).as_py():
         keep.append(pc.fill_null(pc.invert(table["is_aborted"]), False))
     keep += [pc.invert(_is_within(table, one)) for one in wanted.superseded]
@@ -305,7 +308,7 @@ def _chosen(table: pa.Table, group: _RowGroup, wanted: ArchivedPartition, first:
 
 
 def _is_within(table: pa.Table, superseded: SupersededRange) -> Any:
-    """Which rows are of a run and of the offsets of it that do not count."""
+    """True for each row that a superseded range covers."""
     is_after = pc.greater_equal(table["offset"], superseded.from_offset)
     is_before = pc.less(table["offset"], superseded.to_offset)
     return pc.and_(pc.equal(table["ingest_id"], superseded.ingest_id), pc.and_(is_after, is_before))

@@ -1,7 +1,7 @@
-"""Makes a side of a comparison of what table `records` has of a topic: `records@CLUSTER:TOPIC`.
+"""Makes the archived records of a topic a side of a comparison: `records@CLUSTER:TOPIC`.
 
-Whoever asks for it says which engine opens the tables. Each partition comes sorted by offset; what does not fit into memory
-DuckDB puts into the temporary folder, and Spark into its own.
+The caller chooses the engine that opens the tables. Each partition comes sorted by offset; DuckDB spills what does not fit
+into memory to the temporary folder, and Spark to its own.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from kafka_lagoon.compare.sides import Connection, Reader, Side, Wanted
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import AtOffset, BeforeEnd, Earliest, Latest, OffsetSpec
 from kafka_lagoon.fetch.range_history import in_order_of_runs
-from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.records.decoding import Counts
 from kafka_lagoon.records.digests import record_hashes
@@ -39,7 +39,7 @@ _RECORDS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedRecords:
-    """What is archived of a topic; of a topic that was re-created, the newest one. `tables` opens tables of some names."""
+    """The archived records of a topic; of a re-created topic, those of the newest. `tables` opens tables by name."""
 
     tables: Callable[[Iterable[str]], AbstractContextManager[Ask]]
     cluster: str
@@ -50,7 +50,7 @@ class ArchivedRecords:
 
     @contextmanager
     def connect(self, clock: Clock) -> Iterator[Connection]:  # noqa: ARG002  part of the protocol: a table has no timeouts
-        """The tables, open for one thread."""
+        """Open the tables for one thread."""
         with self.tables(_NAMES) as ask:
             yield _Archive(self, ask)
 
@@ -139,12 +139,12 @@ class _ArchiveReader:
     counts: Counts = field(default_factory=Counts)
 
     @property
-    def outcome(self) -> Outcome:
-        """All of it is read, or reading has raised."""
-        return Outcome(split=self.split, next_offset=self.split.to_offset, counts=self.counts)
+    def outcome(self) -> SplitOutcome:
+        """All of the range: reading raises if that fails."""
+        return SplitOutcome(split=self.split, next_offset=self.split.to_offset, counts=self.counts)
 
     def chunks(self) -> Generator[Chunk, None, None]:
-        """The records by offset."""
+        """The records in the order of their offsets."""
         split = self.split
         values = (split.topic, split.topic_id or "", split.partition, split.from_offset, split.to_offset)
         for batch in self.ask(_RECORDS, self.cluster_id, *values).batches:

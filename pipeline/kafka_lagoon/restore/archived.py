@@ -1,6 +1,6 @@
-"""Finds what is archived of the topics to be restored: ranges of offsets, and the data files that hold them.
+"""Finds the archived records of the topics to be restored: ranges of offsets, and the data files that hold them.
 
-The history of each topic is in `record_ranges`: which id the topic had last, where its log was truncated, and what is missing.
+The history of each topic is in `record_ranges`: its last id, truncations of its log, and missing offsets.
 """
 
 from collections import Counter
@@ -43,7 +43,7 @@ _PROBLEM = ["cluster_id", "topic", "topic_id", "partition", "base_offset", "last
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedTopic:
-    """What is archived of a topic under one of its ids; `other_ids` are ids that it had before, and `missing` counts."""
+    """The archived records of a topic under one of its ids; `other_ids` are earlier ids, and `missing` counts offsets."""
 
     cluster_id: str
     topic: str
@@ -55,7 +55,7 @@ class ArchivedTopic:
     missing: Counter[str] = field(default_factory=Counter)
 
     def only(self, numbers: Iterable[int], condition: str | None) -> "ArchivedTopic":
-        """Some of its partitions, and of those the records that meet a condition."""
+        """Select partitions, and records that meet a condition."""
         wanted = {number: self.partitions[number] for number in numbers if number in self.partitions}
         return replace(self, partitions={number: replace(one, condition=condition) for number, one in wanted.items()})
 
@@ -69,10 +69,10 @@ class ArchivedTopic:
 def find_archived(
     warehouse: Warehouse, cluster: str, topics: Sequence[str], topic_ids: Mapping[str, str]
 ) -> list[ArchivedTopic]:
-    """What is archived of topics of a cluster, given by its name or by Kafka's own id of it.
+    """Find the archived records of topics of a cluster, given by its name or by Kafka's id of it.
 
-    Of a topic that was re-created what it has had since, unless `topic_ids` says otherwise. ConfigError lists every topic that
-    is not archived, and a name that several clusters had.
+    Of a re-created topic, those since then, unless `topic_ids` names another id. ConfigError lists every topic that is not
+    archived, and a name that several clusters had.
     """
     faults, results = list[str](), list[ArchivedTopic]()
     by_topic = {topic: _rows(warehouse, RECORD_RANGES, {"topic": topic}, _RANGE) for topic in topics}
@@ -108,7 +108,7 @@ def _topic(
     ids: Mapping[str | None, None],
     rows: Sequence[Mapping[str, Any]],
 ) -> ArchivedTopic:
-    """What is archived of one topic under one id, from its ranges."""
+    """The archived records of one topic under one id, from its ranges."""
     ranges = [row for row in rows if row["topic_id"] == topic_id]
     cluster_id: str = ranges[0]["cluster_id"]
     escaped = _escaped(warehouse, cluster_id, topic, topic_id)
@@ -178,7 +178,7 @@ def files_of(warehouse: Warehouse, topic: ArchivedTopic) -> list[DescribedFile]:
 def source_files(
     files: Sequence[DescribedFile], partition: ArchivedPartition, access: S3Access | None = None
 ) -> list[SourceFile]:
-    """Those of a topic's files that may have records of a partition, by the log's bounds."""
+    """The files of a topic that may have records of a partition, by the log's bounds."""
     bounds = {"partition": (partition.partition, partition.partition)}
     bounds["offset"] = partition.from_offset, partition.to_offset - 1
     return [
@@ -194,7 +194,7 @@ def _may_have(file: DescribedFile, column: str, low: int, high: int) -> bool:
 
 
 def _is_one_topic(file: DescribedFile, partition: ArchivedPartition) -> bool:
-    """Whether all rows of a file are of the partition's cluster and topic id; ids are too short to be cut by the log."""
+    """True if all rows of a file are of the partition's cluster and topic id; ids are too short to be cut in the log."""
     ids = {"cluster_id": partition.cluster_id, "topic_id": partition.topic_id}
     return all(
         value is not None and file.least.get(name) == value and file.greatest.get(name) == value

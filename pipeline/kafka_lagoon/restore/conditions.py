@@ -1,6 +1,6 @@
-"""Chooses archived records by a condition in SQL over the columns of table `records`, which DuckDB evaluates.
+"""Selects archived records by a condition in SQL over the columns of table `records`, which DuckDB evaluates.
 
-A restore that goes on must choose the same records again, so a condition may depend on nothing but the record.
+A restore that is continued must select the same records again, so a condition may depend only on the record.
 """
 
 import json
@@ -34,7 +34,7 @@ _SELECT = f"SELECT {_NAMES_OFFSET} FROM records WHERE "  # noqa: S608  a conditi
 
 
 def faults_of(condition: str) -> list[str]:
-    """What makes a condition unusable; none if it is a condition over the columns of one record."""
+    """Faults of a condition; none if it is a condition over the columns of one record."""
     with duckdb.connect() as connection:
         try:
             nodes = [_parsed(connection, form) for form in (_SELECT + condition, f"{_SELECT}({condition})")]
@@ -48,7 +48,7 @@ def faults_of(condition: str) -> list[str]:
 
 
 def _parsed(connection: duckdb.DuckDBPyConnection, statement: str) -> Any:
-    """The syntax tree of a statement; ValueError if it is none."""
+    """The syntax tree of a statement; ValueError if it cannot be parsed."""
     (text,) = connection.execute("SELECT json_serialize_sql(?)", [statement]).fetchall()[0]
     parsed = json.loads(text)
     if parsed["error"]:
@@ -59,7 +59,7 @@ def _parsed(connection: duckdb.DuckDBPyConnection, statement: str) -> Any:
 
 
 def _unsteady(connection: duckdb.DuckDBPyConnection, tree: Any) -> Iterator[str]:
-    """What a condition depends on beside the record."""
+    """Parts of a condition that depend on something other than the record."""
     for node in _nodes(tree):
         match node:
             case {"class": "SUBQUERY"}:
@@ -85,7 +85,7 @@ def _is_steady(connection: duckdb.DuckDBPyConnection, function: str) -> bool:
 
 
 def matching(table: pa.Table, condition: str) -> pa.Table:
-    """The rows that meet a condition, in their order; TableError if it cannot be evaluated for one of them."""
+    """The rows that meet a condition, in their order; TableError if it cannot be evaluated for a row."""
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("records", table)

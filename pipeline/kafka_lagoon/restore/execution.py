@@ -15,12 +15,12 @@ _TASKS_PER_CORE = 4
 def run_tasks(
     warehouse: Warehouse, work: Callable[[S, Sequence[T]], Sequence[R]], settings: S, tasks: Sequence[Sequence[T]]
 ) -> list[R]:
-    """What `work` returns for each item of all tasks; TableError if Spark could not run one of them."""
+    """Run `work` for each item of all tasks; TableError if Spark could not run a task."""
     return [result for some in on_executors(warehouse, work, settings, tasks) for result in some]
 
 
 def packed(items: Sequence[T], weight_of: Callable[[T], int], parallelism: int) -> list[list[T]]:
-    """The items in tasks of about even weight, some for each core, the heaviest first."""
+    """The items in tasks of about even weight, several per core, the heaviest first."""
     weighed = sorted(((max(weight_of(item), 1), item) for item in items), key=lambda pair: -pair[0])
     target = -(-sum(weight for weight, _ in weighed) // (parallelism * _TASKS_PER_CORE)) if weighed else 0
     tasks: list[list[T]] = []

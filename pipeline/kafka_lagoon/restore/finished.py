@@ -1,6 +1,6 @@
 """Recognizes a restore that has finished and is still in the target, and topics whose records an earlier restore wrote.
 
-Restores of other warehouses leave no trace here: their records are like those of any other producer.
+Restores from other warehouses cannot be recognized: their records are like those of any producer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,28 +20,28 @@ _WRITTEN = ["restore_id", "target_cluster_id", "target_topic", "target_topic_id"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedRestore:
-    """A restore of which everything was written and read back; one receipt for each partition."""
+    """A finished restore: everything was written and read back. It has one receipt for each partition."""
 
     plan: RestorePlan
     receipts: Sequence[RestoreReceiptRow]
 
     @property
     def finished_at_ms(self) -> int:
-        """When the last partition was read back."""
+        """The time at which the last partition was read back."""
         return max((row.checked_at_ms for row in self.receipts), default=self.plan.planned_at_ms)
 
     @property
     def finished_at(self) -> str:
-        """The same for people."""
+        """The same as text."""
         return datetime.fromtimestamp(self.finished_at_ms / 1000, tz=UTC).isoformat(timespec="seconds")
 
     def is_of(self, topics: Sequence[ArchivedTopic]) -> bool:
-        """Whether it restored these topics, and not others that had their names before."""
+        """True if it restored these topics, and not earlier topics with their names."""
         of_plan = {one.source.topic: one.source.topic_id for one in self.plan.partitions}
         return of_plan == {topic.topic: topic.topic_id for topic in topics if topic.partitions}
 
     def is_in(self, targets: Mapping[str, TargetTopic | None]) -> bool:
-        """Whether the topics still exist and no offset that was written has been deleted since."""
+        """True if the topics still exist and no written offset has been deleted since."""
         planned = {one.target: one for one in self.plan.partitions}
         receipts = {PartitionKey(row.target_topic, row.target_partition): row for row in self.receipts}
         return planned.keys() == receipts.keys() and all(
@@ -49,7 +49,7 @@ class FinishedRestore:
         )
 
     def not_restored(self, topics: Sequence[ArchivedTopic]) -> Iterator[str]:
-        """What was archived since, in words."""
+        """A note about each partition with records that were archived since."""
         ends = {one.source.key: one.source.to_offset for one in self.plan.partitions}
         for topic in topics:
             more = sum(

@@ -1,4 +1,4 @@
-"""Translates the offsets that groups had committed, as a snapshot has them, to those of restored partitions."""
+"""Translates the offsets that groups had committed, according to a snapshot, to those of restored partitions."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.restore.offset_map import PartitionMap, Position
 from kafka_lagoon.restore.saved_rows import rows_of
 
-VIEWS = ("committed_offsets_published",)  # that `saved_commits` reads
+VIEWS = ("committed_offsets_published",)  # tables and views that `saved_commits` reads
 NOT_RESTORED, OTHER_TOPIC = "NOT_RESTORED", "TOPIC_RECREATED"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedCommit:
-    """What a group had committed of a partition; `problem` is why it could not be read, or why it may be out of date."""
+    """The commit of a group for a partition; `problem` says why it could not be read, or may be out of date."""
 
     group_id: str
     topic: str
@@ -34,7 +34,7 @@ class SavedCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoredPartition:
-    """Where a partition of the source was restored to, and the map of its offsets."""
+    """The target of a source partition, and the map of its offsets."""
 
     topic_id: str | None  # of the source
     target: TopicPartition
@@ -43,7 +43,7 @@ class RestoredPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslatedCommit:
-    """What a group is to commit in the target, so that it reads on at the first record that it had not read."""
+    """The offset to commit in the target, so that the group continues at the first record that it had not read."""
 
     group_id: str
     target: TopicPartition
@@ -55,7 +55,7 @@ class TranslatedCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Untranslated:
-    """A commit that has no offset in the target, and why: NOT_RESTORED, TOPIC_RECREATED, or why it could not be read."""
+    """A commit without an offset in the target, and the reason: NOT_RESTORED, TOPIC_RECREATED, or a failure to read it."""
 
     saved: SavedCommit
     problem: str
@@ -77,7 +77,7 @@ def translated(
 ) -> tuple[list[TranslatedCommit], list[Untranslated]]:
     """The commits in the target, and those that cannot be translated.
 
-    A partition that the group had not committed anything of is neither: its consumers begin where their settings say.
+    A partition without a commit of the group is in neither: its consumers begin where their settings say.
     """
     done: list[TranslatedCommit] = []
     failed: list[Untranslated] = []
@@ -115,9 +115,9 @@ def _translated(saved: SavedCommit, committed_offset: int, restored: RestoredPar
 def offset_actions(
     cluster: Cluster, commits: Sequence[TranslatedCommit], deadline: Deadline
 ) -> tuple[list[Action], list[Failure]]:
-    """Actions that commit these offsets in the target, and why there is none for others: a group that has members.
+    """Actions that commit these offsets in the target, and notes about groups that have members.
 
-    None is needed where the group has committed that offset already. The leader epochs of the source mean nothing there.
+    No action is needed if the group has committed that offset already. Leader epochs of the source mean nothing there.
     """
     if not commits:
         return [], []

@@ -1,7 +1,7 @@
-r"""Gives archived header keys back as the bytes that they were.
+r"""Restores the bytes of archived header keys.
 
 A record with a key that is not UTF-8 has all of its keys escaped in table `records` (`escape` in records/buffers.py), and a
-row in `record_problems` that says so: only there is `\xff` one byte.
+row in `record_problems` that says so: only in such records `\xff` is one byte.
 """
 
 import re
@@ -39,7 +39,7 @@ def _rows_of(offsets: "np.ndarray[tuple[int], np.dtype[np.int64]]", escaped: Seq
 def _with_unescaped(
     keys: pa.Array, ends: "np.ndarray[tuple[int], np.dtype[np.int32]]", rows: Sequence[int]
 ) -> pa.Array:
-    """The header keys, those of some rows unescaped; the headers of row n are those from `ends[n]` to `ends[n + 1]`."""
+    """The header keys, those of these rows unescaped; the headers of row n are those from `ends[n]` to `ends[n + 1]`."""
     pieces, done = [], 0
     for row in rows:
         first, last = int(ends[row]), int(ends[row + 1])
@@ -50,5 +50,5 @@ def _with_unescaped(
 
 
 def unescape(key: bytes) -> bytes:
-    r"""The bytes that `escape` made text of."""
+    r"""The bytes that `escape` converted to text."""
     return _ESCAPE.sub(lambda results: bytes.fromhex(results[1].decode()) if results[1] else b"\\", key)

@@ -1,7 +1,7 @@
 """Translates offsets of a source partition to those of the partition that it was restored to.
 
-Brokers give offsets one after the other; a source has gaps where markers, compacted and aborted records were. So the map is
-kept as ranges within which both sides count alike, and a commit in a gap means the next record after it.
+Brokers assign consecutive offsets; a source has gaps where markers, compacted and aborted records were. So the map is kept as
+ranges within which both offsets increase together, and a commit in a gap means the next record after it.
 """
 
 from bisect import bisect_right
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, order=True)
 class OffsetRange:
-    """So many records, whose offsets in the source and in the target begin here and count on alike."""
+    """A number of records whose offsets increase together from these first offsets in the source and in the target."""
 
     source_offset: int
     target_offset: int
@@ -24,28 +24,30 @@ class OffsetRange:
 
     @property
     def source_end(self) -> int:
-        """The source's offset after the last of them."""
+        """The source's offset after the last record."""
         return self.source_offset + self.records
 
     @property
     def target_end(self) -> int:
-        """The target's offset after the last of them."""
+        """The target's offset after the last record."""
         return self.target_offset + self.records
 
 
 class Position(StrEnum):
-    """Where an offset of the source lies, seen from what was restored."""
+    """Position of a source offset relative to the restored records."""
 
-    RECORD = "record"  # of a record that was restored
-    GAP = "gap"  # before a record that was restored; itself of none
-    BEFORE = "before"  # before the first record that was restored
-    END = "end"  # after the last record that was restored
-    BEYOND = "beyond"  # after all that the restore read: the records between were read by the group, and not restored
+    RECORD = "record"  # of a restored record
+    GAP = "gap"  # before a restored record, but not of a restored record
+    BEFORE = "before"  # before the first restored record
+    END = "end"  # after the last restored record
+    BEYOND = (
+        "beyond"  # after everything that the restore read: the records between were read by the group, and not restored
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """The target's offset of the first record at or after an offset of the source, and where that lay."""
+    """The target's offset of the first record at or after a source offset, and its position."""
 
     offset: int
     position: Position
@@ -55,7 +57,7 @@ class Translated:
 class PartitionMap:
     """The map of one partition. `ranges` are in order and joined (`joined`).
 
-    `source_end` is the first offset that the restore did not read of the source; `target_start` where it began to write.
+    `source_end` is the first source offset that the restore did not read; `target_start` is where it began to write.
     """
 
     ranges: tuple[OffsetRange, ...]
@@ -64,16 +66,16 @@ class PartitionMap:
 
     @property
     def target_end(self) -> int:
-        """The target's offset after the last record that was restored."""
+        """The target's offset after the last restored record."""
         return self.ranges[-1].target_end if self.ranges else self.target_start
 
     @property
     def records(self) -> int:
-        """How many records were restored."""
+        """The number of restored records."""
         return sum(part.records for part in self.ranges)
 
     def translate(self, committed_offset: int) -> Translated:
-        """Where a group that committed this offset in the source reads on in the target."""
+        """The offset in the target at which a group with this commit in the source continues."""
         index = bisect_right(self.ranges, committed_offset, key=_source_offset)
         if index and committed_offset < self.ranges[index - 1].source_end:
             before = self.ranges[index - 1]
@@ -84,7 +86,7 @@ class PartitionMap:
 
 
 def batch_ranges(source_offsets: NDArray[np.int64], base_offset: int) -> list[OffsetRange]:
-    """The ranges of records that were written one after the other from `base_offset` of the target on."""
+    """The ranges of records that were written one after the other from offset `base_offset` of the target."""
     if not len(source_offsets):
         return []
     firsts = np.concatenate([[0], np.flatnonzero(np.diff(source_offsets) != 1) + 1])
@@ -97,9 +99,9 @@ def batch_ranges(source_offsets: NDArray[np.int64], base_offset: int) -> list[Of
 
 
 def joined(ranges: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:
-    """The ranges in order, with those made one that continue each other; ValueError if two contradict each other.
+    """The ranges in order, contiguous ranges joined; ValueError if two contradict each other.
 
-    Ranges may overlap where both say the same, as after a task that was run again.
+    Ranges may overlap if both say the same, as after a task that was run again.
     """
     result: list[OffsetRange] = []
     for following in sorted(filter(_has_records, ranges)):

@@ -1,6 +1,6 @@
-"""Finds in a partition of the target the records that a restore wrote there and lost count of, when it goes on.
+"""Finds records that an earlier run of a restore wrote to a partition of the target, and whose commit it did not reach.
 
-They are known by the producer id of the plan; others may write to the same partition.
+They have the producer id of the plan; others may write to the same partition.
 """
 
 from collections.abc import Collection, Iterable
@@ -31,7 +31,7 @@ def find_own_records(
     *,
     in_transactions: bool,
 ) -> NDArray[np.int64]:
-    """The offsets, from `from_offset` on, of records that one of the producers wrote, with or without transactions.
+    """The offsets, from `from_offset`, of records that a producer wrote, with or without transactions.
 
     TargetChanged if the log ends before `from_offset` or no longer has all that followed; BrokerError if it cannot be read.
     """
@@ -66,7 +66,7 @@ def find_own_records(
 def last_sequence(
     cluster: Cluster, partition: TopicPartition, producer_ids: Collection[int], deadline: Deadline
 ) -> int | None:
-    """The last sequence number that the leader has of the producers; None if it knows none of them.
+    """The last sequence number that the leader has of the producers; None if it has none.
 
     It forgets a producer some time after its last record (producer.id.expiration.ms), and cannot be asked before Kafka 2.8.
     """

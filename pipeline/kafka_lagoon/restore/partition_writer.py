@@ -1,4 +1,4 @@
-"""Sends archived records to one partition of the target in order, under a producer of the restore, and says where they are."""
+"""Sends archived records to one partition of the target in order, under a producer of the restore; returns their offsets."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _OTHERS = (OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendOptions:
-    """How batches are made and sent; `escaped` are the source's ranges of offsets whose header keys are escaped."""
+    """Options of batches and requests; `escaped` are the source's ranges of offsets whose header keys are escaped."""
 
     codec: int
     timeout_ms: int
@@ -62,7 +62,7 @@ class PartitionWriter:
         )
         self._writer = ArrowWriter(cluster, topics, state, writing, transaction)
         self._sent: deque[pa.RecordBatch] = deque()
-        self._counted = 0  # records that `written` has yielded
+        self._counted = 0  # records that `written` has returned
 
     def __enter__(self) -> Self:
         return self
@@ -73,23 +73,23 @@ class PartitionWriter:
         self._writer.close()
 
     def write(self, archived: pa.RecordBatch) -> None:
-        """Take records as they are archived."""
+        """Accept archived records."""
         self._sent.append(archived)
         self._writer.write(
             unescaped(archived, self._escaped), topic=self._target.topic, partition=self._target.partition
         )
 
     def flush(self) -> None:
-        """Wait until everything is written or has failed."""
+        """Wait until all records are written or have failed."""
         self._writer.flush()
 
     def written(self) -> Iterator[tuple[pa.RecordBatch, list[OffsetRange]]]:
-        """Records that were written since the last call, in order, and where they are."""
+        """Records that were written since the last call, in order, with their offsets."""
         if self._writer.failures:
             self._writer.flush()
         for written in self._writer.take_written():
             base_offset, count = written.base_offset, written.count
-            if base_offset is None:  # written before, too long ago for the broker to know where
+            if base_offset is None:  # written before, too long ago for the broker to know the offset
                 raise OtherAttempt(*self._target)
             while count:
                 piece = self._next(count)
@@ -100,7 +100,7 @@ class PartitionWriter:
             self._raise(failed)
 
     def _next(self, count: int) -> pa.RecordBatch:
-        """At most so many of the records that wait longest."""
+        """At most that many of the records that have waited longest."""
         batch = self._sent.popleft()
         if batch.num_rows > count:
             self._sent.appendleft(batch.slice(count))

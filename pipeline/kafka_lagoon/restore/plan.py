@@ -26,7 +26,7 @@ class PartitionKey(NamedTuple):
     partition: int
 
     def __str__(self) -> str:
-        """As it is named in messages."""
+        """The partition's name for messages."""
         return f"{self.topic}-{self.partition}"
 
 
@@ -45,7 +45,7 @@ class PlannedPartition:
 
     @property
     def digested(self) -> frozenset[str]:
-        """The fields of records that the digest is about."""
+        """The fields of records that enter the digest."""
         return ALL_FIELDS if self.keeps_time else _WITHOUT_TIME
 
 
@@ -72,7 +72,7 @@ class RestorePlan:
     is_transactional: bool = False
 
     def settings(self) -> "RestorePlan":
-        """The plan without its partitions: what a task needs of it."""
+        """The plan without its partitions, as a task needs it."""
         return replace(self, partitions=())
 
     @property
@@ -81,12 +81,12 @@ class RestorePlan:
         return f"lagoon-restore-{self.restore_id}"
 
     def transactional_id(self, target: PartitionKey) -> str:
-        """The transactional id under which a partition is written."""
+        """The transactional id for writing a partition."""
         return f"{self.group_id}-{target}"
 
 
 def to_json(plan: RestorePlan) -> bytes:
-    """The plan as it is stored."""
+    """The stored form of the plan."""
     return json.dumps({"format": FORMAT, **asdict(plan)}, separators=(",", ":")).encode()
 
 

@@ -1,8 +1,8 @@
-"""Keeps the plan of a restore and how far it is, so that it can be killed anywhere and go on.
+"""Stores the plan and the progress of a restore, so that it can be killed at any time and continued.
 
-The plan is a file beside table `restore_map`. Rows of that table and the positions after them are one commit, the positions as
-domain metadata, under a transaction id that counts: of two runs only one can commit. Restores with equal requests share a
-domain, in which the last of them stands.
+The plan is a file beside table `restore_map`. Rows of that table and the positions after them are one commit, the positions
+as domain metadata, under a transaction id that counts: of two runs only one can commit. Restores with equal requests share a
+domain, which has the last of them.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ _RANGE = ["restore_id", "target_topic", "target_partition", "source_offset", "ta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """How far a partition is restored: `written` records, those of the source before `next_offset`.
+    """The progress of a partition: `written` records, which are those of the source before `next_offset`.
 
     `target_offset` is the first offset of the target after them, `digest` the digest of them.
     """
@@ -48,13 +48,13 @@ class Position:
 
     @property
     def written(self) -> int:
-        """Records that are written."""
+        """The number of written records."""
         return self.digest.records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a restore is, as of its last commit; `sequence` counts the commits under its domain.
+    """The progress of a restore at its last commit; `sequence` counts the commits under its domain.
 
     `base_version` is the version of the table that the commit was to follow; None if an earlier release made it.
     """
@@ -77,7 +77,7 @@ def start_of(plan: RestorePlan, sequence: int = 0) -> Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressStore:
-    """The stored plan and progress of restores with one request into one cluster."""
+    """Stores plan and progress of restores with one request into one cluster."""
 
     warehouse: Warehouse
     clock: Clock
@@ -87,7 +87,7 @@ class ProgressStore:
     def last(self) -> tuple[RestorePlan, Progress] | None:
         """The last restore with this request; None if there is none.
 
-        TableError if its plan is gone or cannot be read, or if others took rows away that its positions count on.
+        TableError if its plan is gone or cannot be read, or if others removed rows that its positions rely on.
         """
         stored = self._stored()
         if stored is None:
@@ -100,7 +100,7 @@ class ProgressStore:
             raise TableError(f"{url} is no plan of a restore: {error}; start another with --new") from error
 
     def begin(self, plan: RestorePlan) -> Progress:
-        """Store the plan, and then that its restore has begun; nothing may be written before this returns."""
+        """Store the plan, and then the begin of its restore; nothing may be written before this returns."""
         before = self._stored()
         self.warehouse.kernel.storage.write(self._plan_url(plan.restore_id), to_json(plan))
         progress = start_of(plan, before.sequence if before else 0)
@@ -122,7 +122,9 @@ class ProgressStore:
             try:
                 self.warehouse.kernel.append(state_before, files, partition, fence=fence, domains={self._domain: text})
             except Fenced as error:
-                if self._stored_text() != text:  # else the answer to our commit was lost, and repeating it was refused
+                if (
+                    self._stored_text() != text
+                ):  # otherwise the answer to our commit was lost, and repeating it was refused
                     self._remove(files, partition)
                     holder = f"restores into {self.target_cluster_id}"
                     raise LockHeld(holder, "it committed in the meantime") from error
@@ -134,7 +136,10 @@ class ProgressStore:
         return made
 
     def _refuse_lost_rows(self, progress: Progress) -> None:
-        """ChecksFailed if others took rows away that led to these positions; by the rows themselves where the log is gone."""
+        """Raise ChecksFailed if others removed rows that led to these positions.
+
+        The rows themselves decide if the log is gone.
+        """
         base = progress.base_version
         if base is None or refuse_replaced(self.warehouse, RESTORE_MAP, base, self._app_id):
             return
@@ -170,7 +175,7 @@ class ProgressStore:
         return [last[key] for key in sorted(last)]
 
     def add_receipts(self, rows: Sequence[RestoreReceiptRow]) -> None:
-        """Add receipts; a restore that died after this and goes on adds them again, with a later `checked_at`."""
+        """Add receipts; a restore that dies after this and is continued adds them again, with a later `checked_at`."""
         if rows:
             with self.warehouse.exclusively("commit", self.clock, LONGEST_COMMIT_WAIT_MS):
                 files, partition = self._file(RESTORE_RECEIPTS, rows)
@@ -183,7 +188,7 @@ class ProgressStore:
         return [self.warehouse.write_rows(table, rows, day)] if rows else [], partition
 
     def _remove(self, files: Sequence[DataFile], partition: tuple[str, Any]) -> None:
-        """Remove the files of a commit that another run was quicker than, unless the table has them after all."""
+        """Remove the files of a commit that another run preceded, unless the table has them after all."""
         with suppress(TableError):
             named = self.warehouse.kernel.files(self.warehouse.state(RESTORE_MAP.name), dict([partition]))
             for file in files:
@@ -207,7 +212,7 @@ class ProgressStore:
         return f"lagoon.restore.{self.target_cluster_id}.{digest}"
 
     def _plan_url(self, restore_id: str) -> str:
-        # Readers and VACUUM pass over folders that begin with an underscore (ingest/pending_files.py).
+        # Readers and VACUUM ignore folders that begin with an underscore (ingest/pending_files.py).
         folder = f"{self.warehouse.locations[RESTORE_MAP.name]}/{_FOLDER}/{file_name(self.target_cluster_id)}"
         return f"{folder}/{restore_id}.json"
 
@@ -222,7 +227,7 @@ def _receipts(arrow: pa.Table) -> Iterator[RestoreReceiptRow]:
 
 
 def _to_json(progress: Progress, commit_id: str) -> str:
-    """What is stored; `commit_id` distinguishes a run's commit from that of another which was as far."""
+    """The stored form; `commit_id` distinguishes a run's commit from another run's with the same progress."""
     positions = [
         [*key, one.next_offset, one.target_offset, one.digest.records, str(one.digest), int(one.is_done)]
         for key, one in sorted(progress.positions.items())

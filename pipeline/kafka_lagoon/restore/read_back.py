@@ -15,7 +15,7 @@ from kafka_lagoon.restore.receipts import ReadBack, Restored, read_back
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSettings:
-    """What all tasks have in common; `fields` are those that the digest of each partition is about."""
+    """Settings that all tasks share; `fields` are those that enter the digest of each partition."""
 
     kafka: KafkaSettings
     clock: Clock
@@ -25,7 +25,7 @@ class CheckSettings:
 
 
 def read_back_partitions(settings: CheckSettings, several: Sequence[Restored]) -> list[ReadBack]:
-    """What is read back of some partitions, one after the other; what cannot be read is a result, too."""
+    """Read partitions back, one after the other; a failure to read is a result, too."""
     with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
         return [_read_back(cluster, settings, one) for one in several]
 

@@ -1,7 +1,7 @@
-"""Compares what a restore was to write to a partition with what is read back from it, and makes receipts.
+"""Compares the records that a restore had to write to a partition with those that are read back, and makes receipts.
 
-The offsets of the restore's own map are compared. Whatever else a reader sees from the offset where the restore began to the
-last one that it wrote came from somebody else meanwhile, and is counted.
+The offsets of the restore's own map are compared. All other records from the offset where the restore began to the last one
+that it wrote were written by others meanwhile, and are counted.
 """
 
 from collections.abc import Sequence
@@ -23,21 +23,21 @@ from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 
 RECORDS_DIFFER, RECORDS_MISSING, RECORDS_DOUBLED = "RECORDS_DIFFER", "RECORDS_MISSING", "RECORDS_DOUBLED"
 ORDER_DIFFERS, OTHER_RECORDS = "ORDER_DIFFERS", "OTHER_RECORDS"
-OPEN_TRANSACTION = "OPEN_TRANSACTION"  # of somebody else: what it holds back may be there, or come between
+OPEN_TRANSACTION = "OPEN_TRANSACTION"  # transactions of others: their records may be there, or be committed later
 _MARKERS_MS, _PAUSE_S = 10_000, 0.2
-_MOST_RANGES = 20  # of offsets that a receipt names
+_MOST_RANGES = 20  # ranges of offsets in a receipt
 
 
 @dataclass(slots=True)
 class OtherRecords:
-    """Records of somebody else: how many, and the first ranges of their offsets."""
+    """Records of others: their number, and the first ranges of their offsets."""
 
     records: int = 0
     ranges: list[tuple[int, int]] = field(default_factory=list)  # first and last offset
     further: int = 0  # ranges that are not kept
 
     def add(self, offsets: NDArray[np.int64]) -> None:
-        """Add offsets, which come in order."""
+        """Add offsets in ascending order."""
         self.records += len(offsets)
         cuts = [0, *(np.flatnonzero(np.diff(offsets) != 1) + 1).tolist(), len(offsets)]
         for start, end in pairwise(cuts) if len(offsets) else ():
@@ -50,14 +50,14 @@ class OtherRecords:
                 self.further += 1
 
     def __str__(self) -> str:
-        """The ranges, as a receipt names them."""
+        """The ranges as in a receipt."""
         named = [str(first) if first == last else f"{first}-{last}" for first, last in self.ranges]
         return ", ".join(named) + (f" and {self.further} more ranges" if self.further else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadBack:
-    """What was read back of a partition: its digest, or why it could not be read; and what was not the restore's own."""
+    """The digest of a partition that was read back, or why it could not be read; and records of others."""
 
     digest: SequenceDigest | None
     problem: str | None
@@ -66,7 +66,7 @@ class ReadBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """A partition that was restored: what was to be written, and where the target gave it offsets."""
+    """A restored partition: the records that had to be written, and their offsets in the target."""
 
     source_topic: str
     source_topic_id: str | None
@@ -98,7 +98,7 @@ def read_back(
     end = min(restored.offset_map.target_end, log.end)
     if not ranges or end <= ranges[0].target_offset:
         return ReadBack(digest=SequenceDigest(), problem=None)
-    # What others wrote before our first record may be deleted by now; of our own records nothing may be.
+    # Records of others before our first may be deleted by now; of our own records none may be.
     first = min(max(restored.offset_map.target_start, log.log_start_offset), ranges[0].target_offset)
     split = Split(
         topic=restored.target_topic,
@@ -116,7 +116,7 @@ def read_back(
 
 
 def _stable_log(cluster: Cluster, partition: TopicPartition, target_end: int, deadline: Deadline) -> LogBounds | str:
-    """The bounds of the log once no transaction holds back what was written, or why there are none.
+    """The bounds of the log once no transaction holds back our records, or why they are unknown.
 
     The markers of our own last transaction may come a moment after its commit was answered.
     """
@@ -133,7 +133,7 @@ def _stable_log(cluster: Cluster, partition: TopicPartition, target_end: int, de
 
 
 def _within(chunk: Chunk, ranges: Sequence[OffsetRange], others: OtherRecords) -> Hashes:
-    """The hashes of the records whose offsets the map has; the offsets of all others go to `others`."""
+    """The hashes of the records whose offsets the map has; the offsets of all other records are added to `others`."""
     starts = np.array([one.target_offset for one in ranges], np.int64)
     ends = np.array([one.target_end for one in ranges], np.int64)
     index = np.searchsorted(starts, chunk.offsets, "right") - 1
@@ -153,7 +153,7 @@ def receipt(
     target_cluster_id: str,
     checked_at_ms: int,
 ) -> RestoreReceiptRow:
-    """The row that says whether the target has what was to be written."""
+    """The row that says whether the target has the records that had to be written."""
     ranges = restored.offset_map.ranges
     return RestoreReceiptRow(
         restore_id=restore_id,

@@ -1,4 +1,4 @@
-"""Declares what a user asks a restore to do."""
+"""Declares the request of a restore."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,11 +34,14 @@ class RestoreRequest:
     is_dry_run: bool = False
 
     def target_of(self, topic: str) -> str:
-        """The name that a topic has in the target."""
+        """The name of a topic in the target."""
         return self.renames.get(topic, topic)
 
     def identity(self) -> Mapping[str, Any]:
-        """What decides which records are written where: a run with the same identity goes on with an unfinished restore."""
+        """The arguments that decide which records are written where.
+
+        Runs with equal identity continue an unfinished restore.
+        """
         return {
             "from_cluster": self.from_cluster,
             "topics": sorted(self.topics),
@@ -47,7 +50,5 @@ class RestoreRequest:
             "topic_ids": dict(self.topic_ids),
             "condition": self.condition,
             "is_transactional": self.is_transactional,
-            **(
-                {} if self.pattern is None else {"pattern": self.pattern}
-            ),  # restores without one are known by what they had
+            **({} if self.pattern is None else {"pattern": self.pattern}),  # earlier restores have no such argument
         }

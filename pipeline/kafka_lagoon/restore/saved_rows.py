@@ -1,4 +1,4 @@
-"""Reads rows of published snapshots as Python's values."""
+"""Reads rows of published snapshots as Python values."""
 
 from typing import Any
 

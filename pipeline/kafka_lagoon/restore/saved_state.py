@@ -1,4 +1,4 @@
-"""Carries topics, ACLs and offsets of groups from a published snapshot of the source into the target, through actions."""
+"""Carries topics, ACLs and offsets of groups from a published snapshot of the source to the target, as actions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,7 +26,7 @@ _NAMES = frozenset({"snapshots", *topics.VIEWS, *group_offsets.VIEWS})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alterations:
-    """Actions for the target, and what is good to know of them."""
+    """Actions for the target, and notes about them."""
 
     actions: Sequence[Action] = ()
     notes: Sequence[str] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Alterations:
 
 @contextmanager
 def opened(warehouse: Warehouse) -> Iterator[Ask]:
-    """What runs statements over the state tables: DuckDB over a folder of this machine that it can read, else Spark."""
+    """Open the state tables: with DuckDB in a folder of this machine that it can read, else with Spark."""
     with ExitStack() as stack:
         yield _ask(stack, warehouse)
 
@@ -59,9 +59,10 @@ def choose_snapshot(ask: Ask, cluster_id: str, at_ms: int | None) -> str | None:
 def creations(
     ask: Ask, snapshot_id: str | None, request: RestoreRequest, missing: Sequence[ArchivedTopic], brokers: int
 ) -> Alterations:
-    """Actions that create the topics which the target lacks, as the snapshot has them.
+    """Actions that create the topics that the target lacks, as in the snapshot.
 
-    Of a topic that the snapshot does not have only the archived partitions are known. ConfigError for what cannot be done.
+    Of a topic that the snapshot does not have, only the archived partitions are known. ConfigError for topics that cannot be
+    created.
     """
     known = saved_names(ask, snapshot_id) if snapshot_id else frozenset()
     saved = [topic for topic in missing if topic.topic in known]
@@ -103,9 +104,9 @@ def saved_names(ask: Ask, snapshot_id: str) -> frozenset[str]:
 def acl_creations(
     ask: Ask, snapshot_id: str, request: RestoreRequest, cluster: Cluster, deadline: Deadline
 ) -> Alterations:
-    """Actions that create the ACLs which the target lacks; TableError if its ACLs cannot be read.
+    """Actions that create the ACLs that the target lacks; TableError if its ACLs cannot be read.
 
-    They are those about the topics, and with offsets those about the groups that have committed some.
+    They are those about the topics, and with offsets those about the groups that have commits.
     """
     names = {topic: request.target_of(topic) for topic in request.topics}
     groups = {one.group_id for one in saved_commits(ask, snapshot_id, names)} if request.with_offsets else set[str]()
@@ -126,7 +127,7 @@ def commits(
 ) -> Alterations:
     """Actions that commit the groups' offsets in the target; notes name what is not committed, and why.
 
-    A group that has committed something else there keeps it, unless the request says that the target's topics are in use.
+    A group with another commit there keeps it, unless the request says that the target's topics are in use.
     """
     done, failed = translated(saved_commits(ask, snapshot_id, {one.topic for one in partitions}), partitions)
     actions, failures = offset_actions(cluster, done, deadline)

@@ -29,14 +29,14 @@ class SurveyItem(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """How many records are wanted of a partition, and their times; None if none of them has one."""
+    """The number of wanted records of a partition, and their times; None if no record has a time."""
 
     records: int
     times: Times | None
 
 
 def survey_partitions(limit_bytes: int, items: Sequence[SurveyItem]) -> list[Survey]:
-    """Count the records of some partitions."""
+    """Count the records of partitions."""
     return [_survey(item, limit_bytes) for item in items]
 
 
@@ -62,7 +62,7 @@ def times_by_topic(surveys: Mapping[tuple[str, int], Survey]) -> Mapping[str, Ti
 
 
 def logged_times(files: Mapping[str, Sequence[DescribedFile]]) -> Mapping[str, Times]:
-    """The bounds of topics whose records stand in files of their own, all with times."""
+    """The bounds of topics whose records are in files of their own, all with times."""
     bounds = {topic: [_logged(topic, file) for file in some] for topic, some in files.items()}
     return {
         topic: times for topic, some in bounds.items() if all(some) and (times := _all_of([one for one in some if one]))

@@ -1,6 +1,6 @@
-"""Describes the topics that a restore writes to, and says what would clash or change there.
+"""Describes the topics that a restore writes to, and finds what would clash or change there.
 
-Clashes that only the user can decide about name the option that allows them.
+Clashes that only the user can decide name the option that allows them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ MAX_BATCH_BYTES, TIMESTAMP_TYPE = "max.message.bytes", "message.timestamp.type"
 _RETENTION_MS, _RETENTION_BYTES, _CLEANUP = "retention.ms", "retention.bytes", "cleanup.policy"
 _BEFORE_MS, _AFTER_MS = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
 _BOTH_MS = "message.timestamp.difference.max.ms"  # before Kafka 3.6
-# What a topic has that is created without configs is set on brokers, under other names.
+# Configs of a topic that is created without any; brokers have them under other names.
 _OF_BROKERS = {
     _RETENTION_MS: "log.retention.ms",
     _RETENTION_BYTES: "log.retention.bytes",
@@ -43,7 +43,7 @@ _FOREVER = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetTopic:
-    """A topic of the target. One that is still to be created has no id, no `logs`, and the configs that it will have."""
+    """A topic of the target. A topic that is still to be created has no id, no `logs`, and the configs that it will have."""
 
     name: str
     topic_id: str | None
@@ -54,7 +54,7 @@ class TargetTopic:
 
     @property
     def max_batch_bytes(self) -> int:
-        """The largest batch that it takes."""
+        """The largest batch that the topic accepts."""
         return int(self.configs.get(MAX_BATCH_BYTES, _DEFAULT_MAX_BATCH_BYTES))
 
     @property
@@ -64,13 +64,13 @@ class TargetTopic:
 
     @property
     def keeps_time(self) -> bool:
-        """Whether records keep the times that they come with."""
+        """True if records keep the times that they come with."""
         return self.configs.get(TIMESTAMP_TYPE) != _APPEND_TIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """`faults` keep a restore from beginning; `notes` are what the user should know."""
+    """`faults` prevent a restore; `notes` are for the user."""
 
     faults: Sequence[str]
     notes: Sequence[str]
@@ -79,7 +79,7 @@ class Verdict:
 def describe_target(
     cluster: Cluster, names: Sequence[str], deadline: Deadline
 ) -> tuple[Mapping[str, TargetTopic | None], Sequence[Failure]]:
-    """The topics of these names, None for one that does not exist; and what could not be learned."""
+    """The topics with these names, None for one that does not exist; and failures."""
     described = describe_topics(cluster, names, deadline)
     failures = [topic for topic in described.values() if isinstance(topic, Failure)]
     topics = {name: topic for name, topic in described.items() if topic is not None and not isinstance(topic, Failure)}
@@ -111,7 +111,7 @@ def describe_target(
 
 
 def default_configs(cluster: Cluster, deadline: Deadline) -> Mapping[str, str]:
-    """The configs that a new topic has by default, as far as they can be learned."""
+    """The configs that a new topic has by default, as far as they are known."""
     broker = ConfigResource(BROKER, str(min(cluster.brokers)))
     values = config_values(cluster, [broker], deadline)[broker]
     if isinstance(values, Failure):
@@ -134,7 +134,7 @@ def verdict(
     times: Mapping[str, Times],
     earlier: Mapping[str, str],
 ) -> Verdict:
-    """What clashes, and what will be different.
+    """Find clashes and changes.
 
     `times` are those of the records by source topic, where known; `earlier` names the restore that wrote to a target before.
     """
@@ -152,7 +152,7 @@ def verdict(
 
 
 def _clashes(request: RestoreRequest, source: ArchivedTopic, target: TargetTopic, earlier: str | None) -> Iterator[str]:
-    """What stands in the way."""
+    """Conditions that prevent the restore."""
     highest = max(source.partitions, default=-1)
     if highest >= target.partitions:
         yield (
@@ -174,7 +174,7 @@ def _clashes(request: RestoreRequest, source: ArchivedTopic, target: TargetTopic
 
 
 def _changes(target: TargetTopic, now_ms: int, times: Times | None) -> Iterator[str]:
-    """What would not be as it was."""
+    """Properties of records that would change."""
     if not target.keeps_time:
         yield (
             f"topic {target.name}: {TIMESTAMP_TYPE}={_APPEND_TIME} gives records the time of the restore instead of theirs"
@@ -191,7 +191,7 @@ def _changes(target: TargetTopic, now_ms: int, times: Times | None) -> Iterator[
 
 
 def _refusals(target: TargetTopic, now_ms: int, times: Times | None) -> Iterator[str]:
-    """What the brokers would refuse."""
+    """Batches that the brokers would refuse."""
     if not target.keeps_time or times is None:
         return
     for name, apart_ms, one_ms in (
@@ -208,7 +208,7 @@ def _refusals(target: TargetTopic, now_ms: int, times: Times | None) -> Iterator
 
 
 def _remarks(source: ArchivedTopic, target: TargetTopic) -> Iterator[str]:
-    """What is good to know."""
+    """Notes for the user."""
     if source.other_ids:
         known = ", ".join(str(one) for one in source.other_ids)
         yield f"topic {source.topic} was re-created: of its earlier ids ({known}) nothing is restored"
@@ -226,7 +226,7 @@ def _remarks(source: ArchivedTopic, target: TargetTopic) -> Iterator[str]:
 
 
 def _spelled(time_ms: int) -> str:
-    """A time for people; one before the year 1 is a number."""
+    """A time as text; one before the year 1 as a number."""
     try:
         return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)).isoformat(timespec="seconds")
     except OverflowError:

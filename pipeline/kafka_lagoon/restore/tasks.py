@@ -41,7 +41,7 @@ _SEQUENCES = 1 << 31
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """A partition to be restored from a position on, and the data files that may have its records."""
+    """A partition to restore from a position on, and the data files that may have its records."""
 
     planned: PlannedPartition
     position: Position
@@ -50,7 +50,10 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSettings:
-    """What all tasks of a round have in common; `plan` without its partitions. `ends_at_ms` is when it ends, as wall time."""
+    """Settings that all tasks of a round share; `plan` is without its partitions.
+
+    `ends_at_ms` is the end of the round, as wall time.
+    """
 
     kafka: KafkaSettings
     clock: Clock
@@ -63,7 +66,7 @@ class TaskSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkResult:
-    """How far a partition is now, what was found or written for it, and why the rest was not if not for want of time."""
+    """The progress of a partition, the records found or written for it, and a failure if it did not only run out of time."""
 
     target: PartitionKey
     position: Position
@@ -72,9 +75,9 @@ class WorkResult:
 
 
 def restore_partitions(settings: TaskSettings, works: Sequence[Work]) -> list[WorkResult]:
-    """Write what is left of some partitions, one after the other, until the round ends; a failure is a result.
+    """Write the remaining records of partitions, one after the other, until the round ends; a failure is a result.
 
-    It may be called again with the same works, at any time and anywhere.
+    It may be called again with the same works, at any time and on any executor.
     """
     with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
         return [_restore(cluster, settings, work) for work in works]
@@ -98,7 +101,7 @@ def _restore(cluster: Cluster, settings: TaskSettings, work: Work) -> WorkResult
 
 
 def _topics(cluster: Cluster, settings: TaskSettings, planned: PlannedPartition) -> dict[str, TargetTopic]:
-    """The target as it is now; TargetChanged if it was re-created since the plan was made."""
+    """The target's current topics; TargetChanged if one was re-created since the plan was made."""
     topics = _described(cluster, planned.target.topic, Deadline.after(settings.clock, settings.timeout_ms))
     if not cluster.may_be_topic(planned.target.topic, planned.target_topic_id):
         raise TargetChanged(*planned.target, "is of another topic: it was re-created since the restore began")
@@ -106,7 +109,7 @@ def _topics(cluster: Cluster, settings: TaskSettings, planned: PlannedPartition)
 
 
 def _described(cluster: Cluster, topic: str, deadline: Deadline) -> dict[str, TargetTopic]:
-    """The topic; a broker that does not know it yet, as after it was created, is asked again."""
+    """Describe the topic; brokers that do not know it yet, as after its creation, are asked again."""
     waiting = deadline.within(_UNKNOWN_FOR_MS)
     while True:
         try:
@@ -118,7 +121,7 @@ def _described(cluster: Cluster, topic: str, deadline: Deadline) -> dict[str, Ta
 
 @dataclass(slots=True)
 class _Written:
-    """What is known to be written of a partition."""
+    """The written records of a partition."""
 
     work: Work
     topics: dict[str, TargetTopic] = field(default_factory=dict)
@@ -129,7 +132,7 @@ class _Written:
         self.position = self.work.position
 
     def add(self, records: pa.RecordBatch, ranges: Sequence[OffsetRange]) -> None:
-        """Count records that are written; `ranges` say where."""
+        """Count written records; `ranges` are their offsets."""
         *before, last = [*self.ranges[-1:], *ranges]
         self.ranges = [*self.ranges[:-1], *joined([*before, last])]
         self.position = replace(
@@ -140,22 +143,22 @@ class _Written:
         )
 
     def add_all(self, pieces: Iterable[tuple[pa.RecordBatch, Sequence[OffsetRange]]]) -> None:
-        """Count several."""
+        """Count several lists of written records."""
         for records, ranges in pieces:
             self.add(records, ranges)
 
     def finish(self) -> None:
-        """There is nothing more to write."""
+        """Mark that no records are left."""
         self.position = replace(self.position, next_offset=self.work.planned.source.to_offset, is_done=True)
 
     def result(self, failure: str | None = None) -> WorkResult:
-        """All of it, for the driver."""
+        """The result for the driver."""
         target = self.work.planned.target
         return WorkResult(target=target, position=self.position, ranges=self.ranges, failure=failure)
 
 
 def _go_on(cluster: Cluster, settings: TaskSettings, written: _Written) -> WorkResult:
-    """Find what is written after the position, and write what follows until the round ends."""
+    """Find the records written after the position, and write those that follow until the round ends."""
     write = _write_in_transactions if settings.plan.is_transactional else _write
     rows = _Rows(settings, written)
     write(cluster, settings, written, rows)
@@ -176,7 +179,7 @@ class _Rows:
         self.at_end = False
 
     def take(self, count: int) -> Iterator[pa.RecordBatch]:
-        """So many records; TargetChanged if there are fewer."""
+        """The next `count` records; TargetChanged if there are fewer."""
         while count:
             batch = self._next()
             if batch is None:
@@ -187,7 +190,7 @@ class _Rows:
             yield batch
 
     def until_round_ends(self) -> Iterator[pa.RecordBatch]:
-        """All that is left, or as much as there is time for: a batch at least, or short rounds would never come to an end."""
+        """All remaining records, or as many as there is time for: at least one batch, so that short rounds make progress."""
         while (batch := self._next()) is not None:
             yield batch
             if self._settings.clock.now_ms() >= self._settings.ends_at_ms:
@@ -204,7 +207,7 @@ class _Rows:
 
 
 def _take_found(cluster: Cluster, settings: TaskSettings, written: _Written, rows: _Rows, producer_id: int) -> None:
-    """Count the records that earlier attempts have written after the position; OtherAttempt if one is still writing."""
+    """Count the records that earlier attempts wrote after the position; OtherAttempt if one is still writing."""
     work, plan = written.work, settings.plan
     offsets = find_own_records(
         cluster,
@@ -249,7 +252,7 @@ def _write_in_transactions(cluster: Cluster, settings: TaskSettings, written: _W
     def deadline() -> Deadline:
         return Deadline.after(settings.clock, settings.timeout_ms)
 
-    first = producer.begin(deadline())  # fences other attempts, and ends what they had not ended
+    first = producer.begin(deadline())  # fences other attempts, and aborts their open transactions
     _take_found(cluster, settings, written, rows, first.producer_id)
     _check_committed(cluster, plan, written, deadline())
     transaction: Transaction | None = first
@@ -272,7 +275,7 @@ def _write_in_transactions(cluster: Cluster, settings: TaskSettings, written: _W
 
 
 def _check_committed(cluster: Cluster, plan: RestorePlan, written: _Written, deadline: Deadline) -> None:
-    """TargetChanged if the group's offset says that another number of records was committed than is found."""
+    """Raise TargetChanged if the group's offset has another number of committed records than was found."""
     topic, partition = target = written.work.planned.target
     fetched = committed_offsets(cluster, [plan.group_id], deadline)
     for failure in fetched.failures:
@@ -295,7 +298,7 @@ def _refused(failure: Failure) -> BrokerError:
 
 
 def _ranges_between(records: pa.RecordBatch, target_offsets: NDArray[np.int64]) -> list[OffsetRange]:
-    """Where records are, whose offsets in the target may have gaps, too."""
+    """The ranges of records, whose offsets in the target may have gaps, too."""
     source_offsets = records.column("offset").to_numpy()
     cuts = [0, *(np.flatnonzero(np.diff(target_offsets) != 1) + 1).tolist(), len(target_offsets)]
     return [
@@ -306,7 +309,7 @@ def _ranges_between(records: pa.RecordBatch, target_offsets: NDArray[np.int64]) 
 
 
 def _of_about(batches: Iterator[pa.RecordBatch], size: int) -> list[pa.RecordBatch]:
-    """The next batches, until they have so many bytes."""
+    """The next batches, up to this number of bytes."""
     some: list[pa.RecordBatch] = []
     filled = 0
     for batch in batches:

@@ -8,13 +8,13 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.tables.record_tables import RECORD_RANGES
 
 _NAMES = ["cluster", "cluster_id", "topic"]
-_OF_BROKERS = "__"  # such topics have to be named
+_OF_BROKERS = "__"  # topics that must be named
 
 
 def matching_topics(warehouse: Warehouse, cluster: str, pattern: str) -> list[str]:
-    """Names of a cluster, given by its name or id, that match as a whole; ConfigError if none does.
+    """Topics of a cluster, given by its name or id, whose whole name matches; ConfigError if none does.
 
-    Files that were written before clusters had names there are known by the id alone.
+    In files written before records had the name of their cluster, only the id is known.
     """
     compiled, names = re.compile(pattern), set[str]()
     for file in warehouse.kernel.described_files(warehouse.state(RECORD_RANGES.name), {}):

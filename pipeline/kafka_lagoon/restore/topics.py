@@ -1,4 +1,4 @@
-"""Plans the topics, configs and ACLs of a published snapshot for another cluster, and names what cannot be carried over."""
+"""Plans the topics, configs and ACLs of a snapshot for another cluster, and names those that cannot be carried over."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -14,18 +14,18 @@ from kafka_lagoon.protocol.messages.create_acls import CREATE_ACLS
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.restore.saved_rows import rows_of
 
-VIEWS = ("topics_published", "configs_published", "acls_published")  # that the functions here read
+VIEWS = ("topics_published", "configs_published", "acls_published")  # tables and views that the functions here read
 
 _OF_TOPIC = "TOPIC_CONFIG"
 _OF_BROKERS = ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG")
-# Lists of partitions and brokers of the source: they mean nothing in another cluster.
+# Lists of partitions and brokers of the source, which mean nothing in another cluster.
 _OF_ONE_CLUSTER = frozenset({"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"})
 _TOPIC, _GROUP, _LITERAL, _PREFIXED, _EVERY = "TOPIC", "GROUP", "LITERAL", "PREFIXED", "*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedTopic:
-    """A topic as a snapshot has it; `configs` are those that are set on the topic itself."""
+    """A topic of a snapshot; `configs` are those that are set on the topic itself."""
 
     topic: str
     topic_id: str | None
@@ -38,7 +38,7 @@ class SavedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedAcl:
-    """An ACL as a snapshot has it: the columns of table acls."""
+    """An ACL of a snapshot: the columns of table acls."""
 
     resource_type: str
     resource_name: str
@@ -50,7 +50,7 @@ class SavedAcl:
 
 
 def saved_topics(ask: Ask, snapshot_id: str, topics: Collection[str]) -> dict[str, SavedTopic]:
-    """These topics with their configs, as far as the snapshot has them; ConfigError names those that it has not."""
+    """These topics with their configs, as far as the snapshot has them; ConfigError names missing topics."""
     rows = {
         row["topic"]: row
         for row in rows_of(
@@ -87,7 +87,8 @@ def _saved_configs(ask: Ask, snapshot_id: str, topics: Collection[str]) -> dict[
 
 
 def _saved_topic(row: Mapping[str, Any], configs: Sequence[Mapping[str, Any]]) -> SavedTopic:
-    # Brokers before Kafka 1.1 name no source; what is no default may then be the broker's, and is taken for the topic's.
+    # Brokers before Kafka 1.1 name no source: a value that is not the default may be the broker's, and is taken for the
+    # topic's.
     own = [one for one in configs if one["source"] == _OF_TOPIC or (one["source"] is None and not one["is_default"])]
     unusable = [one["name"] for one in own if one["is_sensitive"] or one["name"] in _OF_ONE_CLUSTER]
     return SavedTopic(
@@ -164,7 +165,7 @@ def saved_acls(
 ) -> tuple[list[SavedAcl], list[str]]:
     """The ACLs of these topics and groups, and notes; `names` has the name of each topic in the target.
 
-    Those of a prefix are taken over as they are; those of all topics or groups are not.
+    ACLs of a prefix are carried over unchanged; those of all topics or groups are not.
     """
     rows = rows_of(
         ask,
@@ -222,7 +223,7 @@ def _line(acl: SavedAcl) -> str:
 
 
 def acl_actions(cluster: Cluster, acls: Sequence[SavedAcl], deadline: Deadline) -> tuple[list[Action], list[Failure]]:
-    """Actions that create those of these ACLs that the target has not, and why there is none for others."""
+    """Actions that create those of the ACLs that the target lacks, and notes about the others."""
     actions: dict[Resource, Action] = {}
     failures: list[Failure] = []
     for acl in acls:

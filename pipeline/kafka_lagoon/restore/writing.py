@@ -28,7 +28,7 @@ Failures = Mapping[PartitionKey, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing:
-    """What a run needs to write and to check."""
+    """Writes and checks the records of a plan."""
 
     warehouse: Warehouse
     cluster: Cluster
@@ -39,7 +39,7 @@ class Writing:
     store: ProgressStore
 
     def write(self, progress: Progress, step: Callable[[str, int], None]) -> tuple[Progress, Failures]:
-        """Write until everything is written; returns the partitions that failed, with the reasons."""
+        """Write until everything is written; returns the progress, and the partitions that failed, with reasons."""
         failures: dict[PartitionKey, str] = {}
         while left := [one for one in self._unfinished(progress) if one.target not in failures]:
             step("write", sum(one.source.to_offset - progress.positions[one.target].next_offset for one in left))
@@ -87,7 +87,7 @@ class Writing:
         }
 
     def check(self, progress: Progress, maps: Mapping[PartitionKey, PartitionMap]) -> list[RestoreReceiptRow]:
-        """Read back every partition and compare it with what was to be written."""
+        """Read back every partition and compare it with the records that had to be written."""
         restored = [
             Restored(
                 source_topic=one.source.topic,
@@ -127,17 +127,17 @@ class Writing:
 
 
 def parallelism(warehouse: Warehouse) -> int:
-    """How many tasks Spark runs at once."""
+    """The number of tasks that Spark runs at the same time."""
     return int(warehouse.spark.sparkContext.defaultParallelism)
 
 
 def memory_bytes(limits: RestoreSettings) -> int:
-    """What a task may hold of the archive at once."""
+    """Memory in bytes that a task may use for archived records."""
     return (limits.task_memory_mb << 20) // 4
 
 
 def reading(limits: RestoreSettings) -> ReadOptions:
-    """How a task reads the target."""
+    """Options for reading the target."""
     part = (limits.task_memory_mb << 20) // 16
     return ReadOptions(
         fetch_bytes=min(part, 8 << 20), stall_timeout_ms=limits.timeout_ms, decoding=DecodeOptions(expanded_bytes=part)
@@ -149,7 +149,7 @@ def _offsets_left(work: Work) -> int:
 
 
 def map_rows(plan: RestorePlan, results: Sequence[WorkResult], now_ms: int) -> list[RestoreMapRow]:
-    """The rows of restore_map for what tasks have written."""
+    """The rows of restore_map for the records that tasks have written."""
     planned = {one.target: one for one in plan.partitions}
     return [_map_row(plan, planned[result.target], one, now_ms) for result in results for one in result.ranges]
 

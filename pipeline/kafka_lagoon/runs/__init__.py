@@ -1,4 +1,4 @@
-"""The jobs: one module each, which does the steps of a run in their order and returns what it has done.
+"""The jobs, one module each: the steps of a run in their order.
 
-A run prints nothing and knows no command line: cli/ reads arguments, prints what a run returns and makes exit codes of it.
+A run prints nothing and knows no command line: cli/ parses arguments, prints the results of a run and returns its exit code.
 """

@@ -1,6 +1,6 @@
-"""Makes a cluster what a desired state says: connect, plan, and have the plan carried out.
+"""Brings a cluster to its desired state: connect, plan, carry out.
 
-The plan is made of what the cluster has now; whoever carries it out checks again that nothing has changed since.
+The plan is made from the current state of the cluster; before it is carried out, the state is checked again.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class Wanted:
 def apply_state(
     wanted: Wanted, clock: Clock, request_stats: RequestStats, carry_out: Callable[[Cluster, PlanResult], R]
 ) -> R:
-    """What `carry_out` makes of the plan, with a connected cluster.
+    """The result of `carry_out` for the plan, with a connected cluster.
 
     ConfigError lists every fault that the live cluster shows.
     """

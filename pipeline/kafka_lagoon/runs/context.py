@@ -1,4 +1,4 @@
-"""What the runs of one job over several clusters share, and what they report while they are under way."""
+"""Shared by the runs of one job over several clusters: settings, the warehouse, and reports of progress."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -18,16 +18,16 @@ from kafka_lagoon.tables.table import Table
 
 
 class Progress(Protocol):
-    """Hears how far a run over one cluster is."""
+    """Receives the progress of a run over one cluster."""
 
     def connected(self, cluster_id: str | None) -> None:
         """The cluster has answered."""
 
     def step(self, name: str, items: int) -> None:
-        """A step begins, over about so many items."""
+        """A step begins, over about this number of items."""
 
     def advanced(self, offsets: int, records: int, size: int) -> None:
-        """So much of the items of a step is done: offsets, of which some were records, in so many bytes."""
+        """Progress within a step: offsets, the records among them, and bytes."""
 
 
 class RunContext:
@@ -59,8 +59,8 @@ class RunContext:
 
     @property
     def warehouse(self) -> Warehouse:
-        """The warehouse of the settings for writing: tables that are missing are created."""
-        with self._lock:  # clusters of one run ask for it at once
+        """The warehouse of the settings for writing; missing tables are created."""
+        with self._lock:  # clusters of one run ask for it at the same time
             if self._warehouse is None:
                 self._warehouse = self._without_session() or self._by_spark()
             return self._warehouse

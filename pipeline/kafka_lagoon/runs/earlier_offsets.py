@@ -1,7 +1,7 @@
-"""Estimates when offsets were written, from where logs ended in earlier snapshots. Needs no request and no right to read.
+"""Estimates when offsets were written from the end offsets of earlier snapshots, without requests and permissions.
 
-An offset was written between the last snapshot whose end is not above it and the first whose end is. Between both it is placed
-in proportion, and nothing is said before the first snapshot.
+An offset was written between the last snapshot whose end offset is not above it and the first whose end offset is. Between
+them the time is interpolated; before the first snapshot it is unknown.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.delta.storage import JAVA_ERRORS
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.fetch.unread_positions import FirstUnread, Outcome, Position, UnreadRecords, not_read
+from kafka_lagoon.fetch.unread_positions import FirstUnread, FirstUnreadOutcome, Position, UnreadRecords, not_read
 from kafka_lagoon.query.spark_engine import make_available
 
 NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE = "NO_EARLIER_SNAPSHOT", "HISTORY_UNREADABLE"
 
 _End = tuple[int, int]  # epoch milliseconds, and the high watermark then
-# The latest end that is not above the offset, and the earliest that is above it, of the same topic.
+# The latest end offset that is not above the offset, and the earliest that is, of the same topic.
 _STATEMENT = """
 SELECT positions.number,
   max(struct(ends.read_at_ms, ends.high_watermark)) FILTER (WHERE ends.high_watermark <= positions.first_offset) AS before,
@@ -36,7 +36,7 @@ _COLUMNS = "number INT, topic STRING, topic_id STRING, partition INT, first_offs
 def interpolated(
     warehouse: Warehouse, cluster: Cluster, name: str, days: int, positions: Sequence[Position]
 ) -> UnreadRecords:
-    """When the offset of each position was written, of the cluster called `name` in the tables."""
+    """The time at which the offset of each position was written, for the cluster called `name` in the tables."""
     now_ms = cluster.clock.now_ms()
     try:
         ends = _ends(warehouse, cluster, name, days, positions)
@@ -48,7 +48,10 @@ def interpolated(
         written_ms = _written_ms(position.offset, before, after or (now_ms, position.high_watermark))
         if written_ms is not None:
             first[position] = FirstUnread(
-                outcome=Outcome.INTERPOLATED, timestamp_ms=written_ms, read_at_ms=now_ms, is_blocked=position.is_blocked
+                outcome=FirstUnreadOutcome.INTERPOLATED,
+                timestamp_ms=written_ms,
+                read_at_ms=now_ms,
+                is_blocked=position.is_blocked,
             )
     return UnreadRecords(first=first, failures=(), bytes_fetched=0)
 

@@ -43,43 +43,43 @@ from kafka_lagoon.snapshot.coverage import list_note
 from kafka_lagoon.uuid7 import new_id
 
 STEPS = ("plan", "read", "commit")
-_CHECK_MS = 5_000  # left for the check of what was read when the run's deadline has passed
+_CHECK_MS = 5_000  # left for checking what was read when the run's deadline has passed
 _NOTE_MS = 10_000  # for a request that only decides what is printed at the end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDeadline:
-    """When a run stops reading, as wall time, which executors know too; None if it may take as long as it needs."""
+    """The time at which a run stops reading, as wall time for executors; None if there is no limit."""
 
     clock: Clock
     ends_at_ms: int | None = None
 
     def within(self, timeout_ms: int, least_ms: int = 0) -> Deadline:
-        """A timeout that ends with the run, but leaves at least `least_ms`."""
+        """A timeout that ends with the run, but is at least `least_ms`."""
         left_ms = timeout_ms if self.ends_at_ms is None else min(timeout_ms, self.ends_at_ms - self.clock.now_ms())
         return Deadline.after(self.clock, max(left_ms, least_ms))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedRecords:
-    """What a run planned, and what it archived of it."""
+    """The planned and the archived records of a run."""
 
     plan: Plan
     reconciled: Reconciled
 
     @property
     def ingest_id(self) -> str | None:
-        """The run in record_ranges; None if there was nothing new."""
+        """The id of the run in record_ranges; None if there was nothing new."""
         return self.reconciled.ranges[0].ingest_id if self.reconciled.ranges else None
 
     @property
     def failures(self) -> int:
-        """Requests that failed, and ranges that were not read to their end for another reason than a loss."""
+        """Failed requests, and ranges that were not read to their end for a reason other than a loss."""
         problems = (row.problem for row in self.reconciled.ranges)
         return len(self.plan.failures) + sum(1 for name in problems if name is not None and name not in LOSSES)
 
     def counts(self) -> Counter[str]:
-        """Partitions with something new, and sums over the ranges."""
+        """The number of partitions with new records, and sums over the ranges."""
         ranges = self.reconciled.ranges
         counts = Counter(partitions=len({(row.topic, row.partition) for row in ranges}))
         for row in ranges:
@@ -89,7 +89,7 @@ class ArchivedRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestResult:
-    """A run over one cluster; `reports` is what earlier runs lost and died before they could report."""
+    """A run over one cluster; `reports` are losses of earlier runs that died before they could report them."""
 
     cluster: str
     cluster_id: str
@@ -99,12 +99,12 @@ class IngestResult:
 
     @property
     def has_loss(self) -> bool:
-        """Whether records were lost, in this run or in one that is reported now."""
+        """True if records were lost, in this run or in one that is reported now."""
         return any(map(is_loss, self.archived.reconciled.ranges)) or any(report.is_loss for report in self.reports)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every request was answered and everything planned was read."""
+        """True if every request was answered and everything planned was read."""
         return not (self.archived.failures or self.archived.reconciled.unread)
 
 
@@ -151,7 +151,7 @@ def ingest(
 def lock_archive(
     warehouse: Warehouse, settings: Settings, cluster_id: str, clock: Clock, after_restore: str | None = None
 ) -> AbstractContextManager[ArchiveLock]:
-    """The lock on a cluster's archive, for the writer that the settings name; raises as `archive_lock` does."""
+    """The lock on a cluster's archive, for the writer in the settings; raises as `archive_lock` does."""
     wait_ms = settings.ingest.lock_wait_ms
     if staging := settings.staging():
         return staged_lock(warehouse, staging, cluster_id, clock, wait_ms, after_restore)
@@ -168,7 +168,7 @@ def archive_new_records(
     deadline: RunDeadline,
     advanced: Callable[[int, int, int], None] | None = None,
 ) -> ArchivedRecords:
-    """Plan, read, check and commit; what was read when the run's deadline passes is committed, the rest is left unread."""
+    """Plan, read, check and commit; records read before the run's deadline are committed, the rest is left for the next run."""
     limits = settings.ingest
     step("plan", len(lock.topics))
     with gc_paused():  # as in a snapshot: many objects and no cycles
@@ -214,10 +214,10 @@ def _tasks(lock: ArchiveLock, planned: Plan, limits: IngestSettings) -> Sequence
 
 
 def read_options(limits: IngestSettings) -> ReadOptions:
-    """How splits are read, with sizes that keep the buffers of a task below its memory.
+    """Options of splits, with sizes that keep the buffers of a task within its memory.
 
-    They are: an answer being decoded, the next one on its way, what it expands to, its columns, and what is being written.
-    A batch that makes much more is decoded into several Arrow batches; one large value is what remains whole.
+    The buffers are: an answer being decoded, the next one being received, its decompressed content, its columns, and the rows
+    being written. A batch with much more is decoded into several Arrow batches; only a single large value cannot be split.
     """
     part = (limits.task_memory_mb << 20) // 16
     return ReadOptions(
@@ -233,7 +233,7 @@ def read_options(limits: IngestSettings) -> ReadOptions:
 
 
 def _hidden_topics(cluster: Cluster, wanted: ReadSpec, deadline: Deadline) -> str | None:
-    """What to say of the topics that a pattern matched, if there may be others that we are not allowed to see."""
+    """A note about a pattern's topics, if others may be hidden from the principal."""
     if not wanted.pattern:
         return None
     described = describe_cluster(cluster, deadline)

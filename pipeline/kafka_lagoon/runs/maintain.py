@@ -1,4 +1,4 @@
-"""Maintains one table: makes the commits that dead ingests left pending, then removes old rows, joins files, removes others."""
+"""Maintains one table: makes commits that dead ingests left pending, removes old rows, joins files, and removes old files."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from kafka_lagoon.ingest.pending_commits import commit_pending_of_all
 def maintain_table(
     warehouse: Warehouse, table: str, options: MaintainOptions, clock: Clock, old_rows: OldRows | None = None
 ) -> Maintained:
-    """What was done for a table, or in a dry run would be; raises as `delta.maintain.maintain` does."""
+    """Maintain a table; returns what was done, or what a dry run would do. Raises as `delta.maintain.maintain` does."""
     if not options.dry_run:
         commit_pending_of_all(warehouse, clock)
     (maintained,) = maintain(warehouse, replace(options, tables=(table,)), clock, old_rows)

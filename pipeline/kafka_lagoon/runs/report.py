@@ -10,7 +10,7 @@ from kafka_lagoon.report.scope import scopes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
-    """What a page is about; `slot_ms` None means the newest snapshot, `clusters` None all of them."""
+    """Options of a page; `slot_ms` None means the newest snapshot, `clusters` None all of them."""
 
     clusters: Sequence[str] | None = None
     slot_ms: int | None = None
@@ -20,7 +20,7 @@ class ReportOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The page, and what it was made of."""
+    """The page, and the snapshots that it is made of."""
 
     html: str
     clusters: Sequence[ClusterPage]
@@ -32,7 +32,7 @@ class Report:
 
 
 def make_report(ask: Ask, options: ReportOptions, now_ms: int) -> Report:
-    """The page; TableError if there is no snapshot that it could be about."""
+    """Make the page; TableError if there is no snapshot for it."""
     pages = [cluster_page(scope) for scope in scopes(ask, options.clusters, options.slot_ms, options.hours)]
     title = options.title or f"Kafka report: {', '.join(page.snapshot.cluster for page in pages)}"
     return Report(html=render(pages, title, now_ms), clusters=pages)

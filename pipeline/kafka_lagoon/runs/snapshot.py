@@ -21,7 +21,7 @@ from kafka_lagoon.tables.snapshot_rows import Snapshot
 def take_snapshot(
     context: RunContext, name: str, slot_ms: int, request_stats: RequestStats, progress: Progress
 ) -> Snapshot | PublishedSlot:
-    """The snapshot of the cluster called `name` that was published, or the one that an earlier run published for the slot.
+    """Take a snapshot of the cluster called `name`, or return the one that an earlier run published for the slot.
 
     Raises PipelineError if the cluster does not answer, another run holds the lock, or a table cannot be written.
     """

@@ -26,7 +26,7 @@ EXECUTORS_FAILED = "EXECUTORS_FAILED"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TaskSettings:
-    """What all tasks have in common; each may fetch `bytes_per_position` for each of its positions."""
+    """Settings that all tasks share; each may fetch `bytes_per_position` for each of its positions."""
 
     kafka: KafkaSettings
     clock: Clock
@@ -43,7 +43,7 @@ class _TaskResult:
 def measure_of(
     limits: SnapshotSettings, cluster: Cluster, name: str, warehouse: Warehouse, deadline: Deadline
 ) -> Measure | None:
-    """How the time lag of a snapshot of the cluster called `name` is measured; None if it is switched off.
+    """A function that measures the time lag of a snapshot of the cluster called `name`; None if it is switched off.
 
     It may take half of the time that is left of the deadline: other tables follow.
     """
@@ -54,7 +54,7 @@ def measure_of(
 
     def measure(positions: Sequence[Position]) -> UnreadRecords:
         budget_ms = int(deadline.remaining() * 500)
-        is_paced = cluster.settings.max_bytes_per_second is not None  # which each executor would do on its own
+        is_paced = cluster.settings.max_bytes_per_second is not None  # which each executor would otherwise do itself
         has_executors = warehouse.session is not None
         if has_executors and len(positions) >= limits.time_lag_executor_positions and not is_paced:
             return _on_executors(cluster, warehouse, positions, limits.time_lag_max_bytes, budget_ms)
@@ -72,7 +72,7 @@ def _on_driver(cluster: Cluster, positions: Sequence[Position], max_bytes: int, 
 def _on_executors(
     cluster: Cluster, warehouse: Warehouse, positions: Sequence[Position], max_bytes: int, budget_ms: int
 ) -> UnreadRecords:
-    """Tasks of neighbours in one leader, so that each connects to few brokers."""
+    """Positions grouped by leader into tasks, so that each task connects to few brokers."""
     by_leader = sorted(positions, key=lambda position: cluster.leader_of(TopicPartition(*position[:2])) or -1)
     tasks = [by_leader[start : start + _TASK_POSITIONS] for start in range(0, len(by_leader), _TASK_POSITIONS)]
     settings = _TaskSettings(
@@ -95,7 +95,7 @@ def _on_executors(
 
 
 def _run(settings: _TaskSettings, positions: Sequence[Position]) -> _TaskResult:
-    """One task; never raises for what brokers do."""
+    """Run one task; never raises for failures of brokers."""
     from kafka_lagoon.fetch.first_unread import first_unread  # noqa: PLC0415  the driver needs no codecs
 
     stats, deadline = RequestStats(), Deadline.after(settings.clock, settings.budget_ms)

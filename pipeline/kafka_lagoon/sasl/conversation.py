@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 from kafka_lagoon.text import printable
 
-# Yields what to send, is sent what the broker answers, and returns when both sides are authenticated.
+# Yields a token to send, is sent the broker's answer, and returns when both sides are authenticated.
 Tokens: TypeAlias = Generator[bytes, bytes, None]
 
 _LONGEST = 500  # characters of a broker's message that our messages repeat
@@ -45,7 +45,7 @@ def utf8(text: str, what: str) -> bytes:
 
 
 def quoted(words: str, secrets: Iterable[str]) -> str:
-    """A broker's message as it can be shown: without control characters, cut to a length, or not at all.
+    """A broker's message as it may be shown: without control characters, cut to a length, or not at all.
 
     A message that contains a secret is not repeated: stars in a text that can be guessed would show what they replace.
     """

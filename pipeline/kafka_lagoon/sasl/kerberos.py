@@ -1,7 +1,7 @@
 """GSSAPI (RFC 4752): Kerberos by the system's library, through the Python package gssapi, which is optional.
 
-The broker must prove its identity (mutual authentication). What follows is protected by TLS, not by Kerberos: Kafka's
-clients offer no other protection.
+The broker must prove its identity (mutual authentication). The data after the login are protected by TLS, not by Kerberos,
+as in Kafka's clients.
 """
 
 import importlib
@@ -12,7 +12,7 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.sasl.conversation import MechanismFailed, Tokens, quoted
 from kafka_lagoon.sasl.mechanism import Mechanism, Peer
 
-_NO_LAYER = 1  # of the bits for the protection of what follows
+_NO_LAYER = 1  # of the bits for the protection of later data
 _OFFER_LENGTH = 4  # those bits, and the longest message of a protected connection, which is not used
 _CHOICE = bytes([_NO_LAYER, 0, 0, 0])  # and no other authorization identity
 
@@ -33,7 +33,7 @@ class Kerberos:
         return ()
 
     def tokens(self) -> Tokens:
-        """Exchange tickets, then agree on no protection of what follows. ConfigError when gssapi is missing."""
+        """Exchange tickets, then agree on no protection of later data. ConfigError when gssapi is missing."""
         gssapi = _library()
         try:
             context = self._context(gssapi)

@@ -64,7 +64,7 @@ class Scram:
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """What the broker's first message says."""
+    """The content of the broker's first message."""
 
     nonce: bytes
     salt: bytes

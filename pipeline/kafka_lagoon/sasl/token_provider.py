@@ -1,4 +1,4 @@
-"""Gets bearer tokens from a function of the user's, named `module:function`.
+"""Gets bearer tokens from the user's own function, `module:function`.
 
 Amazon's and Azure's brokers take OAUTHBEARER tokens that their own libraries sign. The function is called with the
 broker's host, and returns (token, expires_at_ms) or a `kafka_lagoon.sasl.token.Token`.

@@ -17,7 +17,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.fetch.unread_positions import (
     BUDGET_USED_UP,
     FirstUnread,
-    Outcome,
+    FirstUnreadOutcome,
     Position,
     UnreadRecords,
     not_read,
@@ -37,11 +37,11 @@ Given = tuple[Any, ...]  # values of the added columns
 
 _TIMESTAMP_TYPES = {0: "create_time", 1: "log_append_time"}
 _METHODS = {
-    Outcome.NOTHING: CAUGHT_UP,
-    Outcome.BOUND: BATCH_BOUND,
-    Outcome.INTERPOLATED: INTERPOLATED,
-    Outcome.UNREADABLE: UNREADABLE,
-    Outcome.NOT_READ: NOT_MEASURED,
+    FirstUnreadOutcome.NOTHING: CAUGHT_UP,
+    FirstUnreadOutcome.BOUND: BATCH_BOUND,
+    FirstUnreadOutcome.INTERPOLATED: INTERPOLATED,
+    FirstUnreadOutcome.UNREADABLE: UNREADABLE,
+    FirstUnreadOutcome.NOT_READ: NOT_MEASURED,
 }
 _PIECE = 1 << 16  # rows whose values are in memory at the same time
 _NOTHING_MEASURED = UnreadRecords(first={}, failures=(), bytes_fetched=0)
@@ -271,9 +271,9 @@ def _unknown(method: str, problem: str) -> Given:
 
 def _values(first: FirstUnread, fetched_offset: int, *, is_below: bool) -> Given:
     """The values of the added columns, from the record found at the position."""
-    if first.outcome in (Outcome.UNREADABLE, Outcome.NOT_READ):
+    if first.outcome in (FirstUnreadOutcome.UNREADABLE, FirstUnreadOutcome.NOT_READ):
         return _unknown(_METHODS[first.outcome], first.problem or "")
-    if first.outcome is Outcome.NOTHING:
+    if first.outcome is FirstUnreadOutcome.NOTHING:
         return (0, BELOW_LOG_START, None, None, None, None) if is_below else _CAUGHT_UP
     method = _METHODS.get(first.outcome) or _method_of_record(first, fetched_offset, is_below=is_below)
     timestamp_type = None if first.timestamp_type is None else _TIMESTAMP_TYPES.get(first.timestamp_type)

@@ -23,12 +23,12 @@ class LagoonReader(DataSourceReader):
         self._query, self._pushed = query, Pushed()
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802  Spark's name
-        """Take what can be decided by topics, partitions, offsets and times; the rest is Spark's."""
+        """Accept filters on topics, partitions, offsets and times; Spark evaluates the rest."""
         self._pushed, rest = push(filters)
         return rest
 
     def partitions(self) -> Sequence[InputPartition]:
-        """What each task reads."""
+        """The splits of the tasks."""
         deadline = self._query.deadline()
         with self._query.connect(deadline) as cluster:
             tasks = batch_tasks(cluster, self._query.options, self._pushed, deadline)

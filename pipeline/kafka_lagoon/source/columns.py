@@ -23,7 +23,7 @@ from kafka_lagoon.errors import ConfigError
 
 _HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 
-# What Spark's connector gives, in its order.
+# The columns of Spark's connector, in its order.
 _CONNECTOR: dict[str, DataType] = {
     "key": BinaryType(),
     "value": BinaryType(),
@@ -33,7 +33,7 @@ _CONNECTOR: dict[str, DataType] = {
     "timestamp": TimestampType(),
     "timestampType": IntegerType(),
 }
-# What table `records` has beyond it; a test compares the two.
+# Further columns of table `records`; a test compares the two.
 _RECORDS: dict[str, DataType] = {
     "topic_id": StringType(),
     "timestamp_ms": LongType(),
@@ -46,11 +46,11 @@ _RECORDS: dict[str, DataType] = {
 }
 COLUMNS: dict[str, DataType] = {**_CONNECTOR, "headers": _HEADERS, **_RECORDS}
 _DECODED_AS = {"timestampType": "timestamp_type"}
-OF_THE_SPLIT = frozenset({"topic", "topic_id", "partition"})  # the same in every row that a task reads of a split
+OF_THE_SPLIT = frozenset({"topic", "topic_id", "partition"})  # the same in all rows of a split
 
 
 def default_schema(*, with_headers: bool) -> StructType:
-    """The connector's columns, as it gives them."""
+    """The connector's columns, in its order."""
     columns = {**_CONNECTOR, "headers": _HEADERS} if with_headers else _CONNECTOR
     return StructType([StructField(name, kind) for name, kind in columns.items()])
 
@@ -74,10 +74,10 @@ def require_known(schema: StructType) -> None:
 
 
 def decoded(names: Iterable[str]) -> frozenset[str]:
-    """The decoder's columns that these need; if there are none, the headers of batches say how many rows there are."""
+    """The decoder's columns for these columns; if there are none, the headers of batches tell the number of rows."""
     return frozenset(map(decoded_as, set(names) - OF_THE_SPLIT))
 
 
 def decoded_as(name: str) -> str:
-    """What the decoder calls a column."""
+    """The decoder's name of a column."""
     return _DECODED_AS.get(name, name)

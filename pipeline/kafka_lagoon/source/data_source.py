@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from kafka_lagoon.source.write_batch import LagoonWriter
     from kafka_lagoon.source.write_stream import LagoonStreamWriter
 
-# Spark makes the source in one process, plans in a second and reads in others: each imports what it needs.
+# Spark creates the source in one process, plans in a second and reads in others, so each imports what it needs.
 
 
 class LagoonSource(DataSource):
-    """Records of Kafka's topics, decoded as table `records` has them, and topics that rows are written to."""
+    """Reads records of Kafka's topics, decoded as in table `records`, and writes rows to topics."""
 
     @classmethod
     def name(cls) -> str:
-        """What `format` calls it."""
+        """The name for `format`."""
         return "lagoon"
 
     def schema(self) -> StructType:
-        """The columns where the query names none: the connector's."""
+        """The columns of a query that names none: the connector's."""
         return default_schema(with_headers=parse(self.options).include_headers)
 
     def reader(self, schema: StructType) -> "LagoonReader":

@@ -1,6 +1,6 @@
-"""Translates the filters of a query to the partitions, offsets and times that have to be read for it.
+"""Translates the filters of a query to the partitions, offsets and times that must be read.
 
-Nothing is left out that a filter would let through. Spark checks again whatever is not left out exactly as the filter says.
+Every row that a filter accepts is read. Spark evaluates again all filters that are not applied exactly.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,9 +35,9 @@ _HOLDS: Mapping[type[Filter], Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
-    """What has to be read: offsets from `from_offset` to `to_offset` (not included), no record older than `from_ms`.
+    """The bounds to read: offsets from `from_offset` to `to_offset` (not included), no record older than `from_ms`.
 
-    Offsets and times within the bounds may still fail a filter that Spark checks.
+    Rows within the bounds may still fail a filter that Spark evaluates.
     """
 
     on_topic: tuple[Filter, ...] = ()
@@ -47,7 +47,7 @@ class Pushed:
     from_ms: int | None = None
 
     def admits(self, topic: str, partition: int) -> bool:
-        """Whether a partition has to be read at all."""
+        """True if a partition must be read."""
         by_topic = all(_HOLDS[type(predicate)](topic, _value(predicate)) for predicate in self.on_topic)
         return by_topic and all(
             _HOLDS[type(predicate)](partition, _value(predicate)) for predicate in self.on_partition
@@ -55,7 +55,7 @@ class Pushed:
 
 
 def push(filters: Sequence[Filter]) -> tuple[Pushed, list[Filter]]:
-    """What has to be read for all of the filters to be decided, and the filters that Spark still has to check."""
+    """The bounds for all filters, and the filters that Spark still has to evaluate."""
     on_topic: list[Filter] = []
     on_partition: list[Filter] = []
     on_offset: list[tuple[int, int | None]] = []
@@ -98,7 +98,7 @@ def _value(predicate: Filter) -> Any:
 
 
 def _interval(predicate: Filter) -> tuple[int, int | None]:
-    """The smallest interval of offsets that holds all that pass; its end is not included."""
+    """The smallest interval of offsets that holds all accepted offsets; its end is not included."""
     value = _value(predicate)
     match predicate:
         case In():
@@ -117,10 +117,10 @@ def _interval(predicate: Filter) -> tuple[int, int | None]:
 
 
 def _not_before(predicate: Filter) -> list[int]:
-    """The first millisecond that passes; none if all may, or if it is before 1970, where Kafka's times have no order.
+    """The first accepted millisecond; None if all are, or if it is before 1970, where Kafka's times have no order.
 
-    There is no such bound at the other end: after the last record of an hour others of that hour may follow, because
-    producers set the times.
+    There is no bound at the other end: after the last record of an hour, others of that hour may follow, because producers
+    set the times.
     """
     match predicate:
         case GreaterThan():
@@ -139,7 +139,7 @@ def _is_time(predicate: Filter) -> bool:
 
 
 def _milliseconds(moment: datetime, more: int) -> int:
-    """A moment in epoch milliseconds: the first one at it, or with `more` after it; microseconds are rounded up."""
+    """A moment in epoch milliseconds; with `more`, the first one after it. Microseconds are rounded up."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     whole, rest = divmod(aware - _EPOCH, _MILLISECOND)
     return whole + (1 if rest else more)

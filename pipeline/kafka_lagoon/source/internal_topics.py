@@ -59,9 +59,9 @@ def transaction_state(records: DataFrame) -> DataFrame:
 
 
 def _decoded(records: DataFrame, columns: str, row: Callable[[Any, Any], dict[str, Any]]) -> DataFrame:
-    """The frame's position columns, and what `row` makes of each key and value.
+    """The frame's position columns, and the result of `row` for each key and value.
 
-    An Arrow UDF, because mapInArrow wants pandas, which nothing else here needs.
+    It is an Arrow UDF, because mapInArrow needs pandas.
     """
     kind = cast("StructType", StructType.fromDDL(columns))
     decode = arrow_udf(_decoder(row, tuple(kind.names)), kind)  # type: ignore[call-overload]  # its stub knows no structs
@@ -94,7 +94,7 @@ def _column(name: str, rows: list[dict[str, Any]]) -> pa.Array:
     kind = _ARROW.get(name, pa.string())
     try:
         return pa.array([row.get(name) for row in rows], kind)
-    except UnicodeEncodeError:  # names that clients sent and that are no UTF-8
+    except UnicodeEncodeError:  # names that clients sent and that are not UTF-8
         return pa.array([valid_utf8(row.get(name)) for row in rows], kind)
 
 
@@ -157,7 +157,7 @@ def _time(ms: int) -> datetime | None:
 
 
 def _details(record: CoordinatorRecord) -> str | None:
-    """What a record says beside its columns, as JSON; null if there is no value."""
+    """The content of a record beside its columns, as JSON; null without a value."""
     if record.value is None:
         return None
     details = _plain(record.value)
@@ -171,7 +171,7 @@ def _details(record: CoordinatorRecord) -> str | None:
 
 
 def _embedded(decode: Callable[[bytes], Any], encoded: bytes) -> Any:
-    """What a consumer wrote; the bytes in base64 if another kind of client did (Kafka Connect), null if there are none."""
+    """The data of a consumer; as base64 if another kind of client wrote them (Kafka Connect), null if there are none."""
     try:
         return _plain(decode(encoded)) if encoded else None
     except DecodeError:

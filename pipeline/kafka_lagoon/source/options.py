@@ -1,7 +1,7 @@
 """Parses the options of the data source, which have the names of Spark's Kafka connector.
 
-An option is understood, or refused with its name and what to do instead; all faults are listed at once. Nothing is imported
-here that takes long to load: Spark starts a Python process for each `load`.
+An option is applied, or refused with its name and an alternative; all faults are listed at once. Modules that load slowly are
+not imported: Spark starts a Python process for each `load`.
 """
 
 import difflib
@@ -24,7 +24,7 @@ from kafka_lagoon.fetch.offset_specs import (
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
 
 _EARLIEST, _LATEST = -2, -1  # as the connector spells them in JSON
-TOPIC_IDS = "#topic_ids"  # beside the topics of a stream's offsets: no topic can be called so
+TOPIC_IDS = "#topic_ids"  # a key beside the topics of a stream's offsets, which no topic can have as its name
 
 _TOPICS = ("subscribe", "assign", "subscribePattern")
 _STREAM_ONLY = ("maxOffsetsPerTrigger",)
@@ -42,7 +42,7 @@ _NAMES = (
     "failOnDataLoss",
     "includeHeaders",
 )
-# How the connector's consumers are run: we have none, so that these mean nothing here and change no row.
+# Options of the connector's consumers: this source has none, so these have no effect on rows and are accepted.
 _MEANINGLESS = (
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
@@ -61,7 +61,7 @@ _KAFKA = "kafka."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What is read and how; `kafka` are the properties of the connection, under Kafka's dotted names."""
+    """The topics to read and how; `kafka` are the properties of the connection, under Kafka's dotted names."""
 
     kafka: Mapping[str, str]
     topics: tuple[str, ...]
@@ -79,12 +79,12 @@ class SourceOptions:
     given: frozenset[str]
 
     def require_batch(self) -> "SourceOptions":
-        """These options; ConfigError where they only make sense for streams."""
+        """Return the options; ConfigError for those that only streams have."""
         problems = [f"{name}: only streams have triggers" for name in _STREAM_ONLY if name in self.given]
         return self._without(problems + _empty_by_definition(self.start, self.end))
 
     def require_stream(self) -> "SourceOptions":
-        """These options; ConfigError where they only make sense for batches."""
+        """Return the options; ConfigError for those that only batches have."""
         return self._without([f"{name}: a stream has no end" for name in _BATCH_ONLY if name in self.given])
 
     def _without(self, problems: Sequence[str]) -> "SourceOptions":
@@ -94,7 +94,7 @@ class SourceOptions:
 
 
 def parse(given: Mapping[str, str]) -> SourceOptions:
-    """The options, whose names may have any case; ConfigError lists every fault."""
+    """Parse options, whose names may have any case; ConfigError lists every fault."""
     kafka = {name.lower().removeprefix(_KAFKA): text for name, text in given.items() if name.lower().startswith(_KAFKA)}
     ours = {name.lower(): text for name, text in given.items() if not name.lower().startswith(_KAFKA)}
     texts = OptionTexts(ours)
@@ -125,7 +125,7 @@ def parse(given: Mapping[str, str]) -> SourceOptions:
 
 @dataclass(slots=True)
 class OptionTexts:
-    """Options under their names in lower case, and the faults of those that were parsed."""
+    """Options by lower-case name, and the faults of those that were parsed."""
 
     given: Mapping[str, str]
     problems: list[str] = field(default_factory=list)
@@ -135,7 +135,7 @@ class OptionTexts:
         return self.given.get(name.lower())
 
     def word(self, name: str, allowed: Sequence[str]) -> str:
-        """One of the words allowed, of which the first is the default."""
+        """One of the allowed words, of which the first is the default."""
         word = (self.text(name) or allowed[0]).strip().lower()
         if word not in allowed:
             self.problems.append(f"{name}: {word!r} is neither {' nor '.join(allowed)}")
@@ -162,7 +162,7 @@ class OptionTexts:
         return int(text)
 
     def json(self, name: str, example: str) -> Mapping[str, Any]:
-        """A JSON object; an empty one if there is none, or another fault."""
+        """A JSON object; empty if there is none, or after a fault."""
         try:
             value = json.loads(self.text(name) or "")
         except ValueError:
@@ -174,7 +174,7 @@ class OptionTexts:
 
 
 def _selection(texts: OptionTexts) -> tuple[tuple[str, ...], str | None, frozenset[Partition] | None]:
-    """Topics, pattern and partitions: one of them is given."""
+    """Topics, a pattern or partitions: exactly one of them must be given."""
     given = [name for name in _TOPICS if texts.text(name) is not None]
     if len(given) != 1:
         texts.problems.append(f"{' and '.join(given) or 'no topics'}: set one of {', '.join(_TOPICS)}")
@@ -219,7 +219,10 @@ def _assigned(texts: OptionTexts) -> frozenset[Partition]:
 
 
 def _offset_specs(texts: OptionTexts, side: str) -> OffsetSpecs | None:
-    """Where reading starts or ends; a time for all precedes times of partitions, and these precede offsets."""
+    """The offsets at which reading starts or ends.
+
+    Times of partitions take precedence over a time for all, and offsets over both.
+    """
     offsets, times, time = f"{side}Offsets", f"{side}OffsetsByTimestamp", f"{side}Timestamp"
     if texts.text(time) is not None:
         return OffsetSpecs(name=time, default=AtTime(texts.time(time) or 0))
@@ -255,7 +258,7 @@ def _by_partition(texts: OptionTexts, name: str, shape: Mapping[str, Any], lowes
 
 
 def _empty_by_definition(start: OffsetSpecs | None, end: OffsetSpecs) -> list[str]:
-    """Where a batch cannot start or end: it would have no records."""
+    """Faults of a batch that would have no records because of where it starts or ends."""
     problems = []
     if start is not None and LATEST in (start.default, *start.by_partition.values()):
         problems.append(f"{start.name}: a batch cannot start at latest ({_LATEST})")

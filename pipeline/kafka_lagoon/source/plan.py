@@ -31,7 +31,7 @@ from kafka_lagoon.source.options import SourceOptions
 from kafka_lagoon.text import did_you_mean
 from kafka_lagoon.wire.primitives import uuid_text
 
-_TASK_BYTES = 64 << 20  # of a partition's log; small enough that the last tasks of a query end about together
+_TASK_BYTES = 64 << 20  # of a partition's log; small enough that the last tasks of a query end at about the same time
 _NO_CODE = -1  # Kafka's UNKNOWN_SERVER_ERROR, for a failure without an answer
 _START = OffsetSpecs(name="startingOffsets", default=EARLIEST)
 
@@ -45,12 +45,12 @@ class SelectedPartitions:
 
 
 def kafka_settings(options: SourceOptions) -> KafkaSettings:
-    """How the cluster is reached."""
+    """The settings of the connection."""
     return connection_settings(options.kafka)
 
 
 def connection_settings(properties: Mapping[str, str]) -> KafkaSettings:
-    """How a cluster is reached; properties that concern consumers and producers only are left out."""
+    """The settings of a connection; properties that only consumers and producers have are left out."""
     named, faults = from_properties(properties)
     if faults:
         raise ConfigError([f"kafka.{fault}" for fault in faults])
@@ -66,7 +66,7 @@ def connection_settings(properties: Mapping[str, str]) -> KafkaSettings:
 
 
 def batch_tasks(cluster: Cluster, options: SourceOptions, pushed: Pushed, deadline: Deadline) -> list[Task]:
-    """What the tasks of a batch read. ConfigError names unknown topics and offsets outside of their logs."""
+    """The splits of a batch's tasks. ConfigError names unknown topics and offsets outside of their logs."""
     selected = select_partitions(cluster, options, deadline)
     start = options.start or _START
     for specs in (start, options.end):
@@ -85,7 +85,10 @@ def batch_tasks(cluster: Cluster, options: SourceOptions, pushed: Pushed, deadli
 def select_partitions(
     cluster: Cluster, options: SourceOptions, deadline: Deadline, known: Collection[str] = ()
 ) -> SelectedPartitions:
-    """Ask which partitions exist. ConfigError names topics that do not; those that are `known` to have existed are left out."""
+    """Find the partitions that exist.
+
+    ConfigError names topics that do not; those that are `known` to have existed are left out.
+    """
     answer = cluster.refresh(None if options.pattern else options.topics, deadline)
     topics = {topic.name: topic for topic in answer.topics if topic.name is not None}
     if options.pattern:
@@ -108,7 +111,7 @@ def select_partitions(
 
 
 def require_topics(cluster: Cluster, topics: Collection[str], deadline: Deadline) -> None:
-    """ConfigError names those that do not exist; afterwards the cluster knows the leaders of the others."""
+    """Raise ConfigError for topics that do not exist; afterwards the cluster knows the leaders of the others."""
     answer = cluster.refresh(topics, deadline)
     _refuse_unknown(cluster, {topic.name: topic for topic in answer.topics if topic.name is not None}, (), deadline)
 
@@ -128,7 +131,7 @@ def _refuse_unknown(
 
 
 def require_fitting(specs: OffsetSpecs, selected: SelectedPartitions) -> None:
-    """ConfigError where specs name other partitions than those that are read, or leave some of them out."""
+    """Raise ConfigError if specs name other partitions than those that are read, or omit some of them."""
     problems = specs.problems(selected.partitions, selected.topic_ids)
     if problems:
         raise ConfigError(problems)
@@ -137,7 +140,7 @@ def require_fitting(specs: OffsetSpecs, selected: SelectedPartitions) -> None:
 def log_bounds(
     cluster: Cluster, partitions: Sequence[TopicPartition], isolation_level: str, deadline: Deadline
 ) -> dict[TopicPartition, LogBounds]:
-    """Where every log starts and ends now."""
+    """The current start and end of every log."""
     logs, failures = ask_log_bounds(cluster, partitions, isolation_level, deadline)
     refuse_failures(failures.values())
     return logs
@@ -157,7 +160,7 @@ def starting_offsets(
     logs: Mapping[TopicPartition, LogBounds],
     deadline: Deadline,
 ) -> Mapping[TopicPartition, int]:
-    """Where reading starts in each log. ConfigError for times that no record has reached, unless the options accept that."""
+    """The start offset of each log. ConfigError for times that no record has reached, unless the options accept that."""
     resolved = _resolved(cluster, options, specs, logs, deadline)
     if resolved.without_record and not options.latest_if_no_record:
         cure = "startingOffsetsByTimestampStrategy=latest starts at the end there"
@@ -177,7 +180,7 @@ def _resolved(
     logs: Mapping[TopicPartition, LogBounds],
     deadline: Deadline,
 ) -> ResolvedOffsets:
-    """The offsets that the specs name. An offset after the log's end is a loss too: a stream compares it with the end."""
+    """The offsets of the specs. An offset after the end of the log is a loss, too: a stream compares it with the end."""
     resolved = resolve(cluster, specs, logs, deadline)
     refuse_failures(resolved.failures.values())
     lines = [
@@ -190,7 +193,7 @@ def _resolved(
 
 
 def lose(options: SourceOptions, lines: Sequence[str]) -> None:
-    """Offsets that cannot be read: an error, or an event each where that is accepted."""
+    """Report offsets that cannot be read: an error, or events where loss is accepted."""
     if lines and options.fail_on_data_loss:
         raise RecordsError(LOST, f"{'; '.join(lines)}; failOnDataLoss=false reads what is there")
     for line in lines:
@@ -212,9 +215,9 @@ def _range(partition: TopicPartition, topic_id: str | None, start: int, end: int
 def _narrowed(
     cluster: Cluster, ranges: Sequence[PlannedRange], pushed: Pushed, deadline: Deadline
 ) -> list[PlannedRange]:
-    """The ranges without what no filter lets through.
+    """The ranges without offsets that no filter accepts.
 
-    Their ends are known before times are asked for, so that records written in between are after them.
+    Their ends are known before times are looked up, so that records written in between are after them.
     """
     narrow = []
     starts = _offsets_of_times(cluster, ranges, pushed, deadline)
@@ -230,7 +233,7 @@ def _narrowed(
 def _offsets_of_times(
     cluster: Cluster, ranges: Sequence[PlannedRange], pushed: Pushed, deadline: Deadline
 ) -> dict[TopicPartition, int]:
-    """The first offset that is as late as the filters require, -1 if none is; all before it are older."""
+    """The first offset that is as late as the filters require, -1 if there is none; all before it are older."""
     if pushed.from_ms is None or not ranges:
         return {}
     partitions = [TopicPartition(planned.topic, planned.partition) for planned in ranges]
@@ -246,7 +249,7 @@ def tasks(
     options: SourceOptions,
     deadline: Deadline,
 ) -> list[Task]:
-    """Splits of even bytes: about as many as partitions, but small partitions share one and large ones have several."""
+    """Splits of about even bytes, about as many as partitions: small partitions share a split and large ones have several."""
     sizes = range_bytes(cluster, ranges, logs, deadline)
     most = _TASK_BYTES
     if options.min_partitions:
@@ -259,7 +262,7 @@ def tasks(
 
 
 def _short(task: Task, most: int) -> list[Task]:
-    """A task as several of at most so many offsets."""
+    """Divide a task into several of at most `limit` offsets."""
     return [
         Task(splits=(_part(split, start, min(start + most, split.to_offset)),))
         for split in task.splits

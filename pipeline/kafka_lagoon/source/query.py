@@ -1,6 +1,6 @@
-"""Describes one query of the data source, and connects and reads for it, for batches and streams alike.
+"""Describes one query of the data source, and connects and reads for it, for batches and streams.
 
-A query is plain values, because Spark pickles it; whoever connects closes.
+A query consists of plain values, because Spark pickles it; the caller of `connect` closes the connection.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What is read from which cluster, and the columns that Spark expects."""
+    """The topics and the cluster of a query, and the columns that Spark expects."""
 
     options: SourceOptions
     kafka: KafkaSettings
@@ -43,7 +43,7 @@ class Query:
         return Cluster.connect(self.kafka, SYSTEM_CLOCK, RequestStats(), deadline)
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        """The records of one task. Spark invents a task where there is none."""
+        """The records of one task. Spark creates a task if there is none."""
         from kafka_lagoon.source.read import Reading, read  # noqa: PLC0415  decoding is not for the driver to load
 
         if partition.value is None:
@@ -60,6 +60,6 @@ class Query:
 
 
 def query(options: SourceOptions, schema: StructType) -> Query:
-    """A query; ConfigError lists columns that no record has, or properties that cannot be."""
+    """Make a query; ConfigError lists unknown columns and invalid properties."""
     require_known(schema)
     return Query(options=options, kafka=kafka_settings(options), schema=schema)

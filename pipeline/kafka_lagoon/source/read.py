@@ -18,7 +18,7 @@ from kafka_lagoon.errors import RecordsError
 from kafka_lagoon.fetch.ranges import LOSSES, LOST
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.small_partitions import SmallPartitions, Unread
-from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import Limits
 from kafka_lagoon.fetch.tasks import Task
 from kafka_lagoon.kafka_settings import KafkaSettings
@@ -26,13 +26,13 @@ from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.source.columns import OF_THE_SPLIT, decoded, decoded_as
 
-_ROWS = 50_000  # in one Arrow batch: what Spark's JVM keeps in its caches
+_ROWS = 50_000  # bytes of one Arrow batch, which Spark's JVM keeps in its caches
 _EXPANDED_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What all tasks of a query have in common; `schema` is what Spark expects of every Arrow batch."""
+    """Settings that all tasks of a query share; `schema` is the schema that Spark expects of every Arrow batch."""
 
     kafka: KafkaSettings
     isolation_level: str
@@ -40,13 +40,13 @@ class Reading:
     schema: pa.Schema
 
     def options(self) -> ReadOptions:
-        """How splits are read for these columns."""
+        """Options for reading splits with these columns."""
         decoding = DecodeOptions(columns=decoded(self.schema.names), expanded_bytes=_EXPANDED_BYTES, raw_limit_bytes=0)
         return ReadOptions(isolation_level=self.isolation_level, decoding=decoding)
 
 
 def read(reading: Reading, clock: Clock, task: Task) -> Iterator[pa.RecordBatch]:
-    """The records of a task's splits. RecordsError names what could not be read, where loss is not accepted."""
+    """The records of a task's splits. RecordsError names offsets that could not be read, unless loss is accepted."""
     options = reading.options()
     with Cluster(reading.kafka, clock, RequestStats()) as cluster:
         topics = {split.topic for split in task.splits}
@@ -70,12 +70,12 @@ def _read_alone(reading: Reading, options: ReadOptions, cluster: Cluster, part: 
     _report_losses(reader.outcome, reading)
 
 
-# A column of splits' own facts, for rows of an Arrow batch from a first one on.
+# A column with the values of splits, from a row of an Arrow batch on.
 _OfSplits = Callable[[str, int, int], pa.Array]
 
 
 def _of_one(schema: pa.Schema, split: Split) -> _OfSplits:
-    """Made once and sliced, which copies nothing: a column of one topic's name costs 10 ns a row to make."""
+    """A column of one value, made once and sliced without copying: a topic's name otherwise costs 10 ns a row."""
     columns = {
         field.name: pa.repeat(pa.scalar(getattr(split, field.name), field.type), _ROWS)
         for field in schema
@@ -95,7 +95,7 @@ def _of_several(schema: pa.Schema, rows: Sequence[tuple[Split, int]]) -> _OfSpli
 
 
 def _shaped(schema: pa.Schema, batch: pa.RecordBatch, of_splits: _OfSplits) -> Iterator[pa.RecordBatch]:
-    """The decoder's columns as those that Spark expects."""
+    """The decoder's columns in the form that Spark expects."""
     columns = {
         field.name: _as(batch.column(decoded_as(field.name)), field.type)
         for field in schema
@@ -111,7 +111,7 @@ def _shaped(schema: pa.Schema, batch: pa.RecordBatch, of_splits: _OfSplits) -> I
 
 
 def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The column as Spark calls its parts. Headers are null where there are none, as the connector has them."""
+    """The column with Spark's names of its parts. Headers are null if there are none, as in the connector."""
     if not pa.types.is_list(kind):
         return column
     header = kind.value_type
@@ -119,8 +119,8 @@ def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.ListArray.from_arrays(column.offsets, headers, type=kind, mask=pc.equal(pc.list_value_length(column), 0))
 
 
-def _report_losses(outcome: Outcome, reading: Reading) -> None:
-    """Raise why a split was not read whole, or log it where that is accepted."""
+def _report_losses(outcome: SplitOutcome, reading: Reading) -> None:
+    """Raise the reason why a split was not read completely, or log it if loss is accepted."""
     split = outcome.split
     where = f"{split.topic}:{split.partition}"
     rest = _of(where, outcome.next_offset, split.to_offset - 1, outcome.detail)

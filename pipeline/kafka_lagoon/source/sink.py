@@ -1,7 +1,7 @@
-"""Describes one write of the data source: plain values that Spark takes from its driver to its tasks and back.
+"""Describes one write of the data source: plain values that Spark moves between its driver and tasks.
 
-A transaction that several processes share must have at most one writer for each partition of a topic: brokers take what a
-second one numbers for a repetition.
+A transaction that several processes share must have at most one writer for each partition of a topic: brokers take the
+batches of a second writer for repetitions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from kafka_lagoon.source.plan import connection_settings, require_topics
 from kafka_lagoon.source.write_options import DEFAULT_PREFIX, SinkOptions
 from kafka_lagoon.uuid7 import new_id
 
-_MOST_REASONS = 3  # that an exception names
+_MOST_REASONS = 3  # in the message of an exception
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class MicroBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkTask:
-    """One attempt of a task; `batch` is None unless it is of a stream."""
+    """One attempt of a task; `batch` is None unless it belongs to a stream."""
 
     partition: int
     attempt: int
@@ -45,7 +45,7 @@ class SparkTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
-    """What is written to which cluster, by which columns. `run_id` is new for each write."""
+    """The target cluster and the columns of a write. `run_id` is new for each write."""
 
     options: SinkOptions
     kafka: KafkaSettings
@@ -54,16 +54,16 @@ class Sink:
 
     @property
     def prefix(self) -> str:
-        """What the transactional ids begin with: the one that was given, or one of this write alone."""
+        """The prefix of the transactional ids: the configured one, or one of this write."""
         return self.options.prefix or f"{DEFAULT_PREFIX}-{self.run_id}"
 
     @property
     def task_prefix(self) -> str:
-        """What the transactional ids of tasks begin with, and no other write's."""
+        """The prefix of the transactional ids of tasks, which no other write uses."""
         return f"{self.prefix}.task-"
 
     def claim(self, partition: int) -> str:
-        """The transactional id that the only attempt of a task takes, new for each write."""
+        """The transactional id that only one attempt of a task can use, new for each write."""
         return f"{self.prefix}.claim-{self.run_id}-{partition}"
 
     def deadline(self) -> Deadline:
@@ -76,7 +76,7 @@ class Sink:
         return Cluster.connect(self.kafka, SYSTEM_CLOCK, RequestStats(), deadline)
 
     def check(self, cluster: Cluster, deadline: Deadline) -> None:
-        """ConfigError if the topic does not exist; an event if acknowledgements are weak."""
+        """Raise ConfigError if the topic does not exist; log an event if acknowledgements are weak."""
         if self.options.topic is not None:
             require_topics(cluster, [self.options.topic], deadline)
         if self.options.acks != ALL_ACKS:
@@ -85,7 +85,7 @@ class Sink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskWritten(WriterCommitMessage):
-    """What a task tells the driver: how many records it wrote to each partition, in which transaction.
+    """A task's message to the driver: the number of records written to each partition, and the transaction.
 
     `deciding` is the transaction in which the driver commits that a micro-batch is written. `is_repeated`: it was written
     before, so the task wrote nothing.
@@ -100,9 +100,9 @@ class TaskWritten(WriterCommitMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFailed(WriterCommitMessage):
-    """What the only attempt of a task tells the driver that has not written all of its records: why.
+    """The message of a task's only attempt that did not write all of its records: the reason.
 
-    Raised on the executor the reason would be lost: Spark would run the task again, which is refused, and report that.
+    An exception on the executor would lose the reason: Spark would run the task again, which is refused, and report that.
     """
 
     task: SparkTask
@@ -123,14 +123,14 @@ class WriteFailed(PipelineError):
 
 
 def require_written(messages: Sequence[WriterCommitMessage | None]) -> None:
-    """WriteFailed with the reasons of tasks that have failed."""
+    """Raise WriteFailed with the reasons of failed tasks."""
     reasons = {message.task.partition: message.reason for message in messages if isinstance(message, TaskFailed)}
     if reasons:
         raise WriteFailed(reasons)
 
 
 def task_messages(messages: Sequence[WriterCommitMessage | None]) -> list[TaskWritten]:
-    """What the tasks that ended well have returned."""
+    """The messages of the tasks that succeeded."""
     return [message for message in messages if isinstance(message, TaskWritten)]
 
 
@@ -145,7 +145,7 @@ def shared_partitions(messages: Sequence[TaskWritten]) -> list[TopicPartition]:
 
 
 def new_sink(options: SinkOptions, schema: StructType) -> Sink:
-    """A write; ConfigError lists properties that cannot be."""
+    """Make a write; ConfigError lists invalid properties."""
     return Sink(
         options=options,
         kafka=connection_settings(options.kafka),
@@ -155,7 +155,7 @@ def new_sink(options: SinkOptions, schema: StructType) -> Sink:
 
 
 def require_unshared(messages: Sequence[TaskWritten]) -> None:
-    """ConfigError names partitions that several tasks wrote to, where one transaction holds all."""
+    """Raise ConfigError for partitions that several tasks wrote to in one transaction."""
     shared = shared_partitions(messages)
     if shared:
         names = ", ".join(map(str, shared[:3])) + (", ..." if len(shared) > 3 else "")  # noqa: PLR2004

@@ -38,13 +38,13 @@ _START = OffsetSpecs(name="startingOffsets", default=LATEST)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamOffsets:
-    """How far a stream is: the next offset of every partition, and the ids of their topics where brokers give them."""
+    """The position of a stream: the next offset of every partition, and the ids of their topics if brokers return them."""
 
     offsets: Mapping[TopicPartition, int]
     topic_ids: Mapping[str, str]
 
     def to_json(self) -> dict[str, Any]:
-        """As Spark keeps them; in a fixed order, because Spark compares their text."""
+        """The form that Spark stores; in a fixed order, because Spark compares the text."""
         shape: dict[str, Any] = {}
         for partition in sorted(self.offsets):
             shape.setdefault(partition.topic, {})[str(partition.partition)] = self.offsets[partition]
@@ -53,7 +53,7 @@ class StreamOffsets:
 
     @classmethod
     def from_json(cls, shape: Mapping[str, Any]) -> "StreamOffsets":
-        """From what `to_json` made."""
+        """Parse the result of `to_json`."""
         offsets = {
             TopicPartition(topic, int(partition)): offset
             for topic, partitions in shape.items()
@@ -63,10 +63,9 @@ class StreamOffsets:
         return cls(offsets=offsets, topic_ids=shape.get(TOPIC_IDS, {}))
 
     def since(self, before: "StreamOffsets") -> tuple["StreamOffsets", list[str]]:
-        """Where reading starts to reach these offsets after the ones before, and what is lost in between.
+        """The ranges between earlier offsets and these, and what is lost in between.
 
-        New partitions start at 0, and so do those of a re-created topic; a log that has become shorter continues at its
-        end.
+        New partitions start at 0, and so do those of a re-created topic; a log that was truncated continues at its end.
         """
         starts: dict[TopicPartition, int] = {}
         gone = sorted(before.offsets.keys() - self.offsets.keys())
@@ -84,17 +83,17 @@ class StreamOffsets:
 
 
 class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads records as they are written. Spark keeps one for a query in its own process, and makes others for its tasks."""
+    """Reads records as they are written. Spark keeps one stream for a query in a process, and makes others for its tasks."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
         self._cluster: Cluster | None = None
-        self._target: StreamOffsets | None = None  # with trigger(availableNow=True), where the query ends
-        self._known: frozenset[str] = frozenset()  # topics that existed once: they may be deleted since
+        self._target: StreamOffsets | None = None  # with trigger(availableNow=True), the end of the query
+        self._known: frozenset[str] = frozenset()  # topics that existed once and may have been deleted since
         self._latest: StreamOffsets | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
-        """Where a query without a checkpoint begins."""
+        """The start of a query without a checkpoint."""
         cluster, deadline = self._connected()
         options = self._query.options
         start = options.start or _START
@@ -105,12 +104,12 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return StreamOffsets(offsets=_inside(offsets, logs), topic_ids=_known_ids(selected.topic_ids)).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
-        """About how many offsets a micro-batch has."""
+        """The approximate number of offsets of a micro-batch."""
         most = self._query.options.max_offsets_per_trigger
         return ReadMaxRows(most) if most else ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802  Spark's name
-        """Where the next micro-batch ends: at the ends of the logs, or before, each in proportion to its backlog."""
+        """The end of the next micro-batch: the ends of the logs, or earlier, each in proportion to its backlog."""
         before = StreamOffsets.from_json(start)
         self._known |= {partition.topic for partition in before.offsets}
         cluster, deadline = self._connected()
@@ -124,15 +123,15 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return replace(self._latest, offsets={**starts.offsets, **reached}).to_json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802  Spark's name
-        """The ends of the logs as they were last seen, for the progress that Spark shows."""
+        """The ends of the logs as last seen, for Spark's progress."""
         return self._latest.to_json() if self._latest else None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
-        """Keep the ends of the logs: the query ends there."""
+        """Remember the ends of the logs, where the query ends."""
         self._target = self._ends(*self._connected())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """What each task of a micro-batch reads."""
+        """The splits of a micro-batch's tasks."""
         cluster, deadline = self._connected()
         reached = StreamOffsets.from_json(end)
         starts, _ = reached.since(StreamOffsets.from_json(start))
@@ -154,7 +153,7 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._query.read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing: Spark's checkpoint says how far the query is."""
+        """Does nothing: Spark's checkpoint has the position."""
 
     def stop(self) -> None:
         """Close the connections."""
@@ -163,7 +162,7 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._cluster = None
 
     def _connected(self) -> tuple[Cluster, Deadline]:
-        """The connections, which are kept: a stream that waits sends a hundred requests a second."""
+        """The connections, which are kept: a waiting stream sends a hundred requests a second."""
         deadline = self._query.deadline()
         if self._cluster is None:
             self._cluster = self._query.connect(deadline)
@@ -181,7 +180,7 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _backlog(
         self, cluster: Cluster, starts: StreamOffsets, ends: StreamOffsets, deadline: Deadline
     ) -> list[PlannedRange]:
-        """The ranges that are unread, in the order of their partitions; deleted offsets count for nothing."""
+        """The unread ranges in the order of their partitions; deleted offsets do not count."""
         unread = sorted(partition for partition, end in ends.offsets.items() if end > starts.offsets[partition])
         gathered = list_offsets(cluster, unread, [LOG_START], deadline)[LOG_START]
         refuse_failures(gathered.failures.values())
@@ -200,7 +199,7 @@ def _known_ids(topic_ids: Mapping[str, str | None]) -> dict[str, str]:
 def _inside(
     offsets: Mapping[TopicPartition, int], logs: Mapping[TopicPartition, LogBounds]
 ) -> dict[TopicPartition, int]:
-    """The offsets within the bounds of their logs."""
+    """Offsets limited to the bounds of their logs."""
     return {
         partition: max(logs[partition].log_start_offset, min(offset, logs[partition].end))
         for partition, offset in offsets.items()
@@ -220,7 +219,7 @@ def _range(partition: TopicPartition, start: StreamOffsets, end: StreamOffsets, 
 
 
 def _outside(planned: PlannedRange, bounds: LogBounds) -> list[str]:
-    """What cannot be read any more of a range."""
+    """The parts of a range that can no longer be read."""
     where, lines = f"{planned.topic}:{planned.partition}", []
     if planned.from_offset < bounds.log_start_offset:
         lines.append(f"{where} has offsets from {bounds.log_start_offset} on, not from {planned.from_offset}")

@@ -1,7 +1,7 @@
-"""Commits the transactions of the task attempts that count, and aborts those of the others.
+"""Commits the transactions of the successful task attempts, and aborts those of the others.
 
-The commits are sent together, but they are several: a driver that dies in between leaves some tasks committed and others to
-be aborted by their timeout.
+The commits are sent at the same time but are separate: if the driver dies in between, some tasks are committed and others
+aborted by their timeout.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,12 +18,15 @@ _ONGOING = "Ongoing"
 
 
 def transactions_with_records(written: Sequence[TaskWritten]) -> list[Transaction]:
-    """The transactions of tasks that wrote something; the others cannot be committed, and need not be."""
+    """The transactions of tasks that wrote records; the others cannot be committed, and need not be."""
     return [one.transaction for one in written if one.transaction and one.records]
 
 
 def commit_tasks(cluster: Cluster, sink: Sink, written: Sequence[TaskWritten], deadline: Deadline) -> None:
-    """Commit what every task wrote, then abort what other attempts left open. TransactionFailed says what is not committed."""
+    """Commit the records of every task, then abort open transactions of other attempts.
+
+    TransactionFailed names those not committed.
+    """
     transactions = transactions_with_records(written)
     failures = end_all(cluster, transactions, deadline, committed=True)
     abort_left_open(cluster, sink, {one.transactional_id for one in transactions}, deadline)
@@ -32,7 +35,7 @@ def commit_tasks(cluster: Cluster, sink: Sink, written: Sequence[TaskWritten], d
 
 
 def partly_committed(failures: Collection[TransactionFailed], transactions: int) -> TransactionFailed:
-    """The first failure, and how much of the whole is committed."""
+    """The first failure, and how much was committed."""
     first = next(iter(failures))
     known = transactions - len(failures)
     message = f"{first.message or 'no answer'}; {known} of {transactions} tasks are committed, {len(failures)} are not"
@@ -42,7 +45,7 @@ def partly_committed(failures: Collection[TransactionFailed], transactions: int)
 
 
 def abort_attempts(cluster: Cluster, sink: Sink, written: Sequence[TaskWritten], deadline: Deadline) -> None:
-    """Abort what any attempt of any task has written."""
+    """Abort the records of all attempts of all tasks."""
     end_all(cluster, transactions_with_records(written), deadline, committed=False)
     abort_left_open(cluster, sink, (), deadline)
 

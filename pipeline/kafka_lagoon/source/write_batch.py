@@ -1,6 +1,6 @@
-"""Writes a batch of the data source: plans it, hands it to the tasks, and commits or aborts what they wrote.
+"""Writes a batch of the data source: plans it, passes it to tasks, and commits or aborts their records.
 
-Spark runs each step in a process of its own and takes this object from one to the next.
+Spark runs each step in a separate process and moves this object from one to the next.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ class LagoonWriter(DataSourceArrowWriter):
     """Appends the rows of a DataFrame to topics."""
 
     def __init__(self, sink: Sink) -> None:
-        """Check what brokers know, and begin the transaction if there is one for all tasks. Nothing is written yet."""
+        """Check what brokers know, and begin the transaction if all tasks share one. Nothing is written yet."""
         self._sink = sink
         self._transaction: Transaction | None = None
         deadline = sink.deadline()
@@ -41,7 +41,7 @@ class LagoonWriter(DataSourceArrowWriter):
         return write_task(self._sink, self._transaction, this_task(), iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Make visible what the tasks wrote; WriteFailed if one of them has not written all of its records."""
+        """Make the tasks' records visible; WriteFailed if one of them has not written all of its records."""
         require_written(messages)
         written = task_messages(messages)
         deadline = self._sink.deadline()
@@ -53,7 +53,7 @@ class LagoonWriter(DataSourceArrowWriter):
         log.info("written", records=sum(sum(one.records.values()) for one in written), tasks=len(written))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Undo what the tasks wrote, where that is in transactions."""
+        """Undo what the tasks wrote in transactions."""
         deadline = self._sink.deadline()
         with self._sink.connect(deadline) as cluster:
             if self._transaction:

@@ -1,7 +1,7 @@
 """Parses the options of the sink, and checks the columns that are to be written.
 
-Names are those of Spark's Kafka connector and of Kafka's producer. An option is understood, or refused with its name and what
-to do instead; all faults, those of the columns too, are listed at once and before anything is sent.
+Names are those of Spark's Kafka connector and of Kafka's producer. An option is applied, or refused with its name and an
+alternative; all faults, including those of columns, are listed at once and before anything is sent.
 """
 
 import difflib
@@ -21,7 +21,7 @@ NO_TRANSACTIONS, OF_TASKS, OF_THE_RUN = "none", "task", "run"
 DEFAULT_PREFIX = "lagoon"
 
 _TEXT = ("string", "binary")
-# What each column may be; Spark's own spelling of types. Those of the read side that brokers decide are left out of writing.
+# The types of each column, in Spark's spelling. Columns of the read side that brokers assign cannot be written.
 _COLUMNS: Mapping[str, Sequence[str]] = {
     "topic": ("string",),
     "partition": ("int", "smallint", "tinyint"),
@@ -59,7 +59,7 @@ _KAFKA = "kafka."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
-    """What is written where, and how; `kafka` are the properties of the connection, under Kafka's dotted names.
+    """The target of a write, and how to write; `kafka` are the properties of the connection, under Kafka's dotted names.
 
     `prefix` begins the transactional ids, None if none was given.
     """
@@ -77,7 +77,7 @@ class SinkOptions:
 
 
 def parse_sink(given: Mapping[str, str], schema: "StructType", *, overwrite: bool, is_stream: bool) -> SinkOptions:
-    """The options, whose names may have any case; ConfigError lists every fault."""
+    """Parse options, whose names may have any case; ConfigError lists every fault."""
     kafka = {name.lower().removeprefix(_KAFKA): text for name, text in given.items() if name.lower().startswith(_KAFKA)}
     ours = {name.lower(): text for name, text in given.items() if not name.lower().startswith(_KAFKA)}
     texts, producer = OptionTexts(ours), OptionTexts({f"kafka.{name}": text for name, text in kafka.items()})
@@ -133,7 +133,7 @@ def _kafka_problems(kafka: Mapping[str, str]) -> list[str]:
 
 
 def _contradictions(options: SinkOptions, *, is_stream: bool) -> list[str]:
-    """Options that do not go together."""
+    """Options that contradict each other."""
     problems = []
     if options.transactions == NO_TRANSACTIONS:
         if "transactional.id" in options.kafka:
@@ -170,10 +170,10 @@ def _column_problems(schema: "StructType", topic: str | None) -> list[str]:
 
 
 def written_columns(names: Sequence[str], topic: str | None) -> dict[str, int]:
-    """The positions of the columns that are written, by their names here; option topic precedes the column."""
+    """The positions of the columns that are written, by our names; option topic takes precedence over the column."""
     places = {name.lower(): place for place, name in enumerate(names) if name.lower() in _COLUMNS}
     if topic is not None:
         places.pop("topic", None)
     if "timestamp_ms" in places:
-        places.pop("timestamp", None)  # which has the same time, or less of it
+        places.pop("timestamp", None)  # with that much of the time left, or less
     return places

@@ -1,12 +1,12 @@
-"""Writes the micro-batches of a stream, each once, whatever Spark repeats and whoever dies.
+"""Writes the micro-batches of a stream, each exactly once, even if Spark repeats them or processes die.
 
-A group that is called as the transactional ids begin keeps which micro-batch is written. It is committed in a transaction that
-the driver begins, which fences an earlier driver of the query. That is the one transaction of all tasks (transactions=run); or
-each task has its own (transactions=task), and the driver's holds the list of them, after which these are committed: whoever
-comes next commits those that a driver which died has not.
+A group, whose name is the prefix of the transactional ids, stores which micro-batch is written. It is committed in a
+transaction that the driver begins, which fences an earlier driver of the query. This is the one transaction of all tasks
+(transactions=run); or each task has its own (transactions=task), and the transaction of the driver stores the list of them,
+after which they are committed: the next driver commits those that a driver which died had left.
 
-For each micro-batch Spark makes this object, pickles it for the tasks, and makes another one for the commit, which knows only
-the options and what the tasks have returned.
+For each micro-batch Spark creates this object, pickles it for the tasks, and creates another one for the commit, which knows
+only the options and the messages of the tasks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,10 +37,10 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._transaction: Transaction | None = None
-        self._progress: list[BatchProgress] | None = None  # None until Spark sends this to its tasks
+        self._progress: list[BatchProgress] | None = None  # None until Spark sends the object to its tasks
 
     def __getstate__(self) -> dict[str, Any]:
-        """Begin the micro-batch: Spark pickles this object for the tasks, and never for a commit, so that it is begun once."""
+        """Begin the micro-batch: Spark pickles this object for the tasks and never for a commit, so that it is begun once."""
         if self._progress is None:
             self._progress = self._begin()
         return self.__dict__
@@ -52,17 +52,17 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
         task = this_task()
         if _includes(self._progress or (), task.batch):
             for _ in iterator:
-                pass  # Spark waits until its rows are taken
+                pass  # Spark waits until its rows are read
             return TaskWritten(task=task, transaction=None, is_repeated=True)
         return write_task(self._sink, self._transaction, task, iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803  Spark's name
-        """Make visible what the tasks wrote, and keep that the micro-batch is written; WriteFailed if a task has failed."""
+        """Make the tasks' records visible, and store that the micro-batch is written; WriteFailed if a task has failed."""
         require_written(messages)
         written = [one for one in task_messages(messages) if one.records]
         deciding = written[0].deciding if written else None
         if deciding is None:
-            return  # nothing is written, or outside of transactions
+            return  # nothing is written, or not in transactions
         deadline = self._sink.deadline()
         with self._sink.connect(deadline) as cluster:
             if self._sink.options.transactions == OF_TASKS:
@@ -73,7 +73,7 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
         log.info("written", batch=batchId, records=sum(sum(one.records.values()) for one in written))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803  Spark's name
-        """Undo what the tasks wrote, unless it is decided that it is to be committed."""
+        """Undo what the tasks wrote, unless its commit is already decided."""
         sink, deadline = self._sink, self._sink.deadline()
         if sink.options.transactions == NO_TRANSACTIONS:
             return
@@ -84,7 +84,7 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
                 abort_attempts(cluster, sink, task_messages(messages), deadline)
 
     def _begin(self) -> list[BatchProgress]:
-        """Check what brokers know, begin the driver's transaction, and finish what a driver that died left."""
+        """Check what brokers know, begin the driver's transaction, and complete the work of a driver that died."""
         sink, deadline = self._sink, self._sink.deadline()
         with sink.connect(deadline) as cluster:
             sink.check(cluster, deadline)
@@ -98,21 +98,21 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
             return known
 
     def _init(self, cluster: Cluster, deadline: Deadline, last: Transaction | None = None) -> Transaction:
-        """The driver's next transaction; aborts what the one before left open."""
+        """The driver's next transaction; aborts an open transaction of the driver before."""
         timeout_ms = self._sink.options.transaction_timeout_ms
         return init_transactions(cluster, self._sink.prefix, timeout_ms, deadline, last)
 
     def _keep(
         self, cluster: Cluster, transaction: Transaction, progress: BatchProgress, deadline: Deadline
     ) -> Transaction | None:
-        """Commit the transaction, and with it how far the query is; returns the next one, as `commit`."""
+        """Commit the transaction together with the query's position; returns the next one, as `commit` does."""
         keep_progress(cluster, transaction, self._sink.prefix, progress, deadline)
         return commit(cluster, transaction, deadline)
 
     def _finish(
         self, cluster: Cluster, transaction: Transaction, progress: BatchProgress, deadline: Deadline
     ) -> Transaction:
-        """Commit what is decided to be committed, and keep that it is; returns the driver's next transaction."""
+        """Commit transactions whose commit is decided, and store that; returns the driver's next transaction."""
         failures = end_all(cluster, progress.open_transactions, deadline, committed=True)
         for failure in failures.values():
             cure = _CURE.format(group=self._sink.prefix)
@@ -140,7 +140,7 @@ def _includes(known: Sequence[BatchProgress], batch: MicroBatch | None) -> bool:
 
 
 def _progress(written: Sequence[TaskWritten]) -> BatchProgress:
-    """That this micro-batch is written; the group keeps it beside any topic that was written to."""
+    """The offset that stores this micro-batch as written; the group has it for any topic that was written to."""
     batch = written[0].task.batch
     if batch is None:
         raise RuntimeError("a task of a stream has no micro-batch")

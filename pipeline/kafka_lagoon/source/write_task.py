@@ -1,7 +1,7 @@
 """Writes the records of one Spark task, on an executor.
 
-All records are written, or the task fails with the reason. Which attempt of a task counts is decided by transactions, or by
-refusing every attempt but the first; that one returns why it failed, and the driver raises it when all tasks have ended.
+All records are written, or the task fails with the reason. Transactions decide which attempt of a task counts, or every
+attempt but the first is refused; that one returns why it failed, and the driver raises it when all tasks have ended.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,10 @@ from kafka_lagoon.source.sink import CURE_OF_SHARING, MicroBatch, Sink, SparkTas
 from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_TASKS, OF_THE_RUN, written_columns
 
 _NO_CODE = -1
-_QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"  # what Spark tells the tasks of a micro-batch
+_QUERY_ID, _BATCH_ID = (
+    "sql.streaming.queryId",
+    "streaming.sql.batchId",
+)  # properties that Spark passes to the tasks of a micro-batch
 _INT32 = pa.int32()
 _CLAIM_MS = 60_000
 _REPEATED = (
@@ -39,7 +42,7 @@ _REPEATED = (
 
 
 def this_task() -> SparkTask:
-    """The attempt that this process works for."""
+    """The attempt that this process runs."""
     context = TaskContext.get()
     if context is None:
         raise RuntimeError("not in a task of Spark")
@@ -53,7 +56,10 @@ def this_task() -> SparkTask:
 
 
 def transactional_id(sink: Sink, partition: int, attempt: int) -> str:
-    """Under which an attempt of a task writes. A query uses the same ones again, which aborts what an earlier run left open."""
+    """The transactional id of an attempt of a task.
+
+    A query uses the same ids again, which aborts open transactions of an earlier run.
+    """
     return f"{sink.task_prefix}{partition}-{attempt}"
 
 
@@ -88,7 +94,7 @@ def _written(sink: Sink, shared: Transaction | None, task: SparkTask, batches: I
             records = _Writing(cluster, sink, transaction).write(chain([first], batches))
         except BaseException:
             if transaction and transaction is not shared:
-                with suppress(PipelineError):  # else its timeout aborts it
+                with suppress(PipelineError):  # otherwise its timeout aborts it
                     abort(cluster, transaction, sink.deadline())
             raise
     return TaskWritten(task=task, transaction=transaction, deciding=shared, records=records)
@@ -100,10 +106,10 @@ def _refuse_second_attempt(sink: Sink, task: SparkTask) -> None:
 
 
 def _claim(cluster: Cluster, sink: Sink, task: SparkTask, deadline: Deadline) -> None:
-    """Be the only attempt of a task in the transaction of all tasks.
+    """Make this the only attempt of a task in the transaction of all tasks.
 
-    The attempt number is not enough: it begins again at 0 where Spark runs a stage again because shuffled data are lost.
-    Whoever takes a new transactional id first gets epoch 0. A stream would use up an id for each task of each micro-batch.
+    The attempt number is not enough: it begins again at 0 where Spark runs a stage again because shuffled data are lost. The
+    first user of a new transactional id gets epoch 0. A stream would use up an id for each task of each micro-batch.
     """
     if sink.options.transactions == OF_THE_RUN and task.batch is None:
         claim = init_transactions(cluster, sink.claim(task.partition), _CLAIM_MS, deadline)
@@ -112,7 +118,7 @@ def _claim(cluster: Cluster, sink: Sink, task: SparkTask, deadline: Deadline) ->
 
 
 class _Writing:
-    """The records of one task on their way, and how many were written to each partition."""
+    """The records of one task that are being sent, and the number written to each partition."""
 
     def __init__(self, cluster: Cluster, sink: Sink, transaction: Transaction | None) -> None:
         self._cluster, self._sink, self._transaction = cluster, sink, transaction
@@ -123,7 +129,7 @@ class _Writing:
         self._written: dict[TopicPartition, int] = {}
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Mapping[TopicPartition, int]:
-        """Write everything; returns the records of each partition."""
+        """Write all records; returns the number of records of each partition."""
         try:
             for batch in batches:
                 named = _named(batch, self._places)
@@ -137,7 +143,7 @@ class _Writing:
         return self._written
 
     def _new_state(self) -> ProducerState:
-        """Who numbers the batches: the transaction's producer, one of this task, or nobody."""
+        """Sequence numbers of the transaction's producer, of a producer of this task, or none."""
         if self._transaction:
             return ProducerState(self._transaction.producer)
         if self._sink.options.acks != ALL_ACKS:
@@ -150,7 +156,7 @@ class _Writing:
         return {name for name in pc.unique(named.column("topic")).to_pylist() if name} if topic is None else {topic}
 
     def _writer_to(self, topics: set[str]) -> ArrowWriter:
-        """The writer, or one that knows further topics too: while a writer sends, the cluster must not be asked."""
+        """The writer, or a new one that also knows further topics: while a writer sends, the cluster must not be asked."""
         new = topics - self._topics.keys()
         if self._writer is None or new:
             self._flush()

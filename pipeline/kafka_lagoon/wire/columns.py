@@ -1,7 +1,7 @@
 """Keeps an array of structs by column: the answers about millions of partitions are a few arrays, not millions of messages.
 
-A field that is annotated as `Sequence[SomeStruct]` is read so. `Structs` is a sequence of messages for those who iterate, and
-has columns for those who cannot wait.
+A field that is annotated as `Sequence[SomeStruct]` is read by column. `Structs` can be iterated as a sequence of messages, and
+gives its columns to code that must be fast.
 """
 
 from abc import ABC, abstractmethod
@@ -27,7 +27,7 @@ Fill = Callable[
 
 
 class Readers(NamedTuple):
-    """What reading by column needs of reading by message (`reading`), for one class, version and encoding."""
+    """The decoders of `reading` that reading by column uses, for one class, version and encoding."""
 
     messages: Callable[[Frame, int, int], tuple[list[Any], int]]
     field: Callable[[Field], Callable[[Frame, int], tuple[Any, int]]]  # of an array of structs, its count
@@ -37,7 +37,7 @@ class Readers(NamedTuple):
 
 
 _TOGETHER = 512  # structs unpacked by one call
-_IN_MEMORY = {"b": "b", "h": "h", "H": "H", "i": "i", "I": "I", "q": "q"}  # codes that `array` has, with the same width
+_IN_MEMORY = {"b": "b", "h": "h", "H": "H", "i": "i", "I": "I", "q": "q"}  # type codes of `array` with the same width
 
 
 class Structs(Sequence[T], Generic[T]):
@@ -90,7 +90,7 @@ class Structs(Sequence[T], Generic[T]):
 
 
 class Lists(Sequence[Structs[T]], Generic[T]):
-    """Arrays of structs, one per struct around them: how many each has, and the structs of all, one after the other."""
+    """Arrays of structs, one per outer struct: the length of each array, and the structs of all arrays, one after the other."""
 
     __slots__ = ("_ends", "counts", "items")
 
@@ -118,7 +118,7 @@ class Lists(Sequence[Structs[T]], Generic[T]):
 
 
 def by_column(structs: Sequence[T], cls: type[T]) -> Structs[T]:
-    """The same structs by column; messages that were made by hand too."""
+    """The same structs by column; a sequence of messages is converted."""
     if isinstance(structs, Structs):
         return structs
     columns = [_gathered(field, [getattr(one, field.name) for one in structs]) for field in fields_of(cls)]
@@ -133,7 +133,7 @@ def _gathered(field: Field, values: list[Any]) -> Sequence[Any]:
 
 
 def is_by_column(field: Field) -> bool:
-    """Whether a field is an array of structs that is read by column."""
+    """True if a field is an array of structs that is read by column."""
     return isinstance(field.kind, Array) and field.kind.by_column
 
 
@@ -148,7 +148,7 @@ def builder(cls: type, version: int, flexible: bool, readers: Readers) -> "Build
 
 
 class Builder(ABC):
-    """Reads structs of one class, version and encoding. What it has read so far is kept in a list that `new` makes."""
+    """Reads structs of one class, version and encoding. `new` makes a list that keeps the values read so far."""
 
     def __init__(self, cls: type, version: int, flexible: bool, readers: Readers) -> None:
         self._cls, self._flexible, self._readers = cls, flexible, readers
@@ -156,7 +156,7 @@ class Builder(ABC):
 
     @abstractmethod
     def new(self) -> list[Any]:
-        """Nothing read yet."""
+        """Make the list, empty."""
 
     @abstractmethod
     def fill(self, buffer: Frame, position: int, count: int, read: list[Any]) -> int:
@@ -167,7 +167,7 @@ class Builder(ABC):
         """The columns of the fields that are in this version, by name."""
 
     def structs(self, count: int, read: list[Any]) -> Structs[Any]:
-        """All that was read; fields that are not in this version have their defaults."""
+        """All structs; fields that are not in this version have their defaults."""
         there = dict(self.columns(read))
         columns = [
             there[field.name] if field.name in there else _absent(field, count) for field in fields_of(self._cls)
@@ -176,7 +176,7 @@ class Builder(ABC):
 
 
 class _Together(Builder):
-    """Structs of numbers and texts, copied many at a time as long as all texts are empty and no tags are there.
+    """Structs of numbers and texts, copied many at a time as long as all texts are empty and there are no tags.
 
     Commits are so, but for those with metadata; those are read as messages. What was read is the bytes of the structs, each of
     the same size, and a list per text.
@@ -193,7 +193,9 @@ class _Together(Builder):
         self._starts = {field.name: start for field, start in zip(self._fields, starts, strict=False)}
         texts = [(start, b"\1") for start, field in zip(starts, self._fields, strict=False) if field in self._texts]
         wide = [(start + place, b"\0") for start, _ in texts for place in (0, 1)]
-        self._expected = [*texts, (starts[-1], b"\0")] if flexible else wide  # what stands at a place of a plain struct
+        self._expected = (
+            [*texts, (starts[-1], b"\0")] if flexible else wide
+        )  # the bytes of a plain struct at a position
         self._form = Struct(">" + "".join(codes) + ("x" if flexible else ""))
 
     def new(self) -> list[Any]:
@@ -231,14 +233,14 @@ class _Together(Builder):
         return position
 
     def columns(self, read: list[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
-        """Every so-many-th bytes."""
+        """A column per field; numbers are copied out of the bytes of the structs."""
         for field in self._numbers:
             yield field.name, self._column(field, read[0])
         for field, column in zip(self._texts, read[1:], strict=True):
             yield field.name, column
 
     def _column(self, field: Field, structs: bytearray) -> Sequence[Any]:
-        """A number of each struct; it is copied byte by byte of the number, which makes no object per number."""
+        """The column of a number. All first bytes are copied, then all second bytes and so on, without an object per number."""
         assert isinstance(field.kind, Scalar)  # noqa: S101  for the type checker
         code, start, size = field.kind.code, self._starts[field.name], self._form.size
         width = calcsize(">" + code)
@@ -270,7 +272,7 @@ class _OneByOne(Builder):
         return [([], items.new()) if items else [] for items in self._items]
 
     def fill(self, buffer: Frame, position: int, count: int, read: list[Any]) -> int:
-        """Read them one by one, field by field."""
+        """Read the structs one by one, field by field."""
         flexible, skip_tags = self._flexible, self._readers.skip_tags
         steps = list(zip(self._read, self._items, read, strict=True))
         values = 0  # of the struct that is read
@@ -294,7 +296,7 @@ class _OneByOne(Builder):
         return position
 
     def columns(self, read: list[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
-        """As they were read; those of arrays with all their items."""
+        """The columns as they were read; of arrays with all their items."""
         for field, items, column in zip(self._fields, self._items, read, strict=True):
             if items is None:
                 yield field.name, _compact(field, column)
@@ -309,7 +311,7 @@ def _absent(field: Field, count: int) -> Sequence[Any]:
 
 
 def _compact(field: Field, values: list[Any]) -> Sequence[Any]:
-    """A column in the memory that it needs: numbers as they are, not as objects."""
+    """A column in the smallest form: numbers in an array, not as objects."""
     code = _IN_MEMORY.get(field.kind.code) if isinstance(field.kind, Scalar) else None
     return array(code, values) if code else values
 

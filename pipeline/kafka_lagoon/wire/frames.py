@@ -1,4 +1,4 @@
-"""Splits a byte stream into frames, which are what follows each length prefix.
+"""Splits a byte stream into frames: the bytes after each length prefix.
 
 A length beyond the limit is refused, memory is taken as bytes arrive and not when a length claims them, and the first bytes
 of another protocol are recognised.
@@ -14,7 +14,7 @@ from contextlib import suppress
 from kafka_lagoon.errors import FrameTooLarge
 
 _PREFIX = struct.Struct(">i")
-_CHUNK_BYTES = 1 << 16  # what is received of small frames at once
+_CHUNK_BYTES = 1 << 16  # received at once while frames are small
 _FIRST_BYTES = 1 << 18  # memory that a large frame starts with; it doubles as bytes arrive
 _SPARES = 2  # one frame is decoded while the next one arrives
 _LARGEST_SPARE = 64 << 20
@@ -35,7 +35,7 @@ class FrameBuffer:
         self._spares: list[bytearray] = []
 
     def room(self) -> memoryview:
-        """The memory to put the next bytes into, never empty; `filled` says how many there are.
+        """The memory to put the next bytes into, never empty; `filled` is called with the number of bytes.
 
         FrameTooLarge for a length that is negative or beyond the limit.
         """
@@ -62,7 +62,7 @@ class FrameBuffer:
             received = received[count:]
 
     def missing(self) -> int:
-        """How many bytes the next frame still lacks, 0 when it is whole; FrameTooLarge beyond the limit."""
+        """Number of bytes that the next frame still lacks, 0 when it is whole; FrameTooLarge beyond the limit."""
         if self._large:
             return self._large.size - self._large.filled
         if len(self._bytes) < _PREFIX.size:
@@ -88,7 +88,7 @@ class FrameBuffer:
         return frame
 
     def _begin(self, missing: int) -> "_LargeFrame":
-        """A large frame, with the bytes of it that were received already."""
+        """Start a large frame with the bytes of it that were received already."""
         received = self._bytes[_PREFIX.size :]
         frame = _LargeFrame(self._spare(), len(received) + missing)
         frame.start(received)

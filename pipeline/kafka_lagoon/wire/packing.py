@@ -1,6 +1,6 @@
 """Packs structs that are kept by column: requests about many partitions, without a message per partition.
 
-The counterpart of `columns`, for `writing`, which writes one by one what cannot be packed.
+The counterpart of `columns`, for `writing`, which writes structs one by one where they cannot be packed.
 """
 
 from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ import base64
 import struct
 from collections.abc import Callable
 
-Frame = bytes | memoryview  # what messages are read from; a view where the frame is large and stays in place
+Frame = bytes | memoryview  # messages are read from it; a view where the frame is large and stays in place
 
 ReadLength = Callable[[Frame, int], tuple[int, int]]
 WriteLength = Callable[[bytearray, int], None]
@@ -20,7 +20,7 @@ _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 
 
 class Broken(Exception):
-    """Says where reading stopped; `reading.decode`, which knows message and version, makes a DecodeError of it."""
+    """Reading stopped at a position; `reading.decode`, which knows message and version, makes a DecodeError of it."""
 
     def __init__(self, position: int, reason: str) -> None:
         super().__init__(position, reason)

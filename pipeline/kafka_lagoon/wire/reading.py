@@ -21,7 +21,7 @@ T = TypeVar("T")
 Reader = Callable[[Frame, int], tuple[Any, int]]
 ManyReader = Callable[[Frame, int, int], tuple[list[Any], int]]
 
-# What a step of a struct adds: the values of several fused scalars, one value, or defaults of absent fields.
+# The values that a step of a struct adds: those of several fused scalars, one value, or defaults of absent fields.
 _FUSED, _SINGLE, _ABSENT = range(3)
 _FUSED_ARRAYS = 64
 _ONE_BYTE_LENGTH = 0x80  # compact lengths below it are a byte
@@ -310,7 +310,7 @@ def _array_reader(many: ManyReader, flexible: bool, nullable: bool, item_memory:
 
 
 def _memory_of(cls: type) -> int:
-    """About what a struct takes without the items of its arrays."""
+    """Approximate memory of a struct without the items of its arrays."""
     return PER_STRUCT + PER_FIELD * len(fields_of(cls))
 
 

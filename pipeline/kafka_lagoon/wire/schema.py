@@ -1,7 +1,7 @@
 """Provides the vocabulary in which messages are declared: types, version ranges, and the class of an API.
 
 Every fact about a field (type, versions, nullability, tag, default) is written once, beside the field. A message is a plain
-dataclass; `reading` and `writing` derive their closures from what is declared here.
+dataclass; `reading` and `writing` derive their closures from the declarations.
 """
 
 import dataclasses
@@ -81,7 +81,7 @@ class Spec:
     repeats: bool = False
 
     def present(self, version: int) -> bool:
-        """Whether messages of `version` carry the field."""
+        """True if messages of `version` carry the field."""
         return self.since <= version <= self.until
 
 
@@ -96,7 +96,7 @@ class Field:
     default: Any
 
     def nullable(self, version: int) -> bool:
-        """Whether null may stand in messages of `version`."""
+        """True if null may stand in messages of `version`."""
         return self.optional and version >= self.spec.nullable_since
 
 
@@ -111,11 +111,11 @@ def wire(
     repeats: bool = False,
     default: Any = dataclasses.MISSING,
 ) -> Any:
-    """Declare what the annotation of a field does not say.
+    """Declare the facts of a field that its annotation does not tell.
 
     `ignorable`: a version that lacks the field drops a value silently (Kafka's schemas say which), and refuses none.
-    `legacy`: never compact, even in flexible versions (the client_id of request headers). `repeats`: read once for all that
-    have the same bytes (the configs of topics).
+    `legacy`: never compact, even in flexible versions (the client_id of request headers). `repeats`: read once for all values
+    that have the same bytes (the configs of topics).
     """
     spec = Spec(since, until, tag, nullable_since, ignorable, legacy, repeats)
     return dataclasses.field(default=default, metadata={"wire": spec})
@@ -159,7 +159,7 @@ def fields_of(cls: type) -> tuple[Field, ...]:
 
 @cache
 def keeps_views(cls: type) -> bool:
-    """Whether values of a message are views of its frame (record data), so that it lives as long as they do."""
+    """True if values of a message are views of its frame (record data), so that the frame lives as long as they do."""
     kinds = [field.kind.item if isinstance(field.kind, Array) else field.kind for field in fields_of(cls)]
     return any(
         kind.view if isinstance(kind, Blob) else isinstance(kind, Nested) and keeps_views(kind.cls) for kind in kinds
@@ -220,7 +220,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api(Generic[Q, R]):
-    """A request, its response, and what both have in common in every version.
+    """An API: the request, its response, and the facts that both share.
 
     `flexible`: first version with compact lengths and tag sections, None if none has them.
     `flexible_response_header`: False only for ApiVersions, whose response is read before versions are known (KIP-511).
@@ -239,5 +239,5 @@ class Api(Generic[Q, R]):
         return self.request.__name__.removesuffix("Request")
 
     def is_flexible(self, version: int) -> bool:
-        """Whether `version` uses compact lengths and tag sections."""
+        """True if `version` uses compact lengths and tag sections."""
         return self.flexible is not None and version >= self.flexible

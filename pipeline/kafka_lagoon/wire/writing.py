@@ -89,7 +89,7 @@ def _steps(cls: type, fields: tuple[Field, ...], version: int, flexible: bool) -
 
 
 def _fused_writer(cls: type, fused: tuple[tuple[str, str], ...]) -> Writer:
-    """Packs neighbouring scalars in one call; only when it fails they are tried one by one, to name the field."""
+    """Packs neighbouring scalars in one call; if it fails they are tried one by one, to name the field."""
     form = struct.Struct(">" + "".join(code for _, code in fused))
     names = [name for name, _ in fused]
     uuids = [name for name, code in fused if code == _UUID]
@@ -189,7 +189,7 @@ def _kind_writer(kind: Kind, version: int, flexible: bool, nullable: bool) -> Wr
 def _write_structs(
     out: bytearray, value: Any, length: Callable[[bytearray, int], None], item: Writer, several: Several | None
 ) -> None:
-    """An array by column where the structs can be packed together, else one after the other, which also says what is wrong."""
+    """Write an array by column if its structs can be packed together, else struct by struct, which also names a wrong field."""
     try:
         packed = several(value) if several and isinstance(value, Structs) else None
     except _UNPACKABLE:

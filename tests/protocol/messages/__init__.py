@@ -1,1 +1,1 @@
-"""What is surprising about single APIs, byte by byte."""
+"""Surprising facts of single APIs, byte by byte."""

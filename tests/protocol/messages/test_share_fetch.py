@@ -33,7 +33,7 @@ REQUEST = ShareFetchRequest(
 
 
 def test_way_to_acquire() -> None:
-    """How to acquire is sent from v2 on, and dropped before (KIP-1206); max_bytes has no limit by default."""
+    """The acquire mode is sent from v2 on, and dropped before (KIP-1206); max_bytes has no limit by default."""
     head = "0267 026d 00000002 000001f4 00000001 7fffffff 00000064 00000032"
     accepted = "02 0000000000000005 0000000000000007 02 01 00"
     tail = f"02 {ID.hex()} 02 00000001 {accepted} 00 00 01 00"

@@ -13,7 +13,7 @@ from kafka_lagoon.wire.writing import encode
 
 
 def test_unchanged() -> None:
-    """What has not changed is null: a byte of -1 for structs, 0 for everything else."""
+    """Fields that have not changed are null: a byte of -1 for structs, 0 for everything else."""
     request = StreamsGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=LEAVE)
     expected = "0267 026d ffffffff 00000000 00 00 ffffffff ff 00 00 00 00 ff 00 00 00 00 00"
     assert encode(request, 0, True) == bytes.fromhex(expected)
@@ -32,6 +32,6 @@ def test_topology_and_endpoint() -> None:
 
 
 def test_status() -> None:
-    """What is the matter comes as a code and for people."""
+    """A problem comes as a code and as a text."""
     decoded = decode(StreamsStatus, 0, True, bytes.fromhex("01 0261 00"))
     assert decoded == StreamsStatus(status_code=MISSING_SOURCE_TOPICS, status_detail="a")

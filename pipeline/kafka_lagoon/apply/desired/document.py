@@ -1,6 +1,6 @@
-"""Holds what a desired state says as plain values, with the place of each.
+"""Holds the values of a desired state with the place of each.
 
-TOML, YAML and rows of a table each become a document; what is read from it does not depend on which it was.
+TOML, YAML and rows of a table become documents; reading a document does not depend on its format.
 """
 
 import re
@@ -15,36 +15,36 @@ Path = tuple[str | int, ...]  # keys of tables and positions in lists, from the 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """Values and their places; `name` is the file or table as it was given, `places` are what follows it: `:12`."""
+    """Values and their places; `name` is the file or table as it was given, `places` are suffixes of it: `:12`."""
 
     name: str
     data: Mapping[str, Any]
     places: Mapping[Path, str]
 
     def place(self, path: Path) -> str:
-        """Where a value is written, or the nearest table around it."""
+        """The place of a value, or of the nearest table around it."""
         while path and path not in self.places:
             path = path[:-1]
         return f"{self.name}{self.places.get(path, '')}"
 
     def fault(self, path: Path, reason: str) -> str:
-        """A line about what is wrong with a value."""
+        """A message about a faulty value."""
         return f"{self.place(path)}: {dotted(path)}: {reason}" if path else f"{self.place(path)}: {reason}"
 
 
 def dotted(path: Sequence[str | int]) -> str:
-    """A path as messages spell it: `topics.orders.partitions`, `acls[2].host`."""
+    """A path as in messages: `topics.orders.partitions`, `acls[2].host`."""
     text = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")
 
 
 def lines(numbers: Mapping[Path, int]) -> dict[Path, str]:
-    """Places in a file, of the numbers of its lines."""
+    """Places in a file from line numbers."""
     return {path: f":{number}" for path, number in numbers.items()}
 
 
 def in_order_of_lines(faults: Sequence[str]) -> list[str]:
-    """Faults by the lines that they name, each once; those without a line first."""
+    """Faults in the order of their lines, each once; those without a line first."""
 
     def line(fault: str) -> int:
         match = _LINE.match(fault)

@@ -1,4 +1,4 @@
-"""Reads the fields of one table of a document as the types that they must have, and collects every fault with its place."""
+"""Reads the fields of one table of a document with the types that they must have, and collects every fault with its place."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ MOST_INT32 = 2**31 - 1
 
 
 class Fields:
-    """The fields of a table. A value that is absent is None; one that is wrong is a fault, and None too."""
+    """The fields of a table. An absent value is None; a wrong value is a fault, and None, too."""
 
     def __init__(self, document: Document, faults: list[str], path: Path, value: Any) -> None:
         self.document, self.path, self._faults = document, path, faults
@@ -27,11 +27,11 @@ class Fields:
         return key in self._values
 
     def fault(self, reason: str, *keys: str | int) -> None:
-        """Something is wrong with this table, or with a value in it."""
+        """Add a fault of this table, or of a value in it."""
         self._faults.append(self.document.fault((*self.path, *keys), reason))
 
     def only(self, *known: str) -> None:
-        """Every other key is a fault."""
+        """Add a fault for every other key."""
         for key in self._values:
             if key not in known:
                 self.fault(f"is not known here{did_you_mean(key, known)}; known are {', '.join(known)}", key)
@@ -54,7 +54,7 @@ class Fields:
         return self._values.get(key)
 
     def text(self, key: str, *, needed: bool = False) -> str | None:
-        """Text that is not empty; a whole number is a name that happens to look like one."""
+        """Text that is not empty; a whole number is taken as a name."""
         value = self._values.get(key)
         if value is None and key not in self._values:
             if needed:
@@ -100,7 +100,7 @@ class Fields:
         return tuple(self._values[key])
 
     def choice(self, key: str, choices: Sequence[str], default: str | None = None) -> str | None:
-        """One of some words."""
+        """One of several words."""
         value = self.text(key, needed=default is None) if key in self._values or default is None else default
         if value is not None and value not in choices:
             self.fault(f"{value!r} is not one of {', '.join(choices)}{did_you_mean(value, choices)}", key)
@@ -108,7 +108,7 @@ class Fields:
         return value
 
     def parsed(self, key: str, parse: Callable[[str], T]) -> T | None:
-        """What `parse` makes of a text; its ValueError is a fault."""
+        """The result of `parse` for a text; its ValueError is a fault."""
         text = self.text(key)
         try:
             return None if text is None else parse(text)
@@ -130,7 +130,7 @@ class Fields:
         return patterns
 
     def configs(self, key: str | None = None) -> dict[str, str]:
-        """Configs of a resource by name, each as the text that Kafka takes; of the table itself without a key."""
+        """Configs of a resource by name, as texts for Kafka; without a key the configs of the table itself."""
         path, value = ((*self.path, key), self._values.get(key, {})) if key else (self.path, dict(self._values))
         if not isinstance(value, dict):
             self.fault("must be a table of configs", *((key,) if key else ()))
@@ -140,7 +140,7 @@ class Fields:
         return flat
 
     def _flatten(self, values: Mapping[str, Any], path: Path, prefix: str, flat: dict[str, str]) -> None:
-        """In TOML `retention.ms = 1` without quotes is a table `retention` with `ms`."""
+        """Join the keys of nested tables: in TOML `retention.ms = 1` without quotes is a table `retention` with `ms`."""
         for key, value in values.items():
             name = f"{prefix}{key}"
             if isinstance(value, dict):
@@ -155,19 +155,19 @@ class Fields:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a whole number: in Python booleans are."""
+    """True for a whole number; in Python booleans are numbers, too."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def brokers_fault(value: Any) -> str | None:
-    """What is wrong with a list of replicas."""
+    """The fault of a list of replicas, or None."""
     if not isinstance(value, list) or not value or not all(is_number(part) and part >= 0 for part in value):
         return "must be a list of broker ids"
     return "names a broker twice" if len(set(value)) < len(value) else None
 
 
 def config_text(value: Any) -> str | None:
-    """A value of a config as Kafka takes it; None for what can be none."""
+    """The value of a config as text for Kafka; None for a value that no config can have."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""Reads what a desired state wants to be done once: elections, reassignments, resets of offsets and so on."""
+"""Reads the one-time actions of a desired state: elections, reassignments, resets of offsets and so on."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -203,4 +203,4 @@ _READERS: Mapping[str, Callable[[Fields, int], Any]] = {
     "delete_group": _delete_group,
     "abort_transaction": _abort,
 }
-ACTIONS = tuple(_READERS)  # as they are written
+ACTIONS = tuple(_READERS)  # as they are written in files

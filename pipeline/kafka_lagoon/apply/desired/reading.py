@@ -1,6 +1,6 @@
-"""Reads a desired state from a file, TOML or YAML by its ending, or from a document that was made of a table.
+"""Reads a desired state from a TOML or YAML file, or from a document made of a table.
 
-Every fault that the text alone shows is known here, before any cluster is asked.
+All faults that do not depend on the cluster are found here.
 """
 
 import re
@@ -40,12 +40,12 @@ SECTIONS = (
     "features",
     "actions",
 )
-_MOST_DEPTH = 100  # of tables and lists in one another
+_MOST_DEPTH = 100  # nesting of tables and lists
 _YAML = (".yaml", ".yml")
 
 
 def read_desired(path: str, now_ms: int) -> DesiredState:
-    """The desired state in a file; ConfigError lists every fault. `now_ms` is what times such as `2h ago` count from."""
+    """Read the desired state in a file; ConfigError lists every fault. `now_ms` is the time for values such as `2h ago`."""
     return desired_state(_document(path), now_ms)
 
 
@@ -67,7 +67,7 @@ def _document(path: str) -> Document:
 
 
 def toml_document(name: str, text: str) -> Document:
-    """The document that a TOML text is; ConfigError for the first place where it is none."""
+    """Parse TOML; ConfigError names the first place that is not TOML."""
     try:
         data = tomllib.loads(text)
         places = lines(toml_lines(text))
@@ -81,7 +81,7 @@ def toml_document(name: str, text: str) -> Document:
 
 
 def desired_state(document: Document, now_ms: int) -> DesiredState:
-    """What a document says; ConfigError lists every fault, in the order of their places."""
+    """Read the desired state of a document; ConfigError lists every fault, in the order of their places."""
     faults = list(_unheard_of(document))
     if faults:
         raise ConfigError(in_order_of_lines(faults))
@@ -109,7 +109,7 @@ def desired_state(document: Document, now_ms: int) -> DesiredState:
 
 
 def _unheard_of(document: Document) -> Iterator[str]:
-    """Values that no field has, and that Python cannot spell or compare: longer numbers than 64 bits, and endless tables."""
+    """Values that no field accepts and that Python cannot print or compare: numbers of more than 64 bits, and deep nesting."""
     left: list[tuple[KeyPath, Any]] = [((), document.data)]
     while left:
         path, value = left.pop()
@@ -132,7 +132,7 @@ def _owns(root: Fields) -> dict[str, Sequence[re.Pattern[str]]]:
 
 
 def _outside(state: DesiredState) -> list[str]:
-    """What is written and not matched by the patterns of `owns`: it could be created, and would never be removed."""
+    """Faults for entries that the patterns of `owns` do not match: they would be created, and never removed."""
     written: list[tuple[str, str, KeyPath]] = [("topic", name, ("topics", name)) for name in state.topics]
     written += [("acl", rule.principal, path) for rule, path in state.acls.items()]
     written += [("quota", entity, path) for entity, path in state.quota_paths.items()]

@@ -1,4 +1,4 @@
-"""Reads the sections of a desired state that say what must be there: topics, configs, ACLs, quotas, users, features."""
+"""Reads the sections of a desired state that describe resources: topics, configs, ACLs, quotas, users, features."""
 
 import re
 import sys
@@ -27,7 +27,7 @@ _BROKER = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)
 _PRINCIPAL = re.compile(r"([^:]+):(.+)", re.DOTALL)
 _REFERENCE = re.compile(r"(?:env|file):.+", re.DOTALL)
 _MOST_INT16 = 2**15 - 1
-_USER = "User"  # principals of other types are announced: most are a slip of the pen
+_USER = "User"  # principals of other types must be announced, because most are typing errors
 _BY_CLIENT = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
 _BY_ADDRESS = ("connection_creation_rate",)
 ENTITY_PARTS: Mapping[str, str] = {"user": "user", "client_id": "client-id", "ip": "ip"}  # our field, Kafka's type
@@ -38,7 +38,7 @@ OPERATIONS = [name for number, name in acls.OPERATIONS.items() if number > acls.
 
 
 def read_topics(root: Fields) -> dict[str, DesiredTopic]:
-    """Every entry of `topics`, with what `defaults.topics` says where it says nothing itself."""
+    """Every entry of `topics`, completed by `defaults.topics`."""
     defaults = root.table("defaults")
     defaults.only("topics")
     fields = defaults.table("topics")
@@ -118,7 +118,7 @@ def read_configs(root: Fields) -> dict[str, dict[str, dict[str, str]]]:
 
 
 def read_acls(root: Fields) -> dict[Acl, Path]:
-    """Every rule of `acls`, one for each operation, and where it is written."""
+    """Every rule of `acls`, one for each operation, and its place."""
     rules: dict[Acl, Path] = {}
     types = [_USER, *(root.texts("principal_types") or ())]
     for fields in root.tables("acls"):
@@ -131,7 +131,7 @@ def read_acls(root: Fields) -> dict[Acl, Path]:
 
 
 def can_be_written(rule: Acl) -> bool:
-    """Whether a file can say it: a later Kafka may have more operations, and brokers take names that are empty."""
+    """True if a file can describe the rule: later releases may have more operations, and brokers accept empty names."""
     is_cluster = rule.resource_type == "CLUSTER"
     return (
         rule.resource_type in RESOURCE_TYPES
@@ -145,7 +145,7 @@ def can_be_written(rule: Acl) -> bool:
 
 
 def types_to_announce(rules: Iterable[Acl]) -> list[str]:
-    """What `principal_types` must list, so that a file may have these rules."""
+    """The values that `principal_types` needs so that a file may have these rules."""
     return sorted({rule.principal.partition(":")[0] for rule in rules} - {_USER})
 
 
@@ -197,7 +197,7 @@ def _operations(fields: Fields) -> list[str]:
 
 
 def read_quotas(root: Fields) -> tuple[dict[str, dict[str, float]], dict[str, Path]]:
-    """Limits by entity, and where each is written."""
+    """Limits by entity, and the place of each."""
     quotas: dict[str, dict[str, float]] = {}
     paths: dict[str, Path] = {}
     for fields in root.tables("quotas"):
@@ -217,12 +217,12 @@ def read_quotas(root: Fields) -> tuple[dict[str, dict[str, float]], dict[str, Pa
 
 
 def quota_keys(parts: Collection[str]) -> Sequence[str]:
-    """The limits that there are for an entity with these parts, by Kafka's names of them."""
+    """The limits, by Kafka's names, that an entity with these parts can have."""
     return _BY_ADDRESS if "ip" in parts else _BY_CLIENT
 
 
 def limit_fault(key: str, value: Any) -> str | None:
-    """Why a value is no limit. Nothing may be sent with 0, which brokers take."""
+    """The reason why a value is no limit. 0 is refused: brokers accept it, and nothing could be sent."""
     if not (is_number(value) or isinstance(value, float)) or not 0 <= value <= sys.float_info.max:
         return "must be a number from 0 on"
     return "must be a whole number of bytes" if key.endswith("byte_rate") and value != int(value) else None
@@ -254,7 +254,7 @@ def read_scram_users(root: Fields) -> dict[ScramUser, Credential]:
 
 
 def _password(fields: Fields) -> Secret | None:
-    """A reference, because files of this kind are kept in version control; the text itself is never part of a message."""
+    """A reference, because these files are kept in version control; the text itself is never part of a message."""
     text = fields.text("password")
     if text is None:
         return None

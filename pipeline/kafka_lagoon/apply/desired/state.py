@@ -1,4 +1,4 @@
-"""Declares the desired state of a cluster: what must be there, what the file is responsible for, and what to do once."""
+"""Declares the desired state of a cluster: the resources that it must have, those that the file owns, and one-time actions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ CONFIG_SECTIONS: Mapping[str, str] = {
     "group": "group_configs",
     "client_metrics": "client_metrics",
 }
-# What a file can be responsible for, by the resource types of actions.
+# Sections of `owns`, by the resource types of actions.
 OWNED: Mapping[str, str] = {
     "topic": "topics",
     "acl": "principals",
@@ -31,7 +31,7 @@ OWNED: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredTopic:
-    """A topic that must be there. What is None is left as it is, and to the brokers' defaults where it is created."""
+    """A topic that must exist. A value of None is left as it is; a new topic gets the brokers' default."""
 
     partitions: int | None
     replication_factor: int | None
@@ -63,7 +63,7 @@ class ScramUser(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """How a user logs in; without a password it can only be compared, not created."""
+    """The credential of a user; without a password it can be compared, but not created."""
 
     iterations: int | None
     password: Secret | None
@@ -71,7 +71,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """Partitions by name, and topics with all of their partitions. None of both: wherever the action applies."""
+    """Partitions by name, and topics with all of their partitions. If both are empty: wherever the action applies."""
 
     topics: Sequence[str] = ()
     partitions: Sequence[TopicPartition] = ()
@@ -82,7 +82,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneOff:
-    """Something to do once; it is planned as long as the cluster shows that it is not done. `path` is where it is written."""
+    """A one-time action; it is planned until the cluster shows that it is done. `path` is its place in the file."""
 
     path: Path
 
@@ -104,7 +104,7 @@ class Reassign(OneOff):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyBroker(OneOff):
-    """All replicas of a broker, or those of some topics, are moved to others."""
+    """Move all replicas of a broker, or those of the given topics, to other brokers."""
 
     broker_id: int
     topics: Sequence[str]
@@ -112,14 +112,14 @@ class EmptyBroker(OneOff):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelReassignments(OneOff):
-    """Moves under way are given up."""
+    """Cancel moves that are under way."""
 
     chosen: Chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveReplicas(OneOff):
-    """Replicas on a broker are moved to another of its log directories."""
+    """Move replicas on a broker to another of its log directories."""
 
     chosen: Chosen
     broker_id: int
@@ -128,7 +128,7 @@ class MoveReplicas(OneOff):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeVoter(OneOff):
-    """A voter of the metadata quorum (KIP-853); `verb` is add or remove."""
+    """Add or remove (`verb`) a voter of the metadata quorum (KIP-853)."""
 
     verb: str
     voter_id: int
@@ -138,7 +138,7 @@ class ChangeVoter(OneOff):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecords(OneOff):
-    """Records before an offset."""
+    """Delete the records before an offset."""
 
     chosen: Chosen
     before: OffsetSpec
@@ -146,7 +146,7 @@ class DeleteRecords(OneOff):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetOffsets(OneOff):
-    """Where a group goes on: at an offset, or so many offsets further (`shift`, negative for back)."""
+    """Set a group's offsets: to an offset, or by `shift` offsets (negative for back)."""
 
     group_id: str
     chosen: Chosen
@@ -156,14 +156,14 @@ class ResetOffsets(OneOff):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteGroup(OneOff):
-    """A group with its offsets."""
+    """Delete a group with its offsets."""
 
     group_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortTransaction(OneOff):
-    """A hanging transaction, by the partition and the offset at which it begins."""
+    """Abort a hanging transaction, by the partition and the offset at which it begins."""
 
     partition: TopicPartition
     start_offset: int
@@ -171,7 +171,7 @@ class AbortTransaction(OneOff):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredState:
-    """What a file says. `owns` are patterns of whole names by section; without them nothing is ever deleted or unset."""
+    """The content of a file. `owns` are patterns of whole names by section; without them nothing is ever deleted or unset."""
 
     cluster_id: str
     owns: Mapping[str, Sequence[re.Pattern[str]]]
@@ -186,13 +186,13 @@ class DesiredState:
     document: Document
 
     def is_owned(self, resource_type: str, name: str) -> bool:
-        """Whether the file is responsible for it: what it does not say of it is to be removed."""
+        """True if the file owns the resource: it is removed if the file does not describe it."""
         return any(pattern.fullmatch(name) for pattern in self.owns.get(OWNED[resource_type], ()))
 
     def may_touch(self, resource_type: str, name: str) -> bool:
-        """Whether an action may be about it: all that is written, unless patterns say what the file is responsible for."""
+        """True if an action may be about the resource: any resource, unless patterns say what the file owns."""
         return OWNED[resource_type] not in self.owns or self.is_owned(resource_type, name)
 
     def fault(self, path: Path, reason: str) -> str:
-        """A line about what is wrong with what is written there."""
+        """A message about a faulty value."""
         return self.document.fault(path, reason)

@@ -15,13 +15,13 @@ from kafka_lagoon.apply.desired.document import Document, Path
 from kafka_lagoon.errors import ConfigError
 
 LISTS = frozenset({"acls", "quotas", "actions"})
-_WITH_FIELDS = frozenset({"topics", "scram_users"})  # sections whose entries have tables in them
+_WITH_FIELDS = frozenset({"topics", "scram_users"})  # sections whose entries contain tables
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")
 _ORDINAL = re.compile(r"[0-9]{1,18}")
 
 
 class DesiredRow(NamedTuple):
-    """One value."""
+    """One value of a desired state."""
 
     section: str | None
     name: str | None
@@ -30,7 +30,7 @@ class DesiredRow(NamedTuple):
 
 
 def table_document(name: str, rows: Iterable[DesiredRow]) -> Document:
-    """The document of these rows, in whatever order they come; ConfigError lists every fault."""
+    """Make a document of rows in any order; ConfigError lists every fault."""
     data: dict[str, Any] = {}
     places: dict[Path, str] = {}
     faults: list[str] = []
@@ -94,7 +94,7 @@ def _value(text: str) -> Any:
 
 
 def _numbered(section: str, entries: dict[str, Any], places: dict[Path, str]) -> dict[Path, str]:
-    """Places of the entries of a list by their positions."""
+    """Places of the entries of a list by position."""
     index = {name: position for position, name in enumerate(entries)}
     return {
         (section, index[str(path[1])], *path[2:]): place

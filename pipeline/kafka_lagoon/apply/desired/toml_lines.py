@@ -1,7 +1,6 @@
-"""Tells in which line of a TOML text each key and each element of an array is written.
+"""Finds the line of each key and each array element of a TOML text.
 
-Python's tomllib returns values without their places. The text must be one that tomllib has read without an error: nothing is
-checked a second time here.
+Python's tomllib returns values without their places. The text must be valid TOML: it is not checked a second time.
 """
 
 import re
@@ -14,7 +13,7 @@ _BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
 _KEY = re.compile(r"[A-Za-z0-9_-]+|\"(?:\\.|[^\"\\])*\"|'[^']*'")
 _STRING = re.compile(r"\"\"\"(?:\\.|[^\\])*?\"\"\"\"{0,2}|'''.*?''''{0,2}|\"(?:\\.|[^\"\\])*\"|'[^']*'", re.DOTALL)
-_MOST_PARTS = 100  # of a dotted key, each of which is a table in the one before
+_MOST_PARTS = 100  # parts of a dotted key, each of which is a table in the one before
 _OTHER = re.compile(r"[^,\]}\n#]*")  # a number, a boolean or a time
 
 
@@ -84,7 +83,7 @@ class _Scanner:
             self._skip(_BLANK)
 
     def _key(self) -> list[str]:
-        """The parts of a dotted key; RecursionError for one that has no end."""
+        """The parts of a dotted key; RecursionError if there are too many."""
         parts: list[str] = []
         while True:
             self._skip(_SPACE)
@@ -96,7 +95,7 @@ class _Scanner:
                 return parts
 
     def _resolved(self, keys: list[str]) -> Path:
-        """The table that a header names: a part that is an array of tables means its last one."""
+        """The table that a header names: for an array of tables, its last table."""
         path: Path = ()
         for key in keys:
             path = (*path, key)
@@ -122,7 +121,7 @@ class _Scanner:
         return is_next
 
     def _skip(self, pattern: re.Pattern[str]) -> str:
-        """What the pattern matches here, which may be nothing."""
+        """Skip what the pattern matches here, which may be nothing."""
         match = pattern.match(self._text, self._position)
         skipped = match[0] if match else ""
         self._position += len(skipped)

@@ -12,7 +12,7 @@ _PLAIN_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
 
 
 def comments(lines: Sequence[str]) -> list[str]:
-    """Lines that both formats pass over."""
+    """Comment lines for both formats."""
     return [f"# {printable(' '.join(line.split()))}".rstrip() for line in lines]
 
 
@@ -22,7 +22,7 @@ def toml_text(state: Mapping[str, Any], notes: Sequence[str] = ()) -> str:
 
 
 def _toml_table(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
-    """Plain values first, then tables under their own headings, as TOML wants it."""
+    """Plain values first, then tables under their own headings, as TOML requires."""
     for key, value in table.items():
         if not _has_heading(value):
             yield f"{_toml_key(key)} = {_inline(value)}"
@@ -49,7 +49,7 @@ def _toml_key(key: str) -> str:
 
 
 def yaml_text(state: Mapping[str, Any], notes: Sequence[str] = ()) -> str:
-    """A desired state as YAML, below comments. All text is quoted, so no reader takes it for something else."""
+    """A desired state as YAML, below comments. All text is quoted, so that no reader takes it for another type."""
     return "\n".join([*comments(notes), *_yaml_table(state, "")]) + "\n"
 
 
@@ -70,7 +70,7 @@ def _yaml_table(table: Mapping[str, Any], indent: str) -> Iterator[str]:
 
 
 def _inline(value: Any) -> str:
-    """A value that both formats write alike."""
+    """A value that both formats spell alike."""
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, bool):
@@ -82,7 +82,7 @@ def _inline(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """In a form that both formats have: what a terminal might obey, and what they would refuse, is escaped."""
+    """Quote text so that both formats accept it; terminal controls and characters that they refuse are escaped."""
     whole = json.dumps(text, ensure_ascii=False)
     return whole if whole.isprintable() else "".join(c if c.isprintable() else _escaped(ord(c)) for c in whole)
 

@@ -20,13 +20,13 @@ _DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?")
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _MERGE = "tag:yaml.org,2002:merge"
-_MOST_REPEATED = 200_000  # values that aliases and merges make of others
+_MOST_REPEATED = 200_000  # values that aliases and merge keys repeat
 _MOST_DEPTH = 100  # libyaml ends the process at some ten thousand levels
-_MOST_DIGITS = 20  # of whole numbers: those of 64 bits have no more
+_MOST_DIGITS = 20  # digits of a whole number: those of 64 bits have no more
 
 
 def yaml_document(name: str, text: str) -> Document:
-    """The document that a YAML text is; ConfigError lists every fault."""
+    """Parse YAML; ConfigError lists every fault."""
     try:
         _check_depth(name, text)
         root = yaml.compose(text, _LOADER)
@@ -62,7 +62,7 @@ class _Reader:
         self.lines: dict[Path, int] = {}
         self.faults: list[str] = []
         self._name, self._repeated = name, 0
-        self._anchored = set[int]()  # nodes that were read, where an alias may come back to
+        self._anchored = set[int]()  # nodes on the way down, to which an alias may refer
 
     def value(self, node: yaml.Node, path: Path) -> Any:
         if id(node) in self._anchored:
@@ -88,7 +88,7 @@ class _Reader:
             raise ConfigError([f"{where}: aliases and merges repeat more than {_MOST_REPEATED:,} values"])
 
     def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
-        """The table, with what it merges where it says nothing itself."""
+        """The mapping, completed by those that it merges."""
         table: dict[str, Any] = {}
         merged: yaml.Node | None = None
         for key, value in node.value:
@@ -111,7 +111,7 @@ class _Reader:
         return table
 
     def _merged(self, node: yaml.Node) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
-        """The keys and values of one mapping or several, those of the first one first, as YAML 1.1 has it."""
+        """The keys and values of merged mappings; the first mapping takes precedence, as in YAML 1.1."""
         for mapping in node.value if isinstance(node, yaml.SequenceNode) else [node]:
             if not isinstance(mapping, yaml.MappingNode):
                 self._fault(mapping, "<< must be followed by a mapping, or by a list of mappings")
@@ -130,7 +130,7 @@ class _Reader:
 
 def _scalar(node: yaml.ScalarNode) -> Any:
     text = str(node.value)
-    if node.style:  # quoted, or a block of text; plain is None or empty
+    if node.style:  # quoted, or a block of text; None or empty for plain text
         return text
     if text in _BOOLEANS:
         return _BOOLEANS[text]

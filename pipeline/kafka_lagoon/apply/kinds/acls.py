@@ -20,7 +20,7 @@ from kafka_lagoon.protocol.acls import OPERATIONS, PATTERN_TYPES, PERMISSION_TYP
 
 CREATE, DELETE = "create_acl", "delete_acl"
 _WORDS = 8
-# What an ACL may have; filters have more.
+# Values that an ACL may have; filters have more.
 CREATABLE = {
     "resource_type": {name: number for number, name in RESOURCE_TYPES.items() if number >= acls.TOPIC},
     "pattern_type": {PATTERN_TYPES[number]: number for number in (acls.LITERAL, acls.PREFIXED)},
@@ -30,7 +30,7 @@ CREATABLE = {
 
 
 def acl_state(acl: Acl) -> dict[str, str]:
-    """An ACL with the names of its numbers; KeyError if Kafka has given one no name that we know."""
+    """An ACL with the names of its numbers; KeyError for a number without a name."""
     return {
         "resource_type": RESOURCE_TYPES[acl.resource_type],
         "resource_name": acl.resource_name,
@@ -43,13 +43,13 @@ def acl_state(acl: Acl) -> dict[str, str]:
 
 
 def has_names(acl: Acl) -> bool:
-    """Whether Kafka's names of all its numbers are known here; a newer release may have others."""
+    """True if all numbers of an ACL have names; a newer release may have others."""
     fields = ("resource_type", "pattern_type", "operation", "permission")
     return all(getattr(acl, field) in CREATABLE[field].values() for field in fields)
 
 
 def acl_of(state: Mapping[str, Any]) -> Acl:
-    """The ACL of a state; KeyError for a name that no ACL has."""
+    """The ACL of a state; KeyError for an unknown name."""
     return Acl(
         resource_type=CREATABLE["resource_type"][state["resource_type"]],
         resource_name=state["resource_name"],
@@ -62,7 +62,7 @@ def acl_of(state: Mapping[str, Any]) -> Acl:
 
 
 def acl_line(acl: Acl) -> str:
-    """An ACL in one line, from which `parse_acl` reads it back."""
+    """An ACL on one line, which `parse_acl` reads."""
     state = acl_state(acl)
     return (
         f"{state['permission']} {quoted(acl.principal)} {state['operation']} {state['resource_type'].lower()} "
@@ -96,12 +96,12 @@ def acl_resource(acl: Acl) -> Resource:
 
 
 def create_acl(acl: Acl, source: str | None = None) -> Action:
-    """The action that creates an ACL which is not there."""
+    """The action that creates an ACL."""
     return Action(kind=CREATE, resource=acl_resource(acl), before=None, after=acl_state(acl), source=source)
 
 
 def delete_acl(acl: Acl, source: str | None = None) -> Action:
-    """The action that deletes an ACL which is there."""
+    """The action that deletes an ACL."""
     return Action(
         kind=DELETE,
         resource=acl_resource(acl),

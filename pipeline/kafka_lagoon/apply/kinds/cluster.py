@@ -52,7 +52,7 @@ def feature_resource(name: str) -> Resource:
 
 
 def listener_of(text: str) -> Listener:
-    """A listener as brokers' settings have it: NAME://host:port. ValueError if it is none."""
+    """A listener in the form of brokers' settings, NAME://host:port; ValueError for anything else."""
     name, separator, address = text.partition("://")
     host, colon, port = address.rpartition(":")
     if not (name and separator and host and colon and port.isdecimal()):
@@ -61,13 +61,13 @@ def listener_of(text: str) -> Listener:
 
 
 def add_voter(voter_id: int, directory_id: str, listeners: Sequence[str], source: str | None = None) -> Action:
-    """A controller, running and following, to get a vote."""
+    """Give a vote to a controller that is running and follows the log."""
     after = {"directory_id": directory_id, "listeners": list(listeners)}
     return Action(kind="add_voter", resource=voter_resource(voter_id), before=None, after=after, source=source)
 
 
 def remove_voter(voter_id: int, directory_id: str, source: str | None = None) -> Action:
-    """A controller to lose its vote."""
+    """Take the vote from a controller."""
     return Action(
         kind="remove_voter",
         resource=voter_resource(voter_id),
@@ -79,7 +79,7 @@ def remove_voter(voter_id: int, directory_id: str, source: str | None = None) ->
 
 
 def unregister_broker(broker_id: int, *, fenced: bool | None, source: str | None = None) -> Action:
-    """A broker to be forgotten."""
+    """Unregister a broker."""
     return Action(
         kind="unregister_broker",
         resource=broker_resource(broker_id),
@@ -93,7 +93,7 @@ def unregister_broker(broker_id: int, *, fenced: bool | None, source: str | None
 def update_feature(
     name: str, before: int, level: int, *, unsafe: bool = False, source: str | None = None
 ) -> Action | None:
-    """A feature to have another level; None if it has it."""
+    """Set the level of a feature; None if it has that level."""
     if before == level:
         return None
     downgrade = "unsafe_downgrade" if unsafe else "safe_downgrade"
@@ -109,7 +109,7 @@ def update_feature(
 
 
 def voters(cluster: Cluster, deadline: Deadline) -> Mapping[int, Voter] | Failure:
-    """The voters of the metadata quorum by node id; a failure too where they are static, and no request changes them."""
+    """The voters of the metadata quorum by node id; and a failure if voters are static, because then they cannot be changed."""
     quorum = describe_quorum(cluster, deadline)
     if isinstance(quorum, Failure):
         return quorum
@@ -133,7 +133,7 @@ def voters(cluster: Cluster, deadline: Deadline) -> Mapping[int, Voter] | Failur
 
 
 def _read_added(cluster: Cluster, actions: Sequence[Action], deadline: Deadline) -> Mapping[Resource, State | Failure]:
-    """Voters with everything that they can have been added with."""
+    """Read voters with all values that they can have been added with."""
     return _read_voters(cluster, actions, deadline, listeners=True)
 
 
@@ -178,7 +178,7 @@ def _add(
 
 
 def _is_removed(action: Action, live: State) -> bool:
-    """Also when the node votes with another directory, which came after."""
+    """True also if the node votes with another directory, which was added later."""
     return live is None or (action.before is not None and live["directory_id"] != action.before["directory_id"])
 
 

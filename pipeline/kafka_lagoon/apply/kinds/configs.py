@@ -28,7 +28,7 @@ _TYPES: Mapping[str, int] = {
     "broker_logger": BROKER_LOGGER,
 }
 _TYPE_NAMES = {number: name for name, number in _TYPES.items()}
-# Limits of what is kept. The first are of topics, the others of brokers; a lower one deletes records.
+# Limits of retention: first those of topics, then those of brokers; a lower limit deletes records.
 _LIMITS = frozenset(
     {
         "retention.ms",
@@ -48,7 +48,7 @@ _UNLIMITED = -1
 
 
 def config_resource(resource: Resource) -> ConfigResource:
-    """The resource as brokers are asked about it."""
+    """The resource as brokers identify it."""
     return ConfigResource(_TYPES[resource.type], "" if resource.name == ALL_BROKERS else resource.name)
 
 
@@ -63,7 +63,7 @@ def change_configs(
     changes: Mapping[str, str | Secret | None],
     source: str | None = None,
 ) -> Action | None:
-    """An action for those changes (None: unset) that differ from what is set; None if none does.
+    """An action for changes (None: unset) that differ from the set values; None if there are none.
 
     `values` are the resource's configs as `config_values` reads them.
     """
@@ -108,9 +108,9 @@ def config_guards(
     after: Mapping[str, str | None],
     inherited: Mapping[str, str | None] | None = None,
 ) -> frozenset[Guard]:
-    """What has to be allowed for a change of configs: to keep less than before.
+    """Guards of a change of configs that lowers retention.
 
-    `inherited` are values that hold where nothing is set; where it does not know one, the change counts as keeping less.
+    `inherited` are the values that hold where nothing is set; if one is unknown, the change counts as lowering.
     """
     if resource_type not in ("topic", "broker"):
         return frozenset()
@@ -127,7 +127,7 @@ def _effective(name: str, own: str | None, inherited: Mapping[str, str | None]) 
 
 
 def _is_lower(old: str | None, new: str | None) -> bool:
-    """Whether a limit keeps less, or may do so: local.retention.ms of -2 is that of another config."""
+    """True if the new limit is lower, or may be: local.retention.ms of -2 is that of another config."""
     if old == new and old is not None:
         return False
     try:
@@ -164,11 +164,11 @@ def _read(cluster: Cluster, actions: Sequence[Action], deadline: Deadline) -> Ma
 
 
 def _is_done(action: Action, live: State) -> bool:
-    """Whether all is set. A secret that was set before may be the old one still."""
+    """True if all values are set. A secret that was set before may still be the old one."""
     before, after = action.before or {}, action.after or {}
     if live is None or any(value == SENSITIVE == before.get(name) for name, value in after.items()):
         return False
-    if action.resource.type == "broker_logger":  # one that is unset has the level of its parent
+    if action.resource.type == "broker_logger":  # an unset logger has the level of its parent
         after = {name: value for name, value in after.items() if value is not None or live[name] == before.get(name)}
     return all(live.get(name) == value for name, value in after.items())
 

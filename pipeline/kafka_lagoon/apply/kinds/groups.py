@@ -38,22 +38,22 @@ _DELETIONS = frozenset({Guard.DELETIONS})
 
 
 def group_partition_resource(item: GroupPartition) -> Resource:
-    """What a group has committed for a partition."""
+    """The commit of a group for a partition."""
     return Resource(_GROUP_PARTITION, f"{item.group_id} {partition_name(item.topic_partition)}")
 
 
 def share_partition_resource(item: GroupPartition) -> Resource:
-    """Where a share group begins in a partition."""
+    """The start offset of a share group in a partition."""
     return Resource(_SHARE_PARTITION, f"{item.group_id} {partition_name(item.topic_partition)}")
 
 
 def share_topic_resource(item: GroupTopic) -> Resource:
-    """Where a share group begins in a topic."""
+    """The start offsets of a share group in a topic."""
     return Resource(_SHARE_TOPIC, f"{item.group_id} {item.topic}")
 
 
 def parse_group_partition(name: str) -> GroupPartition:
-    """The group and the partition of a resource's name; ValueError if it has not both."""
+    """The group and the partition of a resource's name; ValueError if one is missing."""
     group_id, _, partition = name.rpartition(" ")
     return GroupPartition(group_id, *parse_partition(partition))
 
@@ -65,7 +65,7 @@ def parse_group_topic(name: str) -> GroupTopic:
 
 
 def commit_state(commit: Commit) -> dict[str, Any]:
-    """A commit as states have it."""
+    """A commit as a state."""
     state: dict[str, Any] = {"committed_offset": commit.offset}
     if commit.leader_epoch != UNKNOWN_EPOCH:
         state["leader_epoch"] = commit.leader_epoch
@@ -81,7 +81,7 @@ def alter_offsets_action(item: GroupPartition, before: State, after: Commit, sou
 
 
 def delete_offsets_action(item: GroupPartition, before: State, source: str | None = None) -> Action:
-    """The action that forgets a commit."""
+    """The action that deletes a commit."""
     resource = group_partition_resource(item)
     return Action(kind="delete_offsets", resource=resource, before=before, after=None, guards=_DELETIONS, source=source)
 
@@ -89,7 +89,7 @@ def delete_offsets_action(item: GroupPartition, before: State, source: str | Non
 def alter_share_offsets_action(
     item: GroupPartition, before: State, start_offset: int, source: str | None = None
 ) -> Action:
-    """The action that lets a share group begin at an offset; `before` as `read_share_offsets` gives it."""
+    """The action that sets the start offset of a share group; `before` is from `read_share_offsets`."""
     return Action(
         kind="alter_share_offsets",
         resource=share_partition_resource(item),
@@ -100,7 +100,7 @@ def alter_share_offsets_action(
 
 
 def delete_share_offsets_action(item: GroupTopic, before: State, source: str | None = None) -> Action:
-    """The action that forgets how far a share group is in a topic."""
+    """The action that deletes the start offsets of a share group in a topic."""
     resource = share_topic_resource(item)
     return Action(
         kind="delete_share_offsets", resource=resource, before=before, after=None, guards=_DELETIONS, source=source
@@ -120,7 +120,7 @@ def delete_group_action(group_id: str, before: State, source: str | None = None)
 
 
 class GroupCommits(NamedTuple):
-    """What groups have stored, and why it is not known of others: by partition, or by group for all of its partitions."""
+    """Commits of groups, and failures by partition, or by group for all of its partitions."""
 
     states: Mapping[GroupPartition, State]
     failures: Mapping[GroupPartition | str, Failure]
@@ -133,7 +133,7 @@ class GroupCommits(NamedTuple):
 def read_commits(
     cluster: Cluster, listings: GroupListings, group_ids: Sequence[str], deadline: Deadline
 ) -> GroupCommits:
-    """All commits of these groups; none of a group that is not listed. Where a transaction is pending, those before it."""
+    """Read all commits of these groups; none of a group that is not listed. A pending transaction does not change them."""
     listed = [group_id for group_id in dict.fromkeys(group_ids) if group_id in listings.groups]
     return _commits(committed_offsets(cluster, listed, deadline), _not_listed(listings, group_ids))
 
@@ -170,7 +170,7 @@ def _commit(partition: OffsetFetchResponsePartition) -> Commit:
 def read_share_offsets(
     cluster: Cluster, listings: GroupListings, group_ids: Sequence[str], deadline: Deadline
 ) -> GroupCommits:
-    """Where share groups begin in all of their partitions."""
+    """Read the start offsets of share groups in all of their partitions."""
     listed = [group_id for group_id in dict.fromkeys(group_ids) if group_id in listings.groups]
     return _share_offsets(share_group_offsets(cluster, listed, deadline), _not_listed(listings, group_ids))
 
@@ -193,7 +193,7 @@ def _share_offsets(offsets: ShareOffsets, failures: dict[GroupPartition | str, F
 
 
 def share_topic_state(commits: GroupCommits, item: GroupTopic) -> State | Failure:
-    """Where a share group begins in each partition of a topic that it knows; None if it knows none."""
+    """The start offset of a share group in each partition of a topic that it knows; None if it knows none."""
     problem = next((one for key, one in commits.failures.items() if key == item.group_id or key[:2] == item), None)
     offsets = {
         str(key.partition): state["start_offset"]
@@ -204,7 +204,7 @@ def share_topic_state(commits: GroupCommits, item: GroupTopic) -> State | Failur
 
 
 def group_state(listings: GroupListings, group_id: str) -> State | Failure:
-    """The state and the type of a group; None if there is none."""
+    """The state and type of a group; None if it does not exist."""
     if listing := listings.groups.get(group_id):
         return {"state": listing.group.group_state or None, "type": described_as(listing)}
     return listings.failures[0] if listings.failures else None
@@ -213,7 +213,7 @@ def group_state(listings: GroupListings, group_id: str) -> State | Failure:
 def _by_partition(
     read: Callable[[Cluster, GroupListings, Sequence[str], Deadline], GroupCommits],
 ) -> Callable[[Cluster, Sequence[Action], Deadline], Mapping[Resource, State | Failure]]:
-    """Reads what groups have stored for the partitions that actions are about."""
+    """Read commits for the partitions of actions."""
 
     def read_states(
         cluster: Cluster, actions: Sequence[Action], deadline: Deadline

@@ -45,10 +45,10 @@ def replica_of(resource: Resource) -> Replica:
 def placements(
     cluster: Cluster, partitions: Sequence[TopicPartition], deadline: Deadline
 ) -> Mapping[TopicPartition, Mapping[str, Sequence[int]] | Failure]:
-    """{replicas} of each partition, and {adding, removing} of one that is being moved."""
+    """{replicas} of each partition, and {adding, removing} of a partition that is being moved."""
     described = describe_partitions(cluster, partitions, deadline)
     listed = list_reassignments(cluster, deadline)
-    if isinstance(listed, Failure) and listed.name != UNSUPPORTED:  # before Kafka 2.4 no client can move anything
+    if isinstance(listed, Failure) and listed.name != UNSUPPORTED:  # before Kafka 2.4 clients cannot move partitions
         return {partition: known if isinstance(known, Failure) else listed for partition, known in described.items()}
     moving = {
         TopicPartition(topic.name, one.partition_index): {
@@ -73,7 +73,7 @@ def reassign(
     replicas: Sequence[int],
     source: str | None = None,
 ) -> Action | None:
-    """A move to these brokers, the preferred leader first; None if the partition is there, or on its way."""
+    """Move a partition to these brokers, the preferred leader first; None if it is there, or on its way."""
     if _target(placement) == list(replicas):
         return None
     return Action(
@@ -88,7 +88,7 @@ def reassign(
 def cancel(
     partition: TopicPartition, placement: Mapping[str, Sequence[int]], source: str | None = None
 ) -> Action | None:
-    """An end of the move that is under way; None if there is none."""
+    """Cancel the move of a partition; None if it is not being moved."""
     if not _is_moving(placement):
         return None
     stays = [broker_id for broker_id in placement["replicas"] if broker_id not in placement["adding"]]
@@ -102,7 +102,7 @@ def cancel(
 
 
 def move_replica(replica: Replica, place: ReplicaPlace, log_dir: str, source: str | None = None) -> Action | None:
-    """A move of a replica to another directory of its broker; None if it is there, or on its way."""
+    """Move a replica to another directory of its broker; None if it is there, or on its way."""
     if (place.future_log_dir or place.log_dir) == log_dir:
         return None
     return Action(
@@ -119,7 +119,7 @@ def _is_moving(placement: Mapping[str, Sequence[int]]) -> bool:
 
 
 def _target(placement: Mapping[str, Sequence[int]]) -> list[int]:
-    """Where the partition will be: replicas are in the order of the target, those that will go last."""
+    """The replicas after the move: they are in the order of the target, and removed replicas come last."""
     return [broker_id for broker_id in placement["replicas"] if broker_id not in placement.get("removing", ())]
 
 
@@ -137,7 +137,7 @@ def _read_placements(
 
 
 def _is_reassigned(action: Action, live: State) -> bool:
-    """Whether the partition is there, or on its way."""
+    """True if the partition is there, or on its way."""
     return live is not None and action.after is not None and _target(live) == list(action.after["replicas"])
 
 
@@ -169,7 +169,7 @@ def _read_places(cluster: Cluster, actions: Sequence[Action], deadline: Deadline
 
 
 def _is_moved(action: Action, live: State) -> bool:
-    """Whether the replica is in its new directory, or on its way."""
+    """True if the replica is in its new directory, or on its way."""
     return live is not None and action.after is not None and action.after["log_dir"] in live.values()
 
 

@@ -18,7 +18,8 @@ _PLAIN = re.compile(r"[^\s\"]+")
 _WORD = re.compile(r'\s*(?P<word>"(?:[^"\\]|\\.)*"|[^\s"]+)(?=\s|$)')
 
 
-# Brokers keep in them: commits, transactions, the state of share groups, the metadata of the cluster and of tiered storage.
+# Brokers keep their own data in these topics: commits, transactions, state of share groups, metadata of the cluster and of
+# tiered storage.
 _INTERNAL = frozenset(
     {
         "__consumer_offsets",
@@ -28,21 +29,21 @@ _INTERNAL = frozenset(
         "__remote_log_metadata",
     }
 )
-_MANY_PARTITIONS, MOST_PARTITIONS = 2_000, 10_000  # a controller refuses more of one request
+_MANY_PARTITIONS, MOST_PARTITIONS = 2_000, 10_000  # the controller refuses more partitions in one request
 
 
 def internal_guards(topic: str) -> frozenset[Guard]:
-    """What has to be allowed so that something of a topic may be destroyed, beside what any topic needs."""
+    """Guards for destroying something of a topic, beside those of every topic."""
     return frozenset({Guard.INTERNAL_TOPICS}) if topic in _INTERNAL else frozenset()
 
 
 def partition_guards(added: int) -> frozenset[Guard]:
-    """What has to be allowed so that a topic gets so many partitions."""
+    """Guards for a topic with this many partitions."""
     return frozenset({Guard.MANY_PARTITIONS}) if added > MOST_PARTITIONS else frozenset()
 
 
 def partition_notes(actions: Sequence[Action]) -> Iterator[str]:
-    """Warnings about topics that get several thousand partitions: each costs files, memory and time of elections."""
+    """Warnings about topics with several thousand partitions: each costs files, memory and time of elections."""
     for action in actions:
         if action.kind not in ("create_topic", "create_partitions"):
             continue
@@ -54,12 +55,12 @@ def partition_notes(actions: Sequence[Action]) -> Iterator[str]:
 
 
 def partition_name(partition: TopicPartition) -> str:
-    """`orders-0`."""
+    """The name of a partition, such as `orders-0`."""
     return f"{partition.topic}-{partition.partition}"
 
 
 def parse_partition(name: str) -> TopicPartition:
-    """The partition of a name; ValueError if it is none."""
+    """The partition with this name; ValueError for anything else."""
     match = _PARTITION.fullmatch(name)
     if not match:
         raise ValueError(f"{name!r} is not TOPIC-PARTITION")
@@ -73,7 +74,7 @@ def quoted(text: str, separators: str = "") -> str:
 
 
 def words(line: str) -> list[str]:
-    """The words of a line, as `quoted` was given them; ValueError if quotes are not closed."""
+    """The words of a line, before `quoted`; ValueError if quotes are not closed."""
     line, position, found_words = line.rstrip(), 0, list[str]()
     while position < len(line):
         match = _WORD.match(line, position)

@@ -30,7 +30,7 @@ def partition_resource(partition: TopicPartition) -> Resource:
 
 
 def partition_of(resource: Resource) -> TopicPartition:
-    """The partition that a resource names; topics may have dashes too."""
+    """The partition that a resource names; names of topics may contain dashes, too."""
     topic, _, number = resource.name.rpartition("-")
     return TopicPartition(topic, int(number))
 
@@ -38,7 +38,7 @@ def partition_of(resource: Resource) -> TopicPartition:
 def elect_leader(
     partition: TopicPartition, described: MetadataPartition, *, unclean: bool = False, source: str | None = None
 ) -> Action | None:
-    """An election for a partition, as metadata describe it; None if it has the leader that an election would give it."""
+    """An election for a partition, given its metadata; None if the election would not change its leader."""
     before = _led(described)
     preferred = described.replica_nodes[0]
     if before["leader"] == preferred or (unclean and before["leader"] is not None):
@@ -78,7 +78,7 @@ def _led(described: MetadataPartition) -> Mapping[str, object]:
 def describe_partitions(
     cluster: Cluster, partitions: Sequence[TopicPartition], deadline: Deadline
 ) -> Mapping[TopicPartition, MetadataPartition | Failure]:
-    """What metadata say of each partition; one that does not exist is a failure."""
+    """Metadata of each partition; a partition that does not exist is a failure."""
     topics = describe_topics(cluster, sorted({partition.topic for partition in partitions}), deadline)
     described: dict[TopicPartition, MetadataPartition | Failure] = {}
     for partition in partitions:
@@ -104,7 +104,7 @@ def _read_leaders(
 
 
 def _is_elected(action: Action, live: State) -> bool:
-    """Whether there is the leader that was asked for: for an unclean election, any."""
+    """True if the partition has the leader that was asked for: for an unclean election, any leader."""
     if live is None or action.after is None:
         return False
     wanted = action.after["leader"]
@@ -123,14 +123,14 @@ def _elect(
 
 
 def of_partitions(failures: Mapping[TopicPartition, Failure]) -> Mapping[Resource, Failure]:
-    """The failures by resource."""
+    """Failures by resource."""
     return {partition_resource(partition): failure for partition, failure in failures.items()}
 
 
 def log_start_offsets(
     cluster: Cluster, partitions: Sequence[TopicPartition], deadline: Deadline
 ) -> Mapping[TopicPartition, int | Failure]:
-    """Where each log starts, from its leader, which is looked up first."""
+    """The log start offset of each partition, from its leader, which is looked up first."""
     described = describe_partitions(cluster, partitions, deadline)
     starts: dict[TopicPartition, int | Failure] = {
         partition: known for partition, known in described.items() if isinstance(known, Failure)
@@ -149,7 +149,7 @@ def _read_starts(cluster: Cluster, actions: Sequence[Action], deadline: Deadline
 
 
 def _is_deleted(action: Action, live: State) -> bool:
-    """Whether the log starts there, or later: retention may have gone on."""
+    """True if the log starts there, or later: retention may have deleted more."""
     return (
         live is not None and action.after is not None and live["log_start_offset"] >= action.after["log_start_offset"]
     )

@@ -22,13 +22,13 @@ _PART = re.compile(r'\s*(?P<kind>[a-z-]+)=(?P<name>"(?:[^"\\]|\\.)*"|[^\s",=]+)\
 
 
 def quota_name(entity: QuotaEntity) -> str:
-    """The parts of an entity: the user before the client. A default is <default>; a name that looks like it is quoted."""
+    """The name of an entity: the user before the client. A default is <default>; a name that looks like it is quoted."""
     parts = sorted(entity, key=lambda part: ENTITY_TYPES.index(part[0]) if part[0] in ENTITY_TYPES else 9)
     return ", ".join(f"{kind}={DEFAULT if name is None else quoted(name, '=,<>')}" for kind, name in parts)
 
 
 def parse_quota_name(text: str) -> QuotaEntity:
-    """The entity of a name; ValueError if it is none."""
+    """The entity with this name; ValueError for anything else."""
     parts: dict[str, str | None] = {}
     position = 0
     while position < len(text):
@@ -48,7 +48,7 @@ def entity(parts: Mapping[str, str | None]) -> QuotaEntity:
 
 
 def number(value: float) -> int | float:
-    """A limit as JSON has it: whole numbers without a fraction, up to those of 64 bits."""
+    """A limit as JSON: whole numbers without a fraction, up to those of 64 bits."""
     return int(value) if float(value).is_integer() and abs(value) < _LARGEST else value
 
 
@@ -63,7 +63,7 @@ def alter_quotas(
     wanted: Mapping[str, int | float | None],
     source: str | None = None,
 ) -> Action | None:
-    """The action that sets or removes limits, given all that the entity has; None if there is nothing to change."""
+    """The action that sets or removes limits, given all limits of the entity; None if nothing changes."""
     changes = {key: None if value is None else number(value) for key, value in wanted.items() if live.get(key) != value}
     if not changes:
         return None

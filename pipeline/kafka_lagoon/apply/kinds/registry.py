@@ -1,6 +1,6 @@
 """Lists every kind of action in the order in which a plan carries them out.
 
-What others depend on comes first (topics before the ACLs and offsets that name them), deletions come last.
+Kinds that others depend on come first (topics before the ACLs and offsets that name them), deletions come last.
 """
 
 from collections.abc import Mapping, Sequence

@@ -28,7 +28,7 @@ _US = "us"
 
 
 def parse_principal(text: str) -> tuple[str, str]:
-    """Type and name of `User:alice`; ValueError if it has not both."""
+    """Type and name of `User:alice`; ValueError if one is missing."""
     kind, separator, name = text.partition(":")
     if not separator or not kind or not name:
         raise ValueError(f"{text!r} is not a principal like User:alice")
@@ -47,13 +47,13 @@ def create_token(wanted: NewToken, source: str | None = None) -> Action:
 
 
 def renew_token(token_id: str, before: State, period_ms: int) -> Action:
-    """The action that lets a token live for so long from now on."""
+    """The action that renews a token for a period from now on."""
     resource = Resource(_TOKEN, token_id)
     return Action(kind="renew_delegation_token", resource=resource, before=before, after={"expires_in_ms": period_ms})
 
 
 def expire_token(token_id: str, before: State, period_ms: int) -> Action:
-    """The action that ends a token after so long, or deletes it NOW."""
+    """The action that expires a token after a period, or NOW."""
     return Action(
         kind="expire_delegation_token",
         resource=Resource(_TOKEN, token_id),
@@ -64,7 +64,7 @@ def expire_token(token_id: str, before: State, period_ms: int) -> Action:
 
 
 def read_tokens(cluster: Cluster, deadline: Deadline) -> Mapping[str, State] | Failure:
-    """The states of the tokens that we may see, by id."""
+    """The states of the tokens that the principal may see, by id."""
     tokens = describe_delegation_tokens(cluster, deadline)
     if isinstance(tokens, Failure):
         return tokens
@@ -137,12 +137,12 @@ def _by_token(gathered: Gathered[str, int]) -> Mapping[Resource, Failure | Answe
 def _reads_nothing(
     _cluster: Cluster, actions: Sequence[Action], _deadline: Deadline
 ) -> Mapping[Resource, State | Failure]:
-    """A token that is to be created is never there before."""
+    """Returns nothing: a token that is to be created does not exist."""
     return {action.resource: None for action in actions}
 
 
 def _expires_otherwise(action: Action, live: State) -> bool:
-    """Whether the token has another expiry than before, or none if that was wanted."""
+    """True if the token has another expiry than before, or has none and none was wanted."""
     if action.after is None:
         return live is None
     return live is not None and live != action.before

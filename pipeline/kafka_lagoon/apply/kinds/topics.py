@@ -48,7 +48,7 @@ def create_topic(
     configs: Mapping[str, str] | None = None,
     source: str | None = None,
 ) -> Action:
-    """A topic to create, with replicas placed by the controller or by hand."""
+    """Create a topic, with replicas placed by the controller or by hand."""
     after: dict[str, Any] = {"partitions": partitions, "replication_factor": replication_factor}
     if assignments:
         after = {"assignments": _as_json(assignments)}
@@ -65,7 +65,7 @@ def create_topic(
 
 
 def delete_topic(topic: MetadataTopic, source: str | None = None) -> Action:
-    """A topic to delete, as metadata describe it."""
+    """Delete a topic, given its metadata."""
     return Action(
         kind="delete_topic",
         resource=topic_resource(topic.name or ""),
@@ -79,7 +79,7 @@ def delete_topic(topic: MetadataTopic, source: str | None = None) -> Action:
 def extend_topic(
     name: str, before: int, partitions: int, assignments: Assignments | None = None, source: str | None = None
 ) -> Action:
-    """A topic to have more partitions: so many in total."""
+    """Extend a topic to a total number of partitions."""
     after = {"partitions": partitions, **({"assignments": _as_json(assignments)} if assignments else {})}
     return Action(
         kind="create_partitions",
@@ -114,7 +114,7 @@ def _read(
 
 
 def _read_created(cluster: Cluster, actions: Sequence[Action], deadline: Deadline) -> States:
-    """The topics that exist, with what is set on them where an action sets something."""
+    """Read the topics that exist, with their set configs where an action sets configs."""
     states = _read(cluster, actions, deadline, _placed)
     with_configs = [
         action.resource
@@ -148,7 +148,7 @@ def _identity(topic: MetadataTopic) -> State:
 
 
 def _is_created(action: Action, live: State) -> bool:
-    """Whether the topic is there with everything that was asked for: another one of this name may have been created."""
+    """True if the topic exists with everything that was asked for: another topic of this name may have been created."""
     if live is None or action.after is None:
         return False
     wanted = {name: value for name, value in action.after.items() if value is not None}
@@ -194,7 +194,7 @@ def _read_deleted(cluster: Cluster, actions: Sequence[Action], deadline: Deadlin
 
 
 def _is_deleted(action: Action, live: State) -> bool:
-    """Also when another topic of this name has come since."""
+    """True also if another topic of this name was created since."""
     return live is None or (action.before is not None and live["topic_id"] != action.before["topic_id"])
 
 

@@ -38,7 +38,7 @@ def transaction_resource(partition: TopicPartition, producer_id: int) -> Resourc
 
 
 def parse_transaction(name: str) -> tuple[TopicPartition, int]:
-    """Partition and producer id of a resource's name; ValueError if it has not both."""
+    """Partition and producer id of a resource's name; ValueError if one is missing."""
     partition, _, producer_id = name.rpartition(_PRODUCER)
     return parse_partition(partition), int(producer_id)
 
@@ -62,7 +62,7 @@ def abort_transaction(partition: TopicPartition, producer: ProducerState, source
 
 
 def fence_producer(transactional_id: str, before: State, source: str | None = None) -> Action:
-    """The action that fences whoever uses a transactional id."""
+    """The action that fences the producers with a transactional id."""
     resource = Resource("transactional_id", transactional_id)
     return Action(kind="fence_producer", resource=resource, before=before, after={"fenced": True}, source=source)
 
@@ -70,7 +70,7 @@ def fence_producer(transactional_id: str, before: State, source: str | None = No
 def read_open_transactions(
     cluster: Cluster, partitions: Sequence[TopicPartition], deadline: Deadline
 ) -> tuple[dict[Resource, State], dict[TopicPartition, Failure]]:
-    """Every open transaction of these partitions, and why those of others are not known."""
+    """Read every open transaction of these partitions; failures of the others."""
     try:
         cluster.refresh({partition.topic for partition in partitions}, deadline)
     except PipelineError as error:
@@ -87,7 +87,7 @@ def read_open_transactions(
 def read_transactional_ids(
     cluster: Cluster, transactional_ids: Sequence[str], deadline: Deadline
 ) -> Mapping[str, State | Failure]:
-    """The producers of transactional ids; None of an id that no coordinator lists."""
+    """The producers of transactional ids; None for an id that no coordinator lists."""
     listings = list_transactions(cluster, deadline)
     listed = {one.transactional_id for answer in listings.answers.values() for one in answer.transaction_states}
     described = describe_transactions(cluster, [one for one in transactional_ids if one in listed], deadline)
@@ -152,7 +152,7 @@ def _fence(
 
 
 def _is_over(action: Action, live: State) -> bool:
-    """Whether that transaction is over; the same producer may have begun another."""
+    """True if that transaction has ended; the same producer may have begun another."""
     return live is None or live["start_offset"] != (action.before or {}).get("start_offset")
 
 
@@ -168,6 +168,6 @@ FENCE_PRODUCER = ActionKind(
     title="fence producer",
     read=_read_ids,
     send=_fence,
-    is_done=never,  # others fence producers, too
+    is_done=never,  # other clients fence producers, too
     is_undone=never,
 )

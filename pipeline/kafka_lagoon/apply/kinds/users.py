@@ -28,7 +28,7 @@ def scram_resource(credential: ScramCredential) -> Resource:
 
 
 def parse_scram_user(name: str) -> ScramCredential:
-    """The user and the mechanism of a resource's name; ValueError if it has not both."""
+    """The user and the mechanism of a resource's name; ValueError if one is missing."""
     user, _, mechanism = name.rpartition(" ")
     if not user or mechanism not in MECHANISMS:
         raise ValueError(f"{name!r} is not a user and one of {', '.join(MECHANISMS)}")
@@ -91,7 +91,7 @@ def _new(action: Action) -> NewPassword | None:
 
 
 def _is_set(action: Action, live: State) -> bool:
-    """A state that was there before proves nothing."""
+    """Returns False if the state is as before, which proves nothing."""
     return same_state(live, action.after) and not same_state(action.before, action.after)
 
 

@@ -20,7 +20,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, ConnectionFailed
 from kafka_lagoon.fetch.ranges import TOPIC_DELETED, TOPIC_RECREATED
 from kafka_lagoon.fetch.reader import SplitReader
-from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import Stalls
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
@@ -174,7 +174,7 @@ def _rows_of(reader: SplitReader, missing: Missing) -> Iterator[Row]:
     _report(missing, reader.outcome)
 
 
-def _report(missing: Missing, outcome: Outcome) -> None:
+def _report(missing: Missing, outcome: SplitOutcome) -> None:
     topic, partition = outcome.split.topic, outcome.split.partition
     name = f"{topic}-{partition}"
     if outcome.failure:

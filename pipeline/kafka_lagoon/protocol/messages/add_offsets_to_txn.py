@@ -20,7 +20,7 @@ class AddOffsetsToTxnRequest:
 
 @struct
 class AddOffsetsToTxnResponse:
-    """Whether offsets may be committed now."""
+    """An error code, 0 if offsets may be committed now."""
 
     throttle_time_ms: Int32
     error_code: Int16

@@ -46,7 +46,7 @@ class AddPartitionsToTxnRequest:
 
 @struct
 class AddPartitionsToTxnPartitionResult:
-    """Whether the partition is in the transaction."""
+    """An error code, 0 if the partition is in the transaction."""
 
     partition_index: Int32
     partition_error_code: Int16

@@ -36,7 +36,7 @@ class AddRaftVoterRequest:
 
 @struct
 class AddRaftVoterResponse:
-    """Whether it was done."""
+    """An error code, 0 if the voter was added."""
 
     throttle_time_ms: Int32
     error_code: Int16

@@ -34,7 +34,7 @@ class AlterShareGroupOffsetsRequest:
 
 @struct
 class AlterShareGroupOffsetsResponsePartition:
-    """Whether the offset is set."""
+    """An error code, 0 if the offset is set."""
 
     partition_index: Int32
     error_code: Int16

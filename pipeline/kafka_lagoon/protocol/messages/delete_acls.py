@@ -15,7 +15,7 @@ from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, String, Versions, 
 
 @struct
 class DeleteAclsFilter:
-    """What a rule must have to be deleted; all of it must fit."""
+    """Conditions on the rules to delete; a rule must meet all of them."""
 
     resource_type_filter: Int8  # of RESOURCE_TYPES, ANY for all
     resource_name_filter: String | None  # null for all
@@ -50,7 +50,7 @@ class DeleteAclsMatchingAcl:
 
 @struct
 class DeleteAclsFilterResult:
-    """What a filter found; it is known by its place only."""
+    """The rules that match a filter. Results have the order of the filters."""
 
     error_code: Int16
     error_message: String | None

@@ -16,7 +16,7 @@ class DeleteGroupsRequest:
 
 @struct
 class DeletableGroupResult:
-    """Whether the group is gone."""
+    """An error code, 0 if the group is deleted."""
 
     group_id: String
     error_code: Int16

@@ -24,7 +24,7 @@ class DeleteShareGroupOffsetsRequest:
 
 @struct
 class DeleteShareGroupOffsetsResponseTopic:
-    """Whether the topic is forgotten; its id is zero beside an error."""
+    """An error code, 0 if the offsets are deleted; the topic's id is zero beside an error."""
 
     topic_name: String
     topic_id: Uuid

@@ -16,7 +16,7 @@ from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, String, Versions, 
 
 @struct
 class DescribeAclsRequest:
-    """What a rule must match to be listed; all fields must match."""
+    """Conditions on the rules to list; a rule must meet all of them."""
 
     resource_type_filter: Int8  # of RESOURCE_TYPES, ANY for all
     resource_name_filter: String | None  # null for all

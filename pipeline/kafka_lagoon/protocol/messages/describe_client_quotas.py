@@ -22,7 +22,7 @@ SPECIFIED = 2  # any, the default too: that the entity has such a part is enough
 
 @struct
 class ClientQuotaFilter:
-    """What one part of an entity must be. Match is null but for EXACT."""
+    """A condition on one part of an entity. Match is null but for EXACT."""
 
     entity_type: String  # USER, CLIENT_ID or IP
     match_type: Int8  # EXACT, DEFAULT or SPECIFIED
@@ -31,7 +31,7 @@ class ClientQuotaFilter:
 
 @struct
 class DescribeClientQuotasRequest:
-    """What entities must be; all components must fit."""
+    """Conditions on entities; an entity must meet all of them."""
 
     components: tuple[ClientQuotaFilter, ...]
     strict: Bool  # no other parts

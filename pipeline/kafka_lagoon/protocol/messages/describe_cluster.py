@@ -14,7 +14,7 @@ WITH_FENCED = Versions(2, 2)  # where fenced brokers can be asked for, KIP-1073
 
 @struct
 class DescribeClusterRequest:
-    """What to tell beside the brokers. Brokers answer only about BROKERS, controllers only about CONTROLLERS."""
+    """The endpoints to list. Brokers answer only about BROKERS, controllers only about CONTROLLERS."""
 
     include_cluster_authorized_operations: Bool
     endpoint_type: Int8 = wire(since=1, default=BROKERS)

@@ -29,7 +29,7 @@ class EndTxnRequest:
 
 @struct
 class EndTxnResponse:
-    """Whether the end is decided, and, from v5 on, the id and epoch of the next transaction."""
+    """An error code, 0 if the end is decided; from v5 on the id and epoch of the next transaction."""
 
     throttle_time_ms: Int32
     error_code: Int16

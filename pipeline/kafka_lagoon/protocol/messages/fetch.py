@@ -85,7 +85,7 @@ class ReplicaState:
 
 @struct
 class FetchRequest:
-    """What to read, and how long the broker may wait for min_bytes of it. max_bytes bounds all partitions together."""
+    """Partitions to read, and how long the broker may wait for min_bytes. max_bytes bounds all partitions together."""
 
     cluster_id: String | None = wire(since=12, tag=0, nullable_since=12, default=None, ignorable=True)
     replica_id: Int32 = wire(until=14, default=CONSUMER_REPLICA_ID)

@@ -22,7 +22,7 @@ class GetTelemetrySubscriptionsRequest:
 
 @struct
 class GetTelemetrySubscriptionsResponse:
-    """What to push, how often, and in which form."""
+    """The metrics to push, how often, and in which form."""
 
     throttle_time_ms: Int32
     error_code: Int16

@@ -20,7 +20,7 @@ class HeartbeatRequest:
 
 @struct
 class HeartbeatResponse:
-    """Whether the member is still one."""
+    """An error code, 0 if the member is still in the group."""
 
     throttle_time_ms: Int32 = wire(since=1, ignorable=True)
     error_code: Int16

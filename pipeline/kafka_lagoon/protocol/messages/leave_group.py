@@ -34,7 +34,7 @@ class LeaveGroupRequest:
 
 @struct
 class LeavingMemberResponse:
-    """Whether the member is out: error 25 if it was not in, 82 if its ids are not of the same member."""
+    """An error code, 0 if the member has left: 25 if it was not in the group, 82 if its ids are not of the same member."""
 
     member_id: String
     group_instance_id: String | None

@@ -37,7 +37,7 @@ class ListedTransaction:
 
 @struct
 class ListTransactionsResponse:
-    """What the broker coordinates and the filters let through."""
+    """The transactions that the broker coordinates and the filters let through."""
 
     throttle_time_ms: Int32
     error_code: Int16

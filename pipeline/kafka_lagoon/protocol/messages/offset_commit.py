@@ -24,7 +24,7 @@ BY_NAME, BY_ID = Versions(0, 9), Versions(10, 10)
 
 @struct
 class OffsetCommitRequestPartition:
-    """What to commit: the offset to read next, not that of the last record that was read."""
+    """A commit: the offset to read next, not that of the last record that was read."""
 
     partition_index: Int32
     committed_offset: Int64
@@ -44,7 +44,7 @@ class OffsetCommitRequestTopic:
 
 @struct
 class OffsetCommitRequest:
-    """What a group commits, and as which member."""
+    """The commits of a group, and the member that makes them."""
 
     group_id: String
     generation_id_or_member_epoch: Int32 = wire(since=1, default=NO_GENERATION, ignorable=True)
@@ -56,7 +56,7 @@ class OffsetCommitRequest:
 
 @struct
 class OffsetCommitResponsePartition:
-    """Whether the offset is stored."""
+    """An error code, 0 if the offset is stored."""
 
     partition_index: Int32
     error_code: Int16

@@ -37,7 +37,7 @@ class OffsetDeleteRequest:
 
 @struct
 class OffsetDeleteResponsePartition:
-    """Whether the commit is gone."""
+    """An error code, 0 if the commit is deleted."""
 
     partition_index: Int32
     error_code: Int16

@@ -51,7 +51,7 @@ class OffsetFetchRequest:
 
 @struct
 class OffsetFetchResponsePartition:
-    """What is committed for a partition; `metadata` is the committer's own text."""
+    """The committed offset of a partition; `metadata` is the committer's own text."""
 
     partition_index: Int32
     committed_offset: Int64

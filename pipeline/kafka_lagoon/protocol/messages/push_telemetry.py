@@ -24,7 +24,7 @@ class PushTelemetryRequest:
 
 @struct
 class PushTelemetryResponse:
-    """Whether they were received."""
+    """An error code, 0 if the metrics were received."""
 
     throttle_time_ms: Int32
     error_code: Int16

@@ -20,7 +20,7 @@ class RemoveRaftVoterRequest:
 
 @struct
 class RemoveRaftVoterResponse:
-    """Whether it was done."""
+    """An error code, 0 if the voter was removed."""
 
     throttle_time_ms: Int32
     error_code: Int16

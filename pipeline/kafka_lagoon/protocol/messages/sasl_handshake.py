@@ -22,7 +22,7 @@ class SaslHandshakeRequest:
 
 @struct
 class SaslHandshakeResponse:
-    """Whether to go on, and the mechanisms that the listener has enabled."""
+    """An error code, 0 to go on, and the mechanisms that the listener has enabled."""
 
     error_code: Int16
     mechanisms: tuple[String, ...]

@@ -57,7 +57,7 @@ class ShareAcknowledgeLeaderIdAndEpoch:
 
 @struct
 class ShareAcknowledgePartitionData:
-    """Whether all of the partition is acknowledged; error 121 is a lock that the member does not have (any more)."""
+    """An error code, 0 if all batches of the partition are acknowledged; 121 if the member does not have the lock."""
 
     partition_index: Int32
     error_code: Int16

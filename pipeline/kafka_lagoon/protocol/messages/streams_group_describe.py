@@ -52,7 +52,7 @@ class DescribedSubtopology:
 
 @struct
 class DescribedTopology:
-    """What the application does with which topics, and the version of that."""
+    """The topics of the application's subtopologies, and the version of the topology."""
 
     epoch: Int32
     subtopologies: tuple[DescribedSubtopology, ...] | None = wire(default=None)
@@ -68,7 +68,7 @@ class DescribedStreamsEndpoint:
 
 @struct
 class DescribedTaskOffset:
-    """How far the changelogs of a task are, all together."""
+    """The sum of the changelog offsets of a task."""
 
     subtopology_id: String
     partition: Int32

@@ -70,7 +70,7 @@ class StreamsSubtopology:
 
 @struct
 class StreamsTopology:
-    """What the application does with which topics. The epoch is its version, and rises with it."""
+    """The topics of the application's subtopologies. The epoch is the version of the topology, and rises with it."""
 
     epoch: Int32
     subtopologies: tuple[StreamsSubtopology, ...]
@@ -94,7 +94,7 @@ class StreamsEndpoint:
 
 @struct
 class StreamsTaskOffset:
-    """How far the changelogs of a task are, all together."""
+    """The sum of the changelog offsets of a task."""
 
     subtopology_id: String
     partition: Int32
@@ -126,7 +126,7 @@ class StreamsGroupHeartbeatRequest:
 
 @struct
 class StreamsStatus:
-    """What is the matter, as a code and for people."""
+    """A problem of the group, as a code and as a text."""
 
     status_code: Int8
     status_detail: String

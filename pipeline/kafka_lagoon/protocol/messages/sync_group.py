@@ -13,7 +13,7 @@ from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, String, Versions,
 
 @struct
 class SyncGroupRequestAssignment:
-    """What a member gets; in groups of consumers an Assignment of `kafka_lagoon.protocol.embedded`."""
+    """The assignment of a member; in groups of consumers an Assignment of `kafka_lagoon.protocol.embedded`."""
 
     member_id: String
     assignment: Bytes
@@ -34,7 +34,7 @@ class SyncGroupRequest:
 
 @struct
 class SyncGroupResponse:
-    """What the member itself gets."""
+    """The assignment of the member that asked."""
 
     throttle_time_ms: Int32 = wire(since=1, ignorable=True)
     error_code: Int16

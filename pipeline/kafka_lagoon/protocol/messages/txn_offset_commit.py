@@ -19,7 +19,7 @@ NO_GENERATION = -1  # not a member
 
 @struct
 class TxnOffsetCommitRequestPartition:
-    """What to commit: the offset to read next, not that of the last record that was read."""
+    """A commit: the offset to read next, not that of the last record that was read."""
 
     partition_index: Int32
     committed_offset: Int64
@@ -51,7 +51,7 @@ class TxnOffsetCommitRequest:
 
 @struct
 class TxnOffsetCommitResponsePartition:
-    """Whether the offset is stored, to be in force at the end."""
+    """An error code, 0 if the offset is stored, to be in force when the transaction is committed."""
 
     partition_index: Int32
     error_code: Int16

@@ -17,7 +17,7 @@ class UnregisterBrokerRequest:
 
 @struct
 class UnregisterBrokerResponse:
-    """Whether it was done."""
+    """An error code, 0 if the broker was unregistered."""
 
     throttle_time_ms: Int32
     error_code: Int16

@@ -48,7 +48,7 @@ class RaftLeader:
 
 @struct
 class UpdateRaftVoterResponse:
-    """Whether it was done, and who leads."""
+    """An error code, 0 if the voter was updated, and the leader."""
 
     throttle_time_ms: Int32
     error_code: Int16

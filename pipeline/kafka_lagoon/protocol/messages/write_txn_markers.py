@@ -27,7 +27,7 @@ class WritableTxnMarkerTopic:
 
 @struct
 class WritableTxnMarker:
-    """How a producer's transaction ends, and where to write it."""
+    """The end of a producer's transaction, and the partitions to write it to."""
 
     producer_id: Int64
     producer_epoch: Int16
@@ -46,7 +46,7 @@ class WriteTxnMarkersRequest:
 
 @struct
 class WritableTxnMarkerPartitionResult:
-    """Whether the marker is written."""
+    """An error code, 0 if the marker is written."""
 
     partition_index: Int32
     error_code: Int16
