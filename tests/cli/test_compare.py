@@ -168,8 +168,8 @@ def test_what_cannot_be_read(state: FakeCluster, compare: Callable[..., tuple[in
         ),
         (["a:orders", "b:copy", "--from", "orders:0=5"], ["--from: the same for all partitions"]),
         (["a:orders", "b:copy", "--until", "2999-01-01"], ["--until: that time is still to come"]),
-        (["a:orders", "b:copy", "--ignore", "time"], ["--ignore: 'time' is none of timestamp, key"]),
-        (["a:orders", "b:copy", "--partitions", "x"], ["--partitions: 'x' is no list of partitions"]),
+        (["a:orders", "b:copy", "--ignore", "time"], ["--ignore: time: there are timestamp, key"]),
+        (["a:orders", "b:copy", "--partitions", "x"], ["--partitions: 'x' is not a list of numbers"]),
     ],
 )
 def test_faults_of_arguments(argv: list[str], faults: list[str], capsys: pytest.CaptureFixture[str]) -> None:

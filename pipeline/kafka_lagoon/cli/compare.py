@@ -125,7 +125,8 @@ def _checked(options: Namespace, environ: Mapping[str, str], clock: Clock) -> tu
     if problems:
         raise ConfigError(problems)
     left, right = sides
-    requested = Wanted(partitions=options.partitions, start=start, end=end)
+    partitions = tuple(options.partitions) if options.partitions else None
+    requested = Wanted(partitions=partitions, start=start, end=end)
     return left, right, requested, How(fields=frozenset(fields), in_order="order" not in options.ignore)
 
 
