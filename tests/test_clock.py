@@ -23,7 +23,7 @@ def test_the_earlier_deadline_counts() -> None:
 
 
 def test_a_pause_ends_with_the_deadline() -> None:
-    """It says whether anything is left."""
+    """`pause` returns whether any time is left."""
     hands = Hands()
     deadline = Deadline.after(hands.clock(), 1_000)
     assert deadline.pause(0.4)
@@ -32,7 +32,7 @@ def test_a_pause_ends_with_the_deadline() -> None:
 
 
 def test_pauses_double_to_a_bound() -> None:
-    """From the first to the highest, a fifth up or down."""
+    """Pauses double from the first to the highest, each a fifth up or down at random."""
     pauses = list(islice(backoff(100, 1_000), 8))
     for pause, expected in zip(pauses, [0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0, 1.0], strict=True):
         assert 0.8 * expected <= pause <= 1.2 * expected

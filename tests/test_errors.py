@@ -1,4 +1,4 @@
-"""Every error as a line for people: in the words of Kafka, without a trace of Python."""
+"""Every error as a line for people: in Kafka's terms, without spellings of Python."""
 
 import inspect
 from typing import Any
@@ -39,7 +39,7 @@ CLASSES = [one for _, one in inspect.getmembers(errors, inspect.isclass) if issu
 
 
 def made(cls: type[PipelineError]) -> PipelineError:
-    """An error of a class, with values as they come."""
+    """An error of a class, with arbitrary values."""
     if cls.__init__ is Exception.__init__:
         return cls("words")
     arguments = list(inspect.signature(cls.__init__).parameters.values())[1:]
@@ -48,13 +48,13 @@ def made(cls: type[PipelineError]) -> PipelineError:
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_an_error_in_words(cls: type[PipelineError]) -> None:
-    """No error shows how Python spells what it is made of."""
+    """No error shows Python's spelling of its values."""
     assert python_in(str(made(cls))) == []
 
 
 @pytest.mark.parametrize(("scope", "spelled"), list(zip(SCOPES, SPELLED, strict=True)))
 def test_what_a_failure_is_about(scope: Scope, spelled: str) -> None:
-    """Every kind of failure of every kind of thing is one line that names it as Kafka does."""
+    """Every kind of failure of every kind of subject is one line that names it as Kafka does."""
     refusals = [*map(made, CLASSES), *ERROR_CODES]
     for refusal in refusals:
         failure = failure_of(METADATA, scope, refusal, node_id=1)
@@ -68,7 +68,7 @@ def test_what_a_failure_is_about(scope: Scope, spelled: str) -> None:
 
 
 def test_a_partition_in_a_sentence() -> None:
-    """Wherever a partition is put into a text it reads as in Kafka's own logs."""
+    """A partition in any text has the spelling of Kafka's own logs."""
     assert f"{TopicPartition('a-b', 0)}" == "a-b-0"
 
 
@@ -97,5 +97,5 @@ def test_brokers_that_are_too_old_share_a_line() -> None:
     ],
 )
 def test_versions_that_do_not_meet(theirs: tuple[int, int] | None, needed: str | None, expected: str) -> None:
-    """Too old: the release that is needed. Too new: what both speak, for then it is we who are old."""
+    """Too old: the error names the release that is needed. Too new: the versions of both sides, because we are too old then."""
     assert str(UnsupportedVersion("Metadata", (4, 13), theirs, "broker 7", needed)) == expected

@@ -8,7 +8,7 @@ from kafka_lagoon.garbage import gc_paused
 
 
 def test_the_collector_is_on_again() -> None:
-    """It is off within the block, within a nested one too, and on again afterwards, whatever happened."""
+    """The collector is off within the block, within a nested one too, and on again afterwards, whatever happened."""
     assert gc.isenabled()
     with pytest.raises(ZeroDivisionError):
         fail_within_two_pauses()
@@ -16,7 +16,7 @@ def test_the_collector_is_on_again() -> None:
 
 
 def fail_within_two_pauses() -> None:
-    """Raise in a block of a block that has ended."""
+    """Raise in a block, in a block that has ended."""
     with gc_paused():
         with gc_paused():
             assert not gc.isenabled()
@@ -25,7 +25,7 @@ def fail_within_two_pauses() -> None:
 
 
 def test_a_collector_that_is_off_stays_off() -> None:
-    """A caller that has switched it off finds it off."""
+    """A caller that has switched it off keeps it off."""
     gc.disable()
     try:
         with gc_paused():
@@ -36,7 +36,7 @@ def test_a_collector_that_is_off_stays_off() -> None:
 
 
 def test_what_was_made_is_not_walked_at_once() -> None:
-    """Objects of the block are old when it ends; what somebody has frozen stays so."""
+    """Objects of the block are in the oldest generation when it ends; frozen objects stay frozen."""
     with gc_paused():
         made = [[number] for number in range(5_000)]
     assert gc.get_count()[0] < 1_000

@@ -1,4 +1,4 @@
-"""Events: JSON lines where they were sent, and nothing anywhere else."""
+"""Events: JSON lines at the chosen stream or file, and nothing anywhere else."""
 
 import json
 import subprocess

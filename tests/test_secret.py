@@ -41,7 +41,7 @@ def test_a_secret_in_a_file(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
-    """The error names the reference and not what the file holds."""
+    """The error names the reference and not the content of the file."""
     (tmp_path / "key").write_bytes(b"hunter2\xff")
     with pytest.raises(ConfigError, match=r"file:.*key: not text") as raised:
         Secret(f"file:{tmp_path / 'key'}").reveal()

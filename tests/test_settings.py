@@ -1,4 +1,4 @@
-"""Settings: order of sources, and every fault at once in words that name the setting."""
+"""Settings: order of sources, and every fault at once, with the name of the setting."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_clusters_keep_their_names(tmp_path: Path) -> None:
 
 
 def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
-    """One run of the command shows every mistake, each with the setting's name and a guess at what was meant."""
+    """One run of the command shows every mistake, each with the setting's name and a suggestion."""
     lines = faults(
         tmp_path,
         'warehose = "/lake"\n[kafka]\nboostrap_servers = "one:9092"\n',
@@ -88,19 +88,19 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_a_fault_is_named(tmp_path: Path, text: str, expected: str) -> None:
-    """Each mistake has a line of its own that says what to set."""
+    """Each mistake has a line of its own with the remedy."""
     assert any(expected in line for line in faults(tmp_path, text))
 
 
 def test_a_missing_file_is_a_fault(tmp_path: Path) -> None:
-    """A --conf that is not there is a configuration error, not a traceback."""
+    """A --conf that does not exist is a configuration error, not a traceback."""
     with pytest.raises(ConfigError, match="No such file"):
         load(tmp_path / "absent.toml", {})
 
 
 @pytest.mark.parametrize("raw", [b"\xff", b"a = " + b"9" * 5_000, b"a = [", b"= 5", b"\x00"])
 def test_a_file_that_is_no_toml(tmp_path: Path, raw: bytes) -> None:
-    """Whatever is wrong with its bytes is one plain line."""
+    """Unreadable bytes in the file are one plain line."""
     path = tmp_path / "conf.toml"
     path.write_bytes(raw)
     with pytest.raises(ConfigError) as raised:
@@ -125,7 +125,7 @@ WRONG = ("-7", "5", "1.5", "nan", "true", '"hunter2"', '""', '["hunter2"]', '{a 
 @pytest.mark.parametrize("section", ["", "kafka", *SECTIONS, "clusters.prod"])
 @pytest.mark.parametrize("value", WRONG)
 def test_wrong_values_in_plain_words(tmp_path: Path, section: str, value: str) -> None:
-    """Each line names one setting, once, and says what it must be: no type of Python or pydantic, and not the value."""
+    """Each line names one setting, once, and the requirement: no type of Python or pydantic, and not the value."""
     names = [str(field.validation_alias or name) for name, field in Settings.model_fields.items()]
     keys = [name for name in names if name not in SECTION_NAMES]
     if section:
@@ -142,7 +142,7 @@ def test_wrong_values_in_plain_words(tmp_path: Path, section: str, value: str) -
 
 @pytest.mark.parametrize("value", WRONG)
 def test_sections_that_are_none(tmp_path: Path, value: str) -> None:
-    """A value where a section has to be is refused in plain words too, whichever source it comes from."""
+    """A value in the place of a section is refused in plain words, too, whichever source it comes from."""
     text = "".join(f"{name} = {value}\n" for name in SECTION_NAMES)
     _check_lines(faults(tmp_path, text))
     _check_lines(faults(tmp_path, f"[clusters]\nprod = {value}\n"))
@@ -179,7 +179,7 @@ def _check_lines(lines: Sequence[str]) -> None:
     ],
 )
 def test_what_a_value_must_be(tmp_path: Path, line: str, expected: str | None) -> None:
-    """In one line, with the bound or the choices."""
+    """The error is one line, with the bound or the choices."""
     overrides = ("kafka.bootstrap_servers=a:1", line)
     if expected is None:
         load(conf(tmp_path, 'warehouse = "/lake"\n'), {}, overrides)
@@ -202,7 +202,7 @@ def test_a_platform_that_knows_where_files_are_is_asked(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("name", sorted(kafka_settings.SECRETS))
 @pytest.mark.parametrize("section", ["kafka", "clusters.east"])
 def test_no_secret_stands_on_a_command_line(name: str, section: str) -> None:
-    """Everybody on the machine sees it: a reference is wanted, and the line does not repeat the secret."""
+    """Other users see a command line: a reference is required, and the error does not repeat the secret."""
     assert len(kafka_settings.SECRETS) >= 8
     with pytest.raises(ConfigError) as raised:
         load(None, {}, [f"{section}.bootstrap_servers=a:1", f"{section}.{name}=hunter2"], tables_needed=False)
@@ -212,7 +212,7 @@ def test_no_secret_stands_on_a_command_line(name: str, section: str) -> None:
 
 
 def test_a_reference_may_stand_on_a_command_line() -> None:
-    """It says where the secret is."""
+    """A reference is accepted, because it only says where the secret is."""
     overrides = ["kafka.bootstrap_servers=a:1", "kafka.sasl_password=env:KAFKA_PASSWORD"]
     settings = load(None, {}, overrides, tables_needed=False)
     assert settings.kafka

@@ -12,7 +12,7 @@ times = st.integers(0, 2**48 - 1)
 
 @given(now_ms=times)
 def test_version_and_time(now_ms: int) -> None:
-    """Version 7, the RFC's variant, and the milliseconds in front."""
+    """An id has version 7, the RFC's variant, and the milliseconds in front."""
     made = uuid.UUID(new_id(now_ms))
     assert (made.version, made.variant) == (7, uuid.RFC_4122)
     assert made.int >> 80 == now_ms

@@ -17,7 +17,7 @@ from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.delta.samples import HOUR_MS, NOON_MS, row, snapshot
 from tests.delta.test_publish import publish_once, rows_of
-from tests.delta.test_views import check
+from tests.query.test_views import check
 
 FIRST = "0192-0001-default"
 

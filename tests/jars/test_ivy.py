@@ -1,4 +1,4 @@
-"""Downloads by Ivy, of which a stand-in for the java command makes the results."""
+"""Downloads by Ivy; a stand-in for the java command makes the results."""
 
 from pathlib import Path
 

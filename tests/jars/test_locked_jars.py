@@ -30,7 +30,7 @@ def test_wrong_bytes_leave_nothing(registry: Registry, tmp_path: Path) -> None:
 
 
 def test_a_forged_jar_is_not_believed(registry: Registry, tmp_path: Path) -> None:
-    """A cached jar with other bytes is replaced before anybody has its path; where that is not possible there is none."""
+    """A cached jar with other bytes is replaced before its path is returned; if that fails there is an error."""
     forged = tmp_path / "cache" / "jars" / "two" / "two-1.jar"
     for make in (lambda: forged.write_bytes(b"forged\n"), lambda: forged.symlink_to("/dev/null")):
         jar_paths("two")
@@ -62,7 +62,7 @@ def test_killed_attempt_is_swept_away(registry: Registry, tmp_path: Path) -> Non
 
 
 def test_two_at_once_download_once(registry: Registry) -> None:
-    """Of two that want the same jars one downloads and the other waits for it."""
+    """Of two processes that want the same jars one downloads and the other waits."""
     registry.gives(BYTES, seconds=0.3)
     results: list[Sequence[Path]] = []
     several = [threading.Thread(target=lambda: results.append(jar_paths("two"))) for _ in range(2)]
@@ -88,6 +88,6 @@ def test_delta_jars_match_the_python_package() -> None:
 
 
 def test_unknown_lock_file_names_the_known() -> None:
-    """A release without a lock file is refused with the ones that there are."""
+    """A release without a lock file is an error that lists the existing lock files."""
     with pytest.raises(JarsUnavailable, match=r"kafka-2\.8\.2, kafka-3\.9\.2, kafka-4\.3\.1"):
         jar_paths("kafka-0.8")

@@ -11,7 +11,7 @@ def test_bits() -> None:
 
 
 def test_everything_on_a_cluster() -> None:
-    """8096 is all that can be allowed on a cluster; reading one is not among it."""
+    """8096 is every operation on a cluster; reading is not among them."""
     assert all(allows(8096, operation) for operation in (CREATE, ALTER, DESCRIBE, DESCRIBE_CONFIGS))
     assert not allows(8096, READ)
 

@@ -1,4 +1,4 @@
-"""Records of coordinators: what is read, and what is said of what cannot be; fields against Kafka's schemas in tests/oracle."""
+"""Records of coordinators: their values, and problems of unreadable ones; fields against Kafka's schemas in tests/oracle."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_commits_of_every_version(version: int) -> None:
 
 
 def test_groups_and_tombstones() -> None:
-    """A group's record has its members; a tombstone has a key alone."""
+    """A group's record has its members; a tombstone has only a key."""
     member = MemberMetadata(
         member_id="m", client_id="c", client_host="/h", session_timeout=1, subscription=b"s", assignment=b"a"
     )
@@ -72,7 +72,7 @@ SHARE_KEY = b"\0\x0a" + encode(MemberKey(group_id="g", member_id="m"), 0, flexib
     ],
 )
 def test_what_cannot_be_read(key: bytes | None, value: bytes | None, problem: str | None) -> None:
-    """Is said, and never an error; the key stays where it can be read."""
+    """An unreadable record has a problem, and is never an error; the key stays where it can be read."""
     record = decode_record(GROUP_RECORDS, key, value)
     assert (record.problem, record.value) == (problem, None)
     assert (record.key is None) == (problem in {"KEY_UNREADABLE", "UNKNOWN_RECORD_TYPE"})

@@ -56,7 +56,7 @@ def test_round_trip(version: int) -> None:
 
 @pytest.mark.parametrize("version", [4, 99, 32767])
 def test_newer_versions(version: int) -> None:
-    """A version above ours is read as our highest, and what it adds behind is left alone."""
+    """A version above ours is read as our highest, and further fields are ignored."""
     encoded = _version(version) + encode(EVERYTHING, VERSIONS.highest, False) + b"something new"
     assert decode_subscription(encoded) == EVERYTHING
     encoded = _version(version) + encode(Assignment(assigned_partitions=OWNED), VERSIONS.highest, False) + b"new"
@@ -64,7 +64,7 @@ def test_newer_versions(version: int) -> None:
 
 
 def test_bytes_after_a_message() -> None:
-    """Bytes after a message of a version that we know are left alone too."""
+    """Bytes after a message of a known version are ignored too."""
     assert decode_subscription(_version(3) + encode(EVERYTHING, 3, False) + b"behind") == EVERYTHING
 
 

@@ -39,13 +39,13 @@ def test_only_what_is_asked_again_needs_a_refresh() -> None:
     ],
 )
 def test_asked_again(code: int, refresh: Refresh) -> None:
-    """Codes of what passes are asked again, after a look-up of what the code says is stale."""
+    """Transient errors are retriable, after a look-up of the metadata that the code calls stale."""
     assert (error_code(code).retriable, error_code(code).refresh) == (True, refresh)
 
 
 @pytest.mark.parametrize("code", [-1, 0, 1, 17, 29, 30, 31, 35, 42, 58, 69, 84, 129])
 def test_final(code: int) -> None:
-    """Codes that another try would only repeat are final."""
+    """Errors that another attempt would repeat are final."""
     assert not error_code(code).retriable
 
 

@@ -95,7 +95,7 @@ def test_broken_response_headers(frame: bytes) -> None:
 @partial(each_case, cases=[case for case in CASES if case.cls is case.api.response])
 @pytest.mark.examples
 def test_every_response(case: Case) -> None:
-    """A response behind its header is read as what was written, in every version."""
+    """A response after its header is read as it was written, in every version."""
     for random in randoms(case, 3):
         response, correlation_id = any_message(random, case.cls, case.version), random.getrandbits(31)
         section = b"\0" if case.flexible and case.api is not API_VERSIONS else b""

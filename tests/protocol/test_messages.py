@@ -1,4 +1,4 @@
-"""Every message in every version: what all of them must hold, whatever they mean."""
+"""Every message in every version: properties that hold for all of them."""
 
 import contextlib
 import sys
@@ -58,7 +58,7 @@ def test_no_byte_less_no_byte_more(case: Case) -> None:
 
 @partial(each_case, cases=FLEXIBLE_CASES)
 def test_unknown_tags(case: Case) -> None:
-    """Tags that we do not know, in every struct of a message, change nothing."""
+    """Unknown tags, in every struct of a message, change nothing."""
     for random in randoms(case, 6):
         message = any_message(random, case.cls, case.version)
         several = random.sample(UNKNOWN_TAGS, random.randint(1, len(UNKNOWN_TAGS)))
@@ -96,7 +96,7 @@ def test_random_bytes(case: Case) -> None:
 
 @each_case
 def test_flipped_bytes(case: Case) -> None:
-    """A message with a few bytes replaced is a DecodeError and nothing else, or what the slow twin reads in it."""
+    """A message with a few bytes replaced is a DecodeError and nothing else, or the message that the slow twin reads in it."""
     for random in randoms(case, 12):
         damaged = bytearray(_encoded(random, case))
         for place in random.choices(range(len(damaged)), k=random.randint(1, 3)) if damaged else ():
@@ -118,7 +118,7 @@ def _full(cls: type, version: int) -> Any:
 
 
 def _overblown(case: Case) -> Iterator[bytes]:
-    """Bytes of a message with the largest possible number at every position, and room behind it to be misled by."""
+    """Bytes of a message with the largest possible number at every position, and room after it."""
     encoded = encode(_full(case.cls, case.version), case.version, case.flexible)
     huge = b"\xff\xff\xff\xff\x0f" if case.flexible else b"\x7f\xff\xff\xff"
     for place in range(len(encoded) + 1):
@@ -143,7 +143,7 @@ def _at_most(calls: int) -> Iterator[None]:
 
 
 def test_work_is_limited() -> None:
-    """The limit ends what would go on for long."""
+    """The limit ends code that would run for long."""
 
     def work(calls: int) -> None:
         for number in range(calls):

@@ -31,7 +31,7 @@ from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster
 from tests.fake.direct import answered_directly, unaltered
 from tests.fake.odd_answers import outcomes
-from tests.snapshot.test_tables import everything
+from tests.snapshot.test_collectors import everything
 
 # Tables that are made of answers which are checked before: what tells their rows apart. The others declare it (StateTable.key).
 _KEYS = {
