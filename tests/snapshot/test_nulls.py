@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon import admin, fetch, snapshot
+from kafka_lagoon import snapshot, tables
 from kafka_lagoon.admin.offsets import ALL_KINDS, NOT_RETURNED
 from kafka_lagoon.cli import kafka
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
@@ -66,7 +66,7 @@ def test_what_null_means_is_declared() -> None:
 
 def row_classes() -> Iterator[type[Any]]:
     """Every class that declares columns: of tables, and of what `lagoon kafka` prints."""
-    for package in (admin, snapshot, kafka, fetch):
+    for package in (snapshot, kafka, tables):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield from _declared(importlib.import_module(module.name))
 
