@@ -1,4 +1,4 @@
-"""Every error as a line for people: in Kafka's terms, without spellings of Python."""
+"""Every error as a line for people: in the words of Kafka, without spellings of Python."""
 
 import inspect
 from typing import Any
