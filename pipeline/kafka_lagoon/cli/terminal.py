@@ -3,22 +3,21 @@
 An expected failure is one clear line and an exit code, never a traceback.
 """
 
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from kafka_lagoon import __version__, log
 from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError
 from kafka_lagoon.text import did_you_mean, printable
 
-if TYPE_CHECKING:
-    from rich.status import Status
-
 COMPLETE, FAILED, BAD_CONFIGURATION, INCOMPLETE, LOCKED = range(5)
 
+_ERASE_LINE = "\r\x1b[2K"
 _SEVERITY = (COMPLETE, INCOMPLETE, LOCKED, BAD_CONFIGURATION, FAILED)
 
 
@@ -67,7 +66,7 @@ class _LiveLine:
     def __init__(self) -> None:
         self._lock = RLock()
         self._texts: dict[str, str] = {}
-        self._status: Status | None = None
+        self._is_drawn = False
 
     def show(self, cluster: str, text: str | None) -> None:
         """Show the step of a cluster; None removes it."""
@@ -76,32 +75,26 @@ class _LiveLine:
         with self._lock:
             if text:
                 self._texts[cluster] = text
-                self._status = self._status or _status()
             else:
                 self._texts.pop(cluster, None)
             self._draw()
 
     def _draw(self) -> None:
-        if self._status and self._texts:
-            self._status.update("; ".join(f"{cluster}: {text}" for cluster, text in self._texts.items()))
-            self._status.start()
-        elif self._status:
-            self._status.stop()
+        if self._is_drawn or self._texts:
+            line = printable("; ".join(f"{cluster}: {text}" for cluster, text in self._texts.items()))
+            sys.stderr.write(_ERASE_LINE + line[: shutil.get_terminal_size().columns - 1])
+            sys.stderr.flush()
+            self._is_drawn = bool(self._texts)
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
         """Take the line away while another one is printed."""
         with self._lock:
-            if self._status:
-                self._status.stop()
+            if self._is_drawn:
+                sys.stderr.write(_ERASE_LINE)
+                sys.stderr.flush()
             yield
             self._draw()
-
-
-def _status() -> "Status":
-    from rich.console import Console  # noqa: PLC0415  0.1 s that the verbs of `lagoon kafka` do not have to wait
-
-    return Console(stderr=True).status("")
 
 
 _LIVE_LINE = _LiveLine()
