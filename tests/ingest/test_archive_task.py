@@ -81,7 +81,7 @@ def test_a_task_whose_turn_comes_too_late(state: FakeCluster, tmp_path: Path) ->
 def test_a_stall_is_known_to_later_tasks(state: FakeCluster, tmp_path: Path) -> None:
     """Also to those of the same run that this process gets later; another run asks all of them."""
     state.faults.append(Fault(FETCH.key, Close(), times=1_000_000))
-    settings = task_settings(state, tmp_path, stall_timeout_ms=100)
+    settings = task_settings(state, tmp_path, stall_timeout_ms=400)
     assert failures(settings, task(state, 0, 1)) == ["CONNECTION_LOST"] * 2
     assert failures(settings, task(state, 2, 3, 4)) == ["CONNECTION_LOST"] * 2 + [BROKER_STALLED]
     state.faults.clear()
@@ -91,7 +91,7 @@ def test_a_stall_is_known_to_later_tasks(state: FakeCluster, tmp_path: Path) -> 
 def test_a_broker_that_is_well_again(state: FakeCluster, tmp_path: Path) -> None:
     """What stalled once is read by a later task, and partitions after it as well."""
     state.faults.append(Fault(FETCH.key, Close(), times=1_000_000))
-    settings = task_settings(state, tmp_path, stall_timeout_ms=100)
+    settings = task_settings(state, tmp_path, stall_timeout_ms=400)
     assert failures(settings, task(state, 0, 1, 2)) == ["CONNECTION_LOST"] * 3
     state.faults.clear()
     assert failures(settings, task(state, 0, 1, 2, 3)) == [None] * 4
