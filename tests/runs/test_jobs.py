@@ -13,7 +13,13 @@ from tests.documents import documents
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PRODUCT = ROOT / "pipeline" / "kafka_lagoon"
-SHARED = {"__init__", "context", "time_lag", "earlier_offsets", "restore_preparation"}  # modules of runs/ that are no job
+SHARED = {
+    "__init__",
+    "context",
+    "time_lag",
+    "earlier_offsets",
+    "restore_preparation",
+}  # modules of runs/ that are no job
 
 WITHOUT_KAFKA = {"maintain", "report"}  # jobs that need no permission on a cluster
 
