@@ -12,6 +12,7 @@ from typing import Any
 
 from kafka_lagoon.cli.outcome import JOBS, event_fields
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS, Requirement
+from kafka_lagoon.doctor.results import CHECKS
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.query.views import VIEWS, View
 from kafka_lagoon.settings import SECTIONS, Settings
@@ -154,6 +155,15 @@ def metrics_table() -> str:
     return "\n".join(lines)
 
 
+def doctor_table() -> str:
+    """Every check of `lagoon doctor`; those with the same text share a line."""
+    lines = ["| check | how |", "|---|---|"]
+    for text in dict.fromkeys(CHECKS.values()):
+        names = ", ".join(f"`{name}`" for name, of_name in CHECKS.items() if of_name == text)
+        lines.append(f"| {names} | {_cell(text)} |")
+    return "\n".join(lines)
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
@@ -167,6 +177,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "permissions": permissions_table,
     "events": events_table,
     "metrics": metrics_table,
+    "checks": doctor_table,
 }
 
 

@@ -12,8 +12,10 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pytest
 
-from kafka_lagoon.cli.job_arguments import ingest_arguments, snapshot_arguments
+from kafka_lagoon.cli.ingest import ingest_arguments
+from kafka_lagoon.cli.main import options_of
 from kafka_lagoon.cli.maintain import maintain_arguments
+from kafka_lagoon.cli.snapshot import snapshot_arguments
 from tests.clock import CLOCK
 from tests.delta.lake import make_lake
 from tests.documents import GENERATED, PAGES, ROOT, blocks, documents, page, parts_of, renewed
@@ -204,15 +206,16 @@ def test_every_example_of_a_job_has_options_that_it_takes(example: list[str], mo
     monkeypatch.chdir(ROOT)
     job, *options = example
     arguments = [one for one in options if one != "--conf" and not one.endswith(".toml")]
+    parsed = options_of(job, [*arguments, *_CLUSTER])
     match job:
         case "snapshot":
-            snapshot_arguments([*arguments, *_CLUSTER], {}, CLOCK)
+            snapshot_arguments(parsed, {}, CLOCK)
         case "ingest":
             chosen = {"--topics", "--pattern"} & set(arguments)
             by_settings = {} if chosen else {"LAGOON_INGEST__TOPICS": "orders"}
-            ingest_arguments([*arguments, *_CLUSTER], by_settings, CLOCK)
+            ingest_arguments(parsed, by_settings, CLOCK)
         case _:
-            maintain_arguments([*arguments, *_CLUSTER], {})
+            maintain_arguments(parsed, {})
 
 
 def test_there_are_examples() -> None:

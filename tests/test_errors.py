@@ -1,4 +1,4 @@
-"""Every error as a line for people: in Kafka's terms, without spellings of Python."""
+"""Every error as a line for people: in the words of Kafka, without spellings of Python."""
 
 import inspect
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_lagoon import errors
-from kafka_lagoon.cli.kafka.output import failure_lines
+from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.errors import BrokerError, PipelineError, UnsupportedVersion

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.cli.extras import EXTRAS
-from kafka_lagoon.cli.kafka.run import VERBS
+from kafka_lagoon.cli.registry import names_of
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
 from tests.installed import CLONE, Installed, install_alone
@@ -55,7 +55,7 @@ def test_no_package_of_an_extra_is_there(alone: Installed) -> None:
     """Neither what the wheel requires nor what that requires brings Spark, Arrow, numba, DuckDB or a codec."""
     packages = alone.environment.parent.parent / "packages"
     there = {path.name.removesuffix(".py") for path in packages.iterdir()}
-    assert there >= {"pydantic", "rich"}
+    assert there >= {"pydantic", "shtab"}
     assert not there & frozenset().union(*EXTRAS.values())
 
 
@@ -68,7 +68,7 @@ def test_metadata_of_a_cluster(alone: Installed, server: str) -> None:
 
 def test_layers_and_verbs_import_without_extras(alone: Installed) -> None:
     """Every module of the layers that ask a cluster is imported, and every verb but those that handle records."""
-    verbs = [name.replace("-", "_") for name in VERBS if name not in _NEED_RECORDS]
+    verbs = [name.replace("-", "_") for name in names_of("kafka") if name not in _NEED_RECORDS]
     code = f"""
 import importlib, pkgutil, kafka_lagoon
 names = ["settings", "log", "cli.main", "cli.path"] + ["cli.kafka." + name for name in {verbs}]

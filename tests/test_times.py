@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_lagoon.cli.job_arguments import ingest_arguments, snapshot_arguments
-from kafka_lagoon.cli.kafka.arguments import parse
-from kafka_lagoon.cli.kafka.offsets import VERB
+from kafka_lagoon.cli.ingest import ingest_arguments
+from kafka_lagoon.cli.main import options_of
+from kafka_lagoon.cli.snapshot import snapshot_arguments
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.fetch.offset_specs import AtTime
 from kafka_lagoon.times import parse_time_ms
@@ -53,12 +53,13 @@ def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
 def test_every_option_that_takes_a_time_takes_these() -> None:
     """--slot, --from, --until and --at use one parser."""
     given = {"LAGOON_WAREHOUSE": "w", "LAGOON_KAFKA__BOOTSTRAP_SERVERS": "localhost:9"}
-    assert snapshot_arguments(["--slot", "30m ago"], given, CLOCK).slot_ms == NOW_MS - 1_800_000
-    wanted = ingest_arguments(["--topics", "a", "--from", "yesterday", "--until", "2h ago"], given, CLOCK).wanted
+    assert snapshot_arguments(options_of("snapshot", ["--slot", "30m ago"]), given, CLOCK).slot_ms == NOW_MS - 1_800_000
+    options = options_of("ingest", ["--topics", "a", "--from", "yesterday", "--until", "2h ago"])
+    wanted = ingest_arguments(options, given, CLOCK).spec
     midnight_ms = parse_time_ms("2026-11-20", NOW_MS)
     assert (wanted.start.default, wanted.end.default) == (AtTime(midnight_ms), AtTime(NOW_MS - 7_200_000))
     for text in ("yesterday", "2026-11-20T02:00+02:00", str(midnight_ms)):
-        assert parse(VERB, "offsets", ["--at", text, "-b", "localhost:9"]).at.at_ms(NOW_MS) == midnight_ms
+        assert options_of("kafka offsets", ["--at", text, "-b", "localhost:9"]).at.at_ms(NOW_MS) == midnight_ms
 
 
 @pytest.mark.parametrize(

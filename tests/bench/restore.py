@@ -18,6 +18,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from pyspark.sql import SparkSession
 
+from kafka_lagoon.cli.main import options_of
 from kafka_lagoon.cli.restore_arguments import restore_arguments
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK
@@ -99,7 +100,7 @@ def _restore(lake: Path, servers: str, topic: BenchTopic, target: str, peaks: li
         *("--from-cluster", "bench", "--to-cluster", "new", "--topics", topic.name),
         *("--rename", f"{topic.name}={target}", *more),
     ]
-    arguments = restore_arguments(argv, {}, SYSTEM_CLOCK)
+    arguments = restore_arguments(options_of("restore", argv), {}, SYSTEM_CLOCK)
     context = RunContext("restore", arguments.settings, SYSTEM_CLOCK, WRITE_TABLES)
     result = restore(context, arguments.request, RequestStats(), _Silent())
     assert result.is_complete

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kafka_lagoon.cli.compare import run
-from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.main import main, run
 from kafka_lagoon.records.encoding import Record
 from tests.clock import CLOCK
 from tests.compare.logs import append, record
@@ -59,7 +58,7 @@ def compare(state: FakeCluster, capsys: pytest.CaptureFixture[str]) -> Callable[
     ]
 
     def shown(*argv: str) -> tuple[int, list[str], list[str]]:
-        code = run([*argv, *(word for value in values for word in ("--set", value))], {}, CLOCK)
+        code = run(["compare", *argv, *(word for value in values for word in ("--set", value))], {}, CLOCK)
         output = capsys.readouterr()
         return code, output.out.splitlines(), output.err.splitlines()
 
@@ -169,8 +168,8 @@ def test_what_cannot_be_read(state: FakeCluster, compare: Callable[..., tuple[in
         ),
         (["a:orders", "b:copy", "--from", "orders:0=5"], ["--from: the same for all partitions"]),
         (["a:orders", "b:copy", "--until", "2999-01-01"], ["--until: that time is still to come"]),
-        (["a:orders", "b:copy", "--ignore", "time"], ["--ignore: 'time' is none of timestamp, key"]),
-        (["a:orders", "b:copy", "--partitions", "x"], ["--partitions: 'x' is no list of partitions"]),
+        (["a:orders", "b:copy", "--ignore", "time"], ["--ignore: time: there are timestamp, key"]),
+        (["a:orders", "b:copy", "--partitions", "x"], ["--partitions: 'x' is not a list of numbers"]),
     ],
 )
 def test_faults_of_arguments(argv: list[str], faults: list[str], capsys: pytest.CaptureFixture[str]) -> None:

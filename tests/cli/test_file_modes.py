@@ -2,6 +2,7 @@
 
 import os
 import stat
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,7 +55,8 @@ def test_modes_of_new_files(tmp_path: Path, folder: int | None, umask: str | Non
         lake.chmod(folder)
     assigned = [f"warehouse={lake}", *([f"umask={umask}"] if umask else [])]
     assert umask_of(load(None, {}, assigned, cluster_needed=False)) == expected
-    loaded(None, {}, assigned, cluster_needed=False)
+    options = Namespace(conf=None, kafka_properties=None, set=[])
+    loaded(options, {}, assigned, cluster_needed=False)
     assert os.umask(0o022) == expected
 
 

@@ -10,7 +10,7 @@ from threading import Barrier, BrokenBarrierError, Lock
 import pytest
 
 from kafka_lagoon import log
-from kafka_lagoon.cli.outcome import SNAPSHOT, Outcome, at_once
+from kafka_lagoon.cli.outcome import SNAPSHOT, RunOutcome, at_once
 from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, COMPLETE, FAILED, INCOMPLETE, LOCKED, worst_of_clusters
 from kafka_lagoon.errors import LockHeld, TableError
 from tests.clock import CLOCK
@@ -18,9 +18,9 @@ from tests.clock import CLOCK
 NAMES = ("a", "b", "c")
 
 
-def outcomes() -> list[Outcome]:
+def outcomes() -> list[RunOutcome]:
     """One of each cluster."""
-    return [Outcome(job=SNAPSHOT, cluster=name) for name in NAMES]
+    return [RunOutcome(job=SNAPSHOT, cluster=name) for name in NAMES]
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_reports_are_in_the_order_of_the_settings(events: Path, capsys: pytest.C
     """All run at once, the last ends first, and one fails: lines and events are in order, and each has its exit code."""
     meeting, ended = Barrier(3), []
 
-    def run(outcome: Outcome) -> int:
+    def run(outcome: RunOutcome) -> int:
         meeting.wait(10)
         while len(ended) < "cba".index(str(outcome.cluster)):
             CLOCK.sleep(0.001)
@@ -61,7 +61,7 @@ def test_no_more_than_the_limit(limit: int) -> None:
     """Only as many as the setting says are under way at the same time."""
     lock, running, most = Lock(), [], []
 
-    def run(outcome: Outcome) -> int:
+    def run(outcome: RunOutcome) -> int:
         with lock:
             running.append(outcome)
             most.append(len(running))
@@ -77,7 +77,7 @@ def test_no_more_than_the_limit(limit: int) -> None:
 def test_what_nobody_expects_is_raised() -> None:
     """An error of ours ends the command with a traceback, after the clusters before it were reported."""
 
-    def run(outcome: Outcome) -> int:
+    def run(outcome: RunOutcome) -> int:
         if outcome.cluster == "b":
             raise BrokenBarrierError
         return COMPLETE
@@ -108,7 +108,7 @@ def test_exit_code_of_several_clusters(codes: tuple[int, ...], together: int) ->
 def test_a_lock_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """The cluster that another run holds is named."""
 
-    def run(outcome: Outcome) -> int:
+    def run(outcome: RunOutcome) -> int:
         if outcome.cluster == "c":
             raise LockHeld("it", "process 1")
         return COMPLETE

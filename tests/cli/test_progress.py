@@ -6,7 +6,7 @@ import pytest
 
 from kafka_lagoon import log
 from kafka_lagoon.cli import progress as module
-from kafka_lagoon.cli.outcome import INGEST, Outcome
+from kafka_lagoon.cli.outcome import INGEST, RunOutcome
 from kafka_lagoon.cli.progress import MeasuredProgress
 from kafka_lagoon.runs.ingest import STEPS
 from tests.clock import CLOCK
@@ -20,7 +20,7 @@ def test_a_long_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "show_live", lambda _, text: shown.append(text))
     monkeypatch.setattr(log, "info", lambda event, **values: events.append({"event": event, **values}))
     clock = replace(CLOCK, monotonic=lambda: now)
-    progress = MeasuredProgress(Outcome(job=INGEST, cluster="prod"), STEPS, clock)
+    progress = MeasuredProgress(RunOutcome(job=INGEST, cluster="prod"), STEPS, clock)
     progress.step("read", 1_000_000)
     progress.advanced()
     now = 110.0

@@ -14,7 +14,7 @@ from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.query import duckdb_engine
 from tests.apply.kinds_in_memory import Things, failure
-from tests.cli.admin.test_run import Output, server, things
+from tests.cli.admin.test_command import Output, server, things
 from tests.clock import CLOCK
 from tests.warehouses import open_at, settings
 

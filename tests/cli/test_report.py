@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.main import main, options_of
 from kafka_lagoon.cli.report import report_arguments
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.runs.report import Report
@@ -61,12 +61,12 @@ def test_a_part_that_cannot_be_read_is_exit_code_3(
 def test_arguments(lake: Path) -> None:
     """Days are hours; a slot may be relative to now; both histories at once are refused."""
     given = ["--warehouse", str(lake), "--out", "x.html"]
-    assert report_arguments(given, {}, CLOCK).options.hours == 24
+    assert report_arguments(options_of("report", given), {}, CLOCK).options.hours == 24
     options = report_arguments(
-        [*given, "--days", "7", "--slot", "2026-11-21T06:00", "--cluster", "a,b"], {}, CLOCK
+        options_of("report", [*given, "--days", "7", "--slot", "2026-11-21T06:00", "--cluster", "a,b"]), {}, CLOCK
     ).options
     assert (options.hours, options.slot_ms, options.clusters) == (168, 1_795_240_800_000, ["a", "b"])
     with pytest.raises(ConfigError, match="not allowed with"):
-        report_arguments([*given, "--days", "7", "--hours", "7"], {}, CLOCK)
+        options_of("report", [*given, "--days", "7", "--hours", "7"])
     with pytest.raises(ConfigError, match="--out"):
-        report_arguments(["--warehouse", str(lake)], {}, CLOCK)
+        options_of("report", ["--warehouse", str(lake)])

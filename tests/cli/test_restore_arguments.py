@@ -2,7 +2,8 @@
 
 import pytest
 
-from kafka_lagoon.cli.restore_arguments import restore_arguments
+from kafka_lagoon.cli.main import options_of
+from kafka_lagoon.cli.restore_arguments import RestoreArguments, restore_arguments
 from kafka_lagoon.errors import ConfigError
 from tests.clock import CLOCK
 
@@ -10,11 +11,15 @@ PLACES = ["--warehouse", "/lake", "--set", "clusters.spare.bootstrap_servers=loc
 BASE = [*PLACES, "--yes", "--from-cluster", "prod", "--to-cluster", "spare", "--topics", "a,b.c"]
 
 
+def arguments(argv: list[str]) -> RestoreArguments:
+    return restore_arguments(options_of("restore", argv), {}, CLOCK)
+
+
 def test_what_is_asked_for() -> None:
     """Options become the request; the condition names columns as the tables have them."""
     argv = ["--partitions", "a:1,0", "--partitions", "a:3", "--rename", "b.c=new", "--where", "offset > 5"]
     argv += ["--until", "1970-01-02", "--topic-id", "a=x", "--replication-factor", "2", "--with-offsets"]
-    request = restore_arguments([*BASE, *argv], {}, CLOCK).request
+    request = arguments([*BASE, *argv]).request
     assert (request.topics, request.partitions) == (("a", "b.c"), {"a": (0, 1, 3)})
     assert (request.target_of("a"), request.target_of("b.c")) == ("a", "new")
     assert request.condition == '(timestamp_ms < 86400000) AND ("offset" > 5)'
@@ -23,10 +28,10 @@ def test_what_is_asked_for() -> None:
 
 def test_a_run_goes_on_with_what_chooses_records() -> None:
     """Options that choose no records may change from run to run."""
-    plain = restore_arguments(BASE, {}, CLOCK).request
+    plain = arguments(BASE).request
     more = ["--with-offsets", "--accept-changes", "--dry-run", "--into-existing"]
-    assert restore_arguments([*BASE, *more], {}, CLOCK).request.identity() == plain.identity()
-    other = restore_arguments([*BASE, "--where", "partition = 1"], {}, CLOCK).request
+    assert arguments([*BASE, *more]).request.identity() == plain.identity()
+    other = arguments([*BASE, "--where", "partition = 1"]).request
     assert other.identity() != plain.identity()
 
 
@@ -36,7 +41,7 @@ def test_all_faults_at_once() -> None:
     argv += ["--partitions", "a", "--partitions", "c:1", "--rename", "a=b", "--rename", "x", "--rename", "d=e"]
     argv += ["--where", "random() > 1", "--until", "soon", "--at", "never", "--topic-id", "a=1", "--topic-id", "a=2"]
     with pytest.raises(ConfigError) as raised:
-        restore_arguments(argv, {}, CLOCK)
+        arguments(argv)
     options = [fault.partition(":")[0] for fault in raised.value.problems]
     assert options == [
         "--to-cluster",
@@ -56,29 +61,29 @@ def test_somebody_must_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a terminal a restore that writes has to be allowed on the command line, as every alteration has."""
     unasked = [option for option in BASE if option != "--yes"]
     with pytest.raises(ConfigError) as raised:
-        restore_arguments(unasked, {}, CLOCK)
+        arguments(unasked)
     assert "no terminal to ask on: give --yes" in str(raised.value)
-    assert not restore_arguments([*unasked, "--dry-run"], {}, CLOCK).is_confirmed
-    assert restore_arguments(BASE, {}, CLOCK).is_confirmed
+    assert not arguments([*unasked, "--dry-run"]).is_confirmed
+    assert arguments(BASE).is_confirmed
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    assert not restore_arguments(unasked, {}, CLOCK).is_confirmed
+    assert not arguments(unasked).is_confirmed
 
 
 def test_from_a_time_on_and_by_pattern() -> None:
     """Times are conditions beside --where; a pattern is what another run must have, too, and old restores are known as they were."""
-    request = restore_arguments([*BASE, "--from", "1970-01-02", "--until", "1970-01-03"], {}, CLOCK).request
+    request = arguments([*BASE, "--from", "1970-01-02", "--until", "1970-01-03"]).request
     assert request.condition == "(timestamp_ms < 172800000) AND (timestamp_ms >= 86400000)"
-    plain = restore_arguments(BASE, {}, CLOCK).request
+    plain = arguments(BASE).request
     assert "pattern" not in plain.identity()
     only = [option for option in BASE if option not in ("--topics", "a,b.c")]
-    request = restore_arguments([*only, "--pattern", "orders-.*"], {}, CLOCK).request
+    request = arguments([*only, "--pattern", "orders-.*"]).request
     assert (request.topics, request.pattern, request.identity()["pattern"]) == ((), "orders-.*", "orders-.*")
     for argv, fault in (
         (only, "--topics or --pattern: say which topics"),
         ([*BASE, "--from", "1970-01-03", "--until", "1970-01-03"], "--from: is not before --until"),
     ):
         with pytest.raises(ConfigError) as raised:
-            restore_arguments(argv, {}, CLOCK)
+            arguments(argv)
         assert raised.value.problems == (fault,)
     with pytest.raises(ConfigError, match="--pattern"):
-        restore_arguments([*only, "--pattern", "("], {}, CLOCK)
+        arguments([*only, "--pattern", "("])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_lagoon.cli.outcome import INGEST, MAINTAIN, PARTIAL, SNAPSHOT, Outcome, one_by_one
+from kafka_lagoon.cli.outcome import INGEST, MAINTAIN, PARTIAL, SNAPSHOT, RunOutcome, one_by_one
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, LOCKED
 from kafka_lagoon.errors import LockHeld, TableError
@@ -18,10 +18,10 @@ CLOCK_AT_1000 = replace(CLOCK, now_ms=lambda: 1_000_000)
 LAG = Metric("lagoon_group_lag", "Lag.", ("kafka_cluster", "group"))
 
 
-def run(folder: Path, *outcomes: Outcome, ends: object = COMPLETE, clock: object = CLOCK_AT_1000) -> None:
+def run(folder: Path, *outcomes: RunOutcome, ends: object = COMPLETE, clock: object = CLOCK_AT_1000) -> None:
     """Run outcomes that all end so: with an exit code, or an error."""
 
-    def end(_: Outcome) -> int:
+    def end(_: RunOutcome) -> int:
         if isinstance(ends, BaseException):
             raise ends
         return ends  # type: ignore[return-value]
@@ -36,8 +36,8 @@ def names(folder: Path) -> list[str]:
 
 def test_each_cluster_has_its_files(tmp_path: Path) -> None:
     """So runs over several clusters, and several jobs, do not replace each other's."""
-    run(tmp_path, Outcome(job=SNAPSHOT, cluster="a"), Outcome(job=SNAPSHOT, cluster="b"))
-    run(tmp_path, Outcome(job=INGEST, cluster="a", records=7, bytes_fetched=900, lost=1))
+    run(tmp_path, RunOutcome(job=SNAPSHOT, cluster="a"), RunOutcome(job=SNAPSHOT, cluster="b"))
+    run(tmp_path, RunOutcome(job=INGEST, cluster="a", records=7, bytes_fetched=900, lost=1))
     assert names(tmp_path) == [
         f"lagoon-{what}-{run}.prom" for what in ("result", "run") for run in ("ingest-a", "snapshot-a", "snapshot-b")
     ]
@@ -61,9 +61,9 @@ def test_each_cluster_has_its_files(tmp_path: Path) -> None:
 )
 def test_a_run_that_failed_leaves_the_last_result(tmp_path: Path, ends: Exception, status: str, code: int) -> None:
     """Its own file says how it ended and when; the lag and the time of the newest snapshot are still there."""
-    run(tmp_path, Outcome(job=SNAPSHOT, cluster="a", metrics=[Sample(LAG, ("a", "g"), 5)]))
+    run(tmp_path, RunOutcome(job=SNAPSHOT, cluster="a", metrics=[Sample(LAG, ("a", "g"), 5)]))
     try:
-        run(tmp_path, Outcome(job=SNAPSHOT, cluster="a"), ends=ends, clock=LATER)
+        run(tmp_path, RunOutcome(job=SNAPSHOT, cluster="a"), ends=ends, clock=LATER)
     except ZeroDivisionError:
         assert isinstance(ends, ZeroDivisionError)
     labels = {"lagoon_job": "snapshot", "kafka_cluster": "a"}
@@ -79,8 +79,8 @@ def test_a_run_that_failed_leaves_the_last_result(tmp_path: Path, ends: Exceptio
 
 def test_a_partial_result_is_a_result(tmp_path: Path) -> None:
     """It is in the tables, whether the exit code is 3, 0 or 1."""
-    run(tmp_path, Outcome(job=SNAPSHOT, cluster="a", status=PARTIAL), ends=INCOMPLETE)
-    run(tmp_path, Outcome(job=SNAPSHOT, cluster="b", status=PARTIAL), ends=TableError("fail_when_incomplete"))
+    run(tmp_path, RunOutcome(job=SNAPSHOT, cluster="a", status=PARTIAL), ends=INCOMPLETE)
+    run(tmp_path, RunOutcome(job=SNAPSHOT, cluster="b", status=PARTIAL), ends=TableError("fail_when_incomplete"))
     assert [name for name in names(tmp_path) if "result" in name] == [
         "lagoon-result-snapshot-a.prom",
         "lagoon-result-snapshot-b.prom",
@@ -89,8 +89,8 @@ def test_a_partial_result_is_a_result(tmp_path: Path) -> None:
 
 def test_a_repeated_slot_is_no_new_result(tmp_path: Path) -> None:
     """The run ended well and published nothing: what was published before stays."""
-    run(tmp_path, Outcome(job=SNAPSHOT, cluster="a", metrics=[Sample(LAG, ("a", "g"), 5)]))
-    run(tmp_path, Outcome(job=SNAPSHOT, cluster="a", already_published=True), clock=LATER)
+    run(tmp_path, RunOutcome(job=SNAPSHOT, cluster="a", metrics=[Sample(LAG, ("a", "g"), 5)]))
+    run(tmp_path, RunOutcome(job=SNAPSHOT, cluster="a", already_published=True), clock=LATER)
     result = in_file(tmp_path / "lagoon-result-snapshot-a.prom")
     assert value(result, "lagoon_group_lag", kafka_cluster="a", group="g") == 5
     samples = in_file(tmp_path / "lagoon-run-snapshot-a.prom")
@@ -99,17 +99,17 @@ def test_a_repeated_slot_is_no_new_result(tmp_path: Path) -> None:
 
 def test_a_dry_run_leaves_no_metrics(tmp_path: Path) -> None:
     """It has not done what the schedule is for."""
-    run(tmp_path, Outcome(job=MAINTAIN, dry_run=True))
+    run(tmp_path, RunOutcome(job=MAINTAIN, dry_run=True))
     assert names(tmp_path) == []
 
 
 def test_a_job_without_a_cluster(tmp_path: Path) -> None:
     """`lagoon maintain` is about tables."""
-    run(tmp_path, Outcome(job=MAINTAIN))
+    run(tmp_path, RunOutcome(job=MAINTAIN))
     assert value(in_file(tmp_path / "lagoon-run-maintain.prom"), "lagoon_run_exit_code", lagoon_job="maintain") == 0
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line, and the run ends as it did: what it was for is done."""
-    run(tmp_path / "none", Outcome(job=MAINTAIN))
+    run(tmp_path / "none", RunOutcome(job=MAINTAIN))
     assert capsys.readouterr().err.startswith("lagoon: metrics.folder: ")

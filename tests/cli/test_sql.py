@@ -16,12 +16,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.main import declaration, main
+from kafka_lagoon.cli.sql_formats import FORMATS
 from kafka_lagoon.query.views import NAMES, VIEWS
 from kafka_lagoon.tables.record_tables import RECORDS
 from kafka_lagoon.tables.schema import TABLES
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOSTILE
+from tests.documents import page
 
 ENDLESS = "SELECT lag_now.* FROM lag_now, range(1_000_000_000_000) AS many"
 SHOWN = r"\u0000\u001b[31m \u202e\u2066 é 😀"
@@ -271,3 +273,19 @@ def test_short_runs_end_well(lake: Path, count: int) -> None:
     with ThreadPoolExecutor(2) as threads:
         runs = list(threads.map(run, range(count)))
     assert {(one.returncode, one.stderr) for one in runs} == {(0, b"")}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_has_all_that_formats_have(name: str, lake: Path, tmp_path: Path) -> None:
+    """A line in the help, a suffix, a place on the page, and a file that it writes; a new format is one declaration."""
+    form = FORMATS[name]
+    assert form.meaning in (declaration("sql").epilog), "cli/sql_formats.py: what does it write?"
+    assert f"`{name}`" in page("sql") or f"--format {name}" in page("sql"), f"docs/sql.md: when is {name} of use?"
+    assert form.blocks or form.to_file
+    for suffix in form.suffixes or [""]:
+        path = tmp_path / f"out{suffix}"
+        assert main(["sql", "--warehouse", str(lake), "--format", name, "--out", str(path), "SELECT 1 AS a"]) == 0
+        explicit = path.read_bytes()
+        if suffix:
+            assert main(["sql", "--warehouse", str(lake), "--out", str(path), "SELECT 1 AS a"]) == 0
+        assert path.read_bytes() == explicit != b""

@@ -13,10 +13,8 @@ import pytest
 
 from kafka_lagoon import log
 from kafka_lagoon.cli import terminal
-from kafka_lagoon.cli.outcome import Outcome, one_by_one
-from kafka_lagoon.cli.people import Screen
-from kafka_lagoon.cli.tables import run
-from kafka_lagoon.cli.tables.command import Answer, Context
+from kafka_lagoon.cli.outcome import RunOutcome, one_by_one
+from kafka_lagoon.cli.tables.command import TablesContext, snapshot_rows
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot
 from kafka_lagoon.errors import ConfigError, TableError
 from tests.clock import CLOCK
@@ -39,7 +37,7 @@ SAID: dict[str, Callable[[], object]] = {
     "complain": lambda: terminal.complain(TableError(HOSTILE), HOSTILE),
     "faults": lambda: terminal.complain(ConfigError([HOSTILE, HOSTILE]), HOSTILE),
     "unknown": lambda: terminal.not_a_command(HOSTILE, HOSTILE, ["lag"], "usage: lagoon"),
-    "outcome": lambda: one_by_one([Outcome(job="ingest", cluster=HOSTILE, lines=[HOSTILE])], CLOCK, lambda _: 0),
+    "outcome": lambda: one_by_one([RunOutcome(job="ingest", cluster=HOSTILE, lines=[HOSTILE])], CLOCK, lambda _: 0),
 }
 
 
@@ -70,8 +68,6 @@ EXACT = {
     "cli/completion.py": "scripts of ours",
     "cli/doctor.py": "colours, and JSON",
     "cli/import_state.py": "a file whose texts its writer escapes",
-    "cli/kafka/output.py": "cells of tables are escaped one by one (people.py), then coloured",
-    "cli/kafka/watch.py": "the same lines",
     "cli/sql.py": "names and comments of our own tables",
     "cli/terminal.py": "what `say` has escaped; usages",
 }
@@ -124,7 +120,7 @@ def test_a_name_of_a_table_is_harmless_above_its_answer() -> None:
         completeness=None,
         interval_ms=None,
     )
-    context = Context(ask=cast("Any", None), options=Namespace(at=None), snapshots=[chosen], now_ms=1_795_000_000_000)
-    (shown,) = run._lines(context, Answer(parts=[]), Screen())
-    assert steers(shown) == []
-    assert shown.count("\n") == 1
+    options, now_ms = Namespace(at=None), 1_795_000_000_000
+    context = TablesContext(ask=cast("Any", None), options=options, snapshots=[chosen], now_ms=now_ms)
+    (shown,) = snapshot_rows(context).own_lines() or ()
+    assert steers(f"{shown}\n") == []

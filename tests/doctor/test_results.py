@@ -1,11 +1,15 @@
 """A check that breaks is a result, and shows no more than it may."""
 
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from kafka_lagoon.doctor.results import Check, Result, run_alone
+from kafka_lagoon.doctor import results
+from kafka_lagoon.doctor.results import CHECKS, Check, Result, run_alone
 from kafka_lagoon.errors import ConfigError, TableError
+from tests.documents import page, parts_of
 
 CHECK = Check("disk", "/data")
 
@@ -41,3 +45,12 @@ def test_a_fault_of_ours_shows_no_words() -> None:
     """They may hold a password."""
     (_, result) = run_alone(CHECK, broken(RuntimeError("password hunter2")))
     assert (result.status, result.observed) == ("failed", "the check broke: RuntimeError")
+
+
+def test_every_check_is_declared() -> None:
+    """With its line of docs/doctor.md, and once; a check that nothing makes is not declared."""
+    folder = Path(str(results.__file__)).parent
+    texts = "".join(path.read_text("utf-8") for path in (*folder.glob("*.py"), folder.parent / "cli" / "doctor.py"))
+    made = set(re.findall(r'\bCheck\("([a-z ]+)"', texts))
+    assert made == set(CHECKS), "CHECKS of doctor/results.py lacks a check, or has one that nothing makes"
+    assert parts_of(page("doctor")) == ["checks"], "docs/doctor.md has the lines of CHECKS"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.cli.kafka.run import run
+from kafka_lagoon.cli.main import run
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
@@ -41,13 +41,13 @@ class Release:
         return self.kafka.tool(_ELSEWHERE[self.name].get(main_class, main_class), *args)
 
     def printed(self, main_class: str, *args: str) -> str:
-        """What a tool prints of this cluster."""
+        """The output of a tool for this cluster."""
         return self.tool(main_class, "--bootstrap-server", self.bootstrap_servers, *args)
 
     def shown(self, capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
         """The rows that a verb shows; nothing may fail, and nothing may be left out."""
         capsys.readouterr()
-        code = run([*argv, "-b", self.bootstrap_servers, "--json"], {}, CLOCK)
+        code = run(["kafka", *argv, "-b", self.bootstrap_servers, "--json"], {}, CLOCK)
         captured = capsys.readouterr()
         assert (code, captured.err) == (0, "")
         return [json.loads(line) for line in captured.out.splitlines()]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from kafka_lagoon.cli.admin.run import VERBS
 from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.registry import names_of
 from kafka_lagoon.delta import sessionless
 from kafka_lagoon.delta.plain_jvm import plain_kernel
 from kafka_lagoon.query import duckdb_engine
@@ -81,5 +81,9 @@ def test_every_recipe_runs(
 
 def test_every_verb_is_on_the_page() -> None:
     """As a command, or by its name."""
-    missing = [verb for verb in VERBS if not re.search(rf"\blagoon admin {verb}\b|`{verb}`", page("administration"))]
+    missing = [
+        verb
+        for verb in names_of("admin")
+        if not re.search(rf"\blagoon admin {verb}\b|`{verb}`", page("administration"))
+    ]
     assert not missing

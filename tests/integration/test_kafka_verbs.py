@@ -1,4 +1,4 @@
-"""What the verbs of `lagoon kafka` show, against what Kafka's own command-line tools print of the same cluster."""
+"""The output of `lagoon kafka` agrees with Kafka's own command-line tools about the same cluster."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafka_lagoon.cli.kafka.run import run
+from kafka_lagoon.cli.main import run
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.tables.cluster_rows import BrokerApiRow, BrokerFeatureRow, ConfigRow, QuorumStateRow, StoredReplicaRow
 from tests.clock import CLOCK
@@ -58,7 +58,7 @@ def test_versions(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def _api_versions(printed: str) -> Iterator[tuple[int, str, int, int, int]]:
-    """What the tool has of APIs, by the names that they have today."""
+    """The tool's list of APIs, by the names that they have today."""
     broker_id = -1
     for line in printed.splitlines():
         if match := re.search(r"\(id: (\d+) ", line):
@@ -116,8 +116,10 @@ def test_log_dirs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
 
 @only(NEWEST)
 def test_a_topic_without_a_log_dir(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """What was named and is not there is a failure, and not an empty list."""
-    assert run(["log-dirs", "-b", release.bootstrap_servers, "--topic", f"{TOPIC},no-such-topic"], {}, CLOCK) == 3
+    """A named topic that does not exist is a failure, not an empty list."""
+    assert (
+        run(["kafka", "log-dirs", "-b", release.bootstrap_servers, "--topic", f"{TOPIC},no-such-topic"], {}, CLOCK) == 3
+    )
     output = capsys.readouterr()
     assert "topic no-such-topic: DescribeLogDirs: NOT_LISTED" in output.err
     assert f"topic {TOPIC}:" not in output.err
@@ -153,7 +155,7 @@ def test_state_of_the_oldest_release(release: Release, capsys: pytest.CaptureFix
 @only(OLDEST)
 def test_offsets_of_the_oldest_release(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
     """Ends are there; a line names what those brokers do not offer, which is no failure."""
-    assert run(["offsets", "-b", release.bootstrap_servers, "--topic", TOPIC, "--json"], {}, CLOCK) == 0
+    assert run(["kafka", "offsets", "-b", release.bootstrap_servers, "--topic", TOPIC, "--json"], {}, CLOCK) == 0
     output = capsys.readouterr()
     assert output.err.startswith("lagoon: brokers are too old to tell the largest timestamp (Kafka 3.0)")
     rows = [json.loads(line) for line in output.out.splitlines()]
@@ -197,7 +199,7 @@ def test_offsets_at_a_time(release: Release, capsys: pytest.CaptureFixture[str])
 
 @only(NEWEST)
 def test_transactions(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is open, since when and where, by id and by partition."""
+    """Open transactions with time and place, by id and by partition."""
     command, transactional_id = "org.apache.kafka.tools.TransactionsCommand", f"verbs-{release.name}"
     with _open_transaction(release, transactional_id):
         (listed,) = (
@@ -248,7 +250,7 @@ def _open_transaction(release: Release, transactional_id: str) -> Iterator[None]
 
 @only(NEWEST)
 def test_configs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """What was set on the topic itself is what kafka-configs prints; a broker's own settings come from itself."""
+    """Configs set on the topic equal those of kafka-configs; a broker's own settings come from itself."""
     rows = release.shown(capsys, "configs", "topic", TOPIC)
     printed = release.printed(
         "kafka.admin.ConfigCommand", "--describe", "--entity-type", "topics", "--entity-name", TOPIC
@@ -333,7 +335,7 @@ def test_what_the_oldest_release_lacks(release: Release, capsys: pytest.CaptureF
     """No quorum on ZooKeeper, no list of transactions: one line each, and exit 3."""
     for verb, api in (("quorum", "DescribeQuorum"), ("transactions", "ListTransactions")):
         capsys.readouterr()
-        assert run([verb, "-b", release.bootstrap_servers, "--json"], {}, CLOCK) == 3
+        assert run(["kafka", verb, "-b", release.bootstrap_servers, "--json"], {}, CLOCK) == 3
         output = capsys.readouterr()
         assert output.out == ""
         assert f"{api}" in output.err
@@ -392,8 +394,8 @@ def test_what_is_typed_at_night(release: Release, night: dict[int, int], capsys:
     assert {one["partition"]: one["time_lag_ms"] == 0 for one in rows} == {0: False, 1: False, 2: True}
     most = max(theirs.values())
     before = ["--bootstrap-server", release.bootstrap_servers]
-    assert run([*before, "lag", "night", "--fail-above", f"lag={most}"], {}, CLOCK) == 0
-    assert run([*before, "lag", "night", "--watch", "1", "--fail-above", f"lag={most - 1}"], {}, CLOCK) == 3
+    assert run(["kafka", *before, "lag", "night", "--fail-above", f"lag={most}"], {}, CLOCK) == 0
+    assert run(["kafka", *before, "lag", "night", "--watch", "1", "--fail-above", f"lag={most - 1}"], {}, CLOCK) == 3
     assert f"lag above {most - 1}: " in capsys.readouterr().err
 
 

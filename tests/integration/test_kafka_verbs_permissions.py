@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kafka_lagoon.cli.kafka.run import run
+from kafka_lagoon.cli.main import run
 from kafka_lagoon.tables.security_rows import AclRow
 from tests.clock import CLOCK
 from tests.integration.secured import GUEST, Secured, add_rules
@@ -38,7 +38,7 @@ _RULE = re.compile(r"principal=(.*), host=(.*), operation=(\w+), permissionType=
 
 def _shown(secured: Secured, capsys: pytest.CaptureFixture[str], *argv: str) -> set[tuple[str, ...]]:
     capsys.readouterr()
-    assert run(["acls", "-b", secured.kafka.bootstrap_servers, "--json", *argv], {}, CLOCK) == 0
+    assert run(["kafka", "acls", "-b", secured.kafka.bootstrap_servers, "--json", *argv], {}, CLOCK) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return {tuple(value for name, value in row.items() if name != "kind") for row in rows}
 
@@ -89,7 +89,7 @@ def test_what_missing_permissions_hide_is_said(secured: Secured, capsys: pytest.
         (("transactions",), 0, "transactions: perhaps not all of them"),
     ):
         capsys.readouterr()
-        exit_code = run([*argv, *login], {}, CLOCK)
+        exit_code = run(["kafka", *argv, *login], {}, CLOCK)
         output = capsys.readouterr()
         assert (argv, exit_code) == (argv, code), output.err
         assert line in output.err

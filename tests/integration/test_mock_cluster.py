@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as TheirPartition
 
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LOG_START, list_offsets, offsets_at
-from kafka_lagoon.cli.kafka.run import run
+from kafka_lagoon.cli.main import run
 from kafka_lagoon.client import session
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
@@ -132,6 +132,7 @@ def test_what_librdkafka_produces_we_fetch(mock: Mock, codec: str, capsys: pytes
     assert (
         run(
             [
+                "kafka",
                 "fetch",
                 f"{partition.topic}:0",
                 "-b",

@@ -1,4 +1,4 @@
-"""What we write, read by Kafka's tools, by librdkafka and by ourselves, on real brokers of three releases."""
+"""Records that we write are read by Kafka's tools, by librdkafka and by ourselves, on real brokers of three releases."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafka_lagoon.cli.kafka.run import run
+from kafka_lagoon.cli.main import run
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
@@ -48,10 +48,10 @@ def release(request: pytest.FixtureRequest) -> LocalKafka:
 
 @pytest.fixture
 def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
-    """What `lagoon kafka ...` prints, in this process; it must be complete."""
+    """The output of `lagoon kafka ...`, run in this process; it must be complete."""
 
     def verb(kafka: LocalKafka, *argv: str) -> str:
-        code = run([*argv, "-b", kafka.bootstrap_servers], {}, CLOCK)
+        code = run(["kafka", *argv, "-b", kafka.bootstrap_servers], {}, CLOCK)
         captured = capsys.readouterr()
         assert (code, captured.err) == (0, "")
         return captured.out
@@ -229,7 +229,7 @@ def test_refusals_of_real_brokers(kafka: LocalKafka, capsys: pytest.CaptureFixtu
     create(kafka, "compacted-by-key", cleanup_policy="compact")
 
     def refused(*argv: str) -> list[str]:
-        assert run(["produce", *argv, "-b", kafka.bootstrap_servers], {}, CLOCK) == 3
+        assert run(["kafka", "produce", *argv, "-b", kafka.bootstrap_servers], {}, CLOCK) == 3
         captured = capsys.readouterr()
         assert not captured.out
         return captured.err.splitlines()

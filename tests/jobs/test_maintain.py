@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.cli.maintain import main, maintain_arguments, maintained_line
+from kafka_lagoon.cli.main import main, options_of
+from kafka_lagoon.cli.maintain import maintain_arguments, maintained_line
 from kafka_lagoon.delta.maintain import Files, Maintained, MaintainOptions
 from kafka_lagoon.delta.old_rows import RemovedRows
 from kafka_lagoon.delta.warehouse import open_warehouse
@@ -29,17 +30,17 @@ def test_bad_input_is_known_before_spark_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
 ) -> None:
     """One clear line, exit 2, and nothing is made."""
-    assert main(["--warehouse", str(tmp_path / "lake"), *arguments]) == 2
+    assert main(["maintain", "--warehouse", str(tmp_path / "lake"), *arguments]) == 2
     assert capsys.readouterr().err.startswith(complaint)
     assert not (tmp_path / "lake").exists()
 
 
 def test_arguments_and_settings(tmp_path: Path) -> None:
-    """What is kept is in the settings; tables are maintained in the order in which old rows must go, however they are named."""
+    """Retention is in the settings; tables are maintained in the order in which old rows must go."""
     conf = tmp_path / "conf.toml"
     conf.write_text("[retention]\nrecords_days = 90\n")
     given = ["--warehouse", "w", "--conf", str(conf), "--tables", "records, brokers,record_ranges,snapshots"]
-    options = maintain_arguments(given, {}).options
+    options = maintain_arguments(options_of("maintain", given), {}).options
     assert options.tables == ("snapshots", "brokers", "record_ranges", "records")
     assert (options.retention.records_days, options.retention.snapshots_all_days) == (90, None)
 

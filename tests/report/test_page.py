@@ -5,16 +5,18 @@ import hashlib
 import random
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.query.statements import Ask, Rows
+from kafka_lagoon.query.duckdb_engine import opened
+from kafka_lagoon.query.statements import Ask, Rows, mentioned
 from kafka_lagoon.report import groups, page
 from kafka_lagoon.report.group_section import _table
 from kafka_lagoon.report.groups import Group, GroupHistory
 from kafka_lagoon.report.page import ClusterPage, cluster_page, render
-from kafka_lagoon.report.page_tables import Section
+from kafka_lagoon.report.page_tables import DeclaredSection, Section
 from kafka_lagoon.report.scope import Scope, scopes
 from kafka_lagoon.runs.report import Report
 from kafka_lagoon.text import printable
@@ -210,3 +212,18 @@ def test_every_text_of_the_page_is_harmless() -> None:
         .render(note="<\x1b[2J\u202eb\u2028\x85")
     )
     assert shown == "&lt;\\u001b[2J\\u202eb\\u2028\\u0085|&lt;\\u001b[2J\\u202eB\\u2028\\u0085"
+
+
+@pytest.mark.parametrize("declared", page.SECTIONS, ids=[section.name for section in page.SECTIONS])
+def test_a_section_declares_what_it_reads(declared: DeclaredSection[Scope], lake: Path, scope: Scope) -> None:
+    """It is made with its relations alone, and its statements name each of them."""
+    named: set[str] = set()
+    with opened(lake, declared.relations) as ask:
+
+        def watched(statement: str, *values: int | str) -> Rows:
+            named.update(mentioned(statement))
+            return ask(statement, *values)
+
+        made = declared.make(replace(scope, ask=watched))
+    assert made.section.source, "where does the page say what the section shows?"
+    assert declared.relations <= named

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.cli.job_arguments import ingest_arguments
+from kafka_lagoon.cli.ingest import ingest_arguments
+from kafka_lagoon.cli.main import options_of
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.fetch.accounting import Reconciled
@@ -56,7 +57,7 @@ def test_a_timeout_ends_with_the_run() -> None:
 
 
 def test_reading_keeps_within_a_tasks_memory() -> None:
-    """What is fetched at once, and what it expands to, is a sixteenth each, whatever the largest fetch may be."""
+    """A fetch, and its decompressed content, take a sixteenth each, up to the largest configured fetch."""
     options = read_options(IngestSettings(task_memory_mb=64, max_partition_fetch_bytes=1 << 30))
     assert (options.fetch_bytes, options.decoding.expanded_bytes) == (4 << 20, 4 << 20)
 
@@ -77,12 +78,12 @@ def test_losses_are_forgotten_when_they_are_reported(tmp_path: Path) -> None:
     with fake_cluster(state):
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
         argv = ["--warehouse", str(tmp_path / "lake"), "--set", f"kafka.bootstrap_servers={servers}", "--topics", "t"]
-        arguments = ingest_arguments(argv, {}, CLOCK)
+        arguments = ingest_arguments(options_of("ingest", argv), {}, CLOCK)
         context = RunContext("ingest", arguments.settings, CLOCK)
 
         def run(report: Any) -> Heard:
             heard = Heard()
-            ingest(context, "default", arguments.wanted, None, RequestStats(), heard, report)
+            ingest(context, "default", arguments.spec, None, RequestStats(), heard, report)
             return heard
 
         assert tuple(run(results.append).steps) == STEPS

@@ -5,14 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from kafka_lagoon.cli.main import COMMANDS, usage
 from kafka_lagoon.cli.outcome import JOBS
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
+from kafka_lagoon.cli.registry import COMMANDS, usage
+from kafka_lagoon.cli.registry import JOBS as HEADING
 from tests.documents import documents
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PRODUCT = ROOT / "pipeline" / "kafka_lagoon"
-SHARED = {"__init__", "context", "time_lag", "earlier_offsets"}  # modules of runs/ that are no job
+SHARED = {
+    "__init__",
+    "context",
+    "time_lag",
+    "earlier_offsets",
+    "restore_preparation",
+}  # modules of runs/ that are no job
 
 WITHOUT_KAFKA = {"maintain", "report"}  # jobs that need no permission on a cluster
 
@@ -27,7 +34,7 @@ def text(name: str) -> str:
 
 def test_no_job_is_only_listed() -> None:
     """Every command that is marked as a job, script in jobs/ and job of the event run_finished has its module in runs/."""
-    listed = {name for name, command in COMMANDS.items() if command.is_job} | set(JOBS)
+    listed = {name for name, command in COMMANDS.items() if command.heading == HEADING} | set(JOBS)
     assert (listed | {path.stem for path in (ROOT / "jobs").glob("*.py")}) - RUNS == set()
 
 
@@ -35,10 +42,9 @@ def test_no_job_is_only_listed() -> None:
 def test_a_job_is_where_users_look_for_it(job: str) -> None:
     """The places that a new job needs besides its module in runs/; all that are missing are named at once."""
     needed = {
-        f"a line in COMMANDS of cli/main.py: _job({job!r}, ...)": job in COMMANDS and COMMANDS[job].is_job,
+        f"a line in COMMANDS of cli/registry.py: {job!r}": job in COMMANDS and COMMANDS[job].heading == HEADING,
         "a line in `lagoon --help`": f"\n  {job} " in usage(),
-        f"cli/{job}.py with main(argv)": "\ndef main(argv: Sequence[str]) -> int:"
-        in text(f"pipeline/kafka_lagoon/cli/{job}.py"),
+        f"cli/{job}.py with COMMAND": "\nCOMMAND = Command(" in text(f"pipeline/kafka_lagoon/cli/{job}.py"),
         f"the script jobs/{job}.py, which calls lagoon's main": f'main(["{job}", *sys.argv[1:]])'
         in text(f"jobs/{job}.py"),
         "its name in JOBS of cli/outcome.py": job in JOBS,

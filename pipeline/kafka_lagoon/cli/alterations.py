@@ -16,10 +16,9 @@ from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome
 from kafka_lagoon.apply.recording import Run
 from kafka_lagoon.apply.rendering import as_json, render, summary
-from kafka_lagoon.cli.admin.arguments import allowed_guards
-from kafka_lagoon.cli.admin.verb import Planned
-from kafka_lagoon.cli.kafka.arguments import ChosenCluster
-from kafka_lagoon.cli.kafka.output import failure_lines
+from kafka_lagoon.cli.clusters import ChosenCluster, budget_ms
+from kafka_lagoon.cli.output import failure_lines
+from kafka_lagoon.cli.planned_actions import PlannedActions, allowed_guards
 from kafka_lagoon.cli.recorder import OpeningRecorder
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, is_confirmed, say, say_exactly, warn
 from kafka_lagoon.client.cluster import Cluster
@@ -32,8 +31,8 @@ ADMIN = "admin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Altered:
-    """How a plan ended; `execution` is None if nothing was sent."""
+class AlterationResult:
+    """The end of a plan; `execution` is None if nothing was sent."""
 
     exit_code: int
     plan: Plan
@@ -41,8 +40,8 @@ class Altered:
 
 
 def alter(
-    cluster: Cluster, chosen: ChosenCluster, planned: Planned, recorder: OpeningRecorder, options: Namespace
-) -> Altered:
+    cluster: Cluster, chosen: ChosenCluster, planned: PlannedActions, recorder: OpeningRecorder, options: Namespace
+) -> AlterationResult:
     """Have actions shown, confirmed, carried out and recorded.
 
     PlanOutdated if `options.plan` names another plan than the one that they are now.
@@ -53,18 +52,20 @@ def alter(
     if wanted not in (None, plan.id):
         raise PlanOutdated([f"the plan is {plan.id} now, and not {wanted}"])
     if not plan.actions:
-        return Altered(exit_code=FAILED if planned.failures else COMPLETE, plan=plan)
+        return AlterationResult(exit_code=FAILED if planned.failures else COMPLETE, plan=plan)
     if options.dry_run:
-        return Altered(exit_code=_show_refused(check(cluster, plan, _deadline(cluster, options))), plan=plan)
+        return AlterationResult(exit_code=_show_refused(check(cluster, plan, _deadline(cluster, options))), plan=plan)
     require_guards(plan.actions, allowed_guards(options))
     if not options.yes:
         recorder.begin()
         if not _is_confirmed(cluster, plan, options):
-            return Altered(exit_code=FAILED, plan=plan)
+            return AlterationResult(exit_code=FAILED, plan=plan)
     run = Run.new(recorder.job, chosen.kafka, cluster.clock.now_ms())
     with recorder.opened(plan.cluster_id) as opened:
         execution = execute(cluster, plan, allowed_guards(options), run, opened, _deadline(cluster, options))
-    return Altered(exit_code=_show_execution(execution, planned.failures, options), plan=plan, execution=execution)
+    return AlterationResult(
+        exit_code=_show_execution(execution, planned.failures, options), plan=plan, execution=execution
+    )
 
 
 def exit_code(execution: Execution, failures: Sequence[Failure] = ()) -> int:
@@ -76,13 +77,12 @@ def exit_code(execution: Execution, failures: Sequence[Failure] = ()) -> int:
 
 
 def _deadline(cluster: Cluster, options: Namespace) -> Deadline:
-    """Time for carrying a plan out: what people need to read it does not count."""
-    budget_ms = round(options.timeout * 1000) if options.timeout else cluster.settings.default_api_timeout_ms
-    return Deadline.after(cluster.clock, budget_ms)
+    """The deadline for carrying out a plan, without the time that people need to read it."""
+    return Deadline.after(cluster.clock, budget_ms(cluster.settings, options))
 
 
 def _is_confirmed(cluster: Cluster, plan: Plan, options: Namespace) -> bool:
-    """Whether somebody at the terminal wants it, knowing what brokers refuse beforehand."""
+    """Show what brokers refuse, and ask at the terminal."""
     _show_refused(check(cluster, plan, _deadline(cluster, options)))
     if is_confirmed(f"Carry this out on cluster {plan.cluster} ({plan.cluster_id})?"):
         return True
@@ -96,7 +96,7 @@ def warn_of(failures: Sequence[Failure]) -> None:
         warn(line)
 
 
-def _show_plan(plan: Plan, planned: Planned, options: Namespace) -> None:
+def _show_plan(plan: Plan, planned: PlannedActions, options: Namespace) -> None:
     warn_of(planned.failures)
     for note in planned.notes:
         warn(note)
@@ -118,7 +118,7 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
 
 
 def _show_refused(refused: Refused) -> int:
-    """Say what brokers refuse before anything is sent; the exit code of a dry run."""
+    """Print what brokers refuse; the exit code of a dry run."""
     for (name, resource), failure in refused.items():
         warn(f"{KINDS[name].about(resource)}: {_reason(failure)}")
     return INCOMPLETE if refused else COMPLETE
@@ -155,7 +155,6 @@ def _reason(failure: Failure) -> str:
 
 
 def _action_fields(plan: Plan, action: Action) -> dict[str, Any]:
-    """An action for scripts."""
     return {"kind": "action", "plan_id": plan.id, **as_json(action)}
 
 

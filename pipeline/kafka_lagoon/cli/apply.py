@@ -4,28 +4,27 @@ What the file says is known to be free of faults before the cluster is asked, an
 is sent.
 """
 
-import os
-from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.outcomes import Outcome as ActionOutcome
 from kafka_lagoon.apply.plan import PlanResult
-from kafka_lagoon.cli.admin.arguments import add_alteration_options, confirmation_problems
-from kafka_lagoon.cli.admin.verb import Planned
-from kafka_lagoon.cli.alterations import Altered, alter, warn_of
-from kafka_lagoon.cli.asking import AskingParser
+from kafka_lagoon.cli.alterations import AlterationResult, alter, warn_of
+from kafka_lagoon.cli.arguments import add_warehouse
+from kafka_lagoon.cli.clusters import ChosenCluster, add_cluster_options, budget_ms, chosen_cluster
+from kafka_lagoon.cli.command import Command, Kind
 from kafka_lagoon.cli.desired_files import HELP, desired_of
-from kafka_lagoon.cli.kafka.arguments import ChosenCluster, chosen_cluster
-from kafka_lagoon.cli.outcome import APPLY, Outcome, one_by_one, reported_job
+from kafka_lagoon.cli.jobs import add_log_file, run_job
+from kafka_lagoon.cli.outcome import APPLY, RunOutcome, one_by_one
+from kafka_lagoon.cli.planned_actions import PlannedActions, add_alteration_options, confirmation_problems
 from kafka_lagoon.cli.recorder import OpeningRecorder
 from kafka_lagoon.cli.run_metrics import metrics_written
-from kafka_lagoon.cli.terminal import FAILED, log_to, worst
+from kafka_lagoon.cli.terminal import FAILED, worst
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
+from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.runs.apply import Wanted, apply_state
 
@@ -41,26 +40,17 @@ class ApplyArguments:
     desired: DesiredState
 
 
-def main(argv: Sequence[str]) -> int:
-    """The exit code of `lagoon apply` and jobs/apply.py with these arguments."""
-    return reported_job(APPLY, lambda: apply_file(apply_arguments(argv, os.environ, SYSTEM_CLOCK), SYSTEM_CLOCK))
-
-
-def _parser() -> AskingParser:
-    parser = AskingParser("apply", "Make a cluster what a file of desired state says, after showing the plan.")
+def _declare(parser: ArgumentParser) -> None:
+    add_cluster_options(parser)
+    add_warehouse(parser)
+    add_log_file(parser)
+    add_alteration_options(parser)
     parser.add_argument("file", metavar="FILE", help=HELP)
     parser.add_argument("--plan", metavar="ID", help="only if the plan is still the one that `lagoon plan` has shown")
-    parser.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
-    parser.add_argument("--log-file", type=Path, metavar="FILE", help="append the log (JSON lines) here")
-    add_alteration_options(parser)
-    return parser
 
 
-def apply_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> ApplyArguments:
-    """Arguments of `lagoon apply`; ConfigError lists every fault of them, of the settings and of the file."""
-    options = _parser().parse_intermixed_args(argv)
-    log_to(options.log_file)
-    options.set += [f"warehouse={options.warehouse}"] if options.warehouse else []
+def apply_arguments(options: Namespace, environ: Mapping[str, str], clock: Clock) -> ApplyArguments:
+    """Check options, settings and the file; ConfigError lists every fault."""
     problems = confirmation_problems(options)
     chosen = _checked(lambda: chosen_cluster(options, environ), problems)
     desired = _checked(lambda: desired_of(options.file, clock.now_ms()), problems)
@@ -79,17 +69,16 @@ def _checked(read: Callable[[], T], problems: list[str]) -> T | None:
 
 def apply_file(arguments: ApplyArguments, clock: Clock) -> int:
     """Make the cluster what the file says; the exit code."""
-    outcome = Outcome(job=APPLY, cluster=arguments.chosen.name, dry_run=arguments.options.dry_run)
+    outcome = RunOutcome(job=APPLY, cluster=arguments.chosen.name, dry_run=arguments.options.dry_run)
     settings = arguments.chosen.settings
     with metrics_written(settings.metrics.folder if settings else None, [outcome], clock):
         codes = one_by_one([outcome], clock, lambda outcome: _apply(arguments, outcome, clock))
     return worst(codes)
 
 
-def _apply(arguments: ApplyArguments, outcome: Outcome, clock: Clock) -> int:
+def _apply(arguments: ApplyArguments, outcome: RunOutcome, clock: Clock) -> int:
     options, chosen = arguments.options, arguments.chosen
-    budget_ms = round(options.timeout * 1000) if options.timeout else chosen.kafka.default_api_timeout_ms
-    wanted = Wanted(kafka=chosen.kafka, desired=arguments.desired, budget_ms=budget_ms)
+    wanted = Wanted(kafka=chosen.kafka, desired=arguments.desired, budget_ms=budget_ms(chosen.kafka, options))
 
     def carry_out(cluster: Cluster, planned: PlanResult) -> int:
         outcome.cluster_id, outcome.plan_id = cluster.cluster_id, planned.plan_id
@@ -98,17 +87,25 @@ def _apply(arguments: ApplyArguments, outcome: Outcome, clock: Clock) -> int:
             warn_of(planned.failures)
             return FAILED
         with OpeningRecorder(APPLY, chosen.settings, clock) as recorder:
-            altered = alter(cluster, chosen, Planned(actions=planned.actions, notes=planned.notes), recorder, options)
+            altered = alter(
+                cluster, chosen, PlannedActions(actions=planned.actions, notes=planned.notes), recorder, options
+            )
         _describe(outcome, altered)
         return altered.exit_code
 
     return apply_state(wanted, clock, outcome.request_stats, carry_out)
 
 
-def _describe(outcome: Outcome, altered: Altered) -> None:
-    """What was carried out, and what was not."""
+def _describe(outcome: RunOutcome, altered: AlterationResult) -> None:
     execution = altered.execution
     if execution:
         outcome.run_id, outcome.done = execution.run_id, execution.count(ActionOutcome.DONE)
         outcome.failures = execution.count(ActionOutcome.FAILED)
         outcome.unknown = execution.count(ActionOutcome.UNKNOWN)
+
+
+COMMAND = Command(
+    kind=Kind(declare=_declare, run=run_job, lists_permissions=True),
+    summary="Make a cluster what a file of desired state says, after showing the plan.",
+    answer=lambda call: apply_file(apply_arguments(call.options, call.environ, call.clock), call.clock),
+)

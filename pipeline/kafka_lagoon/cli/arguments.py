@@ -1,36 +1,66 @@
-"""Parses the options that all commands share, and turns a wrong command line into one line."""
+"""Parses command lines: the parser of a command, options that several commands have, and types of values."""
 
 import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafka_lagoon.cli.habits import instead_of_option
 from kafka_lagoon.cli.terminal import UsageError
-from kafka_lagoon.times import Moment, parse_moment
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.times import Moment, parse_moment, parse_time_ms
 
+if TYPE_CHECKING:
+    from kafka_lagoon.cli.command import Command
+
+DUCKDB, SPARK = ENGINES = ("duckdb", "spark")
 MOST_INT16, MOST_INT32, MOST_INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 _DIGITS = re.compile(r"[0-9]{1,19}")
 
 
 class Parser(argparse.ArgumentParser):
-    """Arguments of `lagoon` and a command. A fault is one line, as any other is: ConfigError, and no usage before it."""
+    """The parser of a command. A fault is one line, as all other errors are: a ConfigError, without the usage before it."""
 
-    def __init__(self, command: str, description: str) -> None:
-        super().__init__(prog=f"lagoon {command}", description=description, allow_abbrev=False)
-        self.register("type", int, _whole_number)  # argparse would name the type itself in its complaint
+    def __init__(self, name: str, command: "Command[Any]") -> None:
+        super().__init__(prog=f"lagoon {name}", description=command.summary, epilog=command.epilog, allow_abbrev=False)
+        if command.epilog:
+            self.formatter_class = argparse.RawDescriptionHelpFormatter
+        self._permissions_of = name if command.kind.lists_permissions else None
+        self.register("type", int, _whole_number)  # argparse would name the Python type in its message
         self._given: Sequence[str] = ()
+        command.kind.declare(self)
+        command.declare(self)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Called by argparse for every way of parsing; what was given is kept for the complaint about it."""
+        """Keep the arguments for `error`; argparse calls this for every way of parsing."""
         self._given = list(args or ())
         return super().parse_known_args(args, namespace)
 
+    def format_help(self) -> str:
+        """Add the required permissions to the help; called by argparse."""
+        if self._permissions_of:
+            from kafka_lagoon.cli.permissions import permissions_line  # noqa: PLC0415  0.2 s: made of all tables
+
+            needed = f" Required permissions: {permissions_line(self._permissions_of)}."
+            self.description = f"{self.description}{needed}"
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
-        """Called by argparse for the first fault."""
+        """Raise a UsageError for the first fault; called by argparse."""
         habit = instead_of_option(self._given, self._option_string_actions)
         raise UsageError([f"{message.removeprefix('argument ')}{habit}; see {self.prog} --help"])
+
+
+def parse(command: "Command[Any]", name: str, argv: Sequence[str]) -> argparse.Namespace:
+    """Parse the arguments of a command; UsageError names the first fault, ConfigError lists those that the command finds."""
+    options = Parser(name, command).parse_intermixed_args(argv)
+    if getattr(options, "warehouse", None):
+        options.set = [*options.set, f"warehouse={options.warehouse}"]
+    if problems := [*command.check(options), *command.kind.check(options)]:
+        raise ConfigError(problems)
+    return options
 
 
 def _whole_number(text: str) -> int:
@@ -40,25 +70,8 @@ def _whole_number(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
-def parser_of(command: str, description: str) -> Parser:
-    """A parser with the options that every command has."""
-    parser = Parser(command, description)
-    add_settings_options(parser)
-    parser.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
-    return parser
-
-
-def job_parser(command: str, description: str) -> Parser:
-    """A parser with the options that every job has."""
-    parser = parser_of(command, description)
-    parser.add_argument(
-        "--log-file", type=Path, metavar="FILE", help="append the log (JSON lines) here, not on standard error"
-    )
-    return parser
-
-
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
-    """Where settings come from."""
+    """Declare the options that name settings."""
     parser.add_argument("--conf", type=Path, metavar="FILE", help="settings as TOML")
     parser.add_argument("--kafka-properties", type=Path, metavar="FILE", help="a Java client's properties file")
     parser.add_argument(
@@ -66,19 +79,54 @@ def add_settings_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def overrides(args: argparse.Namespace) -> list[str]:
-    """Settings that the options every command has assign, as `key=value`."""
-    assigned: list[str] = list(args.set)
-    return [*assigned, f"warehouse={args.warehouse}"] if args.warehouse else assigned
+def add_warehouse(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that names the place of the tables."""
+    parser.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
+
+
+def add_table_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of commands that read tables by either engine."""
+    add_settings_options(parser)
+    add_warehouse(parser)
+    add_engine(parser)
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that names the engine."""
+    parser.add_argument("--engine", choices=ENGINES, help="default: duckdb for a folder of this machine, else spark")
+
+
+def add_flags(parser: argparse.ArgumentParser, meanings: Mapping[str, str]) -> None:
+    """Declare options without a value, by their names and meanings."""
+    for name, meaning in meanings.items():
+        parser.add_argument(name, action="store_true", help=meaning)
 
 
 def names(text: str) -> list[str]:
-    """Comma-separated names on the command line."""
+    """Parse names that are separated by commas."""
     return [name for part in text.split(",") if (name := part.strip())]
 
 
+def names_among(known: Collection[str]) -> Callable[[str], list[str]]:
+    """Parse names of a list, separated by commas."""
+
+    def parse_names(text: str) -> list[str]:
+        if unknown := [name for name in names(text) if name not in known]:
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: there are {', '.join(known)}")
+        return names(text)
+
+    return parse_names
+
+
+def ids(text: str) -> list[int]:
+    """Parse numbers of brokers or partitions that are separated by commas."""
+    if not all(part.isdecimal() for part in names(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers, such as 0,1")
+    return [int(part) for part in names(text)]
+
+
 def pattern(text: str) -> re.Pattern[str]:
-    """A regular expression on the command line."""
+    """Parse a regular expression."""
     try:
         return re.compile(text)
     except re.error as error:
@@ -86,7 +134,7 @@ def pattern(text: str) -> re.Pattern[str]:
 
 
 def moment_argument(text: str) -> Moment:
-    """A time on the command line: epoch milliseconds, or as `parse_moment` reads it."""
+    """Parse a time: epoch milliseconds, or as `parse_moment` reads it."""
     if text.removeprefix("-").isdecimal():
         return Moment(epoch_ms=int(text))
     try:
@@ -95,13 +143,22 @@ def moment_argument(text: str) -> Moment:
         raise argparse.ArgumentTypeError(f"{error}, nor epoch milliseconds") from None
 
 
-def number_from(lowest: int, highest: int = MOST_INT64) -> Callable[[str], int]:
-    """Whole numbers from `lowest` on, as large as Kafka has them."""
+def parsed_time(option: str, text: str | None, clock: Clock, problems: list[str]) -> int | None:
+    """A time in epoch milliseconds; None without a text, or if it cannot be parsed, which is added to the problems."""
+    try:
+        return None if text is None else parse_time_ms(text, clock.now_ms())
+    except ValueError as error:
+        problems.append(f"{option}: {error}")
+        return None
 
-    def parse(text: str) -> int:
+
+def number_from(lowest: int, highest: int = MOST_INT64) -> Callable[[str], int]:
+    """Parse whole numbers from `lowest` to `highest`, by default the largest int64."""
+
+    def parse_number(text: str) -> int:
         if not _DIGITS.fullmatch(text) or not lowest <= int(text) <= highest:
             limit = "on" if len(text) < len(str(highest)) else f"to {highest}"
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {lowest} {limit}")
         return int(text)
 
-    return parse
+    return parse_number

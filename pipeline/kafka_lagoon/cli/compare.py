@@ -1,15 +1,16 @@
 """`lagoon compare` says how the records of two topics differ, in one cluster or two."""
 
-import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from kafka_lagoon.cli.arguments import Parser, add_settings_options, number_from, overrides
+from kafka_lagoon.cli.arguments import add_settings_options, add_warehouse, ids, names_among, number_from
+from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.file_modes import loaded
-from kafka_lagoon.cli.kafka.output import failure_lines
+from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.cli.people import screen, table
 from kafka_lagoon.cli.pipes import write
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, show_live, warn
@@ -64,13 +65,37 @@ Required permissions: READ on both topics.
 """
 
 
-def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
-    """The exit code of `lagoon compare` with these arguments."""
-    options = _parser().parse_args(argv)
-    left, right, wanted, how = _checked(options, environ, clock)
-    progress = _Progress(f"{left} and {right}")
+def _declare(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "left",
+        metavar="A:TOPIC",
+        help="a topic of cluster A of [clusters.NAME] in the settings; records@A:TOPIC: its archived records",
+    )
+    parser.add_argument("right", metavar="B:TOPIC", help="the topic to compare with it; B may be A")
+    parser.add_argument("--partitions", type=ids, metavar="0,1", help="only some partitions")
+    parser.add_argument("--from", dest="start", metavar="WHERE", help=f"where both sides begin: {SPELLINGS}")
+    parser.add_argument("--until", metavar="WHERE", help="where both sides end: like --from (default: latest)")
+    parser.add_argument(
+        "--ignore",
+        type=names_among(_IGNORED),
+        default=(),
+        metavar="A,B",
+        help=f"what may differ: some of {', '.join(_IGNORED)}",
+    )
+    parser.add_argument(
+        "-n", "--number", type=number_from(0), default=100, metavar="N", help="show so many ranges (default: 100)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line: every range, then a summary")
+    add_settings_options(parser)
+    add_warehouse(parser)
+
+
+def _compare(call: Invocation) -> int:
+    options = call.options
+    left, right, requested, how = _checked(options, call.environ, call.clock)
+    progress = _ComparedRecords(f"{left} and {right}")
     try:
-        comparison = compare_topics(left, right, wanted, how, clock, progress.add)
+        comparison = compare_topics(left, right, requested, how, call.clock, progress.add)
     finally:
         progress.end()
     write(f"{line}\n" for line in (_json(comparison) if options.json else _lines(comparison, options.number)))
@@ -82,48 +107,8 @@ def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
     return COMPLETE if comparison.is_equal() else INCOMPLETE
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser("compare", "Say how the records of two topics differ, in one cluster or two.")
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _EPILOG
-    parser.add_argument(
-        "left",
-        metavar="A:TOPIC",
-        help="a topic of cluster A of [clusters.NAME] in the settings; records@A:TOPIC: what is archived of it",
-    )
-    parser.add_argument("right", metavar="B:TOPIC", help="the topic to compare with it; B may be A")
-    parser.add_argument("--partitions", type=_numbers, metavar="0,1", help="only some partitions")
-    parser.add_argument("--from", dest="start", metavar="WHERE", help=f"where both sides begin: {SPELLINGS}")
-    parser.add_argument("--until", metavar="WHERE", help="where both sides end: like --from (default: latest)")
-    parser.add_argument(
-        "--ignore", type=_ignored, default=(), metavar="A,B", help=f"what may differ: some of {', '.join(_IGNORED)}"
-    )
-    parser.add_argument(
-        "-n", "--number", type=number_from(0), default=100, metavar="N", help="show so many ranges (default: 100)"
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line: every range, then a summary")
-    add_settings_options(parser)
-    parser.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
-    return parser
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    if not all(part.isdecimal() for part in text.split(",")):
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of partitions, such as 0,1")
-    return tuple(int(part) for part in text.split(","))
-
-
-def _ignored(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    if unknown := [name for name in names if name not in _IGNORED]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(_IGNORED)}")
-    return names
-
-
-def _checked(
-    options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
-) -> tuple[Source, Source, Wanted, How]:
-    """What is to be compared, and how; ConfigError lists every fault."""
+def _checked(options: Namespace, environ: Mapping[str, str], clock: Clock) -> tuple[Source, Source, Wanted, How]:
+    """The sides and options of the comparison; ConfigError lists every fault."""
     problems: list[str] = []
     start = _specs("--from", options.start, OffsetSpecs(name="--from", default=EARLIEST), clock, problems)
     end = _specs("--until", options.until, OffsetSpecs(name="--until", default=LATEST), clock, problems)
@@ -132,7 +117,7 @@ def _checked(
         problems.append("--ignore: nothing is left to compare")
     sides: list[Source] = []
     try:
-        settings = loaded(options.conf, environ, overrides(options), options.kafka_properties, tables_needed=False)
+        settings = loaded(options, environ, tables_needed=False)
     except ConfigError as error:
         problems += error.problems
     else:
@@ -140,8 +125,9 @@ def _checked(
     if problems:
         raise ConfigError(problems)
     left, right = sides
-    wanted = Wanted(partitions=options.partitions, start=start, end=end)
-    return left, right, wanted, How(fields=frozenset(fields), in_order="order" not in options.ignore)
+    partitions = tuple(options.partitions) if options.partitions else None
+    requested = Wanted(partitions=partitions, start=start, end=end)
+    return left, right, requested, How(fields=frozenset(fields), in_order="order" not in options.ignore)
 
 
 def _specs(name: str, text: str | None, default: OffsetSpecs, clock: Clock, problems: list[str]) -> OffsetSpecs:
@@ -184,26 +170,26 @@ def _side(text: str, settings: Settings, problems: list[str]) -> Source | None:
     return None
 
 
-class _Progress:
+class _ComparedRecords:
     """Shows on a terminal how many records were compared; several threads add to it."""
 
     def __init__(self, name: str) -> None:
         self._name, self._records, self._shown = name, 0, 0
 
     def add(self, records: int) -> None:
-        """Some more are compared."""
+        """Add records that were compared."""
         self._records += records
         if self._records - self._shown >= _SHOWN_EVERY:
             self._shown = self._records
             show_live(self._name, f"{self._records:,} records compared")
 
     def end(self) -> None:
-        """Nothing is under way any more."""
+        """Remove the line from the terminal."""
         show_live(self._name, None)
 
 
 def _names(comparison: Comparison) -> dict[str, str]:
-    """What the sides are called: by their clusters if these differ, else by their topics, else first and second."""
+    """Name the sides by their clusters, else by their topics, else as first and second."""
     left, right = comparison.left.of, comparison.right.of
     clusters = [str(side).rpartition(":")[0] for side in (left, right)]  # or archives
     if clusters[0] != clusters[1]:
@@ -259,7 +245,7 @@ def _rows(comparison: Comparison, names: Mapping[str, str]) -> Iterator[tuple[An
 
 
 def _span(first: int | None, last: int | None) -> str | None:
-    """Offsets of records, or where they would be."""
+    """Offsets of records, or the offset where they are missing."""
     if last is None:
         return None if first is None else f"at {first}"
     return f"{first}" if first == last else f"{first} to {last}"
@@ -332,3 +318,12 @@ def _object(kind: str, fields: Mapping[str, Any]) -> str:
     """A line; `what` is the kind of a difference, because `kind` is that of the line."""
     renamed = {("what" if name == "kind" else name): value for name, value in fields.items()}
     return json.dumps({"kind": kind, **renamed})
+
+
+COMMAND = Command(
+    kind=PLAIN,
+    summary="Say how the records of two topics differ, in one cluster or two.",
+    epilog=_EPILOG,
+    declare=_declare,
+    answer=_compare,
+)

@@ -20,7 +20,6 @@ def desired_of(place: str, now_ms: int) -> DesiredState:
 
 
 def _rows(folder: Path) -> list[DesiredRow]:
-    """All rows of the table, by DuckDB."""
     import duckdb  # noqa: PLC0415  an extra
 
     from kafka_lagoon.query.duckdb_tables import select_rows  # noqa: PLC0415
@@ -37,7 +36,7 @@ def _rows(folder: Path) -> list[DesiredRow]:
 
 
 def _rows_by_spark(url: str) -> list[DesiredRow]:
-    """All rows of a table that Hadoop's file systems reach."""
+    """Read a table that only Hadoop's file systems reach."""
     from kafka_lagoon.delta.session import session  # noqa: PLC0415  an extra
     from kafka_lagoon.delta.storage import JAVA_ERRORS, reason  # noqa: PLC0415
 

@@ -1,16 +1,17 @@
 """Runs `lagoon doctor`: prints what works, what does not, and what to do about it, one line each."""
 
-import argparse
 import json
 import sys
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from kafka_lagoon.cli.arguments import Parser, names, overrides
-from kafka_lagoon.cli.kafka.arguments import add_cluster_options
+from kafka_lagoon.cli.arguments import add_warehouse, names
+from kafka_lagoon.cli.clusters import add_cluster_options, assigned_servers, named_cluster
+from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, say, say_exactly
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.doctor import checks, results
@@ -32,47 +33,38 @@ says why, and changes no exit code.
 _COLOURS = {results.FAILED: "31", results.WARNING: "33", results.OK: "32", results.NOT_CHECKED: "2"}
 
 
-def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
-    """The exit code of all checks."""
-    args = parser().parse_args(argv)
-    counts: Counter[str] = Counter()
-    for result in chain(checks.machine(), _of_settings(args, environ, clock)):
-        counts[result.status] += 1
-        say_exactly(json.dumps(asdict(result)) if args.json else _line(result))
-    if not args.json:
-        say(", ".join(f"{counts[status]} {status.replace('_', ' ')}" for status in results.STATUSES))
-    return FAILED if counts[results.FAILED] else INCOMPLETE if counts[results.WARNING] else COMPLETE
-
-
-def parser() -> argparse.ArgumentParser:
-    """The options of the command."""
-    made = Parser(
-        "doctor", "Whether this installation, its settings, clusters and warehouse work, and what to do if not."
-    )
-    made.formatter_class = argparse.RawDescriptionHelpFormatter
-    made.epilog = _EPILOG
-    add_cluster_options(made)
-    made.set_defaults(timeout=_TIMEOUT_S)
-    made.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
-    made.add_argument(
+def _declare(parser: ArgumentParser) -> None:
+    add_cluster_options(parser)
+    parser.set_defaults(timeout=_TIMEOUT_S)
+    add_warehouse(parser)
+    parser.add_argument(
         "--for",
         dest="commands",
         type=names,
         metavar="COMMAND,...",
         help="whose permissions are checked; default: snapshot, and ingest if the settings name topics for it",
     )
-    made.add_argument(
+    parser.add_argument(
         "--executors",
         action="store_true",
         help="start Spark, and check its executors and the warehouse through it, too",
     )
-    made.add_argument("--master", metavar="URL", help="Spark's master, for --executors; default: as spark-submit")
-    made.add_argument("--json", action="store_true", help="one JSON object a line")
-    return made
+    parser.add_argument("--master", metavar="URL", help="Spark's master, for --executors; default: as spark-submit")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
-def _of_settings(args: argparse.Namespace, environ: Mapping[str, str], clock: Clock) -> Iterator[Result]:
-    """The faults of the settings, then what they name as far as they can be used."""
+def _examine(call: Invocation) -> int:
+    counts: Counter[str] = Counter()
+    for result in chain(checks.machine(), _of_settings(call.options, call.environ, call.clock)):
+        counts[result.status] += 1
+        say_exactly(json.dumps(asdict(result)) if call.options.json else _line(result))
+    if not call.options.json:
+        say(", ".join(f"{counts[status]} {status.replace('_', ' ')}" for status in results.STATUSES))
+    return FAILED if counts[results.FAILED] else INCOMPLETE if counts[results.WARNING] else COMPLETE
+
+
+def _of_settings(args: Namespace, environ: Mapping[str, str], clock: Clock) -> Iterator[Result]:
+    """Check the settings, then the clusters and places that they name."""
     check = Check("settings", str(args.conf or "options and environment"))
     loaded: list[Settings] = []
     yield from results.run_alone(check, lambda: _loaded(check, args, environ, loaded))
@@ -91,35 +83,23 @@ def _of_settings(args: argparse.Namespace, environ: Mapping[str, str], clock: Cl
     )
 
 
-def _loaded(
-    check: Check, args: argparse.Namespace, environ: Mapping[str, str], into: "list[Settings]"
-) -> Iterator[Result]:
+def _loaded(check: Check, options: Namespace, environ: Mapping[str, str], into: "list[Settings]") -> Iterator[Result]:
     from kafka_lagoon.cli import file_modes  # noqa: PLC0415  pydantic may be missing
 
-    section = f"clusters.{args.cluster}" if args.cluster else "kafka"
-    assigned = [f"{section}.bootstrap_servers={args.bootstrap_servers}"] if args.bootstrap_servers else []
-    settings = file_modes.loaded(
-        args.conf,
-        environ,
-        [*overrides(args), *assigned],
-        args.kafka_properties,
-        cluster_needed=False,
-        tables_needed=False,
-    )
+    servers = assigned_servers(options)
+    settings = file_modes.loaded(options, environ, servers, cluster_needed=False, tables_needed=False)
     into.append(settings)
     yield check.ok(f"no faults; clusters: {', '.join(settings.named_clusters()) or 'none'}")
 
 
 def _chosen(name: str | None, settings: "Settings | None") -> "dict[str, KafkaSettings]":
-    """The clusters that are checked; ConfigError if the one that is named is not in the settings."""
+    """The clusters that are checked; ConfigError if the settings do not have the named cluster."""
     known = settings.named_clusters() if settings else {}
-    if settings and name and name not in known:
-        raise ConfigError([f"--cluster {name}: no such cluster in the settings ({', '.join(known)})"])
-    return {name: known[name]} if name and settings else known
+    return {name: named_cluster(name, known)} if name and settings else known
 
 
 def _needs(commands: Sequence[str] | None, settings: "Settings") -> "Sequence[Needs]":
-    """What the commands need that are named, or that the settings are for; ConfigError for an unknown one."""
+    """The permissions of the named commands, or of those that the settings are for; ConfigError for an unknown command."""
     from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS  # noqa: PLC0415  0.2 s: they are made of all tables
     from kafka_lagoon.doctor.permissions import Needs  # noqa: PLC0415
     from kafka_lagoon.snapshot.chosen_names import Names  # noqa: PLC0415
@@ -153,3 +133,12 @@ def _line(result: Result) -> str:
         status = f"\x1b[{_COLOURS[result.status]}m{status}\x1b[0m"
     to_do = f" -> {result.to_do}" if result.to_do else ""
     return f"{status}  {result.check:<13}  {printable(f'{result.subject}: {result.observed}{to_do}')}"
+
+
+COMMAND = Command(
+    kind=PLAIN,
+    summary="Whether this installation, its settings, clusters and warehouse work, and what to do if not.",
+    epilog=_EPILOG,
+    declare=_declare,
+    answer=_examine,
+)

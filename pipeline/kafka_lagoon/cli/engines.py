@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
+from kafka_lagoon.cli.arguments import DUCKDB, SPARK
 from kafka_lagoon.cli.terminal import warn
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.query import duckdb_engine
@@ -10,12 +11,10 @@ from kafka_lagoon.query.duckdb_tables import NeedsSpark
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.settings import Settings, local_folder
 
-DUCKDB, SPARK = ENGINES = ("duckdb", "spark")
-
 
 @contextmanager
 def opened(settings: Settings, names: Iterable[str], engine: str | None = None) -> Iterator[Ask]:
-    """What runs statements over tables and views of these `names`; the rows of one must be read before the next runs.
+    """Open the tables and views of these names; the rows of a statement must be read before the next statement runs.
 
     By DuckDB unless only Spark can read the tables or `engine` says so.
     """

@@ -26,7 +26,7 @@ _ONLY_CONNECT = (
 
 
 def with_extra(extra: str, run: Callable[[], int]) -> int:
-    """The exit code of `run`; one line names what to install if it lacks a package of an extra, by default of `extra`."""
+    """Run a command; a line names the extra to install if a package is missing. The exit code."""
     try:
         return run()
     except ImportError as error:
@@ -49,5 +49,5 @@ def _is_of_spark(error: ImportError) -> bool:
 
 
 def _has_only_connect() -> bool:
-    """Whether PySpark is pyspark-client, the one without a JVM."""
+    """True if PySpark is pyspark-client, which has no JVM."""
     return find_spec("pyspark") is not None and find_spec("pyspark.core") is None

@@ -1,7 +1,8 @@
-"""Says what to type here instead of a command or an option of Kafka's own tools."""
+"""Hints for users of Kafka's own tools: the command or option to type here."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from kafka_lagoon.cli.registry import COMMANDS
 from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, not_a_command, warn
 
 # By the names of Kafka's tools without `kafka-` and `.sh`.
@@ -70,7 +71,7 @@ _OPTIONS: Mapping[str, str] = {
 
 
 def not_here(program: str, name: str, known: Iterable[str], usage: str) -> int:
-    """The exit code for a word that is no command: in one line what to type, for those who know Kafka's tools."""
+    """Print a hint for a tool of Kafka, else the usage or a line about an unknown command; the exit code."""
     if line := _instead_of(name):
         warn(f"{name}: no such command; type {line}")
         return BAD_CONFIGURATION
@@ -81,15 +82,11 @@ def _instead_of(name: str) -> str | None:
     tool = name.removesuffix(".sh").removesuffix(".bat").removeprefix("kafka-")
     if tool in _TOOLS:
         return _TOOLS[tool]
-    from kafka_lagoon.cli.admin.run import VERBS as OF_ADMIN  # noqa: PLC0415  both import this module
-    from kafka_lagoon.cli.kafka.run import VERBS as OF_KAFKA  # noqa: PLC0415
-
-    commands = {"kafka": OF_KAFKA, "admin": OF_ADMIN}
-    return next((f"lagoon {command} {name}" for command, verbs in commands.items() if name in verbs), None)
+    return next((f"lagoon {family} {name}" for family in ("kafka", "admin") if f"{family} {name}" in COMMANDS), None)
 
 
 def instead_of_option(given: Sequence[str], known: Collection[str]) -> str:
-    """What to type for the first option that is Kafka's and not one of those that are known; empty if there is none."""
+    """The hint for the first option of Kafka's tools that the command does not know; empty without such an option."""
     for word in given:
         option = word.partition("=")[0]
         if option in _OPTIONS and option not in known:

@@ -1,15 +1,15 @@
 """Runs `lagoon import`: writes a cluster as it is to standard output, as a desired state."""
 
-from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from argparse import ArgumentParser
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.apply.desired.writing import toml_text, yaml_text
 from kafka_lagoon.apply.imports import Imported, import_state
-from kafka_lagoon.cli.asking import AskingParser, connected
-from kafka_lagoon.cli.kafka.arguments import chosen_cluster
-from kafka_lagoon.cli.kafka.output import failure_lines
+from kafka_lagoon.cli.clusters import add_cluster_options, chosen_cluster, connected
+from kafka_lagoon.cli.command import PLAIN, Command, Invocation
+from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say_exactly, warn
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Clock
@@ -17,32 +17,31 @@ from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.coverage import list_note
 
-_SUMMARY = "Writes a cluster as it is to standard output, as a desired state; `lagoon plan` of it is empty."
 _ABOUT = (
     "What is not written here is left alone. What patterns of [owns] match (topics, principals, groups, quotas, brokers,",
     'client_metrics; regular expressions of whole names) and is not written is deleted or unset: topics = ["orders-.*"]',
 )
 
 
-def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
-    """The exit code: incomplete if something could not be read, which is then not in the file."""
-    options = _parse(argv)
-    with connected(chosen_cluster(options, environ), options, clock) as (cluster, deadline):
+def _declare(parser: ArgumentParser) -> None:
+    add_cluster_options(parser)
+    parser.add_argument("--format", choices=("toml", "yaml"), default="toml", help="default: toml")
+    parser.add_argument("--assignments", action="store_true", help="also on which brokers each partition is")
+
+
+def _import(call: Invocation) -> int:
+    """Print the file; the exit code is incomplete if something could not be read, which is then not in the file."""
+    options = call.options
+    chosen = chosen_cluster(options, call.environ)
+    with connected(chosen.kafka, options, call.clock) as (cluster, deadline):
         imported = import_state(cluster, deadline, with_assignments=options.assignments)
         described = describe_cluster(cluster, deadline)
     operations = NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
     hidden = list_note(operations, METADATA.name, "topics")
-    say_exactly(_text(imported, hidden, options.format, clock).rstrip("\n"))
+    say_exactly(_text(imported, hidden, options.format, call.clock).rstrip("\n"))
     for line in [*failure_lines(imported.failures), *([hidden] if hidden else [])]:
         warn(line)
     return INCOMPLETE if imported.failures else COMPLETE
-
-
-def _parse(argv: Sequence[str]) -> Namespace:
-    parser = AskingParser("import", _SUMMARY)
-    parser.add_argument("--format", choices=("toml", "yaml"), default="toml", help="default: toml")
-    parser.add_argument("--assignments", action="store_true", help="also on which brokers each partition is")
-    return parser.parse_args(argv)
 
 
 def _text(imported: Imported, hidden: str | None, form: str, clock: Clock) -> str:
@@ -52,3 +51,11 @@ def _text(imported: Imported, hidden: str | None, form: str, clock: Clock) -> st
     about = [f"Cluster {cluster_id} as it was at {now}.", *_ABOUT]
     notes = [*about, *missing, *([hidden] if hidden else []), *imported.notes]
     return (toml_text if form == "toml" else yaml_text)(imported.state, notes)
+
+
+COMMAND = Command(
+    kind=replace(PLAIN, lists_permissions=True),
+    summary="Writes a cluster as it is to standard output, as a desired state; `lagoon plan` of it is empty.",
+    declare=_declare,
+    answer=_import,
+)

@@ -3,37 +3,117 @@
 Clusters do not depend on each other: if one fails, the others are archived.
 """
 
-import os
-from collections.abc import Sequence
+import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from kafka_lagoon.cli.job_arguments import IngestArguments, ingest_arguments
-from kafka_lagoon.cli.outcome import INGEST, PARTIAL, Outcome, one_by_one, reported_job
+from kafka_lagoon.cli.arguments import add_flags, parsed_time
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.file_modes import loaded
+from kafka_lagoon.cli.jobs import JOB
+from kafka_lagoon.cli.outcome import INGEST, PARTIAL, RunOutcome, one_by_one
 from kafka_lagoon.cli.progress import MeasuredProgress
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
-from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime, OffsetSpecs, parse_offset_specs
+from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.ingest.pending_files import missing_in_words
 from kafka_lagoon.job_settings import IngestSettings
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.ingest import STEPS, IngestResult, ingest
+from kafka_lagoon.settings import Settings
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
+from kafka_lagoon.times import FORMS
 
 
-def main(argv: Sequence[str]) -> int:
-    """The exit code of `lagoon ingest` and jobs/ingest.py with these arguments."""
-    return reported_job(INGEST, lambda: ingest_all(ingest_arguments(argv, os.environ, SYSTEM_CLOCK), SYSTEM_CLOCK))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestArguments:
+    """Settings and options of a run; `after_restore` is repeat, keep, or None to refuse."""
+
+    settings: Settings
+    spec: ReadSpec
+    after_restore: str | None
+
+
+def _declare(parser: ArgumentParser) -> None:
+    parser.add_argument("--topics", metavar="A,B", help="names of topics")
+    parser.add_argument("--pattern", metavar="REGEX", help="whole names of topics, e.g. 'orders-.*'")
+    parser.add_argument(
+        "--from",
+        dest="start",
+        metavar="WHERE",
+        help=f"where topics start that were never archived (default: earliest): {SPELLINGS}",
+    )
+    parser.add_argument("--until", metavar="TIME", help=f"end before the first record at or after this time ({FORMS})")
+    add_flags(
+        parser,
+        {
+            "--accept-loss": "exit 0 although records were lost",
+            "--accept-incomplete": "exit 0 although something was left for the next run to read",
+        },
+    )
+    parser.add_argument(
+        "--after-restore",
+        choices=("repeat", "keep"),
+        help="a table was restored or removed: read again what records has lost (repeat), or go on without it (keep)",
+    )
+
+
+def ingest_arguments(options: Namespace, environ: Mapping[str, str], clock: Clock) -> IngestArguments:
+    """Check options and settings; ConfigError lists every fault."""
+    short = {"topics": options.topics, "pattern": options.pattern, "start": options.start}
+    assigned = [f"ingest.{name}={value}" for name, value in short.items() if value is not None]
+    for name in ("accept_loss", "accept_incomplete"):
+        assigned += [f"ingest.{name}=true"] if getattr(options, name) else []
+    settings = loaded(options, environ, assigned)
+    spec = _read_spec(settings.ingest, options.until, clock)
+    return IngestArguments(settings=settings, spec=spec, after_restore=options.after_restore)
+
+
+def _read_spec(limits: IngestSettings, until: str | None, clock: Clock) -> ReadSpec:
+    """The topics and offsets that settings and `--until` choose; ConfigError lists every fault."""
+    problems: list[str] = []
+    topics = tuple(name.strip() for name in (limits.topics or "").split(",") if name.strip())
+    if not topics and not limits.pattern:
+        problems.append("no topics: give --topics or --pattern, or set ingest.topics or ingest.pattern")
+    try:
+        re.compile(limits.pattern or "")
+    except re.error as error:
+        problems.append(f"ingest.pattern: {limits.pattern}: {error}")
+    now_ms = clock.now_ms()
+    start = OffsetSpecs(name="ingest.start", default=EARLIEST)
+    try:
+        start = parse_offset_specs("ingest.start", limits.start, now_ms)
+    except ValueError as error:
+        problems.append(f"ingest.start: {error}")
+    until_ms = parsed_time("--until", until, clock, problems)
+    specs = (start, OffsetSpecs(name="--until", default=LATEST if until_ms is None else AtTime(until_ms)))
+    problems += [f"{spec.name}: that time is still to come" for spec in specs if max(spec.times(), default=0) > now_ms]
+    if problems:
+        raise ConfigError(problems)
+    return ReadSpec(
+        topics=topics,
+        pattern=limits.pattern,
+        start=specs[0],
+        end=specs[1],
+        isolation_level=limits.isolation_level,
+        max_offsets=limits.max_offsets_per_run,
+    )
 
 
 def ingest_all(arguments: IngestArguments, clock: Clock) -> int:
     """Archive every cluster of the settings; the exit code of all."""
     context = RunContext(INGEST, arguments.settings, clock, RECORD_TABLES)
-    outcomes = [Outcome(job=INGEST, cluster=name) for name in arguments.settings.named_clusters()]
+    outcomes = [RunOutcome(job=INGEST, cluster=name) for name in arguments.settings.named_clusters()]
     with metrics_written(arguments.settings.metrics.folder, outcomes, clock):
         codes = one_by_one(outcomes, clock, lambda outcome: _ingest_one(context, arguments, outcome))
     return worst_of_clusters(codes)
 
 
-def _ingest_one(context: RunContext, arguments: IngestArguments, outcome: Outcome) -> int:
+def _ingest_one(context: RunContext, arguments: IngestArguments, outcome: RunOutcome) -> int:
     """Archive, print and describe in `outcome` the records of one cluster; its exit code."""
     name, limits = str(outcome.cluster), context.settings.ingest
     exit_code = COMPLETE
@@ -46,7 +126,7 @@ def _ingest_one(context: RunContext, arguments: IngestArguments, outcome: Outcom
             _describe(outcome, result)
             exit_code = _exit_code(limits, result)
 
-        note = ingest(context, name, arguments.wanted, arguments.after_restore, outcome.request_stats, progress, report)
+        note = ingest(context, name, arguments.spec, arguments.after_restore, outcome.request_stats, progress, report)
     if note:
         say(f"{name}: {note}")
     return exit_code
@@ -61,8 +141,7 @@ def _print(result: IngestResult, place: str) -> None:
         say(f"{result.cluster}: {failure.scope}: {failure.name}{reason}")
 
 
-def _describe(outcome: Outcome, result: IngestResult) -> None:
-    """What was archived, and what was not."""
+def _describe(outcome: RunOutcome, result: IngestResult) -> None:
     archived, counts = result.archived, result.archived.counts()
     outcome.ingest_id = archived.ingest_id
     outcome.topics, outcome.partitions = len(archived.plan.topic_ids), counts["partitions"]
@@ -91,3 +170,11 @@ def ingest_line(result: IngestResult, place: str) -> str:
         parts.append(f"{archived.reconciled.unread:,} offsets left to the next run")
     where = f"{result.cluster} ({result.cluster_id})"
     return f"{where}: {', '.join(parts)}; tables in {place} ({result.seconds:.1f} s)"
+
+
+COMMAND = Command(
+    kind=JOB,
+    summary="Records since the last run, or from where they begin, into table records.",
+    declare=_declare,
+    answer=lambda call: ingest_all(ingest_arguments(call.options, call.environ, call.clock), call.clock),
+)

@@ -23,7 +23,6 @@ from kafka_lagoon.cli.terminal import (
     UsageError,
     complain,
     problems_of,
-    reported,
     say,
 )
 from kafka_lagoon.client.request_stats import RequestStats
@@ -32,9 +31,9 @@ from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.metrics.exposition import Sample
 
 EVENT = "run_finished"
-JOBS = SNAPSHOT, INGEST, MAINTAIN, RESTORE, APPLY, REPORT = (
-    *("snapshot", "ingest", "maintain", "restore", "apply", "report"),
-)
+SNAPSHOT, INGEST, MAINTAIN = "snapshot", "ingest", "maintain"
+RESTORE, APPLY, REPORT = "restore", "apply", "report"
+JOBS = (SNAPSHOT, INGEST, MAINTAIN, RESTORE, APPLY, REPORT)
 PARTIAL = "partial"
 STATUS = {
     COMPLETE: "complete",
@@ -46,13 +45,13 @@ STATUS = {
 
 
 def _value(meaning: str, *jobs: str) -> Any:
-    """A field of the event, of all jobs unless some are named; null until it is known."""
+    """Declare a field of the event, of all jobs or of the named jobs; null until it is known."""
     return field(default=None, metadata={"meaning": meaning, "jobs": jobs or JOBS})
 
 
 @dataclass(slots=True, kw_only=True)
-class Outcome:
-    """Filled in while the job runs; what is not known at its end stays null."""
+class RunOutcome:
+    """The outcome of a run, filled in while the job runs; unknown values stay null."""
 
     job: str = _value("`snapshot`, `ingest`, `maintain`, `restore`, `apply` or `report`")
     cluster: str | None = _value(
@@ -128,50 +127,48 @@ class Outcome:
 
 def event_fields() -> list[Any]:
     """Declarations of all fields that some job's event has; `metadata` has the meaning and the jobs."""
-    return [declared for declared in fields(Outcome) if declared.metadata]
+    return [declared for declared in fields(RunOutcome) if declared.metadata]
 
 
 class OutcomeProgress(Steps):
     """Shows the steps of a run over one cluster, and writes into its outcome what is known before the end."""
 
-    def __init__(self, outcome: Outcome, steps: Sequence[str]) -> None:
+    def __init__(self, outcome: RunOutcome, steps: Sequence[str]) -> None:
         super().__init__(str(outcome.cluster), steps)
         self._outcome = outcome
 
     def connected(self, cluster_id: str | None) -> None:
-        """The cluster has answered."""
+        """Keep the id of the cluster that has answered."""
         self._outcome.cluster_id = cluster_id
 
     def advanced(self, offsets: int, records: int, size: int) -> None:
-        """Some of a step is done, of which nothing is shown."""
+        """Ignore the progress within a step."""
 
 
-def reported_job(job: str, run: Callable[[], int]) -> int:
-    """The exit code of a job; an error that concerns no single cluster or table is printed and has an event, too.
+def with_event(job: str, run: Callable[[], int]) -> int:
+    """Run a job; an error that concerns no single cluster or table is printed and has an event, too.
 
-    A UsageError has none, since it is not known where the log goes.
+    A UsageError has no event, because it is not known where the log goes.
     """
-    return reported(lambda: _with_event(job, run))
-
-
-def _with_event(job: str, run: Callable[[], int]) -> int:
     try:
         return run()
     except UsageError:
         raise
     except PipelineError as error:
         exit_code = complain(error)
-        outcome = Outcome(job=job, status=STATUS[exit_code], exit_code=exit_code, error="; ".join(problems_of(error)))
+        outcome = RunOutcome(
+            job=job, status=STATUS[exit_code], exit_code=exit_code, error="; ".join(problems_of(error))
+        )
         log.error(EVENT, **outcome.event())
         return exit_code
 
 
-def one_by_one(outcomes: Iterable[Outcome], clock: Clock, run: Callable[[Outcome], int]) -> list[int]:
+def one_by_one(outcomes: Iterable[RunOutcome], clock: Clock, run: Callable[[RunOutcome], int]) -> list[int]:
     """The exit codes of `run` over each outcome; an error ends the run of one cluster or table, not of the others."""
     return [_report(outcome, _attempt(outcome, clock, run)) for outcome in outcomes]
 
 
-def at_once(outcomes: Sequence[Outcome], limit: int, clock: Clock, run: Callable[[Outcome], int]) -> list[int]:
+def at_once(outcomes: Sequence[RunOutcome], limit: int, clock: Clock, run: Callable[[RunOutcome], int]) -> list[int]:
     """As `one_by_one`, but up to `limit` of them are under way at once, each in a thread; reported in their order.
 
     The threads do not keep the process alive: Ctrl-C ends it.
@@ -192,8 +189,8 @@ def at_once(outcomes: Sequence[Outcome], limit: int, clock: Clock, run: Callable
     return [_report(outcome, end.result()) for outcome, end in zip(outcomes, ends, strict=True)]
 
 
-def _attempt(outcome: Outcome, clock: Clock, run: Callable[[Outcome], int]) -> BaseException | None:
-    """Run one outcome; what it raised."""
+def _attempt(outcome: RunOutcome, clock: Clock, run: Callable[[RunOutcome], int]) -> BaseException | None:
+    """Run a job for an outcome; the exception that it raised."""
     failure: BaseException | None = None
     started = clock.monotonic()
     outcome.exit_code = FAILED
@@ -208,8 +205,8 @@ def _attempt(outcome: Outcome, clock: Clock, run: Callable[[Outcome], int]) -> B
     return failure
 
 
-def _report(outcome: Outcome, failure: BaseException | None) -> int:
-    """Print what a run had to say and write its event; its exit code."""
+def _report(outcome: RunOutcome, failure: BaseException | None) -> int:
+    """Print the lines of a run and write its event; the exit code."""
     for line in outcome.lines:
         say(line)
     if isinstance(failure, PipelineError):

@@ -1,9 +1,9 @@
 """`lagoon path NAME`: where an installation keeps what spark-submit needs."""
 
-from collections.abc import Sequence
+from argparse import ArgumentParser
 from pathlib import Path
 
-from kafka_lagoon.cli.arguments import Parser
+from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.terminal import COMPLETE, say
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.jars.locked_jars import DELTA, jar_paths
@@ -18,13 +18,15 @@ _NAMES = {
 }
 
 
-def run(argv: Sequence[str]) -> int:
-    """Print one path; JarsUnavailable, TableError or ConfigError if what is there cannot be had."""
-    parser = Parser("path", "Where this installation keeps what spark-submit needs.")
+def _declare(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "name", choices=_NAMES, help="; ".join(f"{name}: {meaning}" for name, meaning in _NAMES.items())
+        "name", choices=tuple(_NAMES), help="; ".join(f"{name}: {meaning}" for name, meaning in _NAMES.items())
     )
-    say(_path(parser.parse_args(argv).name))
+
+
+def _print(call: Invocation) -> int:
+    """Print a path; JarsUnavailable, TableError or ConfigError if it cannot be made."""
+    say(_path(call.options.name))
     return COMPLETE
 
 
@@ -51,3 +53,8 @@ def _kernels() -> Path:
         return compile_for_environment()
     except OSError as error:
         raise ConfigError([f"the environment cannot be written: {error}"]) from error
+
+
+COMMAND = Command(
+    kind=PLAIN, summary="Where this installation keeps what spark-submit needs.", declare=_declare, answer=_print
+)

@@ -63,7 +63,7 @@ _HEADINGS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """Where lines are shown; `width` None means that nothing is cut."""
+    """Standard output; nothing is cut if `width` is None."""
 
     width: int | None = None
     has_colours: bool = False
@@ -96,14 +96,14 @@ def table(
 
 
 def heading(name: str, *, is_moment: bool = False) -> str:
-    """What stands above a column: units are in the cells."""
+    """The heading of a column; units are in the cells."""
     if is_moment or _unit(name):
         name = name.removesuffix("_ms").removesuffix("_bytes")
     return _HEADINGS.get(name, name)
 
 
 def cell(name: str, value: Any, *, is_moment: bool = False) -> str:
-    """A value for people; the column's name says whether it is bytes or a duration."""
+    """A value for people; bytes and durations are known by the name of the column."""
     match value:
         case None:
             return NULL
@@ -146,7 +146,7 @@ def _nested(value: Any) -> str:
 
 
 def _unit(name: str) -> str | None:
-    """Bytes and milliseconds, as columns are named (`size_bytes`, `time_lag_ms`)."""
+    """The unit in the name of a column (`size_bytes`, `time_lag_ms`)."""
     return next((unit for unit in ("bytes", "ms") if name.endswith(f"_{unit}")), None)
 
 
@@ -189,7 +189,7 @@ def _painted(cells: Sequence[str], widths: Sequence[int], right: set[int], colou
 
 
 def _fitted(widths: Sequence[int], right: set[int], width: int | None) -> list[int]:
-    """The widths of columns such that a line fits: of those with text the widest is cut first, numbers never."""
+    """Reduce widths until a line fits: the widest column of text first, columns of numbers never."""
     fitted = list(widths)
     while width is not None and sum(fitted) + 2 * (len(fitted) - 1) > width:
         texts = [index for index in range(len(fitted)) if index not in right and fitted[index] > _SHORTEST]
@@ -200,7 +200,7 @@ def _fitted(widths: Sequence[int], right: set[int], width: int | None) -> list[i
 
 
 def _cut(text: str, width: int) -> str:
-    """The beginning and the end of a text that is too long: names of one kind differ in either."""
+    """Keep the beginning and the end of a long text: similar names differ in either."""
     if len(text) <= width:
         return text
     tail = (width - 1) // 2

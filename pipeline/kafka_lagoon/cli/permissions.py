@@ -28,7 +28,7 @@ from kafka_lagoon.snapshot.collectors import required_permissions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """What one form of a command needs; `remark` is about releases, and about permissions beyond these."""
+    """The permissions of one form of a command; `remark` is about releases, and about further permissions."""
 
     permissions: Sequence[Permission] = ()
     remark: str = ""
@@ -189,12 +189,11 @@ REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
 
 
 def permissions_line(command: str) -> str:
-    """What a command needs, in one sentence for its help; empty where nothing is known of it."""
+    """The permissions of a command in one sentence for its help; empty for an unknown command."""
     return "; ".join(_described(name, requirement) for name, requirement in _forms(command))
 
 
 def _forms(command: str) -> Iterator[tuple[str, Requirement]]:
-    """The forms of a command: its name alone, and its name with arguments."""
     for name, requirement in REQUIRED_PERMISSIONS.items():
         if name == command or name.startswith(f"{command} "):
             yield name, requirement

@@ -1,4 +1,4 @@
-"""Standard output that somebody else reads: a pipe that is closed early, and a pager on a terminal."""
+"""Writes standard output: to a pipe that may be closed early, or through a pager on a terminal."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ _BROKEN_PIPE, _INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
 
 
 def piped(run: Callable[[], int]) -> int:
-    """The exit code of `run`, also when whoever reads our output has enough of it, or Ctrl-C ends it."""
+    """Run a command whose output may be closed early, or which Ctrl-C ends; the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal may lack letters of a name
@@ -28,7 +28,7 @@ def piped(run: Callable[[], int]) -> int:
 
 
 def write(blocks: Iterable[str]) -> None:
-    """Blocks of lines on standard output, each as soon as it is there."""
+    """Write blocks of lines to standard output, each as soon as it is there."""
     for block in blocks:
         sys.stdout.write(block)
         sys.stdout.flush()
@@ -51,7 +51,7 @@ def write_in_pager(blocks: Iterable[str], environ: Mapping[str, str]) -> None:
 
 
 def _through(pager: str, environ: Mapping[str, str], shown: str, others: Iterable[str]) -> bool:
-    """Hand the blocks to a pager until it ends; False if there is no such program."""
+    """Write the blocks to a pager; False if there is no such program."""
     if not shutil.which(pager.split(maxsplit=1)[0]):
         return False
     settings = {"LESS": "FSX", **environ}  # ends if all fits, cuts long lines, leaves the screen as it is

@@ -1,29 +1,35 @@
 """Runs `lagoon plan`: shows what has to be done so that a cluster is as a file says, and changes nothing."""
 
 import json
-from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kafka_lagoon.apply.plan import PlanResult, plan_state
 from kafka_lagoon.apply.rendering import as_json, render, summary
-from kafka_lagoon.cli.asking import AskingParser, connected
+from kafka_lagoon.cli.clusters import add_cluster_options, chosen_cluster, connected
+from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.desired_files import HELP, desired_of
-from kafka_lagoon.cli.kafka.arguments import chosen_cluster
-from kafka_lagoon.cli.kafka.output import failure_lines
+from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn
-from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 
-_SUMMARY = "Shows what has to be done so that a cluster is as a file says; changes nothing."
+
+def _declare(parser: ArgumentParser) -> None:
+    add_cluster_options(parser)
+    parser.add_argument("file", metavar="FILE", help=HELP)
+    parser.add_argument("--json", action="store_true", help="one JSON object an action and line, then one of the plan")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the plan there too, as --json prints it")
+    parser.add_argument("--exit-code", action="store_true", help="exit 3 if there is something to do")
 
 
-def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
-    """The exit code: complete, also of an empty plan; incomplete if something could not be read."""
-    options = _parse(argv)
-    desired, chosen = desired_of(options.file, clock.now_ms()), chosen_cluster(options, environ)
-    with connected(chosen, options, clock) as (cluster, deadline):
+def _plan(call: Invocation) -> int:
+    """Show the plan; the exit code is complete for an empty plan too, and incomplete if something could not be read."""
+    options = call.options
+    desired, chosen = desired_of(options.file, call.clock.now_ms()), chosen_cluster(options, call.environ)
+    with connected(chosen.kafka, options, call.clock) as (cluster, deadline):
         plan = plan_state(cluster, desired, deadline)
     if options.out:
         _write(options.out, plan)
@@ -32,15 +38,6 @@ def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
     for line in [*failure_lines(plan.failures), *plan.notes]:
         warn(line)
     return INCOMPLETE if plan.failures or (options.exit_code and plan.actions) else COMPLETE
-
-
-def _parse(argv: Sequence[str]) -> Namespace:
-    parser = AskingParser("plan", _SUMMARY)
-    parser.add_argument("file", metavar="FILE", help=HELP)
-    parser.add_argument("--json", action="store_true", help="one JSON object an action and line, then one of the plan")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the plan there too, as --json prints it")
-    parser.add_argument("--exit-code", action="store_true", help="exit 3 if there is something to do")
-    return parser.parse_args(argv)
 
 
 def plan_lines(plan: PlanResult) -> Iterator[str]:
@@ -74,3 +71,11 @@ def _write(path: Path, plan: PlanResult) -> None:
         path.write_text("".join(f"{line}\n" for line in json_lines(plan)), "utf-8")
     except OSError as error:
         raise ConfigError([f"--out {path}: {error.strerror}"]) from error
+
+
+COMMAND = Command(
+    kind=replace(PLAIN, lists_permissions=True),
+    summary="Shows what has to be done so that a cluster is as a file says; changes nothing.",
+    declare=_declare,
+    answer=_plan,
+)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kafka_lagoon import log
-from kafka_lagoon.cli.outcome import Outcome, OutcomeProgress
+from kafka_lagoon.cli.outcome import OutcomeProgress, RunOutcome
 from kafka_lagoon.cli.terminal import show_live
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.units import byte_count, duration
@@ -14,19 +14,19 @@ _LOGGED_EVERY_S = 60
 class MeasuredProgress(OutcomeProgress):
     """Shows offsets, bytes, rate and the time that is left, as far as what is done lets it be estimated."""
 
-    def __init__(self, outcome: Outcome, steps: Sequence[str], clock: Clock) -> None:
+    def __init__(self, outcome: RunOutcome, steps: Sequence[str], clock: Clock) -> None:
         super().__init__(outcome, steps)
         self._clock, self._step, self._items = clock, "", 0
         self._began = self._logged = clock.monotonic()
 
     def step(self, name: str, items: int) -> None:
-        """Step `name` begins, over about `items` items."""
+        """Begin a step over about `items` items."""
         super().step(name, items)
         self._step, self._items = f"step {self._names.index(name) + 1} of {len(self._names)}, {name}", items
         self._began = self._logged = self._clock.monotonic()
 
     def advanced(self, offsets: int = 0, records: int = 0, size: int = 0) -> None:
-        """Called from time to time with what tasks have done until now."""
+        """Show the progress of tasks until now."""
         now = self._clock.monotonic()
         seconds = now - self._began
         if not offsets or not seconds:

@@ -55,7 +55,7 @@ class OpeningRecorder:
             self._thread.start()
 
     def _warn(self) -> None:
-        """Say once that there is no record, before somebody confirms a plan where that is asked for."""
+        """Warn once that nothing is recorded, before a plan is confirmed."""
         if not self._has_warned:
             warn(_NOT_RECORDED)
         self._has_warned = True

@@ -1,35 +1,31 @@
 """Runs `lagoon restore`: archived records back into a cluster, and what is said of it."""
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from kafka_lagoon.apply.rendering import render
-from kafka_lagoon.cli.outcome import PARTIAL, RESTORE, Outcome, OutcomeProgress, one_by_one, reported_job
-from kafka_lagoon.cli.restore_arguments import RestoreArguments, restore_arguments
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.jobs import JOB
+from kafka_lagoon.cli.outcome import PARTIAL, RESTORE, OutcomeProgress, RunOutcome, one_by_one
+from kafka_lagoon.cli.restore_arguments import RestoreArguments, declare, restore_arguments
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, is_confirmed, say, warn, worst_of_clusters
-from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
+from kafka_lagoon.clock import Clock
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.restore import STEPS, RestoreResult, restore
 from kafka_lagoon.tables.schema import WRITE_TABLES
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 
 
-def main(argv: Sequence[str]) -> int:
-    """The exit code of `lagoon restore` and jobs/restore.py with these arguments."""
-    return reported_job(RESTORE, lambda: restore_all(restore_arguments(argv, os.environ, SYSTEM_CLOCK), SYSTEM_CLOCK))
-
-
 def restore_all(arguments: RestoreArguments, clock: Clock) -> int:
     """Restore, print and report; the exit code."""
     context = RunContext(RESTORE, arguments.settings, clock, WRITE_TABLES)
-    outcome = Outcome(job=RESTORE, cluster=arguments.request.to_cluster, dry_run=arguments.request.is_dry_run)
+    outcome = RunOutcome(job=RESTORE, cluster=arguments.request.to_cluster, dry_run=arguments.request.is_dry_run)
     with metrics_written(arguments.settings.metrics.folder, [outcome], clock):
         codes = one_by_one([outcome], clock, lambda each: _restore(context, arguments, each))
     return worst_of_clusters(codes)
 
 
-def _restore(context: RunContext, arguments: RestoreArguments, outcome: Outcome) -> int:
+def _restore(context: RunContext, arguments: RestoreArguments, outcome: RunOutcome) -> int:
     def confirm(planned: RestoreResult) -> bool:
         steps.stop()
         return arguments.is_confirmed or _is_confirmed(planned)
@@ -46,21 +42,20 @@ def _restore(context: RunContext, arguments: RestoreArguments, outcome: Outcome)
 
 
 def _is_confirmed(planned: RestoreResult) -> bool:
-    """Whether somebody at the terminal wants it, who is shown what is created and what is written where."""
+    """Show the plan and ask at the terminal."""
     for line in (*render(planned.actions), *(f"note: {note}" for note in planned.notes), *_written_to(planned)):
         say(line)
     return is_confirmed(f"Restore this into cluster {planned.cluster} ({planned.cluster_id})?")
 
 
 def _written_to(planned: RestoreResult) -> Iterator[str]:
-    """The topics that are written to, and at most how many records."""
     for topic in planned.topics:
         records = sum(topic.records[number] for number in topic.partitions)
         name = planned.targets[topic.topic]
         yield f"{topic.topic} to {name}: at most {records:,} records in {len(topic.partitions):,} partitions"
 
 
-def _describe(outcome: Outcome, result: RestoreResult) -> None:
+def _describe(outcome: RunOutcome, result: RestoreResult) -> None:
     outcome.restore_id = result.plan.restore_id if result.plan else None
     outcome.topics = len(result.topics)
     outcome.partitions = sum(len(topic.partitions) for topic in result.topics)
@@ -71,7 +66,7 @@ def _describe(outcome: Outcome, result: RestoreResult) -> None:
 
 
 def lines(result: RestoreResult) -> Iterator[str]:
-    """What happened, or would happen: topics, notes, what is not restored, and the receipt in one line."""
+    """Lines about a restore, done or planned: topics, notes, partitions that are not restored, and a summary."""
     yield from render(result.actions)
     for note in result.notes:
         yield f"note: {note}"
@@ -118,3 +113,11 @@ def _last_line(result: RestoreResult) -> str:
     else:
         parts.append("not finished: run it again to go on")
     return f"{where}: restore {name}: {', '.join(parts)} ({result.seconds:.1f} s)"
+
+
+COMMAND = Command(
+    kind=JOB,
+    summary="Archived records back into a cluster, exactly once, and a receipt for each partition.",
+    declare=declare,
+    answer=lambda call: restore_all(restore_arguments(call.options, call.environ, call.clock), call.clock),
+)

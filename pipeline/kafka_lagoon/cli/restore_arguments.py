@@ -1,18 +1,18 @@
 """Parses the command line of `lagoon restore`. Every fault is known before any I/O with a cluster or a table."""
 
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_lagoon.cli.admin.arguments import confirmation_problems
-from kafka_lagoon.cli.arguments import MOST_INT16, job_parser, names, number_from, overrides, pattern
+from kafka_lagoon.cli.arguments import MOST_INT16, add_flags, names, number_from, parsed_time, pattern
 from kafka_lagoon.cli.file_modes import loaded
-from kafka_lagoon.cli.terminal import log_to
+from kafka_lagoon.cli.planned_actions import confirmation_problems
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.text import did_you_mean
-from kafka_lagoon.times import FORMS, parse_time_ms
+from kafka_lagoon.times import FORMS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +24,8 @@ class RestoreArguments:
     is_confirmed: bool
 
 
-def restore_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> RestoreArguments:
-    """Arguments of `lagoon restore` and jobs/restore.py; ConfigError lists every fault."""
-    parser = job_parser(
-        "restore", "Archived records back into a cluster, exactly once, and a receipt for each partition."
-    )
+def declare(parser: ArgumentParser) -> None:
+    """Declare the options of `lagoon restore`."""
     parser.add_argument(
         "--from-cluster",
         required=True,
@@ -41,35 +38,24 @@ def restore_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Cl
         "--pattern",
         type=pattern,
         metavar="REGEX",
-        help="archived topics whose whole names match, too; none of the brokers' own",
+        help="archived topics whose whole names match, too; no internal topics",
     )
-    parser.add_argument(
-        "--partitions", action="append", default=[], metavar="TOPIC:0,1", help="of a topic these partitions only"
+    repeated = (
+        ("--partitions", "TOPIC:0,1", "only these partitions of a topic"),
+        ("--rename", "OLD=NEW", "another name in the target"),
+        ("--topic-id", "TOPIC=ID", "an earlier topic of that name; default: the last"),
     )
-    parser.add_argument("--rename", action="append", default=[], metavar="OLD=NEW", help="another name in the target")
-    parser.add_argument(
-        "--topic-id",
-        action="append",
-        default=[],
-        metavar="TOPIC=ID",
-        help="an earlier topic of that name; default: the last",
-    )
+    for option, form, meaning in repeated:
+        parser.add_argument(option, action="append", default=[], metavar=form, help=meaning)
     parser.add_argument(
         "--where", metavar="SQL", help="records that meet a condition over the columns of table records"
     )
-    parser.add_argument("--from", dest="start", metavar="TIME", help=f"records with times from this one on ({FORMS})")
-    parser.add_argument("--until", metavar="TIME", help="records with times before this one")
+    parser.add_argument("--from", dest="start", metavar="TIME", help=f"records with times from this time on ({FORMS})")
+    parser.add_argument("--until", metavar="TIME", help="records with times before this time")
     parser.add_argument(
         "--at",
         metavar="TIME",
         help="configs, ACLs and offsets of the last snapshot before this time; default: the newest",
-    )
-    parser.add_argument("--with-configs", action="store_true", help="configs of topics that are created")
-    parser.add_argument(
-        "--with-acls", action="store_true", help="ACLs about the topics, and about groups with --with-offsets"
-    )
-    parser.add_argument(
-        "--with-offsets", action="store_true", help="offsets of groups, translated, once all is written"
     )
     parser.add_argument(
         "--replication-factor",
@@ -77,30 +63,27 @@ def restore_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Cl
         metavar="N",
         help="of topics that are created; default: as they had",
     )
-    parser.add_argument(
-        "--transactional",
-        action="store_true",
-        help="in transactions: readers of committed records see no part of a batch",
-    )
-    parser.add_argument("--into-existing", action="store_true", help="add to topics that have records")
-    parser.add_argument(
-        "--accept-changes",
-        action="store_true",
-        help="go on where records lose their times, or retention will delete them",
-    )
-    parser.add_argument(
-        "--new",
-        action="store_true",
-        help="start another restore, whether the last one with these arguments has finished",
-    )
     parser.add_argument("-y", "--yes", action="store_true", help="write without asking")
-    parser.add_argument("--dry-run", action="store_true", help="say what would happen and what would clash, and end")
-    parser.set_defaults(json=False)
-    args = parser.parse_args(argv)
-    log_to(args.log_file)
+    add_flags(
+        parser,
+        {
+            "--with-configs": "configs of topics that are created",
+            "--with-acls": "ACLs about the topics, and about groups with --with-offsets",
+            "--with-offsets": "offsets of groups, translated, once all is written",
+            "--transactional": "in transactions: readers of committed records see no part of a batch",
+            "--into-existing": "add to topics that have records",
+            "--accept-changes": "go on where records lose their times, or retention will delete them",
+            "--new": "start another restore, whether the last one with these arguments has finished",
+            "--dry-run": "say what would happen and what would clash, and end",
+        },
+    )
+
+
+def restore_arguments(args: Namespace, environ: Mapping[str, str], clock: Clock) -> RestoreArguments:
+    """Check options and settings; ConfigError lists every fault."""
     problems = confirmation_problems(args)
     try:
-        settings = loaded(args.conf, environ, overrides(args), args.kafka_properties)
+        settings = loaded(args, environ)
     except ConfigError as error:
         problems += error.problems
         settings = None
@@ -118,7 +101,7 @@ def restore_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Cl
         topic_ids=_pairs("--topic-id", args.topic_id, args.topics, problems),
         pattern=args.pattern.pattern if args.pattern else None,
         condition=_condition(args.where, args.start, args.until, clock, problems),
-        at_ms=_time(args.at, "--at", clock, problems),
+        at_ms=parsed_time("--at", args.at, clock, problems),
         with_configs=args.with_configs,
         with_acls=args.with_acls,
         with_offsets=args.with_offsets,
@@ -165,7 +148,7 @@ def _pairs(option: str, texts: Sequence[str], topics: Sequence[str], problems: l
 
 
 def _same_names(request: RestoreRequest) -> list[str]:
-    """Topics that would be written into one another."""
+    """Problems of topics that would get the same name."""
     targets = [request.target_of(topic) for topic in request.topics]
     return [
         f"--rename: several topics would become {name}" for name in dict.fromkeys(targets) if targets.count(name) > 1
@@ -175,8 +158,9 @@ def _same_names(request: RestoreRequest) -> list[str]:
 def _condition(
     where: str | None, start: str | None, until: str | None, clock: Clock, problems: list[str]
 ) -> str | None:
-    """All conditions as one; the columns of records that they name are checked here."""
-    start_ms, until_ms = _time(start, "--from", clock, problems), _time(until, "--until", clock, problems)
+    """All conditions as one; faults of --where are added to the problems."""
+    start_ms = parsed_time("--from", start, clock, problems)
+    until_ms = parsed_time("--until", until, clock, problems)
     parts = [f"timestamp_ms < {until_ms}"] if until_ms is not None else []
     parts += [f"timestamp_ms >= {start_ms}"] if start_ms is not None else []
     if start_ms is not None and until_ms is not None and start_ms >= until_ms:
@@ -189,13 +173,3 @@ def _condition(
         problems += [f"--where: {fault}" for fault in faults_of(condition)]
         parts.append(condition)
     return " AND ".join(f"({part})" for part in parts) or None
-
-
-def _time(text: str | None, option: str, clock: Clock, problems: list[str]) -> int | None:
-    if text is None:
-        return None
-    try:
-        return parse_time_ms(text, clock.now_ms())
-    except ValueError as error:
-        problems.append(f"{option}: {error}")
-        return None

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from kafka_lagoon.cli.outcome import PARTIAL, STATUS, Outcome
+from kafka_lagoon.cli.outcome import PARTIAL, STATUS, RunOutcome
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, warn
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.metrics import run
@@ -19,7 +19,7 @@ _IN_TABLES = (STATUS[COMPLETE], PARTIAL)
 
 
 @contextmanager
-def metrics_written(folder: str | None, outcomes: Sequence[Outcome], clock: Clock) -> Iterator[None]:
+def metrics_written(folder: str | None, outcomes: Sequence[RunOutcome], clock: Clock) -> Iterator[None]:
     """Write the files of all outcomes when the block ends, also by an error. A file that cannot be written is one line."""
     try:
         yield
@@ -29,7 +29,7 @@ def metrics_written(folder: str | None, outcomes: Sequence[Outcome], clock: Cloc
                 _write(Path(folder), outcome, clock.now_ms() / 1000)
 
 
-def _write(folder: Path, outcome: Outcome, now: float) -> None:
+def _write(folder: Path, outcome: RunOutcome, now: float) -> None:
     status = outcome.status or STATUS[FAILED]  # an error of ours ended the run before it was reported
     parts = [outcome.job, *([outcome.cluster] if outcome.cluster else [])]
     try:
@@ -41,8 +41,8 @@ def _write(folder: Path, outcome: Outcome, now: float) -> None:
         warn(f"metrics.folder: {error.filename}: {error.strerror}")
 
 
-def run_samples(outcome: Outcome, status: str, now: float) -> Iterator[Sample]:
-    """How a run ended; what is not known of it has no sample."""
+def run_samples(outcome: RunOutcome, status: str, now: float) -> Iterator[Sample]:
+    """Samples about the end of a run; unknown values have no sample."""
     labels = _labels(outcome)
     for name in STATUS.values():
         yield Sample(run.STATUS, (*labels, name), name == status)
@@ -61,5 +61,5 @@ def run_samples(outcome: Outcome, status: str, now: float) -> Iterator[Sample]:
     yield from (Sample(metric, labels, value) for metric, value in values.items() if value is not None)
 
 
-def _labels(outcome: Outcome) -> tuple[str, str | None]:
+def _labels(outcome: RunOutcome) -> tuple[str, str | None]:
     return outcome.job, outcome.cluster

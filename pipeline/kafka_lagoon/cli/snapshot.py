@@ -3,38 +3,75 @@
 Clusters do not depend on each other: if one fails, the others are captured, and the exit code is 3.
 """
 
-import os
-from collections.abc import Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kafka_lagoon.cli.job_arguments import SnapshotArguments, snapshot_arguments
-from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, Outcome, OutcomeProgress, at_once, reported_job
+from kafka_lagoon.cli.arguments import parsed_time
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.file_modes import loaded
+from kafka_lagoon.cli.jobs import JOB
+from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, OutcomeProgress, RunOutcome, at_once
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.summary import snapshot_line
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, worst, worst_of_clusters
-from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
+from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.publish import PublishedSlot
-from kafka_lagoon.errors import SnapshotIncomplete
+from kafka_lagoon.errors import ConfigError, SnapshotIncomplete
 from kafka_lagoon.job_settings import SnapshotSettings
 from kafka_lagoon.metrics.snapshots import snapshot_facts, snapshot_samples
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.snapshot import take_snapshot, worst_lag
+from kafka_lagoon.settings import Settings
 from kafka_lagoon.snapshot.collect import STEPS
+from kafka_lagoon.snapshot.collectors import skipped_tables
 from kafka_lagoon.tables.snapshot_rows import Snapshot
+from kafka_lagoon.times import FORMS
 
 
-def main(argv: Sequence[str]) -> int:
-    """The exit code of `lagoon snapshot` and jobs/snapshot.py with these arguments."""
-    return reported_job(
-        SNAPSHOT, lambda: take_snapshots(snapshot_arguments(argv, os.environ, SYSTEM_CLOCK), SYSTEM_CLOCK)
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotArguments:
+    """Settings and options of a run; `slot_ms` is the scheduler's time in epoch milliseconds."""
+
+    settings: Settings
+    slot_ms: int
+
+
+def _declare(parser: ArgumentParser) -> None:
+    parser.add_argument("--slot", metavar="TIME", help=f"the scheduler's time ({FORMS}), published once; default: now")
+    parser.add_argument("--accept-incomplete", action="store_true", help="exit 0 although something did not answer")
+
+
+def snapshot_arguments(options: Namespace, environ: Mapping[str, str], clock: Clock) -> SnapshotArguments:
+    """Check options and settings; ConfigError lists every fault."""
+    problems: list[str] = []
+    slot_ms = parsed_time("--slot", options.slot, clock, problems)
+    accepted = ["snapshot.accept_incomplete=true", "snapshot.fail_when_incomplete=false"]
+    try:
+        settings = loaded(options, environ, accepted if options.accept_incomplete else ())
+        if slot_ms is not None:
+            problems += _distance_problems(options.slot, abs(clock.now_ms() - slot_ms), settings.snapshot)
+        skipped_tables(settings.snapshot.skip_tables)
+    except ConfigError as error:
+        problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+    return SnapshotArguments(settings=settings, slot_ms=clock.now_ms() if slot_ms is None else slot_ms)
+
+
+def _distance_problems(slot: str, distance_ms: int, limits: SnapshotSettings) -> list[str]:
+    if distance_ms <= limits.slot_max_age_ms:
+        return []
+    limit = "the state of a cluster can only be captured as it is; see snapshot.slot_max_age_ms"
+    return [f"--slot {slot} is {distance_ms // 60_000} minutes from now: {limit}"]
 
 
 def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:
     """Take a snapshot of every cluster of the settings, of some at once; the exit code of all."""
     limits = arguments.settings.snapshot
     slot = datetime.fromtimestamp(arguments.slot_ms / 1000, UTC).isoformat(timespec="milliseconds")
-    outcomes = [Outcome(job=SNAPSHOT, cluster=name, slot=slot) for name in arguments.settings.named_clusters()]
+    outcomes = [RunOutcome(job=SNAPSHOT, cluster=name, slot=slot) for name in arguments.settings.named_clusters()]
     history_by_spark = limits.time_lag == "interpolate"
     written = metrics_written(arguments.settings.metrics.folder, outcomes, clock)
     with written, RunContext(SNAPSHOT, arguments.settings, clock, needs_session=history_by_spark) as context:
@@ -44,7 +81,7 @@ def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:
     return worst(codes) if limits.fail_when_incomplete else worst_of_clusters(codes)
 
 
-def _take_one(context: RunContext, slot_ms: int, outcome: Outcome) -> int:
+def _take_one(context: RunContext, slot_ms: int, outcome: RunOutcome) -> int:
     """Take, print and describe in `outcome` the snapshot of one cluster; its exit code."""
     started, name = context.clock.monotonic(), str(outcome.cluster)
     with OutcomeProgress(outcome, STEPS) as progress:
@@ -70,13 +107,13 @@ def _repeated_line(name: str, earlier: PublishedSlot) -> str:
     return f"{name}: the slot is published as snapshot {earlier.snapshot_id}; nothing to do{missing}"
 
 
-def _describe_repeated(outcome: Outcome, earlier: PublishedSlot) -> None:
-    """A repeated slot ends as the run that published it: a retry must not make a partial snapshot look complete."""
+def _describe_repeated(outcome: RunOutcome, earlier: PublishedSlot) -> None:
+    """End as the run that published the slot: a retry must not make a partial snapshot look complete."""
     outcome.snapshot_id, outcome.already_published = earlier.snapshot_id, True
     outcome.status, outcome.failures = earlier.status, earlier.failures
 
 
-def _describe(outcome: Outcome, snapshot: Snapshot) -> None:
+def _describe(outcome: RunOutcome, snapshot: Snapshot) -> None:
     row = snapshot.published
     outcome.snapshot_id, outcome.already_published = snapshot.header.snapshot_id, False
     outcome.status, outcome.failures = row.status, row.failures
@@ -89,9 +126,17 @@ def _describe(outcome: Outcome, snapshot: Snapshot) -> None:
 
 
 def _exit_code(limits: SnapshotSettings, status: str, failures: int) -> int:
-    """What the settings make of a snapshot's status; SnapshotIncomplete if they call a partial one a failure."""
+    """The exit code by status and settings; SnapshotIncomplete if the settings make a partial snapshot a failure."""
     if status != PARTIAL or limits.accept_incomplete:
         return COMPLETE
     if limits.fail_when_incomplete:
         raise SnapshotIncomplete(failures)
     return INCOMPLETE
+
+
+COMMAND = Command(
+    kind=JOB,
+    summary="One snapshot of one or more clusters into the state tables.",
+    declare=_declare,
+    answer=lambda call: take_snapshots(snapshot_arguments(call.options, call.environ, call.clock), call.clock),
+)

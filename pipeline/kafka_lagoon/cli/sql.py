@@ -1,34 +1,117 @@
 """Runs `lagoon sql`: prints or writes the result of a statement, by DuckDB or by Spark."""
 
 import os
+import re
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from kafka_lagoon.cli.arguments import add_table_options
+from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.engines import opened
+from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.out_files import out_file
 from kafka_lagoon.cli.pipes import write, write_in_pager
-from kafka_lagoon.cli.sql_arguments import PARQUET, TABLE, SqlArguments
-from kafka_lagoon.cli.sql_formats import csv_blocks, json_blocks, table_blocks, write_parquet
+from kafka_lagoon.cli.sql_formats import FORMATS, JSON, TABLE, SqlFormat
 from kafka_lagoon.cli.terminal import COMPLETE, say_exactly
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.query import duckdb_engine as sql_duckdb
+from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.statements import Rows, mentioned, refuse_writing, type_name
 from kafka_lagoon.query.views import NAMES, VIEWS, column_comments
+from kafka_lagoon.settings import Settings
 from kafka_lagoon.tables.schema import TABLES
-from kafka_lagoon.text import aligned, did_you_mean, printable
+from kafka_lagoon.text import aligned, did_you_mean
+
+_DESCRIBE = re.compile(r"desc(?:ribe)?\s+(\w+)\s*;?", re.IGNORECASE)
+_FORMATS = "\n".join(f"  {name:7}  {one.meaning}" for name, one in FORMATS.items())
+_EPILOG = f"""\
+without a statement:
+  lagoon sql                  names the tables and views
+  lagoon sql describe TABLE   its columns; needs no tables yet
+
+formats:
+{_FORMATS}
+
+Times without a zone are UTC. A statement is one query: nothing is written but --out FILE.
+"""
 
 
-def run(arguments: SqlArguments) -> int:
-    """Print or write the result of the statement, or what tables, views and columns there are."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlArguments:
+    """Settings and options of a call; `engine` None means DuckDB where it can read the tables.
+
+    Without a statement tables and views are listed, or the columns of `described`.
+    """
+
+    settings: Settings
+    statement: str | None
+    described: str | None
+    engine: str | None
+    format: SqlFormat
+    out: Path | None
+    pager: bool
+
+
+def _declare(parser: ArgumentParser) -> None:
+    add_table_options(parser)
+    parser.add_argument("words", nargs="*", metavar="STATEMENT", help="in quotes; or: describe TABLE")
+    parser.add_argument("--format", choices=FORMATS, help="default: by the name of --out, else table")
+    parser.add_argument("--json", action="store_true", help="short for --format json")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write there, whole or not at all")
+    parser.add_argument("--no-pager", dest="pager", action="store_false", help="never start $PAGER")
+
+
+def sql_arguments(options: Namespace, environ: Mapping[str, str]) -> SqlArguments:
+    """Check options and settings; ConfigError lists every fault."""
+    words = " ".join(options.words)
+    described = _DESCRIBE.fullmatch(words)
+    statement = words if words and not described else None
+    problems = list(_faults(options, described is not None))
+    try:
+        settings = loaded(options, environ, cluster_needed=False, tables_needed=statement is not None)
+    except ConfigError as error:
+        raise ConfigError([*problems, *error.problems]) from None
+    if problems:
+        raise ConfigError(problems)
+    return SqlArguments(
+        settings=settings,
+        statement=statement,
+        described=described[1] if described else None,
+        engine=options.engine,
+        format=FORMATS[_format(options)],
+        out=options.out,
+        pager=options.pager,
+    )
+
+
+def _faults(options: Namespace, is_describe: bool) -> Iterator[str]:
+    if len(options.words) > 1 and not is_describe:
+        yield "give the statement as one argument, in quotes"
+    if options.json and options.format not in (None, JSON):
+        yield f"--json and --format {options.format} exclude each other"
+    name = _format(options)
+    if FORMATS[name].blocks is None and not options.out:
+        yield f"--format {name}: name the file with --out FILE"
+
+
+def _format(options: Namespace) -> str:
+    suffix = options.out.suffix.lower() if options.out else ""
+    by_name = next((name for name, one in FORMATS.items() if suffix in one.suffixes), TABLE)
+    return JSON if options.json else options.format or by_name
+
+
+def _sql(call: Invocation) -> int:
+    arguments = sql_arguments(call.options, call.environ)
     if arguments.described:
         say_exactly("\n".join(_columns(arguments.described)))
     elif arguments.statement is None:
         say_exactly("\n".join(_relations()))
     else:
-        with ExitStack() as stack:
-            _show(_rows(stack, arguments, arguments.statement), arguments)
+        refuse_writing(arguments.statement)
+        with opened(arguments.settings, mentioned(arguments.statement), arguments.engine) as ask:
+            _show(ask(arguments.statement), arguments)
     return COMPLETE
 
 
@@ -41,45 +124,36 @@ def _relations() -> list[str]:
 
 
 def _columns(name: str) -> list[str]:
-    """The columns of a table or view with their types and comments; ConfigError if there is none of that name."""
+    """The columns of a table or view with their types and comments; ConfigError for an unknown name."""
     if name.lower() not in NAMES:
         raise ConfigError(
             [f"there is no table or view {name}{did_you_mean(name.lower(), NAMES)}; `lagoon sql` lists them"]
         )
     comments = column_comments(name.lower())
-    fields = sql_duckdb.columns_of(name.lower())
+    fields = duckdb_engine.columns_of(name.lower())
     return aligned([(field.name, type_name(field.type), comments[field.name]) for field in fields])
 
 
-def _rows(stack: ExitStack, arguments: SqlArguments, statement: str) -> Rows:
-    refuse_writing(statement)
-    return stack.enter_context(opened(arguments.settings, mentioned(statement), arguments.engine))(statement)
-
-
 def _show(rows: Rows, arguments: SqlArguments) -> None:
+    """Print the rows, or write them to the file that --out names, whole or not at all."""
+    chosen, is_terminal = arguments.format, sys.stdout.isatty()
     if arguments.out:
-        _write_file(rows, arguments.format, arguments.out)
-    elif arguments.format == TABLE and arguments.pager and sys.stdout.isatty():
-        write_in_pager(table_blocks(rows), os.environ)
+        with out_file(arguments.out) as part:
+            chosen.write(rows, part)
+        return
+    make_blocks = (chosen.on_terminal if is_terminal else None) or chosen.blocks
+    assert make_blocks  # noqa: S101  `_faults` has refused others
+    blocks = make_blocks(rows)
+    if chosen.is_paged and arguments.pager and is_terminal:
+        write_in_pager(blocks, os.environ)
     else:
-        write(_blocks(rows, arguments.format, harmless=sys.stdout.isatty()))
+        write(blocks)
 
 
-def _blocks(rows: Rows, kind: str, *, harmless: bool) -> Iterator[str]:
-    match kind:
-        case "csv":
-            return csv_blocks(rows, printable if harmless else str)
-        case "json":
-            return json_blocks(rows)
-        case _:
-            return table_blocks(rows)
-
-
-def _write_file(rows: Rows, kind: str, path: Path) -> None:
-    """The whole result under its name, or nothing."""
-    with out_file(path) as part:
-        if kind == PARQUET:
-            write_parquet(rows, part)
-        else:
-            with part.open("w", encoding="utf-8", newline="") as file:
-                file.writelines(_blocks(rows, kind, harmless=False))
+COMMAND = Command(
+    kind=PLAIN,
+    summary="Run one SQL statement over the tables and views.",
+    epilog=_EPILOG,
+    declare=_declare,
+    answer=_sql,
+)

@@ -1,14 +1,17 @@
-"""Formats rows of a SQL result as text, a block of lines for each batch, so that the first rows do not wait for the last.
+"""Formats rows of a SQL result, a block of lines for each batch, so that the first rows do not wait for the last.
 
-On a terminal control characters in names and records are made visible; elsewhere every value is exact.
+FORMATS at the end declares every format of `lagoon sql`. On a terminal control characters are escaped; elsewhere every value is
+exact.
 """
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -42,7 +45,7 @@ def table_blocks(rows: Rows) -> Iterator[str]:
 
 
 def csv_blocks(rows: Rows, spell: Callable[[str], str] = str) -> Iterator[str]:
-    """RFC 4180; null is an empty field, an empty text is a quoted one, as PostgreSQL has it."""
+    """RFC 4180; null is an empty field, an empty text is quoted, as in PostgreSQL."""
     yield _csv_line([_csv_cell(spell(name)) for name in rows.schema.names])
     for columns in _columns(rows):
         fields = [[_csv_field(value, spell) for value in column] for column in columns]
@@ -87,7 +90,7 @@ def _columns(rows: Rows) -> Iterator[list[list[Any]]]:
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Whether JSON has such values as they are. Asking each value would double the time of a wide table."""
+    """True if JSON has such values. A test of each value would double the time of a wide table."""
     return kind in _PLAIN or pa.types.is_integer(kind)
 
 
@@ -101,7 +104,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _converter(kind: pa.DataType) -> Callable[[Any], Any]:
-    """What makes a value of a type fit for JSON: nested ones inside as well."""
+    """Make the function that converts values of a type, nested values too, for JSON."""
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         item = _converter(kind.value_type)
         return lambda value: value if value is None else [item(one) for one in value]
@@ -139,7 +142,7 @@ def _scalar(value: Any) -> Any:
 
 
 def _json_value(value: Any) -> Any:
-    """For the encoder: bytes are the only kind that is left."""
+    """Encode bytes, the only type that JSON does not have by now."""
     decoded = text_or_bytes(value)
     return base64_object(decoded) if isinstance(decoded, bytes) else decoded
 
@@ -178,3 +181,49 @@ def _csv_cell(text: str) -> str:
 
 def _csv_line(fields: Sequence[str]) -> str:
     return ",".join(fields) + "\r\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlFormat:
+    """An output format of `lagoon sql`: its line in the help, and the suffixes of --out that choose it.
+
+    `blocks` makes text of rows, `on_terminal` the same for a terminal; without `blocks` the format is for files only, which
+    `to_file` writes.
+    """
+
+    meaning: str
+    suffixes: Sequence[str] = ()
+    blocks: Callable[[Rows], Iterator[str]] | None = None
+    on_terminal: Callable[[Rows], Iterator[str]] | None = None
+    to_file: Callable[[Rows, Path], None] | None = None
+    is_paged: bool = False
+
+    def write(self, rows: Rows, path: Path) -> None:
+        """Write the rows to a file."""
+        if self.to_file:
+            self.to_file(rows, path)
+        elif self.blocks:
+            with path.open("w", encoding="utf-8", newline="") as file:
+                file.writelines(self.blocks(rows))
+
+
+TABLE, JSON = "table", "json"
+FORMATS: Mapping[str, SqlFormat] = {
+    TABLE: SqlFormat(
+        meaning="for people: aligned by the first 1000 rows, through $PAGER where it is longer than the terminal",
+        blocks=table_blocks,
+        is_paged=True,
+    ),
+    "csv": SqlFormat(
+        meaning='RFC 4180 with a header; null is an empty field, an empty text is ""',
+        suffixes=[".csv"],
+        blocks=csv_blocks,
+        on_terminal=partial(csv_blocks, spell=printable),
+    ),
+    JSON: SqlFormat(
+        meaning='an object a line: 64-bit numbers exact, times ISO 8601 in UTC, binary as text or {"base64": ...}',
+        suffixes=[".json", ".jsonl"],
+        blocks=json_blocks,
+    ),
+    "parquet": SqlFormat(meaning="a file, which --out names", suffixes=[".parquet"], to_file=write_parquet),
+}

@@ -30,7 +30,7 @@ def snapshot_line(snapshot: Snapshot, place: str, seconds: float) -> str:
 
 
 def _health(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) -> Iterator[str]:
-    """How many brokers there are; in an outage also how many are down, and the partitions that suffer from it."""
+    """The number of brokers; in an outage also the brokers that are down and the affected partitions."""
     down = _down(brokers, partitions)
     under_replicated = sum(row.is_under_replicated is True for row in partitions)
     leaderless = sum(row.is_leaderless is True for row in partitions)
@@ -44,7 +44,7 @@ def _health(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) ->
 
 
 def _down(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) -> str | None:
-    """Brokers that are fenced, or missing: replicas are on them, but no broker names them (before Kafka 4.0)."""
+    """Fenced and missing brokers. Missing brokers have replicas, but no broker lists them (before Kafka 4.0)."""
     known = {row.broker_id for row in brokers}
     missing = {replica for row in partitions for replica in row.replicas or ()} - known
     fenced = sum(row.is_fenced is True for row in brokers)

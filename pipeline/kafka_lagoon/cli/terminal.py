@@ -3,22 +3,21 @@
 An expected failure is one clear line and an exit code, never a traceback.
 """
 
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from kafka_lagoon import __version__, log
 from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError
 from kafka_lagoon.text import did_you_mean, printable
 
-if TYPE_CHECKING:
-    from rich.status import Status
-
 COMPLETE, FAILED, BAD_CONFIGURATION, INCOMPLETE, LOCKED = range(5)
 
+_ERASE_LINE = "\r\x1b[2K"
 _SEVERITY = (COMPLETE, INCOMPLETE, LOCKED, BAD_CONFIGURATION, FAILED)
 
 
@@ -51,92 +50,86 @@ class Steps:
         self.stop()
 
     def stop(self) -> None:
-        """Take the steps from the live line."""
+        """Remove the steps from the live line."""
         _LIVE_LINE.show(self._cluster, None)
 
     def step(self, name: str, items: int) -> None:
-        """Step `name` begins, over about `items` items."""
+        """Begin a step over about `items` items."""
         number = self._names.index(name) + 1
         _LIVE_LINE.show(self._cluster, f"step {number} of {len(self._names)}, {name} ({items:,})")
         log.info("step", cluster=self._cluster, step=number, of=len(self._names), name=name, items=items)
 
 
 class _LiveLine:
-    """One line on a terminal that shows what all clusters of a run are at; other lines are printed above it."""
+    """A line on a terminal with the steps of all clusters of a run; other lines are printed above it."""
 
     def __init__(self) -> None:
         self._lock = RLock()
         self._texts: dict[str, str] = {}
-        self._status: Status | None = None
+        self._is_drawn = False
 
     def show(self, cluster: str, text: str | None) -> None:
-        """What a cluster is at; None when it has ended."""
+        """Show the step of a cluster; None removes it."""
         if not sys.stderr.isatty():
             return
         with self._lock:
             if text:
                 self._texts[cluster] = text
-                self._status = self._status or _status()
             else:
                 self._texts.pop(cluster, None)
             self._draw()
 
     def _draw(self) -> None:
-        if self._status and self._texts:
-            self._status.update("; ".join(f"{cluster}: {text}" for cluster, text in self._texts.items()))
-            self._status.start()
-        elif self._status:
-            self._status.stop()
+        if self._is_drawn or self._texts:
+            line = printable("; ".join(f"{cluster}: {text}" for cluster, text in self._texts.items()))
+            sys.stderr.write(_ERASE_LINE + line[: shutil.get_terminal_size().columns - 1])
+            sys.stderr.flush()
+            self._is_drawn = bool(self._texts)
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
         """Take the line away while another one is printed."""
         with self._lock:
-            if self._status:
-                self._status.stop()
+            if self._is_drawn:
+                sys.stderr.write(_ERASE_LINE)
+                sys.stderr.flush()
             yield
             self._draw()
-
-
-def _status() -> "Status":
-    from rich.console import Console  # noqa: PLC0415  0.1 s that the verbs of `lagoon kafka` do not have to wait
-
-    return Console(stderr=True).status("")
 
 
 _LIVE_LINE = _LiveLine()
 
 
 def show_live(name: str, text: str | None) -> None:
-    """On a terminal, what something of this name is at, in a line that goes away; None when it has ended."""
+    """Show the state of something by name, in a line that disappears; None removes it. Only on a terminal."""
     _LIVE_LINE.show(name, text)
 
 
 def say(line: str) -> None:
-    """A line for whoever started the run; what could steer a terminal is spelled out, as names are those of strangers."""
+    """Print a line. Control characters are escaped, because names come from others."""
     say_exactly(printable(line))
 
 
 def say_exactly(text: str) -> None:
-    """Lines with colours of ours, JSON, or the content of a file: whoever calls this has escaped what is not ours."""
+    """Print lines that the caller has escaped: with colours, JSON, or the content of a file."""
     with _LIVE_LINE.hidden():
         print(text, flush=True)  # noqa: T201  this is where the product speaks
 
 
 def say_version() -> int:
-    """Which version this is; the exit code."""
+    """Print the version; the exit code."""
     say(f"lagoon {__version__}")
     return COMPLETE
 
 
 def warn(line: str) -> None:
-    """A line beside the output, for whoever started the run."""
+    """Print a line on standard error."""
     with _LIVE_LINE.hidden():
         print(f"lagoon: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201  this is where the product speaks
 
 
 def is_confirmed(request: str) -> bool:
-    """Whether somebody at the terminal answers yes to a request."""
+    """Ask at the terminal; True only for the whole word yes."""
     with _LIVE_LINE.hidden():
         print(f"{printable(request)} Only yes is taken for yes: ", end="", file=sys.stderr, flush=True)  # noqa: T201
     try:
@@ -146,12 +139,12 @@ def is_confirmed(request: str) -> bool:
 
 
 def problems_of(error: PipelineError) -> Sequence[str]:
-    """What went wrong in one line, or in one line per fault of the configuration."""
+    """The error in one line, or a line for each fault of the configuration."""
     return error.problems if isinstance(error, ConfigError) else [" ".join(str(error).split())]
 
 
 def complain(error: PipelineError, name: str | None = None) -> int:
-    """Say what went wrong, and with which cluster or table if it was one of several; the exit code."""
+    """Print an error, with the name of its cluster or table if there are several; the exit code."""
     for line in problems_of(error):
         warn(f"{name}: {line}" if name else line)
     match error:
@@ -164,7 +157,7 @@ def complain(error: PipelineError, name: str | None = None) -> int:
 
 
 def not_a_command(program: str, name: str, known: Iterable[str], usage: str) -> int:
-    """The usage for those who ask for it, or name nothing; one line for a name that is unknown. The exit code."""
+    """Print the usage if it is requested or no command is named, and one line for an unknown name; the exit code."""
     if name in ("-h", "--help"):
         say_exactly(usage)
         return COMPLETE
@@ -176,7 +169,7 @@ def not_a_command(program: str, name: str, known: Iterable[str], usage: str) -> 
 
 
 def reported(run: Callable[[], int]) -> int:
-    """The exit code of `run`; what it raises on purpose is said in one line."""
+    """Run a command; its errors are printed as lines. The exit code."""
     if not sys.stderr.isatty():
         log.configure()
     try:

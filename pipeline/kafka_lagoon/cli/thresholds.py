@@ -24,7 +24,7 @@ GRAMMAR = (
 
 
 class Unit(StrEnum):
-    """What a limit is written in."""
+    """The unit of a limit."""
 
     COUNT = "count"
     DURATION = "duration"
@@ -45,7 +45,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """How many items are above a limit, the highest value and where it is; how many are not known, and one of them."""
+    """Numbers of items above a limit and of unknown items, the highest value with its place, and an unknown item's place."""
 
     above: int = 0
     highest: int | None = None
@@ -95,7 +95,7 @@ def _limit(text: str, unit: Unit) -> int | None:
 
 
 def lines_of(threshold: Threshold, measured: Measured, items: str) -> Iterator[str]:
-    """Why a limit is not kept, in a line or two; none if it is. `items` is what was measured, e.g. partitions."""
+    """Lines for a limit that is passed, or may be; none if it is kept. `items` names the measured things, e.g. partitions."""
     if measured.above:
         place = f" ({printable(measured.where)})" if measured.where else ""
         highest = place if measured.highest is None else f", highest {threshold.spelled(measured.highest)}{place}"

@@ -33,7 +33,7 @@ _MACHINE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
-    """What is checked beyond this machine. `settings` is None where there are none, or they have faults."""
+    """The settings, clusters and options of a check run; `settings` is None if they are missing or have faults."""
 
     settings: "Settings | None"
     clusters: "dict[str, KafkaSettings]"
@@ -45,18 +45,18 @@ class Examination:
     master: str | None = None
 
     def deadline(self) -> Deadline:
-        """The time that each part of the checks of one cluster may take."""
+        """The deadline for each part of the checks of a cluster."""
         return Deadline.after(self.clock, self.timeout_ms)
 
 
 def machine() -> Iterator[Result]:
-    """What needs no settings."""
+    """Run the checks that need no settings."""
     for name, make in _MACHINE:
         yield from run_alone(Check(name, name), make)
 
 
 def examine(examination: Examination) -> Iterator[Result]:
-    """What the settings name."""
+    """Check the clusters and places that the settings name."""
     servers: Servers = {}
     for name, kafka in examination.clusters.items():
         yield from run_alone(Check("secrets", name), partial(_secrets, name, kafka, examination.conf))
@@ -69,7 +69,7 @@ def examine(examination: Examination) -> Iterator[Result]:
 
 
 def _secrets(name: str, kafka: "KafkaSettings", conf: Path | None) -> Iterator[Result]:
-    """Whether references to secrets lead somewhere, and whether others can read the file that may hold them."""
+    """Check that references to secrets can be resolved, and that others cannot read the file that may hold them."""
     secrets = kafka.secrets()
     for secret in secrets:
         secret.reveal()
@@ -89,7 +89,7 @@ def _own_certificate(name: str, kafka: "KafkaSettings", clock: Clock) -> Iterato
 
 
 def _cluster(examination: Examination, name: str, kafka: "KafkaSettings", servers: "Servers") -> Iterator[Result]:
-    """The bootstrap servers, then the brokers that they name, then what the cluster says of itself."""
+    """Check the bootstrap servers, then the brokers, then clock and permissions."""
     from kafka_lagoon.client.cluster import Cluster  # noqa: PLC0415
     from kafka_lagoon.client.request_stats import RequestStats  # noqa: PLC0415
     from kafka_lagoon.doctor import connections  # noqa: PLC0415
@@ -119,7 +119,7 @@ def _of_cluster(examination: Examination, name: str, cluster: "Cluster") -> Iter
 
 
 def _places(examination: Examination) -> Iterator[Result]:
-    """The warehouse as far as it can be seen without Spark, and the disks that runs write to."""
+    """Check the warehouse as far as possible without Spark, and the disks that runs write to."""
     from kafka_lagoon.doctor import warehouse  # noqa: PLC0415
     from kafka_lagoon.jars.locked_jars import cache_folder  # noqa: PLC0415
 
@@ -143,7 +143,7 @@ def _archive(place: Path) -> Iterator[Result]:
 
 
 def _local_warehouse(examination: Examination) -> Path | Result:
-    """The folder of the tables, or why it is not looked at."""
+    """The folder of the tables, or a result that says why it is not checked."""
     settings = examination.settings
     if settings is None or not (settings.warehouse or settings.catalog):
         return Check("warehouse", "warehouse").not_checked("the settings name no place for tables", "give --warehouse")

@@ -19,7 +19,7 @@ _NO_SOURCE = "no request returns a broker's clock"
 
 
 def clock_skew(name: str, cluster: Cluster, deadline: Deadline) -> Iterator[Result]:
-    """How far this machine's clock is from the active controller's, within half of a round trip."""
+    """Compare this machine's clock with the active controller's, within half of a round trip."""
     check, clock = Check("clock", f"{name}: active controller"), deadline.clock
     before_ms = clock.now_ms()
     answer = describe_quorum(cluster, deadline)
@@ -37,7 +37,7 @@ def clock_skew(name: str, cluster: Cluster, deadline: Deadline) -> Iterator[Resu
 
 
 def compared(check: Check, ahead_ms: int, uncertain_ms: int) -> Result:
-    """The result for a clock that is so far ahead of ours, which is known so well."""
+    """The result for a clock with this difference from ours and this uncertainty."""
     direction = "ahead of" if ahead_ms > 0 else "behind"
     observed = f"{abs(ahead_ms)} ms {direction} this machine, give or take {uncertain_ms} ms"
     if abs(ahead_ms) > TOLERATED_MS + uncertain_ms:
@@ -46,7 +46,7 @@ def compared(check: Check, ahead_ms: int, uncertain_ms: int) -> Result:
 
 
 def _leader_time(partition: QuorumPartition) -> int | None:
-    """The leader's clock when it answered; None before DescribeQuorum v1."""
+    """The leader's clock at the time of its answer; None before DescribeQuorum v1."""
     times = (
         voter.last_fetch_timestamp for voter in partition.current_voters if voter.replica_id == partition.leader_id
     )

@@ -42,13 +42,13 @@ class Server:
     port: int
 
     def subject(self, cluster: str) -> str:
-        """What a line calls it."""
+        """The subject of a result about the server."""
         name = "bootstrap server" if self.node_id is None else f"broker {self.node_id}"
         return f"{cluster}: {name} {self.host}:{self.port}"
 
 
 def access(kafka: KafkaSettings, clock: Clock) -> Access:
-    """What the connections of all checks share; ConfigError if a truststore or keystore cannot be used."""
+    """The access that all checks share; ConfigError if a truststore or keystore cannot be used."""
     return Access(
         settings=kafka,
         tls=context(kafka) if kafka.uses_tls() else None,
@@ -98,7 +98,7 @@ def _connect(name: str, server: Server, shared: Access, deadline: Deadline) -> I
 
 
 def _connected(check: Check, session: Session, kafka: KafkaSettings) -> Result:
-    """A connection that is ready for requests, and whether the broker is new enough."""
+    """The result for an open connection: it fails if the broker is too old."""
     tls, versions = session.tls, session.versions
     release = kafka_version_range([versions] if versions else []) or "an unknown release"
     parts = [tls.version if tls else "without TLS", f"SASL {kafka.sasl_mechanism}" if kafka.uses_sasl() else "no login"]
@@ -110,14 +110,14 @@ def _connected(check: Check, session: Session, kafka: KafkaSettings) -> Result:
 
 
 def _without_address(error: PipelineError) -> str:
-    """The phase that failed and why: the address is in the subject."""
+    """The phase and the reason; the address is in the subject."""
     if isinstance(error, ConnectionFailed):
         return f"{error.phase}: {error.reason}{error.hint}"
     return str(error)
 
 
 def _to_do(error: PipelineError, kafka: KafkaSettings) -> str | None:
-    """What to do where the error itself does not say it."""
+    """The advice for an error that does not contain it."""
     match error:
         case AddressRefused():
             return None

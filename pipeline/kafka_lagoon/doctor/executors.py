@@ -27,7 +27,7 @@ _PACK = "give executors this version by --archives: conf/pack-environment.sh mak
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What a task checks: connections to the servers of clusters, and writing into a folder of the warehouse."""
+    """The checks of a task: connections to servers of clusters, and writing into a folder of the warehouse."""
 
     kafka: Mapping[str, KafkaSettings]
     servers: Mapping[str, Sequence[Server]]
@@ -37,7 +37,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a task observed on its machine."""
+    """The observations of a task on its machine."""
 
     host: str
     version: str
@@ -61,7 +61,7 @@ def on_spark(warehouse: str | None, probe: Probe, master: str | None) -> Iterato
 
 
 def _by_session(spark: Any, path: str) -> Iterator[Result]:
-    """Whether the session can write into the warehouse, and commits exclude each other; as before each run."""
+    """Check that the session can write into the warehouse and that commits exclude each other, as before each run."""
     from kafka_lagoon.delta.warehouse import check_writable  # noqa: PLC0415
 
     check_writable(_warehouse(spark, path))
@@ -75,7 +75,7 @@ def _warehouse(spark: Any, path: str) -> "Warehouse":
 
 
 def _with_folder(spark: Any, path: str, probe: Probe) -> Probe:
-    """The probe with the warehouse as executors reach it; without, where even the driver does not."""
+    """Add the warehouse to the probe, unless the driver cannot reach it."""
     from kafka_lagoon.delta.s3_access import s3_access  # noqa: PLC0415
 
     try:

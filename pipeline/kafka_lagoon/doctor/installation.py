@@ -15,7 +15,7 @@ _JAVA_TIMEOUT_S = 60
 
 
 def jars() -> Iterator[Result]:
-    """Whether Delta's jars are beside Spark's or in the cache folder, and are those of the lock file."""
+    """Check that Delta's jars are beside Spark's or in the cache folder, and match the lock file."""
     folder = spark_jars_folder()
     check, wanted = Check("jars", DELTA), locked(DELTA)
     problems = [problem for jar in wanted for problem in _problems(folder, jar)]
@@ -36,7 +36,7 @@ def jars() -> Iterator[Result]:
 
 
 def _problems(folder: Path, jar: Jar) -> Iterator[str]:
-    """Another revision of a jar, or another file under its name, on Spark's class path."""
+    """Faults of a jar on Spark's class path: another revision, or another file with its name."""
     others = [path.name for path in folder.glob(f"{jar.name}-[0-9]*.jar") if path.name != jar.file_name()]
     yield from (f"{folder} has {name}, not {jar.file_name()}" for name in sorted(others))
     path = folder / jar.file_name()
@@ -45,7 +45,7 @@ def _problems(folder: Path, jar: Jar) -> Iterator[str]:
 
 
 def kernels() -> Iterator[Result]:
-    """Whether the decoder is compiled for this machine, so that no run waits for it."""
+    """Check that the decoder is compiled for this machine, so that no run waits for it."""
     from kafka_lagoon.records.kernel_cache import SOURCES, kept_in  # noqa: PLC0415  needs the extra records
 
     check = Check("kernels", "compiled decoder and encoder")
@@ -61,7 +61,7 @@ def kernels() -> Iterator[Result]:
 
 
 def class_archives() -> Iterator[Result]:
-    """Whether JVMs start from archives of classes, which save a third of their time: those of `lagoon`, and spark-submit's."""
+    """Check that JVMs of `lagoon` and of spark-submit start from archives of classes, which saves a third of their start."""
     yield _archive(KERNEL)
     yield _archive(SPARK)
 
@@ -86,7 +86,7 @@ def _class_path(name: str) -> str:
 
 
 def _refused(path: Path, jars: str) -> str | None:
-    """Why a JVM that must start from an archive does not; None if it does."""
+    """The reason why a JVM does not start from an archive; None if it does."""
     command = [java_path(), f"-XX:SharedArchiveFile={path}", "-Xshare:on", "-cp", jars, "-version"]
     run = subprocess.run(  # noqa: S603  our own command line
         command, capture_output=True, text=True, timeout=_JAVA_TIMEOUT_S, check=False

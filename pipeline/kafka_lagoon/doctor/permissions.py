@@ -33,7 +33,7 @@ _TOO_OLD = "brokers before 2.3 do not say what they allow"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What one command needs, and of which topics and groups; `topics` by name must be there.
+    """The permissions of a command, and the topics and groups that it uses; those in `topics` must exist.
 
     `goes_without`: it runs without a permission, and leaves out what the permission is for.
     """
@@ -46,14 +46,14 @@ class Needs:
     goes_without: bool = False
 
     def is_about(self, topic: str) -> bool:
-        """Whether it reads or writes a topic: one that is named, or matches; all if it names none."""
+        """True for topics that the command reads or writes: named topics, matching topics, or all if it names none."""
         by_name_only = bool(self.topics) and self.chosen_topics.are_all
         return topic in self.topics or (not by_name_only and topic in self.chosen_topics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Allowed:
-    """What brokers say that we may do: bits of operations, and what could not be described."""
+    """Allowed operations as bits, as brokers return them, and what could not be described."""
 
     of_cluster: int
     of_topics: TopicOperations | None
@@ -137,7 +137,7 @@ def _of_each(
     kind: str,
     left_out: int = 0,
 ) -> Result:
-    """The result for all topics or groups: those that lack the permission by name, as far as there is room."""
+    """The result for all topics or groups, with the first names of those that lack the permission."""
     said = {name: allows(bits, permission.operation) for name, bits in chosen.items()}
     lacking = [*refused, *(name for name, is_allowed in said.items() if is_allowed is False)]
     if lacking:

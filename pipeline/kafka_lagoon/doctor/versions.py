@@ -21,7 +21,7 @@ _BOUND = re.compile(r"(>=|<=|==|<|>)\s*([0-9][0-9.]*)")
 
 
 def python() -> Iterator[Result]:
-    """Whether this Python is one that is tried."""
+    """Check that this version of Python is tested."""
     check, (oldest, newest) = Check("python", sys.executable), TRIED_PYTHONS
     current, text = sys.version_info[:2], sys.version.partition(" ")[0]
     if current < oldest:
@@ -35,7 +35,7 @@ def python() -> Iterator[Result]:
 
 
 def java() -> Iterator[Result]:
-    """Whether there is a Java, and one that Spark runs on; JarsUnavailable if there is none."""
+    """Check that there is a Java that Spark runs on; JarsUnavailable without Java."""
     path = java_path()
     check, (oldest, newest) = Check("java", path), TRIED_JAVAS
     release = java_release(path)
@@ -53,7 +53,7 @@ def java() -> Iterator[Result]:
 
 
 def spark() -> Iterator[Result]:
-    """Whether the Spark that jobs run on is one that Delta's jars of this version are for."""
+    """Check that Delta's jars of this version are for the Spark that jobs run on."""
     home = os.environ.get("SPARK_HOME")
     check = Check("spark", f"SPARK_HOME {home}" if home else "PySpark of this environment")
     release = _release_of(Path(home)) if home else _installed("pyspark")
@@ -72,7 +72,7 @@ def spark() -> Iterator[Result]:
 
 
 def packages() -> Iterator[Result]:
-    """Whether the packages of each extra are there, in versions that the extra allows."""
+    """Check that the packages of each extra are installed, in versions that the extra allows."""
     try:
         wanted = _by_extra(requires(DISTRIBUTION) or ())
     except PackageNotFoundError:
@@ -104,7 +104,7 @@ def _packages_of(extra: str, bounds: Mapping[str, str]) -> Result:
 
 
 def is_within(release: str, bounds: str) -> bool:
-    """Whether a version satisfies bounds such as `>=1,<2`, by their numbers."""
+    """True if a version satisfies bounds such as `>=1,<2`."""
     return all(_compares(_numbers(release), relation, _numbers(bound)) for relation, bound in _BOUND.findall(bounds))
 
 

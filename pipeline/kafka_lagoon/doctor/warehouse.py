@@ -19,7 +19,7 @@ _MODULE = "kafka_lagoon.doctor.race"
 
 
 def folder(path: Path) -> Iterator[Result]:
-    """Whether tables can be written there: in the folder itself, or in the one where the first run will make it."""
+    """Check that tables can be written in the folder, or above it where the first run will create it."""
     check, existing = Check("warehouse", str(path)), _existing(path)
     if not existing.is_dir():
         yield check.failed(f"{existing} is no folder", "name another folder in warehouse")
@@ -40,7 +40,7 @@ def folder(path: Path) -> Iterator[Result]:
 
 
 def _existing(path: Path) -> Path:
-    """The folder, or the nearest one above it that is there."""
+    """The folder, or the nearest existing folder above it."""
     absolute = path.absolute()
     return next(place for place in (absolute, *absolute.parents) if place.exists())
 
@@ -52,7 +52,7 @@ def _cure(error: OSError, path: Path) -> str:
 
 
 def _exclusion(path: Path) -> Iterator[Result]:
-    """Let processes race for a lock as commits take it, over a number in a file beside it."""
+    """Let processes increment a number in a file under the lock that commits take."""
     check = Check("commits", str(path))
     probe = path / f".lagoon-probe-{uuid.uuid4().hex}"
     try:
@@ -118,7 +118,7 @@ def _identity(file: Path) -> str:
 
 
 def free_space(what: str, path: Path) -> Iterator[Result]:
-    """Whether a file system has space for what is written there."""
+    """Check the free space and inodes of a file system."""
     existing = _existing(path)
     check, usage, nodes = Check("disk", f"{what} {path}"), shutil.disk_usage(existing), os.statvfs(existing)
     observed = f"{usage.free / 1e9:,.1f} GB free of {usage.total / 1e9:,.1f}"

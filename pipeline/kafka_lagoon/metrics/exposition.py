@@ -21,7 +21,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One value of a metric; `labels` are values, in the order of the metric's names. A label without a value is left out."""
+    """A value of a metric; `labels` are in the order of the metric's label names. A label without a value is left out."""
 
     metric: Metric
     labels: Sequence[str | None]
@@ -50,10 +50,10 @@ def _labels(sample: Sample) -> str:
 
 
 def _text(value: str) -> str:
-    r"""A label's value: any UTF-8. Bytes of names that are not are spelled as in the tables, `\xff`."""
+    r"""The value of a label in UTF-8. Other bytes are escaped as in the tables, `\xff`."""
     return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").translate(_ESCAPED)
 
 
 def _number(value: float) -> str:
-    """Whole numbers in full: a float's own spelling would round lags and times of day."""
+    """Write whole numbers in full, because `repr` of a float rounds lags and times."""
     return repr(value) if isinstance(value, float) and not value.is_integer() else str(int(value))

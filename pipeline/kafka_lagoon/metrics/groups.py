@@ -1,4 +1,4 @@
-"""How far behind each group is, as metrics: the groups that lost records first, then the largest lag, up to a limit.
+"""The lag of groups as metrics: groups that lost records first, then those with the largest lag, up to a limit.
 
 A value that is not known has no sample. What the numbers mean is what `lagoon lag` and view `loss_ahead` mean by them.
 """
@@ -49,7 +49,7 @@ class GroupFacts:
 
 
 def group_facts(snapshot: Snapshot) -> dict[str, GroupFacts]:
-    """What a snapshot says of each group, including groups without a partition."""
+    """The lag of each group in a snapshot, including groups without a partition."""
     sums = {group_id: GroupLag() for group_id in column_of(snapshot.of(ConsumerGroupRow), "group_id")}
     expiries: dict[str, int] = {}
     retentions = _retentions(snapshot)

@@ -41,7 +41,7 @@ LEADERLESS = Metric("lagoon_snapshot_leaderless_partitions", "Partitions that no
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFacts:
-    """What the metrics of a snapshot are made of; `counts` are numbers by their metric, `failures` rows by error."""
+    """The numbers that the metrics of a snapshot show; `counts` are by metric, `failures` by error."""
 
     cluster: str
     captured_at_ms: int

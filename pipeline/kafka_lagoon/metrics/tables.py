@@ -1,6 +1,6 @@
 """Reads the metrics of the newest published snapshot of each cluster from the tables, by either engine.
 
-They equal those that the run wrote which took the snapshot, wherever that was.
+They equal the metrics that the run wrote when it took the snapshot.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ _PARTITION_COUNTS: Mapping[str, Metric] = {
 
 
 def newest_facts(ask: Ask) -> Iterator[SnapshotFacts]:
-    """What the metrics of each cluster's newest snapshot are made of."""
+    """The numbers of each cluster's newest snapshot."""
     statement = (
         f"SELECT cluster, snapshot_id, status, {_MOMENTS}, brokers, topics, partitions, groups "  # noqa: S608  ours
         "FROM snapshots_now ORDER BY cluster"

@@ -17,7 +17,7 @@ _MARGIN = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a point shows. `value` None: it is unknown. `is_partial`: more than that, for a part of it is not known."""
+    """The value of a point; None if it is unknown. `is_partial` means that parts of the sum are unknown."""
 
     value: float | None
     is_partial: bool = False
@@ -52,7 +52,7 @@ def gaps(axis: Timeline) -> Iterator[str]:
 
 
 def _shaded(series: Series, axis: Timeline) -> Iterator[str]:
-    """Where snapshots are missing, and where the value is unknown."""
+    """Shading of gaps and of unknown values."""
     yield from gaps(axis)
     xs = [axis.x(at_ms) * WIDTH for at_ms in axis.times]
     for number, reading in enumerate(series):
@@ -82,7 +82,7 @@ def _lines(series: Series, axis: Timeline, *, filled: bool) -> Iterator[str]:
 
 
 def _stretches(series: Series, axis: Timeline) -> Iterator[list[tuple[float, float, bool]]]:
-    """What is known without a break between: place, value, and whether it is partial."""
+    """Runs of known values: place, value, and whether it is partial."""
     number = 0
     places = []
     for reading, point in zip(series, axis.points, strict=True):
@@ -98,5 +98,5 @@ def _path(places: Sequence[tuple[float, float]]) -> str:
 
 
 def _dot(place: tuple[float, float]) -> str:
-    """A line without length, which round caps make a dot."""
+    """A line without length, which the page draws as a dot."""
     return f"M{place[0]:.0f} {place[1]:.1f}h0"

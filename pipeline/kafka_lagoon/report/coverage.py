@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kafka_lagoon.report.scope import Scope, ids, of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class FailureRow:
     """One row of table collection_failures."""
 
@@ -17,7 +17,7 @@ class FailureRow:
     message: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ShortList:
     """A list of the brokers that may be short, or that settings shortened."""
 
@@ -28,7 +28,7 @@ class ShortList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterHealth:
-    """How many brokers and partitions suffer; `fenced` None: brokers cannot say."""
+    """Numbers of unhealthy brokers and partitions; `fenced` is None if brokers do not return it."""
 
     fenced: int | None
     leaderless: int
@@ -37,12 +37,11 @@ class ClusterHealth:
 
 
 def failures_of(scope: Scope) -> list[FailureRow]:
-    """What the snapshot could not collect."""
+    """The failures of the snapshot."""
     statement = f"""
         SELECT api, broker_id, scope, items, error_name, message FROM collection_failures
         WHERE {of(scope.snapshot)} ORDER BY coalesce(items, 1) DESC, api, broker_id, error_name"""  # noqa: S608  names of ours
-    rows = scope.rows(statement, *ids(scope.snapshot))
-    return [FailureRow(**dict(zip(FailureRow.__dataclass_fields__, row, strict=True))) for row in rows]
+    return scope.read(FailureRow, statement, *ids(scope.snapshot))
 
 
 def missing_tables_of(scope: Scope) -> list[tuple[str, str]]:
@@ -60,8 +59,7 @@ def short_lists_of(scope: Scope) -> list[ShortList]:
         WHERE {of(scope.snapshot)} AND (visibility IS NOT NULL OR left_out > 0)
         GROUP BY api HAVING count(CASE WHEN visibility <> 'complete' THEN 1 END) > 0 OR sum(left_out) > 0
         ORDER BY api"""  # noqa: S608  names of ours
-    rows = scope.rows(statement, *ids(scope.snapshot))
-    return [ShortList(api=api, visibility=visibility, left_out=number) for api, visibility, number in rows]
+    return scope.read(ShortList, statement, *ids(scope.snapshot))
 
 
 def health_of(scope: Scope) -> ClusterHealth:

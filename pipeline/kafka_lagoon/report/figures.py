@@ -27,7 +27,7 @@ def figure(title: str, kind: str, series: Series, axis: Timeline, source: str) -
 
 
 def _words(title: str, kind: str, series: Series, axis: Timeline) -> str:
-    """What a chart shows, in a sentence."""
+    """Describe a chart in a sentence."""
     most = peak(series)
     highest = "never known" if most is None else f"at most {spelled(kind, _number(kind, most))}"
     missing = sum(one is None or one.value is None for one in series)
@@ -41,5 +41,5 @@ def _now(kind: str, series: Series) -> str:
 
 
 def _number(kind: str, value: float) -> float:
-    """As few digits as the page shows of it."""
+    """Round to the digits that the page shows."""
     return float(f"{value:.6g}") if kind in _FRACTIONS else round(value)

@@ -3,7 +3,18 @@
 from collections.abc import Iterator, Sequence
 
 from kafka_lagoon.report import findings as data
-from kafka_lagoon.report.page_tables import BADGE, COUNT, DURATION, TIME, Column, Concern, Made, PageTable, Section
+from kafka_lagoon.report.page_tables import (
+    BADGE,
+    COUNT,
+    DURATION,
+    TIME,
+    Column,
+    Concern,
+    DeclaredSection,
+    Made,
+    PageTable,
+    Section,
+)
 from kafka_lagoon.report.scope import Scope
 from kafka_lagoon.report.values import some_names
 from kafka_lagoon.units import duration
@@ -33,7 +44,7 @@ _CHANGE_COLUMNS = (
     Column(label="Of it", source="topology_changes.attribute", unknown=""),
     Column(label="Before", source="topology_changes.old_value", unknown=""),
     Column(label="After", source="topology_changes.new_value", unknown=""),
-    Column(label="Seen at (UTC)", kind=TIME, source="topology_changes.captured_at"),
+    Column(label="PublishedSnapshot at (UTC)", kind=TIME, source="topology_changes.captured_at"),
     Column(label="Remark", source="topology_changes.is_proven"),
 )
 _KINDS_IN_LEAD = 8
@@ -56,9 +67,7 @@ def loss_section(scope: Scope) -> Made:
         f"No estimate for {number:,} partitions with unread records: {reason} (loss_ahead.no_estimate_because)."
         for reason, number in data.no_estimates_of(scope)
     ]
-    section = Section(
-        name="loss", title="Data loss", tables=[table], notes=notes, source="View loss_ahead of the snapshot."
-    )
+    section = Section(tables=[table], notes=notes, source="View loss_ahead of the snapshot.")
     return Made(section=section, concerns=list(_loss_concerns(losses)))
 
 
@@ -66,19 +75,17 @@ def _loss_concerns(losses: Sequence[data.Loss]) -> Iterator[Concern]:
     lost = [one for one in losses if one.records_lost and one.records_lost > 0]
     if lost:
         records, names = sum(one.records_lost or 0 for one in lost), some_names([one.group_id for one in lost])
-        yield Concern(
-            level="critical", text=f"{records:,} records were deleted before {names} read them", section="loss"
-        )
+        yield Concern(level="critical", text=f"{records:,} records were deleted before {names} read them")
     ahead = [one for one in losses if one.left_ms is not None and one.left_ms < data.LOSS_WITHIN_S * 1000]
     if ahead:
         first_ms = min(one.left_ms or 0 for one in ahead)
         when = "at any moment" if first_ms <= 0 else f"in {duration(first_ms)}"
         text = f"retention deletes what {some_names([one.group_id for one in ahead])} have not read, the first {when}"
-        yield Concern(level="warning", text=text, section="loss")
+        yield Concern(level="warning", text=text)
 
 
 def health_section(scope: Scope) -> Made:
-    """What is not as it should be in the snapshot, and since when."""
+    """The findings about the health of the cluster, and since when they hold."""
     findings = data.findings_of(scope)
     table = PageTable(
         name="health",
@@ -94,8 +101,6 @@ def health_section(scope: Scope) -> Made:
     severities = [one.severity for one in findings]
     parts = [f"{severities.count(one):,} {one}" for one in dict.fromkeys(severities)]
     section = Section(
-        name="health",
-        title="Health",
         lead=f"{', '.join(parts)}." if parts else "",
         tables=[table],
         notes=["Since: when the first snapshot of the unbroken row of snapshots with the finding began."],
@@ -109,11 +114,11 @@ def _health_concerns(findings: Sequence[data.Finding]) -> Iterator[Concern]:
         chosen = [one for one in findings if one.severity == severity]
         for finding in dict.fromkeys(one.finding for one in chosen):
             names = some_names([one.entity for one in chosen if one.finding == finding])
-            yield Concern(level=severity, text=f"{finding}: {names}", section="health")
+            yield Concern(level=severity, text=f"{finding}: {names}")
 
 
 def change_section(scope: Scope) -> Made:
-    """What changed from snapshot to snapshot in the history."""
+    """The changes between the snapshots of the history."""
     changes, counts = data.changes_of(scope)
     table = PageTable(
         name="changes",
@@ -124,7 +129,6 @@ def change_section(scope: Scope) -> Made:
         left_out=_left_out(sum(number for *_, number in counts)),
     )
     section = Section(
-        name="changes",
         title=f"What changed in {duration(scope.axis.until_ms - scope.axis.from_ms)}",
         lead=_change_lead(counts),
         tables=[table],
@@ -154,3 +158,10 @@ def _change_row(change: data.Change) -> tuple[object, ...]:
 
 def _left_out(total: int) -> str:
     return f"The page has the first {data.MOST:,} of {total:,} rows." if total > data.MOST else ""
+
+
+LOSS = DeclaredSection(name="loss", title="Data loss", relations=frozenset({"loss_ahead"}), make=loss_section)
+HEALTH = DeclaredSection(name="health", title="Health", relations=frozenset({"health_findings"}), make=health_section)
+CHANGES = DeclaredSection(
+    name="changes", title="What changed", relations=frozenset({"topology_changes"}), make=change_section
+)

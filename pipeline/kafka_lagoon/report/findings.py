@@ -14,7 +14,7 @@ _WORST_CHANGE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Loss:
     """A partition of which a group has lost records, or soon will."""
 
@@ -28,7 +28,7 @@ class Loss:
     evidence: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One row of view health_findings."""
 
@@ -40,7 +40,7 @@ class Finding:
     detail: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Change:
     """One row of view topology_changes."""
 
@@ -62,12 +62,11 @@ def losses_of(scope: Scope) -> list[Loss]:
         FROM loss_ahead WHERE {of(scope.snapshot)} AND (records_lost > 0 OR seconds_left < {LOSS_WITHIN_S})
         ORDER BY CASE WHEN records_lost > 0 THEN records_lost ELSE 0 END DESC, seconds_left NULLS LAST, group_id, topic,
           partition"""  # noqa: S608  names of ours
-    rows = scope.rows(statement, *ids(scope.snapshot))
-    return [Loss(**dict(zip(Loss.__dataclass_fields__, row, strict=True))) for row in rows]
+    return scope.read(Loss, statement, *ids(scope.snapshot))
 
 
 def no_estimates_of(scope: Scope) -> list[tuple[str, int]]:
-    """Why it is not known when a partition with unread records will lose them, and of how many."""
+    """The reasons for missing estimates of loss, with the number of partitions."""
     statement = f"""
         SELECT no_estimate_because, count(*) FROM loss_ahead
         WHERE {of(scope.snapshot)} AND no_estimate_because IN ('configs_unknown', 'not_measured')
@@ -81,8 +80,7 @@ def findings_of(scope: Scope) -> list[Finding]:
         SELECT severity, finding, entity, unix_millis(since), snapshots, detail
         FROM health_findings WHERE {of(scope.snapshot)}
         ORDER BY CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, since, finding, entity"""  # noqa: S608
-    rows = scope.rows(statement, *ids(scope.snapshot))
-    return [Finding(**dict(zip(Finding.__dataclass_fields__, row, strict=True))) for row in rows]
+    return scope.read(Finding, statement, *ids(scope.snapshot))
 
 
 def changes_of(scope: Scope) -> tuple[list[Change], Sequence[tuple[str, str, int]]]:
@@ -99,6 +97,6 @@ def changes_of(scope: Scope) -> tuple[list[Change], Sequence[tuple[str, str, int
         SELECT unix_millis(captured_at), change_type, entity_type, entity, attribute, old_value, new_value, is_proven
         FROM topology_changes WHERE {since}
         ORDER BY captured_at DESC, {_WORST_CHANGE}, entity_type, entity, attribute LIMIT {MOST}"""  # noqa: S608
-    names = Change.__dataclass_fields__
-    changes = [Change(**dict(zip(names, row, strict=True))) for row in scope.rows(statement, cluster)]
-    return changes, [(change, kind, number) for change, kind, number in scope.rows(counts, cluster)]
+    return scope.read(Change, statement, cluster), [
+        (change, kind, number) for change, kind, number in scope.rows(counts, cluster)
+    ]

@@ -13,6 +13,7 @@ from kafka_lagoon.report.page_tables import (
     Chart,
     Column,
     Concern,
+    DeclaredSection,
     Figure,
     Made,
     PageTable,
@@ -23,7 +24,6 @@ from kafka_lagoon.report.values import some_names
 from kafka_lagoon.text import printable
 from kafka_lagoon.units import duration
 
-NAME = "groups"
 _FIGURES = 5  # groups that have a large chart
 
 _COLUMNS = (
@@ -65,8 +65,6 @@ def group_section(scope: Scope) -> Made:
     watched = groups[: data.WATCHED]
     histories, statuses = data.histories(scope, watched), data.statuses(scope, watched)
     section = Section(
-        name=NAME,
-        title="Consumer groups",
         lead=_lead(groups),
         figures=list(_figures(scope, watched, histories)),
         tables=[_table(scope, groups, histories, statuses)],
@@ -96,7 +94,7 @@ def _table(
 ) -> PageTable:
     watched = enumerate(groups[: data.WATCHED])
     return PageTable(
-        name=NAME,
+        name="groups",
         caption="Groups, the worst first",
         columns=_COLUMNS,
         rows=[_row(one, statuses.get(one.group_id)) for one in groups],
@@ -144,12 +142,22 @@ def _concerns(groups: Sequence[Group], statuses: Mapping[str, str | None]) -> It
     for status, level, meaning in _STATUSES:
         having = [one.group_id for one in groups if statuses.get(one.group_id) == status and one.is_behind]
         if having:
-            yield Concern(level=level, text=f"{status}: groups that {meaning}: {some_names(having)}", section=NAME)
+            yield Concern(level=level, text=f"{status}: groups that {meaning}: {some_names(having)}")
     unknown = [group for group in groups if group.unknown_lags]
     if unknown:
         names = some_names([group.group_id for group in unknown])
-        yield Concern(level="warning", text=f"lag is not known of {names}: {unknown[0].lag_problem}", section=NAME)
+        yield Concern(level="warning", text=f"lag is not known of {names}: {unknown[0].lag_problem}")
     oldest = max(groups, key=lambda group: group.time_lag_ms or 0, default=None)
     if oldest is not None and oldest.time_lag_ms:
         text = f"{printable(oldest.group_id)} has not read a record that is {duration(oldest.time_lag_ms)} old"
-        yield Concern(level="info", text=text, section=NAME)
+        yield Concern(level="info", text=text)
+
+
+GROUPS = DeclaredSection(
+    name="groups",
+    title="Consumer groups",
+    relations=frozenset(
+        {"consumer_groups_published", "consumer_lag_published", "consumer_lag", "group_status", "snapshots"}
+    ),
+    make=group_section,
+)

@@ -19,7 +19,7 @@ from kafka_lagoon.report.scope import Scope, ids, of
 WATCHED = 100  # groups whose history and status are read
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Group:
     """A group in the snapshot; sums are over the partitions whose value is known."""
 
@@ -42,18 +42,18 @@ class Group:
 
     @property
     def is_behind(self) -> bool:
-        """Whether it has something to read."""
+        """True if the group has records to read."""
         return self.lag is not None and self.lag > 0
 
     @property
     def change(self) -> int | None:
-        """How much its lag has grown since the first snapshot of the history; None where a part of either is not known."""
+        """The growth of its lag since the first snapshot of the history; None if a part of either lag is unknown."""
         if self.earlier_lag is None or self.lag is None or self.unknown_lags:
             return None
         return self.lag - self.earlier_lag
 
     def remark(self) -> str:
-        """What the numbers leave out, and why."""
+        """The partitions that the sums leave out, and why."""
         parts = []
         if self.problem:
             parts.append(f"not described: {self.problem}")
@@ -94,12 +94,11 @@ def groups_of(scope: Scope) -> list[Group]:
           LEFT JOIN ({SUMS_OF_GROUPS} {of(then)} GROUP BY cluster, snapshot_id, group_id) AS earlier
             ON groups.group_id = earlier.group_id
         ) AS behind ORDER BY {WORST_GROUP}"""  # noqa: S608  names of ours
-    rows = scope.rows(statement, *ids(now), *ids(now), *ids(now), *ids(then))
-    return [Group(**dict(zip(Group.__dataclass_fields__, values, strict=True))) for values in rows]
+    return scope.read(Group, statement, *ids(now), *ids(now), *ids(now), *ids(then))
 
 
 def _reasons() -> str:
-    """Why the sums of a group are what they are; to be followed by conditions and GROUP BY group_id."""
+    """A query for the reasons of unknown sums; conditions and GROUP BY group_id follow it."""
     return f"""
         SELECT group_id, count(CASE WHEN {UNCOMMITTED} THEN 1 END) AS uncommitted,
           max_by(concat(topic, '-', CAST(partition AS STRING)), CASE WHEN lag > 0 THEN lag END) AS worst_partition,

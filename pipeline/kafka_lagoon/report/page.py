@@ -8,7 +8,7 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -20,8 +20,8 @@ from markupsafe import Markup
 from kafka_lagoon import __version__
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.report import finding_sections, group_section, run_sections, topic_sections
-from kafka_lagoon.report.page_tables import CHART, DURATION, NUMBERS, Concern, Made, PageTable, Section
-from kafka_lagoon.report.scope import Scope, Seen
+from kafka_lagoon.report.page_tables import CHART, DURATION, NUMBERS, Concern, DeclaredSection, Made, PageTable, Section
+from kafka_lagoon.report.scope import PublishedSnapshot, Scope
 from kafka_lagoon.report.timeline import Timeline
 from kafka_lagoon.report.values import cell, time_html
 from kafka_lagoon.text import printable
@@ -34,35 +34,24 @@ _COMPRESSED_FROM = 100_000  # characters of data
 _EXACT = 2**53  # what JavaScript's numbers hold
 _LEVELS = ("critical", "warning", "info")
 
-# In the order of the page. Name and title are for a section that cannot be made.
-_SECTIONS: Sequence[tuple[str, str, Callable[[Scope], Made]]] = (
-    ("glance", "At a glance", run_sections.glance_section),
-    ("groups", "Consumer groups", group_section.group_section),
-    ("loss", "Data loss", finding_sections.loss_section),
-    ("health", "Health", finding_sections.health_section),
-    ("topics", "Topics and throughput", topic_sections.topic_section),
-    ("disks", "Disk use and growth", topic_sections.disk_section),
-    ("changes", "What changed", finding_sections.change_section),
-    ("coverage", "What the snapshots saw", run_sections.run_section),
+SECTIONS: Sequence[DeclaredSection[Scope]] = (  # in the order of the page
+    run_sections.GLANCE,
+    group_section.GROUPS,
+    finding_sections.LOSS,
+    finding_sections.HEALTH,
+    topic_sections.TOPICS,
+    topic_sections.DISKS,
+    finding_sections.CHANGES,
+    run_sections.COVERAGE,
 )
-RELATIONS = (  # tables and views that the sections read
-    *("snapshots", "coverage", "collection_failures", "consumer_lag", "consumer_lag_published"),
-    *(
-        "consumer_groups_published",
-        "brokers_published",
-        "partitions_published",
-        "topics_published",
-        "log_dirs_published",
-    ),
-    *("table_states", "group_status", "loss_ahead", "health_findings", "topology_changes", "topic_throughput"),
-)
+RELATIONS = frozenset({"snapshots"}.union(*(section.relations for section in SECTIONS)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPage:
-    """What the page says of one cluster."""
+    """The page of one cluster."""
 
-    snapshot: Seen
+    snapshot: PublishedSnapshot
     axis: Timeline
     sections: Sequence[Section]
     concerns: Sequence[Concern]
@@ -75,7 +64,7 @@ class ClusterPage:
 
 def cluster_page(scope: Scope) -> ClusterPage:
     """All sections; one that cannot be read says so, and the others are there."""
-    made = [_made(scope, *declared) for declared in _SECTIONS]
+    made = [_made(scope, declared) for declared in SECTIONS]
     concerns = [concern for one in made for concern in one.concerns]
     return ClusterPage(
         snapshot=scope.snapshot,
@@ -85,12 +74,15 @@ def cluster_page(scope: Scope) -> ClusterPage:
     )
 
 
-def _made(scope: Scope, name: str, title: str, make: Callable[[Scope], Made]) -> Made:
+def _made(scope: Scope, declared: DeclaredSection[Scope]) -> Made:
+    name, title = declared.name, declared.title
     try:
-        return make(scope)
+        made = declared.make(scope)
     except TableError as error:
         section = Section(name=name, title=title, source="", problem=str(error))
         return Made(section=section, concerns=[Concern(level="warning", text=f"{title}: cannot be read", section=name)])
+    section = replace(made.section, name=name, title=made.section.title or title)
+    return Made(section=section, concerns=[replace(concern, section=name) for concern in made.concerns])
 
 
 def render(clusters: Sequence[ClusterPage], title: str, made_at_ms: int) -> str:
@@ -141,7 +133,7 @@ def _data(table: PageTable) -> dict[str, Any]:
 
 
 def _plain(kind: str, value: Any) -> Any:
-    """As many digits as are shown."""
+    """Round to the digits that are shown."""
     if isinstance(value, str):
         return printable(value)
     if kind == DURATION and value is not None and value >= _SECOND_MS:
@@ -171,7 +163,7 @@ def _classes(table: PageTable) -> list[str]:
 
 
 def _harmless(value: Any) -> Any:
-    """Every text that the page shows: names are those of strangers, and marks of direction would turn what follows them."""
+    """Escape every text: names come from others, and direction marks would turn the text after them."""
     return printable(value) if type(value) is str else value  # Markup is ours
 
 

@@ -3,15 +3,16 @@
 The first rows of a table are HTML, so that the page can be read without JavaScript; all of its rows are data of the page.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from markupsafe import Markup
 
-TEXT, COUNT, BYTES, RATE, BYTE_RATE, DURATION, TIME, RATIO, BADGE, CHART = (
-    *("text", "count", "bytes", "rate", "byte_rate", "duration", "time", "ratio", "badge", "chart"),
-)
+ScopeT = TypeVar("ScopeT")
+
+TEXT, COUNT, BYTES, RATE, BYTE_RATE = "text", "count", "bytes", "rate", "byte_rate"
+DURATION, TIME, RATIO, BADGE, CHART = "duration", "time", "ratio", "badge", "chart"
 NUMBERS = frozenset({COUNT, BYTES, RATE, BYTE_RATE, DURATION, RATIO})
 
 
@@ -60,7 +61,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
-    """One number of the first glance; `level` is critical, warning or empty."""
+    """A number of the section At a glance; `level` is critical, warning or empty."""
 
     label: str
     value: str
@@ -71,10 +72,13 @@ class Tile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A part of the page about one cluster; `problem` says why it could not be made."""
+    """A part of the page about one cluster; `problem` says why it could not be made.
 
-    name: str
-    title: str
+    The page gives a section its name, and its title where the section has no own.
+    """
+
+    name: str = ""
+    title: str = ""
     lead: str = ""
     tiles: Sequence[Tile] = ()
     figures: Sequence[Figure] = ()
@@ -86,16 +90,26 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concern:
-    """One line of what needs attention: its level (critical, warning, info), and the section that has the details."""
+    """A line about a problem: its level (critical, warning, info), and the section that has the details."""
 
     level: str
     text: str
-    section: str
+    section: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A section, and what of it needs attention."""
+    """A section, and its problems."""
 
     section: Section
     concerns: Sequence[Concern] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredSection(Generic[ScopeT]):
+    """A section of the page: its name and title, the tables and views that it reads, and how it is made."""
+
+    name: str
+    title: str
+    relations: frozenset[str]
+    make: Callable[[ScopeT], Made]

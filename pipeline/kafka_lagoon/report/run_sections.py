@@ -14,13 +14,14 @@ from kafka_lagoon.report.page_tables import (
     Chart,
     Column,
     Concern,
+    DeclaredSection,
     Figure,
     Made,
     PageTable,
     Section,
     Tile,
 )
-from kafka_lagoon.report.scope import Scope, Seen
+from kafka_lagoon.report.scope import PublishedSnapshot, Scope
 from kafka_lagoon.report.values import time_text
 from kafka_lagoon.units import duration
 
@@ -58,15 +59,13 @@ _OUTCOMES = {
 def glance_section(scope: Scope) -> Made:
     """The cluster in numbers."""
     section = Section(
-        name="glance",
-        title="At a glance",
         tiles=_tiles(scope.snapshot, data.health_of(scope)),
         source="Table snapshots; views brokers_published and partitions_published of the snapshot.",
     )
     return Made(section=section)
 
 
-def _tiles(snapshot: Seen, health: data.ClusterHealth) -> list[Tile]:
+def _tiles(snapshot: PublishedSnapshot, health: data.ClusterHealth) -> list[Tile]:
     fenced = "fencing not known" if health.fenced is None else f"{health.fenced:,} fenced"
     return [
         Tile(
@@ -129,8 +128,6 @@ def run_section(scope: Scope) -> Made:
         ),
     ]
     section = Section(
-        name="coverage",
-        title="What the snapshots saw",
         lead=_lead(scope),
         figures=[_strip(scope)],
         tables=tables,
@@ -148,7 +145,7 @@ def _lead(scope: Scope) -> str:
     return f"{axis.snapshots:,} published snapshots{usual}, {partial:,} of them incomplete.{missing}"
 
 
-def _run_row(run: Seen) -> tuple[object, ...]:
+def _run_row(run: PublishedSnapshot) -> tuple[object, ...]:
     return (
         run.slot_ms,
         run.status,
@@ -203,14 +200,28 @@ def _concerns(scope: Scope, short: Sequence[data.ShortList]) -> Iterator[Concern
     snapshot, axis = scope.snapshot, scope.axis
     if snapshot.status != "complete":
         text = f"the snapshot is incomplete: {snapshot.failures:,} failures, so this page may lack something"
-        yield Concern(level="warning", text=text, section="coverage")
+        yield Concern(level="warning", text=text)
     filtered = [one.api for one in short if one.visibility == "filtered"]
     if filtered:
         text = f"lists may be short, for permissions are missing: {', '.join(filtered)}"
-        yield Concern(level="warning", text=text, section="coverage")
+        yield Concern(level="warning", text=text)
     if axis.gaps:
-        yield Concern(level="warning", text=f"snapshots are missing at {axis.gaps:,} places", section="coverage")
+        yield Concern(level="warning", text=f"snapshots are missing at {axis.gaps:,} places")
     if axis.is_short:
         wanted = duration(scope.hours * _HOUR_MS)
         text = f"the history is short: it begins at {time_text(axis.from_ms)} UTC, and {wanted} were asked for"
-        yield Concern(level="info", text=text, section="coverage")
+        yield Concern(level="info", text=text)
+
+
+GLANCE = DeclaredSection(
+    name="glance",
+    title="At a glance",
+    relations=frozenset({"brokers_published", "partitions_published"}),
+    make=glance_section,
+)
+COVERAGE = DeclaredSection(
+    name="coverage",
+    title="What the snapshots saw",
+    relations=frozenset({"coverage", "collection_failures", "table_states"}),
+    make=run_section,
+)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.query.statements import Ask, tuples
@@ -11,11 +11,12 @@ from kafka_lagoon.report.timeline import Timeline, timeline
 from kafka_lagoon.report.values import time_text
 from kafka_lagoon.text import did_you_mean
 
+T = TypeVar("T")
 _HOUR_MS = 3_600_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+@dataclass(frozen=True, slots=True)
+class PublishedSnapshot:
     """A published snapshot, as table `snapshots` has it."""
 
     cluster: str
@@ -47,11 +48,11 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What the sections about one cluster are made from: its snapshot, the snapshots of the history, and the tables."""
+    """The sources of the sections about a cluster: its snapshot, the snapshots of the history, and the tables."""
 
     ask: Ask
-    snapshot: Seen
-    runs: Sequence[Seen]  # of the history, the last one is `snapshot`
+    snapshot: PublishedSnapshot
+    runs: Sequence[PublishedSnapshot]  # of the history, the last one is `snapshot`
     axis: Timeline
     hours: int
 
@@ -59,8 +60,12 @@ class Scope:
         """The rows of a statement."""
         return tuples(self.ask(statement, *values))
 
+    def read(self, row_class: type[T], statement: str, *values: int | str) -> list[T]:
+        """The rows of a statement whose columns are the fields of a dataclass, in their order."""
+        return [row_class(*row) for row in self.rows(statement, *values)]
+
     @property
-    def first(self) -> Seen:
+    def first(self) -> PublishedSnapshot:
         """The first snapshot of the history."""
         return self.runs[0]
 
@@ -78,19 +83,19 @@ class Scope:
             WHERE snapshots.cluster = ? AND snapshots.{self.history_days()}"""  # noqa: S608  numbers and dates
 
 
-def of(snapshot: Seen) -> str:
+def of(snapshot: PublishedSnapshot) -> str:
     """The condition that a row is of this snapshot, with question marks for `ids`; only its day is opened."""
     return f"cluster = ? AND snapshot_id = ? AND snapshot_date = DATE '{snapshot.snapshot_date}'"
 
 
-def ids(snapshot: Seen) -> tuple[str, str]:
+def ids(snapshot: PublishedSnapshot) -> tuple[str, str]:
     """The values for the question marks of `of`."""
     return snapshot.cluster, snapshot.snapshot_id
 
 
 def scopes(ask: Ask, clusters: Sequence[str] | None, slot_ms: int | None, hours: int) -> list[Scope]:
-    """One for each cluster: its newest snapshot, or the newest whose slot is not after a time; TableError without any."""
-    chosen = [_seen(values) for values in tuples(ask(_newest(slot_ms)))]
+    """A scope for each cluster: its newest snapshot, or the newest with a slot up to a time; TableError without snapshots."""
+    chosen = [PublishedSnapshot(*values) for values in tuples(ask(_newest(slot_ms)))]
     wanted = [one for one in chosen if clusters is None or one.cluster in clusters]
     missing = sorted(set(clusters or ()) - {one.cluster for one in wanted})
     if missing or not wanted:
@@ -108,7 +113,7 @@ def _newest(slot_ms: int | None) -> str:
         ) AS ranked WHERE recency = 1 ORDER BY cluster"""  # noqa: S608  names of ours and a number
 
 
-def _scope(ask: Ask, snapshot: Seen, hours: int) -> Scope:
+def _scope(ask: Ask, snapshot: PublishedSnapshot, hours: int) -> Scope:
     from_ms = snapshot.captured_ms - hours * _HOUR_MS
     first_day = datetime.fromtimestamp(from_ms / 1000, UTC).date()
     statement = f"""
@@ -116,13 +121,9 @@ def _scope(ask: Ask, snapshot: Seen, hours: int) -> Scope:
         WHERE cluster = ? AND snapshot_date BETWEEN DATE '{first_day}' AND DATE '{snapshot.snapshot_date}'
           AND unix_millis(captured_at) BETWEEN {from_ms} AND {snapshot.captured_ms}
         ORDER BY captured_at, snapshot_id"""  # noqa: S608  names of ours and numbers
-    runs = [_seen(values) for values in tuples(ask(statement, snapshot.cluster))]
+    runs = [PublishedSnapshot(*values) for values in tuples(ask(statement, snapshot.cluster))]
     axis = timeline([one.captured_ms for one in runs], from_ms)
     return Scope(ask=ask, snapshot=snapshot, runs=runs, axis=axis, hours=hours)
-
-
-def _seen(values: Sequence[Any]) -> Seen:
-    return Seen(**dict(zip(Seen.__dataclass_fields__, values, strict=True)))
 
 
 def _nothing(missing: Sequence[str], known: Sequence[str], slot_ms: int | None) -> str:

@@ -42,17 +42,17 @@ class Timeline:
 
     @property
     def times(self) -> list[int]:
-        """Where each point stands: when its last snapshot began."""
+        """The times of the points: when the last snapshot of each began."""
         return [point.last_ms for point in self.points]
 
     @property
     def gaps(self) -> int:
-        """How many times snapshots are missing."""
+        """The number of gaps in the history."""
         return sum(point.after_gap for point in self.points)
 
     @property
     def is_short(self) -> bool:
-        """Whether the history does not reach back as far as was wanted: by more than the usual interval, or a tenth."""
+        """True if the history is shorter than requested by more than the usual interval, or by a tenth."""
         slack_ms = max((self.until_ms - self.wanted_from_ms) // 10, self.usual_ms or 0)
         return self.from_ms > self.wanted_from_ms + slack_ms
 

@@ -14,6 +14,7 @@ from kafka_lagoon.report.page_tables import (
     RATIO,
     Column,
     Concern,
+    DeclaredSection,
     Made,
     PageTable,
     Section,
@@ -76,8 +77,6 @@ def topic_section(scope: Scope) -> Made:
     notes = [f"The history is read for the {data.WATCHED} busiest topics."] if len(topics) > data.WATCHED else []
     byte_source = "topic_throughput.bytes_per_second, before replication"
     section = Section(
-        name="topics",
-        title="Topics and throughput",
         figures=[
             figure("Records a second", RATE, flow.records, scope.axis, "topic_throughput.records_per_second"),
             figure("Bytes a second", BYTE_RATE, flow.bytes, scope.axis, byte_source),
@@ -104,7 +103,7 @@ def _topic_row(topic: data.Topic) -> tuple[object, ...]:
 
 
 def disk_section(scope: Scope) -> Made:
-    """How much is stored, how fast it grows, and how full the volumes are."""
+    """Stored bytes, their growth, and the use of the volumes."""
     disks = data.disks_of(scope)
     span_ms = scope.axis.until_ms - scope.axis.from_ms
     table = PageTable(
@@ -115,8 +114,6 @@ def disk_section(scope: Scope) -> Made:
         empty=_NO_DISKS,
     )
     section = Section(
-        name="disks",
-        title="Disk use and growth",
         figures=[figure("Bytes of all replicas", BYTES, data.size_history(scope), scope.axis, "log_dirs.size_bytes")],
         tables=[table],
         notes=[_DISK_NOTE.format(duration(span_ms))],
@@ -144,6 +141,22 @@ def _disk_concerns(disks: Sequence[data.Disk], span_ms: int) -> Iterator[Concern
         place = f"the volume of {printable(disk.log_dir)} on broker {disk.broker_id}"
         full_in_ms = disk.full_in_ms(span_ms)
         if disk.used_share is not None and disk.used_share >= _FULL_SHARE:
-            yield Concern(level="warning", text=f"{place} is {disk.used_share:.0%} full", section="disks")
+            yield Concern(level="warning", text=f"{place} is {disk.used_share:.0%} full")
         elif full_in_ms is not None and full_in_ms < _FULL_WITHIN_MS:
-            yield Concern(level="warning", text=f"{place} will be full in {duration(full_in_ms)}", section="disks")
+            yield Concern(level="warning", text=f"{place} will be full in {duration(full_in_ms)}")
+
+
+TOPICS = DeclaredSection(
+    name="topics",
+    title="Topics and throughput",
+    relations=frozenset(
+        {"topics_published", "topic_throughput", "partitions_published", "log_dirs_published", "snapshots"}
+    ),
+    make=topic_section,
+)
+DISKS = DeclaredSection(
+    name="disks",
+    title="Disk use and growth",
+    relations=frozenset({"log_dirs_published", "snapshots"}),
+    make=disk_section,
+)

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_lagoon.report.charts import Reading, Series
-from kafka_lagoon.report.scope import Scope, Seen, ids, of
+from kafka_lagoon.report.scope import PublishedSnapshot, Scope, ids, of
 
 WATCHED = 50  # topics whose throughput is read over time
 _LEAST_SPAN_MS = 3_600_000  # growth of less time says nothing about days
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Topic:
     """A topic in the snapshot; a sum is null where a part of it is not known."""
 
@@ -26,7 +26,7 @@ class Topic:
     problem: str | None
 
     def remark(self) -> str:
-        """What is not known of it."""
+        """The unknown values of the topic."""
         if self.problem:
             return self.problem
         if self.rate_partitions is None or self.partitions is None or self.rate_partitions >= self.partitions:
@@ -34,7 +34,7 @@ class Topic:
         return f"no rate for {self.partitions - self.rate_partitions:,} of {self.partitions:,} partitions"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Disk:
     """A log directory of a broker."""
 
@@ -48,18 +48,18 @@ class Disk:
 
     @property
     def growth(self) -> int | None:
-        """How much its replicas have grown in the history."""
+        """The growth of its replicas in the history."""
         return None if self.size_bytes is None or self.earlier_bytes is None else self.size_bytes - self.earlier_bytes
 
     @property
     def used_share(self) -> float | None:
-        """How full the volume is, whatever fills it."""
+        """The used share of the volume, other files included."""
         if not self.total_bytes or self.usable_bytes is None:
             return None
         return 1 - self.usable_bytes / self.total_bytes
 
     def full_in_ms(self, span_ms: int) -> int | None:
-        """How long the free bytes last if replicas grow on as in the history; None if they do not, or it is too short."""
+        """The time until the volume is full at this growth; None without growth, or if the history is too short."""
         growth = self.growth
         if growth is None or growth <= 0 or self.usable_bytes is None or span_ms < _LEAST_SPAN_MS:
             return None
@@ -89,11 +89,10 @@ def topics_of(scope: Scope) -> list[Topic]:
         ORDER BY flow.bytes_per_second DESC NULLS LAST, flow.records_per_second DESC NULLS LAST,
           sizes.size_bytes DESC NULLS LAST, topics.topic"""  # noqa: S608  names of ours
     values = (*ids(now), *ids(now), *ids(now), *ids(now), *ids(then), *ids(then))
-    rows = scope.rows(statement, *values)
-    return [Topic(**dict(zip(Topic.__dataclass_fields__, row, strict=True))) for row in rows]
+    return scope.read(Topic, statement, *values)
 
 
-def _sizes(snapshot: Seen) -> str:
+def _sizes(snapshot: PublishedSnapshot) -> str:
     """Bytes of all replicas of each topic, null where one has no size; has the question marks of `of` twice."""
     return f"""
         SELECT wanted.topic, wanted.topic_id,
@@ -123,7 +122,7 @@ def flow_of(scope: Scope, topics: Sequence[Topic]) -> Flow:
 
 
 def _reading(point: int, rate: float | None, is_partial: int) -> Reading | None:
-    """The first snapshot may have none before it to compare with: that is no rate that is missing."""
+    """The first snapshot has no rate, which is not an unknown rate."""
     return None if point == 0 and rate is None else Reading(rate, bool(is_partial))
 
 
@@ -157,12 +156,11 @@ def disks_of(scope: Scope) -> list[Disk]:
         LEFT JOIN ({_dirs(then)}) AS earlier
           ON disks.broker_id = earlier.broker_id AND disks.log_dir = earlier.log_dir
         ORDER BY disks.broker_id, disks.log_dir"""  # noqa: S608  names of ours
-    rows = scope.rows(statement, *ids(now), *ids(then))
-    return [Disk(**dict(zip(Disk.__dataclass_fields__, row, strict=True))) for row in rows]
+    return scope.read(Disk, statement, *ids(now), *ids(then))
 
 
-def _dirs(snapshot: Seen) -> str:
-    """Log directories; one without replicas has 0 bytes, one that has failed none that are known."""
+def _dirs(snapshot: PublishedSnapshot) -> str:
+    """Log directories: 0 bytes without replicas, null bytes after a failure."""
     return f"""
         SELECT broker_id, log_dir, max(total_bytes) AS total_bytes, max(usable_bytes) AS usable_bytes, max(problem) AS problem,
           CASE WHEN max(problem) IS NULL THEN CAST(coalesce(sum(size_bytes), 0) AS BIGINT) END AS size_bytes

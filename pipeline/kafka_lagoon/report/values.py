@@ -53,7 +53,7 @@ def time_html(at_ms: int) -> Markup:
 
 
 def cell(column: Column, value: Any) -> Markup:
-    """What stands in a cell."""
+    """The HTML of a cell."""
     if value is None or value == "":
         return Markup('<span class="none">{}</span>').format(column.unknown if value is None else "")
     match column.kind:

@@ -5,7 +5,7 @@ from argparse import ArgumentTypeError, Namespace
 import pytest
 
 from kafka_lagoon.cli.admin.selection import Selected, find, moved, placed, selected
-from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from tests.admin.conftest import cluster, soon
 from tests.fake.cluster import FakeCluster
@@ -16,7 +16,7 @@ __all__ = ["cluster"]  # a fixture of tests/admin
 def test_what_is_found(state: FakeCluster, cluster: Cluster) -> None:
     """Whole topics, or partitions of them; what is not there is a failure of its own."""
     state.add_topic("other", 2)
-    context = Context(cluster=cluster, options=Namespace(), deadline=soon())
+    context = ClusterContext(cluster=cluster, options=Namespace(), deadline=soon())
     some = find(context, [selected("orders:5,7"), selected("other"), selected("absent")])
     assert list(some.described) == [
         TopicPartition("orders", 5),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.cli.kafka.run import run
+from kafka_lagoon.cli.main import run
 from tests.clock import CLOCK
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
@@ -56,7 +56,7 @@ def ask(state: FakeCluster, capsys: pytest.CaptureFixture[str]) -> Ask:
     timeouts = [word for one in SHORT_TIMEOUTS for word in ("--set", one)]
 
     def verb(*argv: str) -> Shown:
-        code = run([*argv, "-b", servers, *timeouts], {}, CLOCK)
+        code = run(["kafka", *argv, "-b", servers, *timeouts], {}, CLOCK)
         output = capsys.readouterr()
         assert python_in(output.err) == []
         return Shown(code, output.out, output.err)

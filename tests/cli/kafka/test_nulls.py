@@ -1,13 +1,15 @@
 """What `lagoon kafka` prints as null or as a dash has its reason, in every verb."""
 
+from argparse import Namespace
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
-from kafka_lagoon.cli.kafka import output, verb
-from kafka_lagoon.cli.kafka.run import VERBS
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part
+from kafka_lagoon.cli.kafka import command
+from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.output import CommandOutput, RowSet, show
+from kafka_lagoon.cli.registry import names_of
 from kafka_lagoon.snapshot.coverage import coverage_rows
 from kafka_lagoon.tables.schema import STATE_TABLES
 from kafka_lagoon.tables.snapshot_rows import CoverageRow
@@ -20,25 +22,17 @@ pytestmark = pytest.mark.long
 
 # Those that print rows with declared columns; records and what was produced have formats of their own.
 COMMANDS = (
-    *("versions", "metadata", "health", "offsets", "groups", "describe-group", "lag", "acls", "log-dirs"),
-    *(
-        "quorum",
-        "reassignments",
-        "transactions",
-        "configs topic",
-        "configs topic --all",
-        "offsets --at 2100-01-01",
-        "offsets --at 0",
-    ),
+    *(name for name in names_of("kafka") if name not in ("configs", "fetch", "produce")),
+    *("configs topic", "configs topic --all", "offsets --at 2100-01-01", "offsets --at 0"),
 )
 _TABLES = {table.row: table.name for table in STATE_TABLES}
 
 
 @dataclass(slots=True)
 class Seen:
-    """The parts of an answer that were shown, and what the brokers were asked for them."""
+    """The rows that were shown, and the clusters that were asked for them."""
 
-    parts: list[Part] = field(default_factory=list)
+    sets: list[RowSet] = field(default_factory=list)
     clusters: list[Any] = field(default_factory=list)
 
     def unexplained(self) -> list[str]:
@@ -47,8 +41,8 @@ class Seen:
         rows: dict[type[Any], list[Any]] = {
             CoverageRow: list(coverage_rows(self.clusters[-1].request_stats, trusted, {}, {}))
         }
-        for part in self.parts:
-            for row in part.rows:
+        for shown in self.sets:
+            for row in shown.rows:
                 rows.setdefault(type(row), []).append(row)
         return unexplained(
             {_TABLES.get(cls, cls.__name__): (cls, plain_table(cls, some)) for cls, some in rows.items()}
@@ -57,36 +51,36 @@ class Seen:
     def unknown_columns(self) -> list[str]:
         """Columns for people, also with --wide, that rows do not have."""
         return [
-            f"{part.kind}.{name}"
-            for part in self.parts
-            for name in (*part.columns, *part.wide)
-            if not all(hasattr(row, name) for row in part.rows)
+            f"{shown.kind}.{name}"
+            for shown in self.sets
+            for name in (*shown.columns, *shown.wide)
+            if not all(hasattr(row, name) for row in shown.rows)
         ]
 
     def without_problem(self) -> list[str]:
         """Kinds of rows whose problem people are not shown."""
         return [
-            part.kind
-            for part in self.parts
-            if any(hasattr(one, "problem") for one in part.rows) and "problem" not in part.columns
+            shown.kind
+            for shown in self.sets
+            if any(hasattr(one, "problem") for one in shown.rows) and "problem" not in shown.columns
         ]
 
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """Keeps what verbs show."""
-    seen, show = Seen(), output.show
+    seen = Seen()
 
-    def keep(answer: Answer, *, as_json: bool, wide: bool) -> int:
-        seen.parts = [replace(part, rows=list(part.rows)) for part in answer.parts]
-        return show(replace(answer, parts=seen.parts), as_json=as_json, wide=wide)
+    def keep(output: CommandOutput, options: Namespace) -> int:
+        seen.sets = [replace(one, rows=list(one.rows)) for one in output.rows if isinstance(one, RowSet)]
+        return show(replace(output, rows=seen.sets), options)
 
-    def connected(**fields: Any) -> Context:
+    def connected(**fields: Any) -> ClusterContext:
         seen.clusters.append(fields["cluster"])
-        return Context(**fields)
+        return ClusterContext(**fields)
 
-    monkeypatch.setattr(output, "show", keep)
-    monkeypatch.setattr(verb, "Context", connected)
+    monkeypatch.setattr(command, "show", keep)
+    monkeypatch.setattr(command, "ClusterContext", connected)
     return seen
 
 
@@ -106,16 +100,11 @@ def test_no_null_without_a_reason(odd: tuple[str, ...], state: FakeCluster, ask:
         ODDITIES[oddity](state)
     without_reason = {}
     for words in COMMANDS:
-        seen.parts = []
+        seen.sets = []
         ask(*words.split(), "--json")
         if lines := [*seen.unexplained(), *seen.without_problem(), *seen.unknown_columns()]:
             without_reason[words] = lines
     assert without_reason == {}
-
-
-def test_every_verb_is_run() -> None:
-    """A new verb is run here too, unless it is known to have rows of its own."""
-    assert {words.split()[0] for words in COMMANDS} == VERBS.keys() - {"fetch", "produce"}
 
 
 def test_a_time_after_the_end(ask: Ask) -> None:

@@ -3,14 +3,16 @@
 import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import pytest
 
-from kafka_lagoon.cli.kafka.arguments import parse
-from kafka_lagoon.cli.kafka.output import answer_lines, warning_lines
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Verb
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.main import declaration, options_of
+from kafka_lagoon.cli.output import CommandOutput, ending, output_blocks
+from kafka_lagoon.cli.people import Screen
+from kafka_lagoon.cli.registry import names_of
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
@@ -28,8 +30,8 @@ from tests.snapshot.test_collectors import everything
 
 _SHORT = 23  # every so-many-th mutation in the tests of every day
 COMMANDS = (
-    *("versions", "metadata", "health", "offsets", "groups", "describe-group", "lag", "acls", "log-dirs --replicas"),
-    *("quorum", "reassignments", "transactions", "configs topic", "lag --time", "offsets --at 2024-01-01"),
+    *(name for name in names_of("kafka") if name not in ("configs", "fetch", "log-dirs", "produce")),
+    *("configs topic", "lag --time", "log-dirs --replicas", "offsets --at 2024-01-01"),
 )
 
 
@@ -43,10 +45,12 @@ def state(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     return cluster
 
 
-def shown(verb: Verb, options: argparse.Namespace, cluster: Cluster, deadline: Deadline) -> list[str]:
+def shown(
+    verb: Command[ClusterContext], options: argparse.Namespace, cluster: Cluster, deadline: Deadline
+) -> list[str]:
     """Every line that a verb prints."""
-    answer: Answer = verb.answer(Context(cluster=cluster, options=options, deadline=deadline))
-    return [*answer_lines(answer, as_json=False), *warning_lines(answer)]
+    output: CommandOutput = verb.answer(ClusterContext(cluster=cluster, options=options, deadline=deadline))
+    return [*output_blocks(output, options, Screen()), *ending(output).lines]
 
 
 def planned(state: FakeCluster) -> Callable[[Cluster, Deadline], Plan]:
@@ -72,8 +76,7 @@ def seen(state: FakeCluster, step: int) -> Iterator[tuple[str, Any]]:
     """What every verb shows, and every plan, after every `step`-th mutation."""
     for words in COMMANDS:
         name, *argv = words.split()
-        verb = import_module(f"kafka_lagoon.cli.kafka.{name.replace('-', '_')}").VERB
-        options = parse(verb, name, [*argv, "-b", "broker-1:9092"])
+        verb, options = declaration(f"kafka {name}"), options_of(f"kafka {name}", [*argv, "-b", "broker-1:9092"])
         for mutation, outcome in outcomes(state, partial(shown, verb, options), step):
             yield f"{words}: {mutation}", outcome
     for mutation, outcome in outcomes(state, planned(state), step):

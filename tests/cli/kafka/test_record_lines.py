@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_lagoon.cli.kafka.fetch import _records
-from kafka_lagoon.cli.kafka.output import json_lines
 from kafka_lagoon.cli.kafka.record_lines import json_parser, text_parser
-from kafka_lagoon.cli.kafka.verb import Part
+from kafka_lagoon.cli.output import RowSet
 from kafka_lagoon.produce.batching import ProducerRecord
 
 DEFAULTS = ProducerRecord(b"key", None, ((b"h", b"1"),), partition=1, timestamp_ms=7)
@@ -78,7 +77,7 @@ def test_what_fetch_prints_is_taken(
     row |= {"partition": partition, "timestamp_ms": timestamp_ms, "offset": 5, "timestamp_type": 0}
     row |= dict.fromkeys(("leader_epoch", "producer_id", "producer_epoch", "is_aborted"))
     shown = _records([{**row, "is_transactional": False}], "t", Namespace(format="text", key_format=None))
-    (line,) = json_lines(Part(kind="record", rows=shown))
+    (line,) = RowSet(kind="record", rows=shown).json_blocks()
     expected = tuple((name.encode(), content) for name, content in headers)
     assert json_parser(DEFAULTS, 3)(line.encode()) == ProducerRecord(key, value, expected, partition, timestamp_ms)
 

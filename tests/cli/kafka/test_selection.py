@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topic_option, list_notes, not_listed, selected_topology, topic_notes
-from kafka_lagoon.cli.kafka.verb import Context
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope, own_failure
 from kafka_lagoon.client.request_stats import RequestStats
@@ -17,7 +17,7 @@ from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
 from tests.short_timeouts import short_timeouts
 
-Select = Callable[..., Context]
+Select = Callable[..., ClusterContext]
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def select(state: FakeCluster) -> Iterator[Select]:
     deadline = Deadline.after(CLOCK, 5_000)
     with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
 
-        def selected(*argv: str) -> Context:
+        def selected(*argv: str) -> ClusterContext:
             parser = argparse.ArgumentParser()
             add_topic_option(parser)
-            return Context(cluster=cluster, options=parser.parse_args(argv), deadline=deadline)
+            return ClusterContext(cluster=cluster, options=parser.parse_args(argv), deadline=deadline)
 
         yield selected
 

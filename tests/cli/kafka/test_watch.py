@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kafka_lagoon.cli.kafka.run import run
+from kafka_lagoon.cli.main import run
 from tests.cli.kafka.conftest import Ask
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
@@ -37,7 +37,7 @@ def test_it_ends_where_a_limit_is_passed(reader: FakeGroup, ask: Ask) -> None:
 def test_a_cluster_that_does_not_answer_is_asked_again(capsys: pytest.CaptureFixture[str]) -> None:
     """Each time a line; until the timeout, and the exit code of the last."""
     argv = ["health", "--watch", "1", "--timeout", "1.5", "-b", "127.0.0.1:1"]
-    assert run(argv, {}, CLOCK) == 1
+    assert run(["kafka", *argv], {}, CLOCK) == 1
     errors = capsys.readouterr().err.splitlines()
     assert set(errors) == {"lagoon: 127.0.0.1:1: connect: Connection refused"}
     assert len(errors) > 1

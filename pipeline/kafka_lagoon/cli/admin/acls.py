@@ -1,6 +1,6 @@
 """Verbs of `lagoon admin` about ACLs."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -9,10 +9,12 @@ from kafka_lagoon.admin.acls import Acl, AclFilter, acls_of, describe_acls
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.apply.kinds.acls import CREATABLE, create_acl, delete_acl, has_names
 from kafka_lagoon.apply.kinds.tokens import parse_principal
-from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.arguments import names
+from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.acls import NO_AUTHORIZER, declare_filter, filter_of
-from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
@@ -20,7 +22,7 @@ from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
 _CLUSTER = acls.RESOURCE_TYPES[acls.CLUSTER]
 
 
-def _declare_creation(parser: argparse.ArgumentParser) -> None:
+def _declare_creation(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--principal", action="append", default=[], metavar="User:NAME", help="who; may be given several times"
     )
@@ -42,8 +44,7 @@ def _name(word: str) -> str:
     return word.upper().replace("-", "_")
 
 
-def _check_creation(options: argparse.Namespace) -> list[str]:
-    """All faults of what an ACL is made of."""
+def _check_creation(options: Namespace) -> list[str]:
     problems = [
         f"--{field.replace('_', '-')}: {word or 'nothing'!r}; there are {_list(CREATABLE[field])}"
         for field, given in _words(options).items()
@@ -66,7 +67,7 @@ def _check_creation(options: argparse.Namespace) -> list[str]:
     return problems
 
 
-def _words(options: argparse.Namespace) -> Mapping[str, Sequence[str]]:
+def _words(options: Namespace) -> Mapping[str, Sequence[str]]:
     return {
         "resource_type": [options.resource_type],
         "pattern_type": [options.pattern_type],
@@ -75,12 +76,12 @@ def _words(options: argparse.Namespace) -> Mapping[str, Sequence[str]]:
     }
 
 
-def _resource_names(options: argparse.Namespace) -> Sequence[str]:
+def _resource_names(options: Namespace) -> Sequence[str]:
     is_cluster = _name(options.resource_type) == _CLUSTER
     return options.resource_name or ([acls.CLUSTER_NAME] if is_cluster else [])
 
 
-def _wanted(options: argparse.Namespace) -> list[Acl]:
+def _wanted(options: Namespace) -> list[Acl]:
     """An ACL for each principal, operation, resource and host."""
     numbers = {field: [CREATABLE[field][_name(word)] for word in given] for field, given in _words(options).items()}
     return [
@@ -99,38 +100,38 @@ def _wanted(options: argparse.Namespace) -> list[Acl]:
     ]
 
 
-def _plan_creation(context: Context) -> Planned:
+def _plan_creation(context: ClusterContext) -> PlannedActions:
     live = _live(context, AclFilter())
     if isinstance(live, Failure):
-        return Planned(actions=(), failures=[live])
+        return PlannedActions(failures=[live])
     wanted = list(dict.fromkeys(_wanted(context.options)))
     existing = [acl for acl in wanted if acl in live]
     notes = [f"{len(existing)} of {len(wanted)} ACLs are there already"] if existing else []
-    return Planned(actions=[create_acl(acl) for acl in wanted if acl not in live], notes=notes)
+    return PlannedActions(actions=[create_acl(acl) for acl in wanted if acl not in live], notes=notes)
 
 
-def _live(context: Context, acl_filter: AclFilter) -> list[Acl] | Failure:
+def _live(context: ClusterContext, acl_filter: AclFilter) -> list[Acl] | Failure:
     answer = describe_acls(context.cluster, acl_filter, context.deadline)
     if isinstance(answer, Failure):
         return replace(answer, message=NO_AUTHORIZER) if answer.code == SECURITY_DISABLED else answer
     return acls_of(answer)
 
 
-def _declare_deletion(parser: argparse.ArgumentParser) -> None:
+def _declare_deletion(parser: ArgumentParser) -> None:
     declare_filter(parser)
     parser.add_argument("--all", action="store_true", help="delete every ACL of the cluster")
 
 
-def _check_deletion(options: argparse.Namespace) -> list[str]:
+def _check_deletion(options: Namespace) -> list[str]:
     if (filter_of(options) == AclFilter()) != options.all:
         return ["say which ACLs are to be deleted, by at least one option, or give --all alone"]
     return []
 
 
-def _plan_deletion(context: Context) -> Planned:
+def _plan_deletion(context: ClusterContext) -> PlannedActions:
     matching = _live(context, filter_of(context.options))
     if isinstance(matching, Failure):
-        return Planned(actions=(), failures=[matching])
+        return PlannedActions(failures=[matching])
     notes = () if matching else ["no ACL matches"]
     nameless = [
         own_failure(
@@ -139,21 +140,22 @@ def _plan_deletion(context: Context) -> Planned:
         for acl in matching
         if not has_names(acl)
     ]
-    return Planned(actions=[delete_acl(acl) for acl in matching if has_names(acl)], failures=nameless, notes=notes)
+    return PlannedActions(
+        actions=[delete_acl(acl) for acl in matching if has_names(acl)], failures=nameless, notes=notes
+    )
 
 
-VERBS = {
-    "create-acl": AdminVerb(
-        summary="Creates ACLs: one for each principal, operation, resource and host.",
-        declare=_declare_creation,
-        check=_check_creation,
-        plan=_plan_creation,
-    ),
-    "delete-acl": AdminVerb(
-        summary="Deletes the ACLs that all options match; they are shown first.",
-        declare=_declare_deletion,
-        check=_check_deletion,
-        plan=_plan_deletion,
-        guards=(Guard.DELETIONS,),
-    ),
-}
+CREATE = Command(
+    kind=altering(),
+    summary="Creates ACLs: one for each principal, operation, resource and host.",
+    declare=_declare_creation,
+    check=_check_creation,
+    answer=_plan_creation,
+)
+DELETE = Command(
+    kind=altering(Guard.DELETIONS),
+    summary="Deletes the ACLs that all options match; they are shown first.",
+    declare=_declare_deletion,
+    check=_check_deletion,
+    answer=_plan_deletion,
+)

@@ -1,7 +1,7 @@
 """Verbs of `lagoon admin` for brokers and controllers: voters, features, and brokers that are gone for good."""
 
-import argparse
 import re
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Container, Mapping, Sequence
 
 from kafka_lagoon.admin.brokers import registered_brokers
@@ -16,9 +16,11 @@ from kafka_lagoon.apply.kinds.cluster import (
     update_feature,
     voters,
 )
-from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.arguments import MOST_INT32, number_from
-from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.protocol.messages.add_raft_voter import ADD_RAFT_VOTER
 from kafka_lagoon.protocol.messages.remove_raft_voter import REMOVE_RAFT_VOTER
@@ -34,11 +36,11 @@ def _listener(text: str) -> str:
     try:
         listener_of(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME://host:port") from None
+        raise ArgumentTypeError(f"{text!r} is not NAME://host:port") from None
     return text
 
 
-def _declare_adding(parser: argparse.ArgumentParser) -> None:
+def _declare_adding(parser: ArgumentParser) -> None:
     parser.add_argument(
         "voter", type=number_from(0, MOST_INT32), metavar="ID", help="node.id of a controller that runs and follows"
     )
@@ -53,27 +55,27 @@ def _declare_adding(parser: argparse.ArgumentParser) -> None:
     _add_directory(parser, "default: that of the observer with this id")
 
 
-def _add_directory(parser: argparse.ArgumentParser, default: str) -> None:
+def _add_directory(parser: ArgumentParser, default: str) -> None:
     parser.add_argument("--directory-id", metavar="UUID", help=f"directory.id in its meta.properties; {default}")
 
 
-def _plan_adding(context: Context) -> Planned:
+def _plan_adding(context: ClusterContext) -> PlannedActions:
     voter_id, known = context.options.voter, voters(context.cluster, context.deadline)
     if isinstance(known, Failure):
-        return Planned(actions=[], failures=[known])
+        return PlannedActions(failures=[known])
     directory_id = context.options.directory_id or _observed(context).get(voter_id)
     if voter_id in known and directory_id in (None, known[voter_id].directory_id):
-        return Planned(actions=[])
+        return PlannedActions()
     if voter_id in known or directory_id is None:
         text = (
             "it votes with another directory" if voter_id in known else "no observer has this id: give --directory-id"
         )
-        return Planned(actions=[], failures=[own_failure(ADD_RAFT_VOTER, _scope(voter_id), "UNKNOWN_VOTER", text)])
-    return Planned(actions=[add_voter(voter_id, directory_id, context.options.listener)])
+        return PlannedActions(failures=[own_failure(ADD_RAFT_VOTER, _scope(voter_id), "UNKNOWN_VOTER", text)])
+    return PlannedActions(actions=[add_voter(voter_id, directory_id, context.options.listener)])
 
 
-def _observed(context: Context) -> Mapping[int, str]:
-    """The directories of those that follow the metadata log without a vote."""
+def _observed(context: ClusterContext) -> Mapping[int, str]:
+    """The directories of observers, which follow the metadata log without a vote."""
     quorum = describe_quorum(context.cluster, context.deadline)
     if isinstance(quorum, Failure):
         return {}
@@ -85,34 +87,34 @@ def _scope(voter_id: int) -> Scope:
     return Scope.config(f"voter {voter_id}")
 
 
-def _declare_removal(parser: argparse.ArgumentParser) -> None:
+def _declare_removal(parser: ArgumentParser) -> None:
     parser.add_argument(
         "voter", type=number_from(0, MOST_INT32), metavar="ID", help="node.id of a controller that votes"
     )
     _add_directory(parser, "default: the one that it votes with")
 
 
-def _plan_removal(context: Context) -> Planned:
+def _plan_removal(context: ClusterContext) -> PlannedActions:
     voter_id, known = context.options.voter, voters(context.cluster, context.deadline)
     if isinstance(known, Failure):
-        return Planned(actions=[], failures=[known])
+        return PlannedActions(failures=[known])
     directory_id = known[voter_id].directory_id if voter_id in known else None
     if directory_id is None or context.options.directory_id not in (None, directory_id):
         text = f"it votes with directory {directory_id}" if directory_id else "it has no vote"
-        return Planned(actions=[], failures=[own_failure(REMOVE_RAFT_VOTER, _scope(voter_id), "UNKNOWN_VOTER", text)])
-    return Planned(actions=[remove_voter(voter_id, directory_id)])
+        return PlannedActions(failures=[own_failure(REMOVE_RAFT_VOTER, _scope(voter_id), "UNKNOWN_VOTER", text)])
+    return PlannedActions(actions=[remove_voter(voter_id, directory_id)])
 
 
-def _declare_broker(parser: argparse.ArgumentParser) -> None:
+def _declare_broker(parser: ArgumentParser) -> None:
     parser.add_argument(
         "brokers", nargs="+", type=number_from(0, MOST_INT32), metavar="ID", help="brokers that are stopped for good"
     )
 
 
-def _plan_unregistering(context: Context) -> Planned:
+def _plan_unregistering(context: ClusterContext) -> PlannedActions:
     known = registered_brokers(context.cluster, context.deadline)
     if isinstance(known, Failure):
-        return Planned(actions=[], failures=[known])
+        return PlannedActions(failures=[known])
     running = set(context.cluster.brokers) if known is None else {one for one, fenced in known.items() if not fenced}
     wanted = dict.fromkeys(context.options.brokers)
     refused = {one: _RUNNING for one in wanted if one in running}
@@ -126,18 +128,18 @@ def _plan_unregistering(context: Context) -> Planned:
     actions = [
         unregister_broker(one, fenced=None if known is None else known[one]) for one in wanted if one not in refused
     ]
-    return Planned(actions=actions, failures=failures, notes=_still_assigned(context, wanted))
+    return PlannedActions(actions=actions, failures=failures, notes=_still_assigned(context, wanted))
 
 
-def _still_assigned(context: Context, brokers: Container[int]) -> Sequence[str]:
-    """A line if partitions still have replicas there, which nobody would move by himself."""
+def _still_assigned(context: ClusterContext, brokers: Container[int]) -> Sequence[str]:
+    """A note if the brokers still have replicas, which no broker moves by itself."""
     topics = context.cluster.refresh(None, context.deadline).topics
     replicas = (replica for topic in topics for partition in topic.partitions for replica in partition.replica_nodes)
     count = sum(replica in brokers for replica in replicas)
     return [f"{count} replicas are still assigned there: `lagoon admin reassign` moves them"] if count else ()
 
 
-def _declare_feature(parser: argparse.ArgumentParser) -> None:
+def _declare_feature(parser: ArgumentParser) -> None:
     parser.add_argument(
         "features", nargs="+", type=_level, metavar="FEATURE=LEVEL", help="group.version=1; level 0 switches it off"
     )
@@ -149,19 +151,19 @@ def _declare_feature(parser: argparse.ArgumentParser) -> None:
 def _level(text: str) -> tuple[str, int]:
     match = _LEVEL.fullmatch(text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not FEATURE=LEVEL, and a level is a number")
+        raise ArgumentTypeError(f"{text!r} is not FEATURE=LEVEL, and a level is a number")
     return match[1], int(match[2])
 
 
-def _check_feature(options: argparse.Namespace) -> list[str]:
+def _check_feature(options: Namespace) -> list[str]:
     named = [name for name, _ in options.features]
     return [f"{name}: named twice" for name in dict.fromkeys(named) if named.count(name) > 1]
 
 
-def _plan_feature(context: Context) -> Planned:
+def _plan_feature(context: ClusterContext) -> PlannedActions:
     known = feature_levels(context.cluster, context.deadline)
     if isinstance(known, Failure):
-        return Planned(actions=[], failures=[known])
+        return PlannedActions(failures=[known])
     actions, failures = [], []
     for name, level in context.options.features:
         if name in known:
@@ -170,30 +172,31 @@ def _plan_feature(context: Context) -> Planned:
         else:
             text = f"no feature of this cluster: {', '.join(known) or 'brokers have none'}"
             failures.append(own_failure(UPDATE_FEATURES, Scope.config(f"feature {name}"), "UNKNOWN_FEATURE", text))
-    return Planned(actions=actions, failures=failures)
+    return PlannedActions(actions=actions, failures=failures)
 
 
-VERBS = {
-    "add-voter": AdminVerb(
-        summary="Gives a controller a vote in the metadata quorum.", declare=_declare_adding, plan=_plan_adding
-    ),
-    "remove-voter": AdminVerb(
-        summary="Takes a controller's vote in the metadata quorum.",
-        declare=_declare_removal,
-        plan=_plan_removal,
-        guards=(Guard.DELETIONS,),
-    ),
-    "unregister-broker": AdminVerb(
-        summary="Lets the cluster forget brokers that are stopped for good.",
-        declare=_declare_broker,
-        plan=_plan_unregistering,
-        guards=(Guard.DELETIONS,),
-    ),
-    "update-feature": AdminVerb(
-        summary="Changes the level of features that all brokers obey.",
-        declare=_declare_feature,
-        check=_check_feature,
-        plan=_plan_feature,
-        guards=(Guard.DELETIONS,),
-    ),
-}
+ADD_VOTER = Command(
+    kind=altering(),
+    summary="Gives a controller a vote in the metadata quorum.",
+    declare=_declare_adding,
+    answer=_plan_adding,
+)
+REMOVE_VOTER = Command(
+    kind=altering(Guard.DELETIONS),
+    summary="Takes a controller's vote in the metadata quorum.",
+    declare=_declare_removal,
+    answer=_plan_removal,
+)
+UNREGISTER = Command(
+    kind=altering(Guard.DELETIONS),
+    summary="Lets the cluster forget brokers that are stopped for good.",
+    declare=_declare_broker,
+    answer=_plan_unregistering,
+)
+UPDATE_FEATURE = Command(
+    kind=altering(Guard.DELETIONS),
+    summary="Changes the level of features that all brokers obey.",
+    declare=_declare_feature,
+    check=_check_feature,
+    answer=_plan_feature,
+)

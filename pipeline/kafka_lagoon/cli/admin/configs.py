@@ -1,6 +1,6 @@
 """`lagoon admin alter-configs`: sets, unsets and edits configs of topics, brokers, groups, client metrics and loggers."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -10,9 +10,11 @@ from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values
 from kafka_lagoon.admin.configs import PER_BROKER, RESOURCE_TYPES
 from kafka_lagoon.apply.action import Action, Guard
 from kafka_lagoon.apply.kinds.configs import ALL_BROKERS, change_configs
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.topics import config
-from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
-from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, own_failure
 from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRICS, CONFIG_TYPES, GROUP
 from kafka_lagoon.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
@@ -21,7 +23,7 @@ _NOT_A_LIST = "NOT_A_LIST"
 _SINCE = {GROUP: "4.0", CLIENT_METRICS: "3.7"}
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("kind", choices=tuple(RESOURCE_TYPES), help="what has the configs")
     parser.add_argument(
         "names", nargs="+", metavar="NAME", help=f"topics, groups, broker ids, or {ALL_BROKERS}: all brokers"
@@ -36,7 +38,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unset", action="append", default=[], metavar="CONFIG", help="back to what holds without it")
 
 
-def _check(options: argparse.Namespace) -> Iterator[str]:
+def _check(options: Namespace) -> Iterator[str]:
     edits = [name for name, _ in chain(options.config, options.append, options.subtract)]
     times = Counter([*edits, *options.unset])
     if not times:
@@ -49,7 +51,7 @@ def _check(options: argparse.Namespace) -> Iterator[str]:
                 yield f"{name}: not the id of a broker"
 
 
-def _plan(context: Context) -> Planned:
+def _plan(context: ClusterContext) -> PlannedActions:
     resource_type = RESOURCE_TYPES[context.options.kind]
     names = dict.fromkeys("" if name == ALL_BROKERS else name for name in context.options.names)
     resources = [ConfigResource(resource_type, name) for name in names]
@@ -63,26 +65,26 @@ def _plan(context: Context) -> Planned:
         failures += unlisted
         action = None if unlisted else change_configs(resource, values, _changes(values, context.options))
         actions += [action] if action else []
-    return Planned(actions=actions, failures=failures)
+    return PlannedActions(actions=actions, failures=failures)
 
 
 def _explained(resource: ConfigResource, failure: Failure) -> Failure:
-    """The failure; a broker that does not know such resources calls the request invalid, and no more."""
+    """Explain the INVALID_REQUEST of a broker that does not know such resources."""
     since = _SINCE.get(resource.resource_type)
     if failure.name != "INVALID_REQUEST" or not since:
         return failure
     return replace(failure, name=UNSUPPORTED, code=None, message=f"needs Kafka {since} or newer")
 
 
-def _not_lists(resource: ConfigResource, values: Values, options: argparse.Namespace) -> Iterator[Failure]:
+def _not_lists(resource: ConfigResource, values: Values, options: Namespace) -> Iterator[Failure]:
     for name, _ in chain(options.append, options.subtract):
         if name in values and CONFIG_TYPES.get(values[name].config_type) not in ("LIST", "UNKNOWN"):
             text = f"{name} is not a list, so nothing can be added to it or removed"
             yield own_failure(INCREMENTAL_ALTER_CONFIGS, resource.scope(), _NOT_A_LIST, text)
 
 
-def _changes(values: Values, options: argparse.Namespace) -> Mapping[str, str | None]:
-    """The value that each named config is to have; lists are edited here, so that the plan shows the result."""
+def _changes(values: Values, options: Namespace) -> Mapping[str, str | None]:
+    """The new value of each named config. Lists are edited here, so that the plan shows the result."""
     changes: dict[str, str | None] = {**dict(options.config), **dict.fromkeys(options.unset)}
     for name, text in options.append:
         known = _words(values.get(name))
@@ -100,12 +102,10 @@ def _split(text: str) -> list[str]:
     return [word for part in text.split(",") if (word := part.strip())]
 
 
-VERBS = {
-    "alter-configs": AdminVerb(
-        summary="Sets and unsets configs; those that are not named stay as they are.",
-        declare=_declare,
-        check=lambda options: list(_check(options)),
-        plan=_plan,
-        guards=(Guard.SHRINKING_RETENTION, Guard.INTERNAL_TOPICS),
-    )
-}
+COMMAND = Command(
+    kind=altering(Guard.SHRINKING_RETENTION, Guard.INTERNAL_TOPICS),
+    summary="Sets and unsets configs; those that are not named stay as they are.",
+    declare=_declare,
+    check=_check,
+    answer=_plan,
+)

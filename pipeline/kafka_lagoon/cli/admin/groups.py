@@ -1,7 +1,7 @@
 """Verbs of `lagoon admin` about groups and what they have stored: commits, and start offsets of share groups."""
 
-import argparse
 import re
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -20,10 +20,12 @@ from kafka_lagoon.apply.kinds.groups import (
     share_topic_state,
 )
 from kafka_lagoon.apply.offset_resets import ResetSpec, ShiftBy, members_failure, reset_actions
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.offsets_file import read_offsets_file
-from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
 from kafka_lagoon.cli.kafka.selection import list_notes
-from kafka_lagoon.cli.kafka.verb import Context, refuse
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.fetch.offset_specs import SPELLINGS, AtOffset, OffsetSpecs, parse_offset_specs
@@ -35,7 +37,7 @@ _TOPIC = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>\d{1,10
 _NOT_LISTED = "no broker lists it: it is not there, or we may not describe it"
 
 
-def _declare_topics(parser: argparse.ArgumentParser) -> None:
+def _declare_topics(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--topic",
         action="append",
@@ -46,15 +48,15 @@ def _declare_topics(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all-topics", action="store_true", help="all that the group has stored something about")
 
 
-def _topic_problems(options: argparse.Namespace) -> list[str]:
+def _topic_problems(options: Namespace) -> list[str]:
     problems = [f"--topic: {text!r} is not TOPIC or TOPIC:0,1" for text in options.topic if not _TOPIC.fullmatch(text)]
     if options.all_topics and options.topic:
         problems.append("--all-topics and --topic exclude each other")
     return problems
 
 
-def _chosen(options: argparse.Namespace) -> Mapping[str, Sequence[int] | None]:
-    """The topics that are named, each with the partitions that are, None for all of them."""
+def _chosen(options: Namespace) -> Mapping[str, Sequence[int] | None]:
+    """The named topics with their named partitions; None means all partitions."""
     chosen: dict[str, list[int] | None] = {}
     for text in options.topic:
         match = _TOPIC.fullmatch(text)
@@ -66,9 +68,9 @@ def _chosen(options: argparse.Namespace) -> Mapping[str, Sequence[int] | None]:
 
 
 def _partitions(
-    context: Context, chosen: Mapping[str, Sequence[int] | None]
+    context: ClusterContext, chosen: Mapping[str, Sequence[int] | None]
 ) -> tuple[list[TopicPartition], list[Failure]]:
-    """The partitions of the chosen topics; a topic that is not there is a failure, a partition a fault."""
+    """The partitions of the chosen topics. A missing topic is a failure, a missing partition a fault of the arguments."""
     metadata = context.cluster.refresh(chosen, context.deadline) if chosen else None
     topics = {topic.name: topic for topic in metadata.topics if topic.name is not None} if metadata else {}
     failures = [
@@ -87,7 +89,7 @@ def _partitions(
     return ([one for one in partitions if not topics[one.topic].error_code], failures)
 
 
-def _declare_reset(parser: argparse.ArgumentParser) -> None:
+def _declare_reset(parser: ArgumentParser) -> None:
     parser.add_argument("group", metavar="GROUP", help="of any type, without members; one that is not there is made")
     _declare_topics(parser)
     parser.add_argument("--to", metavar="WHERE", help=SPELLINGS.replace(" topic:partition=offset,...,", ""))
@@ -97,7 +99,7 @@ def _declare_reset(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _check_reset(options: argparse.Namespace) -> list[str]:
+def _check_reset(options: Namespace) -> list[str]:
     problems = _topic_problems(options)
     given = [target for target in (options.to, options.shift_by, options.from_file) if target is not None]
     if len(given) != 1:
@@ -118,7 +120,7 @@ def _check_reset(options: argparse.Namespace) -> list[str]:
     return problems
 
 
-def _plan_reset(context: Context) -> Planned:
+def _plan_reset(context: ClusterContext) -> PlannedActions:
     options = context.options
     if options.from_file is not None:
         specs: dict[TopicPartition, ResetSpec] = {
@@ -132,11 +134,11 @@ def _plan_reset(context: Context) -> Planned:
     missing = {failure.scope.topic for failure in failures}
     wanted = {partition: spec for partition, spec in specs.items() if partition.topic not in missing}
     actions, unread = reset_actions(context.cluster, options.group, wanted, context.deadline)
-    return Planned(actions=actions, failures=[*failures, *unread], notes=[*_notes(actions), *_hidden(context)])
+    return PlannedActions(actions=actions, failures=[*failures, *unread], notes=[*_notes(actions), *_hidden(context)])
 
 
 def _notes(actions: Sequence[Action]) -> Sequence[str]:
-    """A misspelt group would be made without a word."""
+    """Say that the group is new: a misspelt name would create a group."""
     is_new = actions and all(action.before is None for action in actions)
     return ["the group has stored nothing about these partitions; one that is not there is made"] if is_new else []
 
@@ -148,7 +150,7 @@ def _by_topic(partitions: Mapping[TopicPartition, object]) -> Mapping[str, Seque
     return topics
 
 
-def _spec(context: Context) -> ResetSpec:
+def _spec(context: ClusterContext) -> ResetSpec:
     if context.options.shift_by is not None:
         return ShiftBy(context.options.shift_by)
     specs: OffsetSpecs = parse_offset_specs("--to", context.options.to, context.cluster.clock.now_ms())
@@ -156,8 +158,8 @@ def _spec(context: Context) -> ResetSpec:
     return specs.default
 
 
-def _stored(context: Context) -> Mapping[str, Sequence[int]]:
-    """The partitions that the group has stored something about."""
+def _stored(context: ClusterContext) -> Mapping[str, Sequence[int]]:
+    """The partitions for which the group has stored offsets."""
     group_id = context.options.group
     listings = list_groups(context.cluster, context.deadline)
     stored = _read(context, listings, [group_id])
@@ -172,29 +174,29 @@ def _is_share(listings: GroupListings, group_id: str) -> bool:
     return listing is not None and described_as(listing) == SHARE
 
 
-def _read(context: Context, listings: GroupListings, group_ids: Sequence[str]) -> GroupCommits:
+def _read(context: ClusterContext, listings: GroupListings, group_ids: Sequence[str]) -> GroupCommits:
     read = read_share_offsets if _is_share(listings, group_ids[0]) else read_commits
     return read(context.cluster, listings, group_ids, context.deadline)
 
 
-def _declare_deletion(parser: argparse.ArgumentParser) -> None:
+def _declare_deletion(parser: ArgumentParser) -> None:
     parser.add_argument("group", metavar="GROUP", help="of any type; its members must not read the topics")
     _declare_topics(parser)
 
 
-def _check_deletion(options: argparse.Namespace) -> list[str]:
+def _check_deletion(options: Namespace) -> list[str]:
     problems = _topic_problems(options)
     if not options.topic and not options.all_topics:
         problems.append("give --topic, or --all-topics for all that the group has stored something about")
     return problems
 
 
-def _plan_deletion(context: Context) -> Planned:
+def _plan_deletion(context: ClusterContext) -> PlannedActions:
     options = context.options
     listings = list_groups(context.cluster, context.deadline)
     state = group_state(listings, options.group)
     if state is None or isinstance(state, Failure):
-        return Planned(actions=(), failures=[state or _missing(options.group)])
+        return PlannedActions(failures=[state or _missing(options.group)])
     stored, chosen = _read(context, listings, [options.group]), _chosen(options)
     _, refused = _partitions(context, chosen)
     if _is_share(listings, options.group):
@@ -202,15 +204,15 @@ def _plan_deletion(context: Context) -> Planned:
         return replace(planned, failures=[*planned.failures, *refused], notes=_hidden(context))
     items = [item for item in sorted(stored.states) if not chosen or _is_chosen(item, chosen)]
     nothing = [] if items or refused else ["the group has stored nothing about these partitions"]
-    return Planned(
+    return PlannedActions(
         actions=[delete_offsets_action(item, stored.states[item]) for item in items],
         failures=[*stored.failures.values(), *refused],
         notes=[*nothing, *_hidden(context)],
     )
 
 
-def _hidden(context: Context) -> Sequence[str]:
-    """A line about topics that brokers may have left out, where the group's own list decides."""
+def _hidden(context: ClusterContext) -> Sequence[str]:
+    """A note about topics that brokers may have left out of the group's list."""
     return list_notes(context, OFFSET_FETCH.name, "topics of groups") if context.options.all_topics else ()
 
 
@@ -219,8 +221,10 @@ def _is_chosen(item: GroupPartition, chosen: Mapping[str, Sequence[int] | None])
     return wanted is None or item.partition in wanted
 
 
-def _plan_share_deletion(stored: GroupCommits, group_id: str, chosen: Mapping[str, Sequence[int] | None]) -> Planned:
-    """Share groups forget whole topics only."""
+def _plan_share_deletion(
+    stored: GroupCommits, group_id: str, chosen: Mapping[str, Sequence[int] | None]
+) -> PlannedActions:
+    """Delete the offsets of whole topics: share groups delete no others."""
     partial = [name for name, partitions in chosen.items() if partitions is not None]
     if partial:
         refuse(*(f"--topic: {group_id} is a share group, which forgets {name} as a whole" for name in partial))
@@ -234,18 +238,18 @@ def _plan_share_deletion(stored: GroupCommits, group_id: str, chosen: Mapping[st
             failures.append(state)
         elif state is not None:
             actions.append(delete_share_offsets_action(item, state))
-    return Planned(actions=actions, failures=failures)
+    return PlannedActions(actions=actions, failures=failures)
 
 
 def _missing(group_id: str) -> Failure:
     return own_failure("ListGroups", Scope.group(group_id), "NOT_LISTED", _NOT_LISTED)
 
 
-def _declare_groups(parser: argparse.ArgumentParser) -> None:
+def _declare_groups(parser: ArgumentParser) -> None:
     parser.add_argument("groups", nargs="+", metavar="GROUP", help="of any type, without members")
 
 
-def _plan_groups(context: Context) -> Planned:
+def _plan_groups(context: ClusterContext) -> PlannedActions:
     listings = list_groups(context.cluster, context.deadline)
     actions: list[Action] = []
     failures: list[Failure] = []
@@ -258,27 +262,26 @@ def _plan_groups(context: Context) -> Planned:
             failures.append(_missing(group_id))
         else:
             actions.append(delete_group_action(group_id, state))
-    return Planned(actions=actions, failures=failures)
+    return PlannedActions(actions=actions, failures=failures)
 
 
-VERBS = {
-    "reset-offsets": AdminVerb(
-        summary="Sets the offsets of a group: to the start, the end, an offset, a time, or by a number.",
-        declare=_declare_reset,
-        check=_check_reset,
-        plan=_plan_reset,
-    ),
-    "delete-offsets": AdminVerb(
-        summary="Forgets what a group has stored about topics or partitions.",
-        declare=_declare_deletion,
-        check=_check_deletion,
-        plan=_plan_deletion,
-        guards=(Guard.DELETIONS,),
-    ),
-    "delete-group": AdminVerb(
-        summary="Deletes groups with all that they have stored.",
-        declare=_declare_groups,
-        plan=_plan_groups,
-        guards=(Guard.DELETIONS,),
-    ),
-}
+RESET_OFFSETS = Command(
+    kind=altering(),
+    summary="Sets the offsets of a group: to the start, the end, an offset, a time, or by a number.",
+    declare=_declare_reset,
+    check=_check_reset,
+    answer=_plan_reset,
+)
+DELETE_OFFSETS = Command(
+    kind=altering(Guard.DELETIONS),
+    summary="Forgets what a group has stored about topics or partitions.",
+    declare=_declare_deletion,
+    check=_check_deletion,
+    answer=_plan_deletion,
+)
+DELETE_GROUP = Command(
+    kind=altering(Guard.DELETIONS),
+    summary="Deletes groups with all that they have stored.",
+    declare=_declare_groups,
+    answer=_plan_groups,
+)

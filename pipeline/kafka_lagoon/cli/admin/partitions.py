@@ -1,7 +1,7 @@
 """Verbs of `lagoon admin` for leaders and replicas of partitions: elections, moves, and moves that are called off."""
 
-import argparse
 import json
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,34 +10,36 @@ from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.apply.kinds.moves import cancel, move_replica, placements, reassign
 from kafka_lagoon.apply.kinds.partitions import elect_leader
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.selection import SPELLING, Partitions, Selected, find, moved, selected
-from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
 from kafka_lagoon.cli.arguments import MOST_INT32, number_from
-from kafka_lagoon.cli.kafka.verb import Context, refuse
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure
 
 _WITHOUT_LEADER = "an unclean election is for partitions without a leader only, and may lose records"
 
 
-def _declare_election(parser: argparse.ArgumentParser) -> None:
+def _declare_election(parser: ArgumentParser) -> None:
     _add_partitions(parser, "default: all partitions")
     parser.add_argument("--unclean", action="store_true", help=_WITHOUT_LEADER)
 
 
-def _add_partitions(parser: argparse.ArgumentParser, default: str) -> None:
+def _add_partitions(parser: ArgumentParser, default: str) -> None:
     parser.add_argument(
         "partitions", nargs="*", type=selected, metavar=SPELLING, help=f"partitions of topics; {default}"
     )
 
 
-def _plan_election(context: Context) -> Planned:
+def _plan_election(context: ClusterContext) -> PlannedActions:
     selection, unclean = find(context, context.options.partitions), context.options.unclean
     wanted = (elect_leader(one, described, unclean=unclean) for one, described in selection.described.items())
-    return Planned(actions=[action for action in wanted if action], failures=selection.failures)
+    return PlannedActions(actions=[action for action in wanted if action], failures=selection.failures)
 
 
-def _declare_reassignment(parser: argparse.ArgumentParser) -> None:
+def _declare_reassignment(parser: ArgumentParser) -> None:
     parser.add_argument(
         "moves",
         nargs="*",
@@ -50,14 +52,14 @@ def _declare_reassignment(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _check_reassignment(options: argparse.Namespace) -> list[str]:
+def _check_reassignment(options: Namespace) -> list[str]:
     named = [partition for partition, _ in options.moves]
     twice = sorted({str(one) for one in named if named.count(one) > 1})
     nothing = [] if named or options.file else ["nothing to move: name partitions, or a file with --file"]
     return [*nothing, *(f"{one}: named twice" for one in twice)]
 
 
-def _plan_reassignment(context: Context) -> Planned:
+def _plan_reassignment(context: ClusterContext) -> PlannedActions:
     moves = {**_moves_in(context.options.file), **dict(context.options.moves)}
     placed = placements(context.cluster, list(moves), context.deadline)
     wanted = (
@@ -66,11 +68,11 @@ def _plan_reassignment(context: Context) -> Planned:
         if not isinstance(known, Failure)
     )
     failures = [known for known in placed.values() if isinstance(known, Failure)]
-    return Planned(actions=[action for action in wanted if action], failures=failures)
+    return PlannedActions(actions=[action for action in wanted if action], failures=failures)
 
 
 def _moves_in(file: Path | None) -> Mapping[TopicPartition, Sequence[int]]:
-    """The moves of a file; the log directories that it may name too are for move-replica."""
+    """The moves of a file. Its log directories are ignored: move-replica is for them."""
     if file is None:
         return {}
     try:
@@ -86,11 +88,11 @@ def _moves_in(file: Path | None) -> Mapping[TopicPartition, Sequence[int]]:
     return {}
 
 
-def _declare_cancelling(parser: argparse.ArgumentParser) -> None:
+def _declare_cancelling(parser: ArgumentParser) -> None:
     _add_partitions(parser, "default: all that are being moved")
 
 
-def _plan_cancelling(context: Context) -> Planned:
+def _plan_cancelling(context: ClusterContext) -> PlannedActions:
     wanted = context.options.partitions
     selection = find(context, wanted) if wanted else _all_moving(context)
     placed = placements(context.cluster, list(selection.described), context.deadline)
@@ -100,10 +102,10 @@ def _plan_cancelling(context: Context) -> Planned:
         if not isinstance(known, Failure) and (action := cancel(partition, known))
     ]
     unknown = [known for known in placed.values() if isinstance(known, Failure)]
-    return Planned(actions=actions, failures=[*selection.failures, *unknown])
+    return PlannedActions(actions=actions, failures=[*selection.failures, *unknown])
 
 
-def _all_moving(context: Context) -> Partitions:
+def _all_moving(context: ClusterContext) -> Partitions:
     listed = list_reassignments(context.cluster, context.deadline)
     if isinstance(listed, Failure):
         return Partitions(failures=[listed])
@@ -113,7 +115,7 @@ def _all_moving(context: Context) -> Partitions:
     return find(context, moving) if moving else Partitions()
 
 
-def _declare_move(parser: argparse.ArgumentParser) -> None:
+def _declare_move(parser: ArgumentParser) -> None:
     parser.add_argument("partitions", nargs="+", type=selected, metavar=SPELLING, help="partitions of topics")
     parser.add_argument(
         "--broker",
@@ -125,11 +127,11 @@ def _declare_move(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", required=True, metavar="DIRECTORY", help="one of its log.dirs, as an absolute path")
 
 
-def _check_move(options: argparse.Namespace) -> list[str]:
+def _check_move(options: Namespace) -> list[str]:
     return [] if options.to.startswith("/") else [f"--to: {options.to}: not an absolute path"]
 
 
-def _plan_move(context: Context) -> Planned:
+def _plan_move(context: ClusterContext) -> PlannedActions:
     selection, broker_id = find(context, context.options.partitions), context.options.broker
     replicas = [
         Replica(*partition, broker_id)
@@ -139,39 +141,40 @@ def _plan_move(context: Context) -> Planned:
     gathered = replica_places(context.cluster, replicas, context.deadline)
     wanted = (move_replica(replica, place, context.options.to) for replica, place in gathered.answers.items())
     failures = [*selection.failures, *gathered.failures.values()]
-    return Planned(actions=[action for action in wanted if action], failures=failures)
+    return PlannedActions(actions=[action for action in wanted if action], failures=failures)
 
 
-def _is_named(context: Context, partition: TopicPartition) -> bool:
-    """Whether the partition itself was named, and not its whole topic: then its absence on the broker is a failure."""
+def _is_named(context: ClusterContext, partition: TopicPartition) -> bool:
+    """True if the partition was named itself: then its absence on the broker is a failure."""
     return any(
         one.topic == partition.topic and one.partitions is not None and partition.partition in one.partitions
         for one in context.options.partitions
     )
 
 
-VERBS = {
-    "elect-leaders": AdminVerb(
-        summary="Lets preferred replicas lead again, or with --unclean any that lives.",
-        declare=_declare_election,
-        plan=_plan_election,
-        guards=(Guard.UNCLEAN_ELECTIONS,),
-    ),
-    "reassign": AdminVerb(
-        summary="Moves partitions to other brokers; copying goes on after it.",
-        declare=_declare_reassignment,
-        check=_check_reassignment,
-        plan=_plan_reassignment,
-    ),
-    "cancel-reassignment": AdminVerb(
-        summary="Calls moves off: partitions stay where they were.",
-        declare=_declare_cancelling,
-        plan=_plan_cancelling,
-    ),
-    "move-replica": AdminVerb(
-        summary="Moves replicas to another log directory of their broker; copying goes on after it.",
-        declare=_declare_move,
-        check=_check_move,
-        plan=_plan_move,
-    ),
-}
+ELECT_LEADERS = Command(
+    kind=altering(Guard.UNCLEAN_ELECTIONS),
+    summary="Lets preferred replicas lead again, or with --unclean any that lives.",
+    declare=_declare_election,
+    answer=_plan_election,
+)
+REASSIGN = Command(
+    kind=altering(),
+    summary="Moves partitions to other brokers; copying goes on after it.",
+    declare=_declare_reassignment,
+    check=_check_reassignment,
+    answer=_plan_reassignment,
+)
+CANCEL = Command(
+    kind=altering(),
+    summary="Calls moves off: partitions stay where they were.",
+    declare=_declare_cancelling,
+    answer=_plan_cancelling,
+)
+MOVE_REPLICA = Command(
+    kind=altering(),
+    summary="Moves replicas to another log directory of their broker; copying goes on after it.",
+    declare=_declare_move,
+    check=_check_move,
+    answer=_plan_move,
+)

@@ -1,19 +1,21 @@
 """The verb of `lagoon admin` about quotas."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 
 from kafka_lagoon.admin.quotas import QuotaEntity, describe_client_quotas
 from kafka_lagoon.apply.kinds.quotas import DEFAULT, alter_quotas, entity, quotas_of
-from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.arguments import names
-from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.describe_client_quotas import CLIENT_ID, IP, USER
 
 _PARTS = {USER: "user", CLIENT_ID: "client_id", IP: "ip"}
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare(parser: ArgumentParser) -> None:
     parser.add_argument(
         "limits",
         nargs="*",
@@ -27,7 +29,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--remove", type=names, default=[], metavar="A,B", help="keys whose limits are removed")
 
 
-def _check(options: argparse.Namespace) -> list[str]:
+def _check(options: Namespace) -> list[str]:
     problems = []
     try:
         _entity(options)
@@ -45,13 +47,13 @@ def _check(options: argparse.Namespace) -> list[str]:
     return problems
 
 
-def _entity(options: argparse.Namespace) -> QuotaEntity:
+def _entity(options: Namespace) -> QuotaEntity:
     given = {kind: getattr(options, name) for kind, name in _PARTS.items()}
     return entity({kind: None if name == DEFAULT else name for kind, name in given.items() if name is not None})
 
 
 def _limit(text: str) -> tuple[str, float]:
-    """A key and its limit. Brokers check both further, before anything is changed."""
+    """A key and its limit; brokers check both again."""
     key, separator, value = text.partition("=")
     try:
         number = float(value)
@@ -62,22 +64,21 @@ def _limit(text: str) -> tuple[str, float]:
     return key, number
 
 
-def _plan(context: Context) -> Planned:
+def _plan(context: ClusterContext) -> PlannedActions:
     options = context.options
     described = describe_client_quotas(context.cluster, context.deadline)
     if isinstance(described, Failure):
-        return Planned(actions=(), failures=[described])
+        return PlannedActions(failures=[described])
     about = _entity(options)
     wanted: dict[str, float | None] = {**dict(map(_limit, options.limits)), **dict.fromkeys(options.remove)}
     action = alter_quotas(about, quotas_of(described).get(about, {}), wanted)
-    return Planned(actions=[action] if action else ())
+    return PlannedActions(actions=[action] if action else ())
 
 
-VERBS = {
-    "alter-quotas": AdminVerb(
-        summary="Sets or removes the quotas of a user, a client or an address.",
-        declare=_declare,
-        check=_check,
-        plan=_plan,
-    )
-}
+COMMAND = Command(
+    kind=altering(),
+    summary="Sets or removes the quotas of a user, a client or an address.",
+    declare=_declare,
+    check=_check,
+    answer=_plan,
+)

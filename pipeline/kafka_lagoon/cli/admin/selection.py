@@ -3,13 +3,13 @@
 Partitions are written as TOPIC, all of its partitions, or TOPIC:0,1. Topics have no colons in their names.
 """
 
-import argparse
 import re
+from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_lagoon.admin.topics import describe_topics
-from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
@@ -41,7 +41,7 @@ def selected(text: str) -> Selected:
     """Partitions on the command line."""
     match = _SELECTED.fullmatch(text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not {SPELLING}")
+        raise ArgumentTypeError(f"{text!r} is not {SPELLING}")
     return Selected(match[1], frozenset(map(int, match[2].split(","))) if match[2] else None)
 
 
@@ -49,7 +49,7 @@ def placed(text: str) -> tuple[int, list[int]]:
     """The brokers of a partition on the command line, the preferred leader first."""
     match = _PLACED.fullmatch(text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not PARTITION=BROKER,BROKER")
+        raise ArgumentTypeError(f"{text!r} is not PARTITION=BROKER,BROKER")
     return int(match[1]), _brokers(text, match[2])
 
 
@@ -57,18 +57,18 @@ def moved(text: str) -> tuple[TopicPartition, list[int]]:
     """The brokers of a topic's partition on the command line."""
     match = _MOVED.fullmatch(text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not TOPIC:PARTITION=BROKER,BROKER")
+        raise ArgumentTypeError(f"{text!r} is not TOPIC:PARTITION=BROKER,BROKER")
     return TopicPartition(match[1], int(match[2])), _brokers(text, match[3])
 
 
 def _brokers(text: str, listed: str) -> list[int]:
     brokers = [int(part) for part in listed.split(",")]
     if len(set(brokers)) < len(brokers):
-        raise argparse.ArgumentTypeError(f"{text!r} names a broker twice")
+        raise ArgumentTypeError(f"{text!r} names a broker twice")
     return brokers
 
 
-def find(context: Context, wanted: Sequence[Selected]) -> Partitions:
+def find(context: ClusterContext, wanted: Sequence[Selected]) -> Partitions:
     """The selected partitions; without a selection those of all topics."""
     if not wanted:
         topics = context.cluster.refresh(None, context.deadline).topics

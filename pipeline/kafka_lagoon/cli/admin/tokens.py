@@ -4,21 +4,23 @@ Brokers answer them on listeners that know who asks, and not to those who come b
 once; it can neither be read again nor is it recorded.
 """
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 
 from kafka_lagoon.admin.delegation_tokens import BROKERS_LIMIT, NOW, NewToken
 from kafka_lagoon.apply.action import Action, Guard, State
 from kafka_lagoon.apply.kinds.tokens import create_token, expire_token, parse_principal, read_tokens, renew_token
-from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.arguments import number_from
-from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 
 _MISSING = "there is no such token, or we may not see it"
 
 
-def _declare_creation(parser: argparse.ArgumentParser) -> None:
+def _declare_creation(parser: ArgumentParser) -> None:
     parser.add_argument("--owner", metavar="User:NAME", help="who the token stands for; default: who asks")
     parser.add_argument(
         "--renewer", action="append", default=[], metavar="User:NAME", help="who may renew it besides; several times"
@@ -32,7 +34,7 @@ def _declare_creation(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _check_creation(options: argparse.Namespace) -> list[str]:
+def _check_creation(options: Namespace) -> list[str]:
     problems = []
     for option, text in [("--owner", options.owner), *(("--renewer", one) for one in options.renewer)]:
         try:
@@ -43,21 +45,21 @@ def _check_creation(options: argparse.Namespace) -> list[str]:
     return problems
 
 
-def _plan_creation(context: Context) -> Planned:
+def _plan_creation(context: ClusterContext) -> PlannedActions:
     options = context.options
     wanted = NewToken(
         owner=parse_principal(options.owner) if options.owner else None,
         renewers=tuple(map(parse_principal, options.renewer)),
         max_lifetime_ms=options.max_lifetime_ms,
     )
-    return Planned(actions=[create_token(wanted)])
+    return PlannedActions(actions=[create_token(wanted)])
 
 
-def _declare_tokens(parser: argparse.ArgumentParser) -> None:
+def _declare_tokens(parser: ArgumentParser) -> None:
     parser.add_argument("tokens", nargs="+", metavar="TOKEN_ID", help="ids of tokens that we own or may renew")
 
 
-def _declare_renewal(parser: argparse.ArgumentParser) -> None:
+def _declare_renewal(parser: ArgumentParser) -> None:
     _declare_tokens(parser)
     parser.add_argument(
         "--period-ms",
@@ -68,46 +70,47 @@ def _declare_renewal(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _declare_expiry(parser: argparse.ArgumentParser) -> None:
+def _declare_expiry(parser: ArgumentParser) -> None:
     _declare_tokens(parser)
     parser.add_argument(
         "--after-ms", type=number_from(1), default=NOW, metavar="MS", help="when it ends, from now; default: at once"
     )
 
 
-def _plan_renewal(context: Context) -> Planned:
+def _plan_renewal(context: ClusterContext) -> PlannedActions:
     return _plan(context, lambda token_id, before: renew_token(token_id, before, context.options.period_ms))
 
 
-def _plan_expiry(context: Context) -> Planned:
+def _plan_expiry(context: ClusterContext) -> PlannedActions:
     return _plan(context, lambda token_id, before: expire_token(token_id, before, context.options.after_ms))
 
 
-def _plan(context: Context, action_of: Callable[[str, State], Action]) -> Planned:
+def _plan(context: ClusterContext, action_of: Callable[[str, State], Action]) -> PlannedActions:
     states = read_tokens(context.cluster, context.deadline)
     if isinstance(states, Failure):
-        return Planned(actions=(), failures=[states])
+        return PlannedActions(failures=[states])
     wanted = list(dict.fromkeys(context.options.tokens))
     missing = [
         own_failure("DescribeDelegationToken", Scope.list(f"delegation token {one}"), "NOT_LISTED", _MISSING)
         for one in wanted
         if one not in states
     ]
-    return Planned(actions=[action_of(one, states[one]) for one in wanted if one in states], failures=missing)
+    return PlannedActions(actions=[action_of(one, states[one]) for one in wanted if one in states], failures=missing)
 
 
-VERBS = {
-    "create-token": AdminVerb(
-        summary="Creates a delegation token; prints its id and its secret, once.",
-        declare=_declare_creation,
-        check=_check_creation,
-        plan=_plan_creation,
-    ),
-    "renew-token": AdminVerb(summary="Lets delegation tokens live on.", declare=_declare_renewal, plan=_plan_renewal),
-    "expire-token": AdminVerb(
-        summary="Ends delegation tokens, at once or later.",
-        declare=_declare_expiry,
-        plan=_plan_expiry,
-        guards=(Guard.DELETIONS,),
-    ),
-}
+CREATE = Command(
+    kind=altering(),
+    summary="Creates a delegation token; prints its id and its secret, once.",
+    declare=_declare_creation,
+    check=_check_creation,
+    answer=_plan_creation,
+)
+RENEW = Command(
+    kind=altering(), summary="Lets delegation tokens live on.", declare=_declare_renewal, answer=_plan_renewal
+)
+EXPIRE = Command(
+    kind=altering(Guard.DELETIONS),
+    summary="Ends delegation tokens, at once or later.",
+    declare=_declare_expiry,
+    answer=_plan_expiry,
+)

@@ -1,6 +1,6 @@
 """Verbs of `lagoon admin` for topics: create, extend and delete them, and delete their records."""
 
-import argparse
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 
 from kafka_lagoon.admin.topics import describe_topics
@@ -8,16 +8,17 @@ from kafka_lagoon.apply.action import Action, Guard
 from kafka_lagoon.apply.kinds.names import partition_notes
 from kafka_lagoon.apply.kinds.partitions import delete_records_before
 from kafka_lagoon.apply.kinds.topics import create_topic, delete_topic, extend_topic
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.selection import SPELLING, find, placed, selected
-from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
 from kafka_lagoon.cli.arguments import MOST_INT16, MOST_INT32, number_from
-from kafka_lagoon.cli.kafka.verb import Context, refuse
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
-from kafka_lagoon.clock import SYSTEM_CLOCK
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import ResolvedOffsets, resolve
-from kafka_lagoon.fetch.offset_specs import SPELLINGS, OffsetSpecs, parse_offset_specs
+from kafka_lagoon.fetch.offset_specs import SPELLINGS, parse_offset_specs
 from kafka_lagoon.fetch.split import READ_UNCOMMITTED
 from kafka_lagoon.protocol.error_codes import (
     INVALID_PARTITIONS,
@@ -36,11 +37,11 @@ def config(text: str) -> tuple[str, str]:
     """A config on the command line: NAME=VALUE."""
     name, separator, value = text.partition("=")
     if not (name and separator):
-        raise argparse.ArgumentTypeError(f"{text!r} is not CONFIG=VALUE")
+        raise ArgumentTypeError(f"{text!r} is not CONFIG=VALUE")
     return name, value
 
 
-def _declare_create(parser: argparse.ArgumentParser) -> None:
+def _declare_create(parser: ArgumentParser) -> None:
     parser.add_argument("topics", nargs="+", metavar="TOPIC", help="names of topics that do not exist")
     parser.add_argument(
         "--partitions", type=number_from(1, MOST_INT32), metavar="N", help="default: the brokers' num.partitions"
@@ -65,7 +66,7 @@ def _declare_create(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--if-not-exists", action="store_true", help="a topic that exists is no failure")
 
 
-def _check_create(options: argparse.Namespace) -> list[str]:
+def _check_create(options: Namespace) -> list[str]:
     numbers = [partition for partition, _ in options.assignment]
     problems = []
     if numbers and (options.partitions or options.replication_factor):
@@ -77,7 +78,7 @@ def _check_create(options: argparse.Namespace) -> list[str]:
     return problems
 
 
-def _plan_create(context: Context) -> Planned:
+def _plan_create(context: ClusterContext) -> PlannedActions:
     options, actions, failures = context.options, [], []
     names = list(dict.fromkeys(options.topics))
     for name, known in describe_topics(context.cluster, names, context.deadline).items():
@@ -88,10 +89,10 @@ def _plan_create(context: Context) -> Planned:
         elif not options.if_not_exists:
             scope = Scope.of_topic(name)
             failures.append(failure_of(CREATE_TOPICS, scope, TOPIC_ALREADY_EXISTS, explanation=_EXISTS))
-    return Planned(actions=actions, failures=failures, notes=list(partition_notes(actions)))
+    return PlannedActions(actions=actions, failures=failures, notes=list(partition_notes(actions)))
 
 
-def _creation(name: str, options: argparse.Namespace) -> Action:
+def _creation(name: str, options: Namespace) -> Action:
     return create_topic(
         name,
         partitions=options.partitions,
@@ -101,12 +102,12 @@ def _creation(name: str, options: argparse.Namespace) -> Action:
     )
 
 
-def _declare_delete(parser: argparse.ArgumentParser) -> None:
+def _declare_delete(parser: ArgumentParser) -> None:
     parser.add_argument("topics", nargs="+", metavar="TOPIC", help="names of topics")
     parser.add_argument("--if-exists", action="store_true", help="a topic that does not exist is no failure")
 
 
-def _plan_delete(context: Context) -> Planned:
+def _plan_delete(context: ClusterContext) -> PlannedActions:
     actions, failures = [], []
     names = list(dict.fromkeys(context.options.topics))
     for name, known in describe_topics(context.cluster, names, context.deadline).items():
@@ -116,14 +117,14 @@ def _plan_delete(context: Context) -> Planned:
             actions.append(delete_topic(known))
         elif not context.options.if_exists:
             failures.append(_unknown(name))
-    return Planned(actions=actions, failures=failures)
+    return PlannedActions(actions=actions, failures=failures)
 
 
 def _unknown(name: str) -> Failure:
     return failure_of(METADATA, Scope.of_topic(name), UNKNOWN_TOPIC_OR_PARTITION)
 
 
-def _declare_extend(parser: argparse.ArgumentParser) -> None:
+def _declare_extend(parser: ArgumentParser) -> None:
     parser.add_argument("topics", nargs="+", metavar="TOPIC", help="names of topics")
     parser.add_argument(
         "--partitions",
@@ -142,7 +143,7 @@ def _declare_extend(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _plan_extend(context: Context) -> Planned:
+def _plan_extend(context: ClusterContext) -> PlannedActions:
     options, actions, failures = context.options, [], []
     names = list(dict.fromkeys(options.topics))
     for name, known in describe_topics(context.cluster, names, context.deadline).items():
@@ -158,11 +159,13 @@ def _plan_extend(context: Context) -> Planned:
         elif count < options.partitions:
             actions.append(extend_topic(name, count, options.partitions, dict(options.assignment)))
     note = "keys go to other partitions from then on: the order of records with the same key is broken once"
-    return Planned(actions=actions, failures=failures, notes=[note, *partition_notes(actions)] if actions else ())
+    return PlannedActions(
+        actions=actions, failures=failures, notes=[note, *partition_notes(actions)] if actions else ()
+    )
 
 
-def _extension_problem(count: int, options: argparse.Namespace) -> str | None:
-    """Why a topic cannot be extended so; that it has so many already is no problem."""
+def _extension_problem(count: int, options: Namespace) -> str | None:
+    """The reason why a topic cannot be extended; a topic that already has so many partitions is no problem."""
     if count > options.partitions:
         return f"it has {count} partitions, and cannot have fewer"
     numbers = sorted(partition for partition, _ in options.assignment)
@@ -171,22 +174,22 @@ def _extension_problem(count: int, options: argparse.Namespace) -> str | None:
     return None
 
 
-def _declare_records(parser: argparse.ArgumentParser) -> None:
+def _declare_records(parser: ArgumentParser) -> None:
     parser.add_argument("partitions", nargs="+", type=selected, metavar=SPELLING, help="partitions of topics")
-    parser.add_argument(
-        "--before", type=_before, required=True, metavar="WHERE", help=f"delete the records before it: {SPELLINGS}"
-    )
+    parser.add_argument("--before", required=True, metavar="WHERE", help=f"delete the records before it: {SPELLINGS}")
 
 
-def _before(text: str) -> OffsetSpecs:
+def _check_records(options: Namespace) -> list[str]:
     try:
-        return parse_offset_specs("--before", text, SYSTEM_CLOCK.now_ms())
+        parse_offset_specs("--before", options.before, 0)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error}; it takes {SPELLINGS}") from None
+        return [f"--before: {error}; it takes {SPELLINGS}"]
+    return []
 
 
-def _plan_records(context: Context) -> Planned:
-    selection, specs = find(context, context.options.partitions), context.options.before
+def _plan_records(context: ClusterContext) -> PlannedActions:
+    selection = find(context, context.options.partitions)
+    specs = parse_offset_specs("--before", context.options.before, context.cluster.clock.now_ms())
     partitions = list(selection.described)
     if problems := specs.problems(partitions, {}):
         refuse(*problems)
@@ -201,7 +204,7 @@ def _plan_records(context: Context) -> Planned:
     ]
     refused = [_beyond(partition, offset) for partition, offset in beyond.items()]
     failures = [*selection.failures, *unknown.values(), *resolved.failures.values(), *refused]
-    return Planned(actions=actions, failures=failures, notes=_record_notes(resolved))
+    return PlannedActions(actions=actions, failures=failures, notes=_record_notes(resolved))
 
 
 def _beyond(partition: TopicPartition, offset: int) -> Failure:
@@ -216,30 +219,29 @@ def _record_notes(resolved: ResolvedOffsets) -> Sequence[str]:
     ]
 
 
-VERBS = {
-    "create-topic": AdminVerb(
-        summary="Creates topics.",
-        declare=_declare_create,
-        check=_check_create,
-        plan=_plan_create,
-        guards=(Guard.MANY_PARTITIONS,),
-    ),
-    "delete-topic": AdminVerb(
-        summary="Deletes topics with all their records. This cannot be undone.",
-        declare=_declare_delete,
-        plan=_plan_delete,
-        guards=(Guard.DELETIONS, Guard.INTERNAL_TOPICS),
-    ),
-    "create-partitions": AdminVerb(
-        summary="Extends topics to a number of partitions; there is no way back.",
-        declare=_declare_extend,
-        plan=_plan_extend,
-        guards=(Guard.INTERNAL_TOPICS, Guard.MANY_PARTITIONS),
-    ),
-    "delete-records": AdminVerb(
-        summary="Deletes the oldest records of partitions, up to an offset or a time.",
-        declare=_declare_records,
-        plan=_plan_records,
-        guards=(Guard.RECORD_DELETION, Guard.INTERNAL_TOPICS),
-    ),
-}
+CREATE = Command(
+    kind=altering(Guard.MANY_PARTITIONS),
+    summary="Creates topics.",
+    declare=_declare_create,
+    check=_check_create,
+    answer=_plan_create,
+)
+DELETE = Command(
+    kind=altering(Guard.DELETIONS, Guard.INTERNAL_TOPICS),
+    summary="Deletes topics with all their records. This cannot be undone.",
+    declare=_declare_delete,
+    answer=_plan_delete,
+)
+EXTEND = Command(
+    kind=altering(Guard.INTERNAL_TOPICS, Guard.MANY_PARTITIONS),
+    summary="Extends topics to a number of partitions; there is no way back.",
+    declare=_declare_extend,
+    answer=_plan_extend,
+)
+TRIM = Command(
+    kind=altering(Guard.RECORD_DELETION, Guard.INTERNAL_TOPICS),
+    summary="Deletes the oldest records of partitions, up to an offset or a time.",
+    declare=_declare_records,
+    check=_check_records,
+    answer=_plan_records,
+)

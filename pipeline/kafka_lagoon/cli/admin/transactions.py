@@ -1,13 +1,15 @@
 """Verbs of `lagoon admin` about transactions: aborting those that hang, and fencing producers."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from kafka_lagoon.admin.transactions import Producers, describe_producers, transactions_of_producers
 from kafka_lagoon.apply.kinds.names import parse_partition
 from kafka_lagoon.apply.kinds.transactions import abort_transaction, fence_producer, read_transactional_ids
-from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
-from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.cli.admin.command import altering
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
@@ -25,13 +27,13 @@ _UNLISTED = (
 )
 
 
-def _declare_abort(parser: argparse.ArgumentParser) -> None:
+def _declare_abort(parser: ArgumentParser) -> None:
     parser.add_argument("partitions", nargs="+", metavar="TOPIC-PARTITION", help="all that hangs in these partitions")
     parser.add_argument("--producer-id", type=int, metavar="ID", help="only the transaction of this producer")
     parser.add_argument("--start-offset", type=int, metavar="OFFSET", help="only the one that begins at this offset")
 
 
-def _check_abort(options: argparse.Namespace) -> list[str]:
+def _check_abort(options: Namespace) -> list[str]:
     problems = []
     for name in options.partitions:
         try:
@@ -41,8 +43,8 @@ def _check_abort(options: argparse.Namespace) -> list[str]:
     return problems
 
 
-def _plan_abort(context: Context) -> Planned:
-    """Open transactions that no coordinator will end, by the rules of kafka-transactions.sh find-hanging."""
+def _plan_abort(context: ClusterContext) -> PlannedActions:
+    """Plan to abort transactions that no coordinator will end, by the rules of kafka-transactions.sh find-hanging."""
     producers, failures = _open_producers(context)
     now_ms = context.cluster.clock.now_ms()
     transactions = transactions_of_producers(context.cluster, candidates(producers, now_ms), context.deadline)
@@ -57,11 +59,11 @@ def _plan_abort(context: Context) -> Planned:
     ]
     notes = [_UNLISTED] if any(decided.evidence == NO_TRANSACTION for _, _, decided in verdicts) else []
     nothing = [] if actions or refused else ["no transaction is open there"]
-    return Planned(actions=actions, failures=refused, notes=[*notes, *nothing])
+    return PlannedActions(actions=actions, failures=refused, notes=[*notes, *nothing])
 
 
-def _open_producers(context: Context) -> tuple[Producers, list[Failure]]:
-    """The producers of the partitions that exist, and why those of others are not known."""
+def _open_producers(context: ClusterContext) -> tuple[Producers, list[Failure]]:
+    """The producers of the existing partitions, and failures of the others."""
     partitions = list(dict.fromkeys(map(parse_partition, context.options.partitions)))
     metadata = context.cluster.refresh({partition.topic for partition in partitions}, context.deadline)
     missing = {topic.name: topic.error_code for topic in metadata.topics if topic.error_code}
@@ -71,7 +73,7 @@ def _open_producers(context: Context) -> tuple[Producers, list[Failure]]:
     return producers, [*failures, *producers.failures.values()]
 
 
-def _chosen(producers: Sequence[ProducerState], options: argparse.Namespace) -> list[ProducerState]:
+def _chosen(producers: Sequence[ProducerState], options: Namespace) -> list[ProducerState]:
     return [
         producer
         for producer in producers
@@ -88,11 +90,11 @@ def _refusal(partition: TopicPartition, producer: ProducerState, decided: Verdic
     return own_failure(_API, scope, "NOT_HANGING", _REASONS[decided.evidence])
 
 
-def _declare_fence(parser: argparse.ArgumentParser) -> None:
+def _declare_fence(parser: ArgumentParser) -> None:
     parser.add_argument("ids", nargs="+", metavar="ID", help="transactional ids")
 
 
-def _plan_fence(context: Context) -> Planned:
+def _plan_fence(context: ClusterContext) -> PlannedActions:
     wanted = list(dict.fromkeys(context.options.ids))
     states = read_transactional_ids(context.cluster, wanted, context.deadline)
     failures = [state for state in states.values() if isinstance(state, Failure)]
@@ -108,19 +110,19 @@ def _plan_fence(context: Context) -> Planned:
         for one, state in states.items()
         if state is not None and not isinstance(state, Failure)
     ]
-    return Planned(actions=actions, failures=failures)
+    return PlannedActions(actions=actions, failures=failures)
 
 
-VERBS = {
-    "abort-transaction": AdminVerb(
-        summary="Aborts transactions that hang: open in a partition, and forgotten by their coordinator.",
-        declare=_declare_abort,
-        check=_check_abort,
-        plan=_plan_abort,
-    ),
-    "fence-producer": AdminVerb(
-        summary="Fences the producers of transactional ids; what they have open is aborted.",
-        declare=_declare_fence,
-        plan=_plan_fence,
-    ),
-}
+ABORT = Command(
+    kind=altering(),
+    summary="Aborts transactions that hang: open in a partition, and forgotten by their coordinator.",
+    declare=_declare_abort,
+    check=_check_abort,
+    answer=_plan_abort,
+)
+FENCE = Command(
+    kind=altering(),
+    summary="Fences the producers of transactional ids; what they have open is aborted.",
+    declare=_declare_fence,
+    answer=_plan_fence,
+)

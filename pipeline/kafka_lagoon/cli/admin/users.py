@@ -3,14 +3,16 @@
 A password is given as a reference only (env:NAME, file:PATH): everybody on the machine sees what stands on a command line.
 """
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from kafka_lagoon.admin.scram import FEWEST_ITERATIONS, MOST_ITERATIONS, ScramCredential, describe_scram_users
 from kafka_lagoon.apply.action import Guard, State
 from kafka_lagoon.apply.kinds.users import MECHANISMS, alter_scram, delete_scram, scram_states
-from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
-from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.cli.admin.command import altering
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.secret import Secret
@@ -18,12 +20,12 @@ from kafka_lagoon.secret import Secret
 _REFERENCES = ("env:", "file:")
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("users", nargs="+", metavar="USER", help="names without the type User:")
     parser.add_argument("--mechanism", choices=MECHANISMS, default="SCRAM-SHA-512", help="default: %(default)s")
 
 
-def _declare_password(parser: argparse.ArgumentParser) -> None:
+def _declare_password(parser: ArgumentParser) -> None:
     _declare(parser)
     parser.add_argument("--password", metavar="REFERENCE", help="env:NAME or file:PATH; never the password itself")
     parser.add_argument(
@@ -35,7 +37,7 @@ def _declare_password(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _check_password(options: argparse.Namespace) -> list[str]:
+def _check_password(options: Namespace) -> list[str]:
     problems = []
     if not FEWEST_ITERATIONS <= options.iterations <= MOST_ITERATIONS:
         problems.append(f"--iterations: brokers take {FEWEST_ITERATIONS} to {MOST_ITERATIONS}")
@@ -49,50 +51,49 @@ def _check_password(options: argparse.Namespace) -> list[str]:
     return problems
 
 
-def _plan_password(context: Context) -> Planned:
+def _plan_password(context: ClusterContext) -> PlannedActions:
     options = context.options
     states = _states(context)
     if isinstance(states, Failure):
-        return Planned(actions=(), failures=[states])
+        return PlannedActions(failures=[states])
     password = Secret(options.password)
-    return Planned(
+    return PlannedActions(
         actions=[alter_scram(one, states.get(one), options.iterations, password) for one in _credentials(options)]
     )
 
 
-def _plan_deletion(context: Context) -> Planned:
+def _plan_deletion(context: ClusterContext) -> PlannedActions:
     states = _states(context)
     if isinstance(states, Failure):
-        return Planned(actions=(), failures=[states])
+        return PlannedActions(failures=[states])
     wanted = _credentials(context.options)
     missing = [
         own_failure("delete-scram", Scope.list(f"SCRAM user {one.user}"), "NOT_LISTED", "it has no such password")
         for one in wanted
         if one not in states
     ]
-    return Planned(actions=[delete_scram(one, states[one]) for one in wanted if one in states], failures=missing)
+    return PlannedActions(actions=[delete_scram(one, states[one]) for one in wanted if one in states], failures=missing)
 
 
-def _states(context: Context) -> dict[ScramCredential, State] | Failure:
+def _states(context: ClusterContext) -> dict[ScramCredential, State] | Failure:
     described = describe_scram_users(context.cluster, context.deadline)
     return described if isinstance(described, Failure) else scram_states(described)
 
 
-def _credentials(options: argparse.Namespace) -> Sequence[ScramCredential]:
+def _credentials(options: Namespace) -> Sequence[ScramCredential]:
     return [ScramCredential(user, MECHANISMS[options.mechanism]) for user in dict.fromkeys(options.users)]
 
 
-VERBS = {
-    "alter-scram": AdminVerb(
-        summary="Sets the password of users that log in by SCRAM.",
-        declare=_declare_password,
-        check=_check_password,
-        plan=_plan_password,
-    ),
-    "delete-scram": AdminVerb(
-        summary="Deletes the password of users that log in by SCRAM.",
-        declare=_declare,
-        plan=_plan_deletion,
-        guards=(Guard.DELETIONS,),
-    ),
-}
+ALTER = Command(
+    kind=altering(),
+    summary="Sets the password of users that log in by SCRAM.",
+    declare=_declare_password,
+    check=_check_password,
+    answer=_plan_password,
+)
+DELETE = Command(
+    kind=altering(Guard.DELETIONS),
+    summary="Deletes the password of users that log in by SCRAM.",
+    declare=_declare,
+    answer=_plan_deletion,
+)

@@ -1,11 +1,13 @@
 """`lagoon kafka acls`: ACLs, all or those that a filter matches."""
 
-import argparse
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
+from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
@@ -14,7 +16,7 @@ from kafka_lagoon.snapshot.acls import acl_rows
 NO_AUTHORIZER = "the brokers have no authorizer: there are no ACLs, and everybody may do everything"
 
 
-def declare_filter(parser: argparse.ArgumentParser) -> None:
+def declare_filter(parser: ArgumentParser) -> None:
     """Options that select ACLs, of which `filter_of` makes a filter."""
     _add(parser, "--resource-type", acls.RESOURCE_TYPES)
     parser.add_argument(
@@ -29,8 +31,8 @@ def declare_filter(parser: argparse.ArgumentParser) -> None:
     _add(parser, "--permission", acls.PERMISSION_TYPES)
 
 
-def _add(parser: argparse.ArgumentParser, option: str, names: Mapping[int, str]) -> None:
-    """An option that takes a name and keeps its number; brokers close the connection on UNKNOWN."""
+def _add(parser: ArgumentParser, option: str, names: Mapping[int, str]) -> None:
+    """Declare an option that takes a name and stores its number. Brokers close the connection on UNKNOWN."""
     numbers = {name: number for number, name in names.items() if number != acls.UNKNOWN}
     parser.add_argument(option, type=_number(numbers), default=acls.ANY, metavar="WHICH", help=", ".join(numbers))
 
@@ -39,13 +41,13 @@ def _number(numbers: Mapping[str, int]) -> Callable[[str], int]:
     def parse(text: str) -> int:
         number = numbers.get(text.upper().replace("-", "_"))
         if number is None:
-            raise argparse.ArgumentTypeError(f"{text}: there are {', '.join(numbers)}")
+            raise ArgumentTypeError(f"{text}: there are {', '.join(numbers)}")
         return number
 
     return parse
 
 
-def filter_of(options: argparse.Namespace) -> AclFilter:
+def filter_of(options: Namespace) -> AclFilter:
     """The ACLs that the options select; all without any."""
     return AclFilter(
         resource_type=options.resource_type,
@@ -58,13 +60,13 @@ def filter_of(options: argparse.Namespace) -> AclFilter:
     )
 
 
-def _answer(context: Context) -> Answer:
+def _answer(context: ClusterContext) -> CommandOutput:
     answer = describe_acls(context.cluster, filter_of(context.options), context.deadline)
     columns = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
     if isinstance(answer, Failure):
         message = NO_AUTHORIZER if answer.code == SECURITY_DISABLED else answer.message
-        return Answer(parts=[], failures=[replace(answer, message=message)])
-    return Answer(parts=[Part(kind="acl", rows=acl_rows(answer), columns=columns)])
+        return CommandOutput(rows=[], failures=[replace(answer, message=message)])
+    return CommandOutput(rows=[RowSet(kind="acl", rows=acl_rows(answer), columns=columns)])
 
 
-VERB = Verb(summary="ACLs: who may, or may not, do what.", declare=declare_filter, answer=_answer)
+COMMAND = Command(kind=CLUSTER, summary="ACLs: who may, or may not, do what.", declare=declare_filter, answer=_answer)

@@ -1,6 +1,6 @@
 """`lagoon kafka configs`: settings of topics, brokers and others, by default only those that somebody has set."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 
 from kafka_lagoon.admin.configs import (
@@ -11,8 +11,10 @@ from kafka_lagoon.admin.configs import (
     describe_configs,
     list_config_resources,
 )
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import list_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
+from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -21,19 +23,19 @@ from kafka_lagoon.snapshot.configs import config_rows
 _MASKED = "(sensitive)"
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("kind", choices=tuple(RESOURCE_TYPES), help="what has the settings")
     parser.add_argument("name", nargs="*", metavar="NAME", help="topics, groups, broker ids; default: all")
     parser.add_argument("--all", action="store_true", help="defaults too")
 
 
-def _check(options: argparse.Namespace) -> list[str]:
+def _check(options: Namespace) -> list[str]:
     if RESOURCE_TYPES[options.kind] not in PER_BROKER:
         return []
     return [f"{name}: not the id of a broker" for name in options.name if not name.isdecimal()]
 
 
-def _answer(context: Context) -> Answer:
+def _answer(context: ClusterContext) -> CommandOutput:
     resource_type = RESOURCE_TYPES[context.options.kind]
     configs = _describe(context, resource_type, context.options.name)
     rows = (row for row in config_rows(configs.results) if context.options.all or not row.is_default)
@@ -42,14 +44,14 @@ def _answer(context: Context) -> Answer:
     columns = ("resource_name", "name", "value", "source")
     wide = ("resource_type", *columns, "is_read_only")
     lists_topics = resource_type == TOPIC and not context.options.name
-    return Answer(
-        parts=[Part(kind="config", rows=rows, columns=columns, wide=wide)],
+    return CommandOutput(
+        rows=[RowSet(kind="config", rows=rows, columns=columns, wide=wide)],
         failures=configs.failures,
         notes=list_notes(context, METADATA.name, "topics") if lists_topics else (),
     )
 
 
-def _describe(context: Context, resource_type: int, names: list[str]) -> Configs:
+def _describe(context: ClusterContext, resource_type: int, names: list[str]) -> Configs:
     if resource_type in PER_BROKER:
         broker_ids = [int(name) for name in names] or sorted(context.cluster.brokers)
         return describe_broker_configs(context.cluster, resource_type, broker_ids, context.deadline)
@@ -59,13 +61,14 @@ def _describe(context: Context, resource_type: int, names: list[str]) -> Configs
     return describe_configs(context.cluster, resource_type, resources, context.deadline)
 
 
-def _every_resource(context: Context, resource_type: int) -> list[str] | Failure:
+def _every_resource(context: ClusterContext, resource_type: int) -> list[str] | Failure:
     if resource_type == TOPIC:
         return sorted(topic.name or "" for topic in context.cluster.refresh(None, context.deadline).topics)
     return list_config_resources(context.cluster, resource_type, context.deadline)
 
 
-VERB = Verb(
+COMMAND = Command(
+    kind=CLUSTER,
     summary="Settings that somebody has set, and where; sensitive ones are never shown.",
     declare=_declare,
     check=_check,

@@ -1,11 +1,13 @@
 """`lagoon kafka describe-group`: groups of every type with their members and assignments."""
 
-import argparse
+from argparse import ArgumentParser
 from collections.abc import Mapping
 
 from kafka_lagoon.admin.groups import GroupDescriptions, GroupListing, describe_groups, list_groups
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
+from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.snapshot.groups import Groups, group_rows, needs_topology
@@ -15,30 +17,28 @@ from kafka_lagoon.tables.group_rows import GroupMemberRow
 _GROUP = ("group_id", "group_type", "state", "protocol", "coordinator_id", "members", "problem")
 _WIDE_GROUP = (*_GROUP[:-1], "group_epoch", "problem")
 _MEMBER = ("group_id", "client_id", "client_host", "assignment", "problem")
-_WIDE_MEMBER = (
-    *("group_id", "member_id", "group_instance_id", "client_id", "client_host", "rack_id", "member_epoch"),
-    *("assignment", "problem"),
-)
+_IDENTITY = ("group_id", "member_id", "group_instance_id", "client_id", "client_host", "rack_id")
+_WIDE_MEMBER = (*_IDENTITY, "member_epoch", "assignment", "problem")
 
 
 def _by_id(member: GroupMemberRow) -> tuple[str, str]:
-    """Coordinators return members in any order."""
+    """The order of members; coordinators return them in any order."""
     return member.group_id, member.member_id
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("group", nargs="*", metavar="GROUP", help="ids of groups; default: all")
 
 
-def _answer(context: Context) -> Answer:
+def _answer(context: ClusterContext) -> CommandOutput:
     wanted: list[str] = context.options.group
     listings = list_groups(context.cluster, context.deadline)
     selected = {group_id: one for group_id, one in listings.groups.items() if not wanted or group_id in wanted}
     groups = _rows(context, selected, describe_groups(context.cluster, selected, context.deadline))
-    return Answer(
-        parts=[
-            Part(kind="group", rows=groups.groups, columns=_GROUP, wide=_WIDE_GROUP),
-            Part(kind="member", rows=sorted(groups.members, key=_by_id), columns=_MEMBER, wide=_WIDE_MEMBER),
+    return CommandOutput(
+        rows=[
+            RowSet(kind="group", rows=groups.groups, columns=_GROUP, wide=_WIDE_GROUP),
+            RowSet(kind="member", rows=sorted(groups.members, key=_by_id), columns=_MEMBER, wide=_WIDE_MEMBER),
         ],
         failures=[
             *listings.failures,
@@ -49,11 +49,13 @@ def _answer(context: Context) -> Answer:
     )
 
 
-def _rows(context: Context, selected: Mapping[str, GroupListing], described: GroupDescriptions) -> Groups:
+def _rows(context: ClusterContext, selected: Mapping[str, GroupListing], described: GroupDescriptions) -> Groups:
     topology = None
     if needs_topology(selected, described):
         topology = read_topology(context.cluster, None, context.deadline)
     return group_rows(selected, described, topology)
 
 
-VERB = Verb(summary="Groups of every type, their members and assignments.", declare=_declare, answer=_answer)
+COMMAND = Command(
+    kind=CLUSTER, summary="Groups of every type, their members and assignments.", declare=_declare, answer=_answer
+)

@@ -1,17 +1,19 @@
 """`lagoon kafka fetch` prints the records of a topic, from where its arguments say."""
 
-import argparse
-import os
 import re
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, cast
 
+from kafka_lagoon.cli.arguments import names_among
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext, refuse
 from kafka_lagoon.cli.kafka.fetch_ranges import FetchRange, Missing, fetch_ranges, start_specs
 from kafka_lagoon.cli.kafka.formatting import FORMATS, NULL, as_text, escaped, text_or_bytes
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, refuse
+from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.people import moment
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.clock import Deadline
@@ -71,9 +73,7 @@ class FetchedRecord:
     is_aborted: bool | None
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _EPILOG
+def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("selection", metavar="TOPIC[:PARTITION,...]", help="a topic, or some of its partitions")
     parser.add_argument("-n", "--number", type=int, metavar="N", help="end after so many records in all")
     parser.add_argument(
@@ -93,19 +93,14 @@ def _declare(parser: argparse.ArgumentParser) -> None:
         default=READ_COMMITTED,
         help="default: read_committed",
     )
-    parser.add_argument("--fields", type=_fields, default=_FIELDS, metavar="A,B", help=f"some of {','.join(_FIELDS)}")
+    parser.add_argument(
+        "--fields", type=names_among(_FIELDS), default=_FIELDS, metavar="A,B", help=f"some of {','.join(_FIELDS)}"
+    )
     parser.add_argument("--format", choices=FORMATS, default="text", help="of keys and values (default: text)")
     parser.add_argument("--key-format", choices=FORMATS, help="of keys, if another")
 
 
-def _fields(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    if unknown := [name for name in names if name not in _FIELDS]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(_FIELDS)}")
-    return names
-
-
-def _faults(options: argparse.Namespace) -> Iterator[str]:
+def _faults(options: Namespace) -> Iterator[str]:
     if not _SELECTION.fullmatch(options.selection):
         yield f"{options.selection}: not TOPIC or TOPIC:PARTITION,..."
     if options.start is not None and options.last is not None:
@@ -120,7 +115,7 @@ def _faults(options: argparse.Namespace) -> Iterator[str]:
         yield f"--from: {error}"
 
 
-def _answer(context: Context) -> Answer:
+def _answer(context: ClusterContext) -> CommandOutput:
     options, missing = context.options, Missing()
     topic, partitions = _topic(context)
     start = start_specs(options, context.cluster.clock.now_ms())
@@ -131,11 +126,11 @@ def _answer(context: Context) -> Answer:
         sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # bytes that are no UTF-8 pass
     rows = _limited(_rows(context, topic, ranges, missing), options.number)
     shown = _records(rows, topic.name or "", options) if options.json else rows
-    part = Part(kind="record", rows=shown, line=_line(options))
-    return Answer(parts=[part], failures=missing.failures, notes=missing.notes)
+    part = RowSet(kind="record", rows=shown, line=_line(options))
+    return CommandOutput(rows=[part], failures=missing.failures, notes=missing.notes)
 
 
-def _topic(context: Context) -> tuple[MetadataTopic, list[TopicPartition]]:
+def _topic(context: ClusterContext) -> tuple[MetadataTopic, list[TopicPartition]]:
     """The topic as it is now, and those of its partitions that are read; refused if they do not exist."""
     selection = cast("re.Match[str]", _SELECTION.fullmatch(context.options.selection))
     name = selection["topic"]
@@ -152,10 +147,9 @@ def _topic(context: Context) -> tuple[MetadataTopic, list[TopicPartition]]:
 
 
 def _rows(
-    context: Context, topic: MetadataTopic, ranges: Mapping[TopicPartition, FetchRange], missing: Missing
+    context: ClusterContext, topic: MetadataTopic, ranges: Mapping[TopicPartition, FetchRange], missing: Missing
 ) -> Iterator[Row]:
-    """Rows in the order that the options name; with `--timeout` reading ends when it passes, which is a note."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts one per core, for matrices
+    """Rows in the order of the options. When `--timeout` passes reading ends, with a note."""
     from kafka_lagoon.cli.kafka.reading import Source, by_partition, by_time, following  # noqa: PLC0415  takes 0.2 s
 
     options, cluster = context.options, context.cluster
@@ -171,12 +165,12 @@ def _rows(
     return _in_time(rows, until, missing) if until else rows
 
 
-def _stall_timeout_ms(context: Context) -> int:
-    """No broker is waited for longer than by other verbs."""
+def _stall_timeout_ms(context: ClusterContext) -> int:
+    """The longest time to wait for a broker, as in other verbs."""
     return min(context.deadline.budget_ms, context.cluster.settings.default_api_timeout_ms)
 
 
-def _options(options: argparse.Namespace, stall_timeout_ms: int) -> ReadOptions:
+def _options(options: Namespace, stall_timeout_ms: int) -> ReadOptions:
     """Small requests where few records are wanted, and only the columns that are shown."""
     is_few = options.number is not None and options.number <= _FEW_RECORDS
     shown = {"timestamp_ms" if name == "timestamp" else name for name in options.fields}
@@ -210,7 +204,7 @@ def _limited(rows: Iterator[Row], number: int | None) -> Iterator[Row]:
                 return
 
 
-def _records(rows: Iterable[Row], topic: str, options: argparse.Namespace) -> Iterator[FetchedRecord]:
+def _records(rows: Iterable[Row], topic: str, options: Namespace) -> Iterator[FetchedRecord]:
     show_key, show_value = FORMATS[options.key_format or options.format][1], FORMATS[options.format][1]
     for row in rows:
         key, value = row.pop("key"), row.pop("value")
@@ -224,8 +218,8 @@ def _nullable(show: Callable[[bytes], Any], raw: bytes | None) -> Any:
     return None if raw is None else show(raw)
 
 
-def _line(options: argparse.Namespace) -> Callable[[Row], str]:
-    """Makes a line of the fields that are to be shown."""
+def _line(options: Namespace) -> Callable[[Row], str]:
+    """Makes a line of the chosen fields."""
     show_key, show_value = FORMATS[options.key_format or options.format][0], FORMATS[options.format][0]
     cells: dict[str, Callable[[Row], Sequence[str]]] = {
         "partition": lambda row: [str(row["partition"])],
@@ -248,9 +242,11 @@ def _header(header: Mapping[str, Any]) -> str:
     return f"{escaped(header['key'])}={NULL if value is None else as_text(value)}"
 
 
-VERB = Verb(
+COMMAND = Command(
+    kind=CLUSTER,
     summary="Show records of a topic.",
     declare=_declare,
     answer=_answer,
-    check=lambda options: list(_faults(options)),
+    epilog=_EPILOG,
+    check=_faults,
 )

@@ -3,7 +3,7 @@
 A partition whose leader does not answer is a failure beside the records of the others.
 """
 
-import argparse
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -27,18 +27,18 @@ class FetchRange:
 
 @dataclass(slots=True)
 class Missing:
-    """What was not read, and why."""
+    """Failures and notes about records that were not read."""
 
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def fail(self, scope: Scope, name: str, message: str | None) -> None:
-        """Note something that could not be read."""
+        """Add a failure."""
         self.failures.append(own_failure(FETCH, scope, name, message))
 
 
-def start_specs(options: argparse.Namespace, now_ms: int) -> OffsetSpecs:
-    """Where `--from`, `--last` and `--follow` start; ValueError if `--from` cannot be parsed."""
+def start_specs(options: Namespace, now_ms: int) -> OffsetSpecs:
+    """The offsets at which `--from`, `--last` and `--follow` start; ValueError if `--from` cannot be parsed."""
     if options.last is not None:
         return OffsetSpecs(name="--last", default=BeforeEnd(options.last))
     return parse_offset_specs("--from", options.start or ("latest" if options.follow else "earliest"), now_ms)

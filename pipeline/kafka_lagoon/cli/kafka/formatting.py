@@ -76,7 +76,7 @@ def parsed_or_text(raw: bytes) -> Any:
 
 
 def _nested_more(value: Any) -> Any:
-    """The value some levels deeper: whoever prints it has it within a row, and has called functions of its own."""
+    """Nest the value deeper, because it is printed within a row, after further calls."""
     for _ in range(_MARGIN):
         value = [value]
     return value

@@ -1,12 +1,14 @@
 """`lagoon kafka groups`: every group that any broker coordinates, of all types."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 
 from kafka_lagoon.admin.groups import GroupListing, list_groups
 from kafka_lagoon.cli.arguments import names, pattern
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import list_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
+from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.tables.row_classes import Int32, before, column, row
 
@@ -28,18 +30,18 @@ class ListedGroupRow:
     coordinator_id: Int32 = column("Broker that coordinates the group.")
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("--pattern", type=pattern, metavar="REGEX", help="only groups whose whole id matches")
     parser.add_argument("--type", type=names, metavar="A,B", help="only classic, consumer, share or streams groups")
     parser.add_argument("--state", type=names, metavar="A,B", help="only groups in these states, e.g. Empty")
 
 
-def _answer(context: Context) -> Answer:
+def _answer(context: ClusterContext) -> CommandOutput:
     listings = list_groups(context.cluster, context.deadline)
     selected = (row for row in listed_rows(listings.groups) if _is_selected(row, context.options))
-    return Answer(
-        parts=[
-            Part(
+    return CommandOutput(
+        rows=[
+            RowSet(
                 kind="group",
                 rows=selected,
                 columns=("group_id", "group_type", "protocol_type", "state", "coordinator_id"),
@@ -62,7 +64,7 @@ def listed_rows(groups: Mapping[str, GroupListing]) -> Iterator[ListedGroupRow]:
         )
 
 
-def _is_selected(row: ListedGroupRow, options: argparse.Namespace) -> bool:
+def _is_selected(row: ListedGroupRow, options: Namespace) -> bool:
     return (
         (options.pattern is None or options.pattern.fullmatch(row.group_id) is not None)
         and _is_among(row.group_type, options.type)
@@ -74,4 +76,6 @@ def _is_among(value: str | None, wanted: list[str] | None) -> bool:
     return wanted is None or (value or "").lower() in {one.lower() for one in wanted}
 
 
-VERB = Verb(summary="Groups of all types, their states and coordinators.", declare=_declare, answer=_answer)
+COMMAND = Command(
+    kind=CLUSTER, summary="Groups of all types, their states and coordinators.", declare=_declare, answer=_answer
+)

@@ -4,13 +4,15 @@ Findings are an answer, not a failure. Only `--fail` makes the exit code say so,
 cluster is not healthy unless it is known to be.
 """
 
-import argparse
+from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 
-from kafka_lagoon.cli.arguments import names
+from kafka_lagoon.cli.arguments import names_among
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topic_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.cli.kafka.watch import add_watch
+from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE
 from kafka_lagoon.cli.thresholds import Measured, Threshold, Unit, add_fail_above, lines_of
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
@@ -28,14 +30,18 @@ from kafka_lagoon.snapshot.min_isr import read_durability
 from kafka_lagoon.snapshot.topology import Durability, partition_rows
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare(parser: ArgumentParser) -> None:
     add_topics(parser)
     parser.add_argument(
-        "--only", type=_findings, default=list(FINDINGS), metavar="A,B", help=f"show these: {', '.join(FINDINGS)}"
+        "--only",
+        type=names_among(FINDINGS),
+        default=list(FINDINGS),
+        metavar="A,B",
+        help=f"show these: {', '.join(FINDINGS)}",
     )
     parser.add_argument(
         "--fail",
-        type=_findings,
+        type=names_among(FINDINGS),
         nargs="?",
         const=list(GRAVE),
         default=[],
@@ -46,7 +52,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     add_watch(parser)
 
 
-def _answer(context: Context) -> Answer:
+def _answer(context: ClusterContext) -> CommandOutput:
     topology, refused = selected_topology(context)
     durability, unread = read_durability(context.cluster, list(topology.partitions), context.deadline)
     partitions = list(partition_rows(topology, durability))
@@ -56,14 +62,15 @@ def _answer(context: Context) -> Answer:
     passed = list(_passed(counts, context.options.fail_above))
     columns = ("topic", "partition", "findings", "leader_id", "replicas", "isr", "problem")
     wide = (*columns[:-1], "offline_replicas", "problem")
-    return Answer(
-        parts=[
-            Part(kind="finding", rows=counts, columns=("finding", "partitions", "of")),
-            Part(kind="partition", rows=unhealthy_rows(partitions, context.options.only), columns=columns, wide=wide),
+    return CommandOutput(
+        rows=[
+            RowSet(kind="finding", rows=counts, columns=("finding", "partitions", "of")),
+            RowSet(kind="partition", rows=unhealthy_rows(partitions, context.options.only), columns=columns, wide=wide),
         ],
         failures=[*refused, *failures, *_unread_settings(durability, unread)],
-        notes=[*passed, *topic_notes(context)],
-        exit_code=INCOMPLETE if grave or passed else COMPLETE,
+        complaints=passed,
+        notes=topic_notes(context),
+        exit_code=INCOMPLETE if grave else COMPLETE,
     )
 
 
@@ -75,21 +82,15 @@ def _passed(counts: Sequence[FindingCountRow], limits: Sequence[Threshold]) -> I
 
 
 def _unread_settings(durability: Durability, unread: Sequence[Failure]) -> Iterator[Failure]:
-    """Topics whose settings were refused; where no broker answered at all, there is a failure already."""
+    """Failures of topics whose configs were refused, unless the request has failed as a whole."""
     reported = {failure.name for failure in unread}
     for topic, problem in sorted(durability.problems.items()):
         if problem not in reported:
             yield own_failure(DESCRIBE_CONFIGS, Scope.of_topic(topic), problem)
 
 
-def _findings(text: str) -> Sequence[str]:
-    findings = names(text)
-    if unknown := [one for one in findings if one not in FINDINGS]:
-        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: there are {', '.join(FINDINGS)}")
-    return findings
-
-
-VERB = Verb(
+COMMAND = Command(
+    kind=CLUSTER,
     summary="Partitions that are leaderless, under-replicated, short of in-sync replicas, or not led as preferred. "
     f"{MIN_ISR_UNKNOWN}: min.insync.replicas could not be read.",
     declare=_declare,

@@ -3,10 +3,12 @@
 A sum says how many of its partitions are known; nothing that is unknown counts as 0.
 """
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_lagoon.admin.offsets import KINDS_OF_LAG
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.lag_selection import (
     complaints,
     declare,
@@ -17,9 +19,8 @@ from kafka_lagoon.cli.kafka.lag_selection import (
     shown_partitions,
 )
 from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.cli.kafka.watch import add_watch
-from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE
+from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.group_lag import SHARE, GroupLag
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
@@ -36,17 +37,16 @@ _GROUP = ("group_id", "state", "members", "partitions", "known_partitions", "lag
 _WIDE_GROUP = (_GROUP[0], "group_type", *_GROUP[1:])
 _LAG = ("group_id", "topic", "partition", "committed_offset", "high_watermark", "lag", "problem")
 _TIMED = ("group_id", "topic", "partition", "lag", "time_lag_ms", "time_lag_problem", "problem")
-_WIDE_LAG = (
-    *("group_id", "topic", "partition", "committed_offset", "log_start_offset", "last_stable_offset"),
-    *("high_watermark", "lag", "records_lost", "time_lag_ms", "time_lag_method", "time_lag_problem"),
-    *("client_id", "client_host", "problem"),
-)
+_PARTITION = ("group_id", "topic", "partition")
+_OFFSETS = ("committed_offset", "log_start_offset", "last_stable_offset", "high_watermark")
+_TIMES = ("time_lag_ms", "time_lag_method", "time_lag_problem")
+_WIDE_LAG = (*_PARTITION, *_OFFSETS, "lag", "records_lost", *_TIMES, "client_id", "client_host", "problem")
 _SHARE = ("group_id", "topic", "partition", "start_offset", "lag", "problem")
 
 
 @row
 class GroupLagRow:
-    """How far groups are behind as a whole, one row each."""
+    """The lag of groups, summed over their partitions."""
 
     group_id: str = column("group.id of the group.")
     group_type: str | None = column(
@@ -64,12 +64,12 @@ class GroupLagRow:
     problem: str | None = column("Why the group could not be described, or its commits not be read; null if they were.")
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare(parser: ArgumentParser) -> None:
     declare(parser)
     add_watch(parser)
 
 
-def _answer(context: Context) -> Answer:
+def _answer(context: ClusterContext) -> CommandOutput:
     options = context.options
     topology = read_topology(context.cluster, None, context.deadline)
     only = selected_groups(options)
@@ -88,8 +88,8 @@ def _answer(context: Context) -> Answer:
     totals = list(group_lag_rows(state.groups.groups, lag, share_rows, unread_groups(state)))
     passed = complaints([*lag, *share_rows], totals, options.fail_above) if options.fail_above else []
     failures = worth_a_row([*state.failures, *unchecked, *times], topology)
-    return Answer(
-        parts=_parts(totals, lag, share_rows, options),
+    return CommandOutput(
+        rows=_parts(totals, lag, share_rows, options),
         failures=[
             *(
                 failure
@@ -98,28 +98,28 @@ def _answer(context: Context) -> Answer:
             ),
             *not_listed(LIST_GROUPS.name, Scope.group, options.group, state.listed, state.failures),
         ],
-        notes=[*passed, *_notes(context, topology)],
-        exit_code=INCOMPLETE if passed else COMPLETE,
+        complaints=passed,
+        notes=_notes(context, topology),
     )
 
 
 def _ignore_progress(_step: str, _items: int) -> None:
-    """No progress is shown: it takes a second."""
+    """Show no progress: this takes a second."""
 
 
 def _parts(
     totals: Sequence[GroupLagRow],
     lag: Sequence[ConsumerLagRow],
     shares: Sequence[ShareOffsetRow],
-    options: argparse.Namespace,
-) -> list[Part]:
+    options: Namespace,
+) -> list[RowSet]:
     partitions = shown_partitions(lag, options)
     columns = _TIMED if is_timed(options) else _LAG
     parts = [
-        Part(kind="group", rows=shown_groups(totals, partitions, options), columns=_GROUP, wide=_WIDE_GROUP),
-        Part(kind="lag", rows=partitions, columns=columns, wide=_WIDE_LAG),
+        RowSet(kind="group", rows=shown_groups(totals, partitions, options), columns=_GROUP, wide=_WIDE_GROUP),
+        RowSet(kind="lag", rows=partitions, columns=columns, wide=_WIDE_LAG),
     ]
-    return [*parts, Part(kind="share", rows=shown_partitions(shares, options), columns=_SHARE)] if shares else parts
+    return [*parts, RowSet(kind="share", rows=shown_partitions(shares, options), columns=_SHARE)] if shares else parts
 
 
 def group_lag_rows(
@@ -149,7 +149,7 @@ def group_lag_rows(
         )
 
 
-def _notes(context: Context, topology: Topology) -> list[str]:
+def _notes(context: ClusterContext, topology: Topology) -> list[str]:
     wanted = context.options.topic
     changed = [
         f"{topic}: {problem}"
@@ -160,7 +160,8 @@ def _notes(context: Context, topology: Topology) -> list[str]:
     return [*changed, *groups, *list_notes(context, OFFSET_FETCH.name, "topics of groups")]
 
 
-VERB = Verb(
+COMMAND = Command(
+    kind=CLUSTER,
     summary="How far groups are behind: lag = high watermark - committed offset, raw; unknown is a dash with its problem.",
     declare=_declare,
     answer=_answer,

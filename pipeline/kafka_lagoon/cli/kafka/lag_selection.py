@@ -3,8 +3,8 @@
 The order is that of `lagoon lag`, where SQL makes it.
 """
 
-import argparse
 import re
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -34,7 +34,7 @@ class Groups(Container[str]):
         return is_named and (self.regex is None or self.regex.fullmatch(str(group_id)) is not None)
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
+def declare(parser: ArgumentParser) -> None:
     """The options that select, order and limit."""
     parser.add_argument("group", nargs="*", metavar="GROUP", help="ids of groups; default: all")
     parser.add_argument("--pattern", type=pattern, metavar="REGEX", help="only groups whose whole id matches")
@@ -47,22 +47,22 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add_fail_above(parser, _NAMES)
 
 
-def is_timed(options: argparse.Namespace) -> bool:
-    """Whether options ask for ages: by name, as the order, or as a limit."""
+def is_timed(options: Namespace) -> bool:
+    """True if options need ages: by name, as the order, or as a limit."""
     return options.time or options.sort == "time" or any(limit.name == "time" for limit in options.fail_above)
 
 
-def selected_groups(options: argparse.Namespace) -> Groups | None:
+def selected_groups(options: Namespace) -> Groups | None:
     """The groups that are asked about; None for all."""
     return Groups(options.group, options.pattern) if options.group or options.pattern else None
 
 
-def of_topics(rows: Sequence[Any], options: argparse.Namespace) -> Sequence[Any]:
+def of_topics(rows: Sequence[Any], options: Namespace) -> Sequence[Any]:
     """Rows of the topics that options name; limits and sums are about all of them."""
     return rows if options.topic is None else [row for row in rows if row.topic in set(options.topic)]
 
 
-def shown_groups(rows: Iterable[Any], partitions: Iterable[Any], options: argparse.Namespace) -> list[Any]:
+def shown_groups(rows: Iterable[Any], partitions: Iterable[Any], options: Namespace) -> list[Any]:
     """Sums of groups in the order that options name; --topic and --min-lag leave out groups without such a partition.
 
     `partitions` are in that order: a group stands where its first partition does if no sum of its own decides.
@@ -81,7 +81,7 @@ def shown_groups(rows: Iterable[Any], partitions: Iterable[Any], options: argpar
     return sorted(kept, key=lambda row: (places.get(row.group_id, len(places)), row.group_id))
 
 
-def shown_partitions(rows: Sequence[Any], options: argparse.Namespace) -> Sequence[Any]:
+def shown_partitions(rows: Sequence[Any], options: Namespace) -> Sequence[Any]:
     """Rows of partitions in the order that options name."""
     kept = (
         rows if options.min_lag is None else [one for one in rows if one.lag is not None and one.lag >= options.min_lag]
@@ -98,7 +98,7 @@ def _by_lag(row: Any) -> tuple[Any, ...]:
 
 
 def _by_age(row: Any) -> tuple[Any, ...]:
-    """An age that is not known may be any, so it comes first; who never committed has none."""
+    """Unknown ages come first, because they may be any; groups without commits have none and come last."""
     if _basis(row) == UNCOMMITTED:
         return 2, 0, *_by_lag(row)
     age = _age(row)
@@ -106,7 +106,7 @@ def _by_age(row: Any) -> tuple[Any, ...]:
 
 
 def _age(row: Any) -> int | None:
-    """Who has read everything waits for nothing; share groups have no position whose record could be looked at."""
+    """The age is 0 if everything is read, and for share groups, which have no position to look at."""
     if row.lag == 0 or _basis(row) == OF_SHARE_GROUPS:
         return 0
     age: int | None = row.time_lag_ms
@@ -126,7 +126,7 @@ _ORDERS: Mapping[str, Callable[[Any], tuple[Any, ...]]] = {
 
 
 def complaints(rows: Sequence[Any], totals: Sequence[Any], limits: Sequence[Threshold]) -> list[str]:
-    """Why limits are not kept, or not known to be: rows of partitions, and sums of groups."""
+    """A line for each limit that is passed, or may be, by rows of partitions and sums of groups."""
     return list(chain.from_iterable(_lines(rows, totals, limit) for limit in limits))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.fetch.unread_positions import Position, UnreadRecords
 from kafka_lagoon.snapshot.lag import LagColumns
 from kafka_lagoon.snapshot.time_lag import TimedLag, local_starts, with_time_lag
@@ -14,9 +14,12 @@ _MAX_BYTES = 256 << 20
 
 
 def timed(
-    context: Context, rows: Sequence[ConsumerLagRow], all_rows: LagColumns, offsets: Sequence[PartitionOffsetsRow]
+    context: ClusterContext,
+    rows: Sequence[ConsumerLagRow],
+    all_rows: LagColumns,
+    offsets: Sequence[PartitionOffsetsRow],
 ) -> TimedLag:
-    """Some rows of `all_rows` with their time lag, and what failed; the first record of each is fetched (READ on its topic)."""
+    """Rows of `all_rows` with their time lag, and failures; the first unread record of each is fetched (READ on Topic)."""
     from kafka_lagoon.fetch.first_unread import first_unread  # noqa: PLC0415  codecs, which extra `records` brings
 
     def measure(positions: Sequence[Position]) -> UnreadRecords:

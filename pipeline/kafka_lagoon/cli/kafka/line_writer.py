@@ -71,7 +71,7 @@ class LineWriter:
 
 
 def _rows(result: WriteResult) -> list[WrittenRecord]:
-    """The written records in the order of their lines; the offsets of a batch follow each other."""
+    """The written records in the order of their lines. Offsets of a batch are consecutive."""
     rows = [
         WrittenRecord(
             index + 1, batch.partition.partition, None if batch.base_offset is None else batch.base_offset + n

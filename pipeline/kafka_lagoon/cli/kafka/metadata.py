@@ -1,13 +1,15 @@
 """`lagoon kafka metadata`: the cluster, its brokers, topics and partitions."""
 
-import argparse
+from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
 from kafka_lagoon.admin.cluster import identify
-from kafka_lagoon.cli.arguments import names
+from kafka_lagoon.cli.arguments import names_among
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topic_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
+from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kafka_lagoon.snapshot.topology import Durability, Topology, broker_rows, partition_rows, topic_rows
@@ -64,7 +66,7 @@ def _partition_rows(topology: Topology) -> Iterator[MetadataPartitionRow]:
         yield MetadataPartitionRow(**{name: getattr(partition, name) for name in names})
 
 
-def _answer(context: Context) -> Answer:
+def _answer(context: ClusterContext) -> CommandOutput:
     topology, refused = selected_topology(context)
     identity = identify(context.cluster, context.deadline)
     brokers = list(broker_rows(topology.metadata, identity))
@@ -79,36 +81,31 @@ def _answer(context: Context) -> Answer:
         problem=identity.controller_problem,
     )
     parts = [
-        Part(kind="cluster", rows=[cluster], columns=_CLUSTER),
-        Part(kind="broker", rows=brokers, columns=_BROKER),
-        Part(kind="topic", rows=topics, columns=_TOPIC, wide=_WIDE_TOPIC),
-        Part(kind="partition", rows=partitions, columns=_PARTITION, wide=_WIDE_PARTITION),
+        RowSet(kind="cluster", rows=[cluster], columns=_CLUSTER),
+        RowSet(kind="broker", rows=brokers, columns=_BROKER),
+        RowSet(kind="topic", rows=topics, columns=_TOPIC, wide=_WIDE_TOPIC),
+        RowSet(kind="partition", rows=partitions, columns=_PARTITION, wide=_WIDE_PARTITION),
     ]
     wanted = context.options.only
-    return Answer(
-        parts=[part for part in parts if wanted is None or part.kind in wanted],
+    return CommandOutput(
+        rows=[part for part in parts if wanted is None or part.kind in wanted],
         failures=[*refused, *(failure for failure in failures if failure.code != CLUSTER_AUTHORIZATION_FAILED)],
         notes=[*_refused_notes(failures), *topic_notes(context, identity.operations)],
     )
 
 
 def _refused_notes(failures: Iterable[Failure]) -> Iterator[str]:
-    """Only users with DESCRIBE on the cluster learn the controller; without it nothing else is left out."""
+    """Notes for users without DESCRIBE on the cluster, to whom brokers do not return the controller."""
     for failure in failures:
         if failure.code == CLUSTER_AUTHORIZATION_FAILED:
             yield f"controller: not known: {failure.api}: {failure.name}"
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare(parser: ArgumentParser) -> None:
     add_topics(parser)
-    parser.add_argument("--only", type=_kinds, metavar="A,B", help=f"only these rows: {', '.join(_KINDS)}")
+    parser.add_argument("--only", type=names_among(_KINDS), metavar="A,B", help=f"only these rows: {', '.join(_KINDS)}")
 
 
-def _kinds(text: str) -> list[str]:
-    kinds = names(text)
-    if unknown := [kind for kind in kinds if kind not in _KINDS]:
-        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: there are {', '.join(_KINDS)}")
-    return kinds
-
-
-VERB = Verb(summary="The cluster, its brokers, topics and partitions.", declare=_declare, answer=_answer)
+COMMAND = Command(
+    kind=CLUSTER, summary="The cluster, its brokers, topics and partitions.", declare=_declare, answer=_answer
+)

@@ -1,6 +1,6 @@
 """`lagoon kafka offsets` lists where the logs of partitions start and end, or their first records at a time."""
 
-import argparse
+from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
 
 from kafka_lagoon.admin.offsets import (
@@ -14,8 +14,10 @@ from kafka_lagoon.admin.offsets import (
     list_offsets,
 )
 from kafka_lagoon.cli.arguments import moment_argument
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topic_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
+from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.protocol.messages.list_offsets import READ_UNCOMMITTED
@@ -51,7 +53,7 @@ class OffsetAtTimeRow:
     problem: str | None = column("NO_LATER_RECORD: the log has none, now; or why it is not known. Null if it is.")
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare(parser: ArgumentParser) -> None:
     add_topics(parser)
     parser.add_argument(
         "--at",
@@ -61,42 +63,40 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _answer(context: Context) -> Answer:
+def _answer(context: ClusterContext) -> CommandOutput:
     topology, refused = selected_topology(context)
     asked_ms = _asked_ms(context)
     by_kind = _list_offsets(context, topology, asked_ms)
     part = (
         _bounds(topology, by_kind) if asked_ms is None else _at_time(topology, asked_ms, next(iter(by_kind.values())))
     )
-    return Answer(
-        parts=[part],
+    return CommandOutput(
+        rows=[part],
         failures=[*refused, *_failures(by_kind.values())],
         notes=[*_too_old(by_kind), *topic_notes(context)],
     )
 
 
-def _asked_ms(context: Context) -> int | None:
+def _asked_ms(context: ClusterContext) -> int | None:
     moment: Moment | None = context.options.at
     return None if moment is None else moment.at_ms(context.cluster.clock.now_ms())
 
 
-def _list_offsets(context: Context, topology: Topology, at_ms: int | None) -> dict[Kind, Offsets]:
+def _list_offsets(context: ClusterContext, topology: Topology, at_ms: int | None) -> dict[Kind, Offsets]:
     kinds = ALL_KINDS if at_ms is None else [Kind(at_ms, READ_UNCOMMITTED, 1)]
     return list_offsets(context.cluster, topology.every_partition(), kinds, context.deadline)
 
 
-def _bounds(topology: Topology, by_kind: dict[Kind, Offsets]) -> Part:
+def _bounds(topology: Topology, by_kind: dict[Kind, Offsets]) -> RowSet:
     columns = ("topic", "partition", "log_start_offset", "last_stable_offset", "high_watermark", "problem")
-    wide = (
-        *("topic", "partition", "log_start_offset", "local_log_start_offset", "tiered_offset", "last_stable_offset"),
-        *("high_watermark", "max_timestamp_offset", "max_timestamp", "problem"),
-    )
-    return Part(kind="partition", rows=offset_rows(topology, by_kind), columns=columns, wide=wide)
+    tiers, newest = ("local_log_start_offset", "tiered_offset"), ("max_timestamp_offset", "max_timestamp")
+    wide = (*columns[:3], *tiers, *columns[3:5], *newest, "problem")
+    return RowSet(kind="partition", rows=offset_rows(topology, by_kind), columns=columns, wide=wide)
 
 
-def _at_time(topology: Topology, asked_ms: int, offsets: Offsets) -> Part:
+def _at_time(topology: Topology, asked_ms: int, offsets: Offsets) -> RowSet:
     columns = ("topic", "partition", "offset", "timestamp_ms", "problem")
-    return Part(kind="partition", rows=_at_time_rows(topology, asked_ms, offsets), columns=columns)
+    return RowSet(kind="partition", rows=_at_time_rows(topology, asked_ms, offsets), columns=columns)
 
 
 def _at_time_rows(topology: Topology, asked_ms: int, offsets: Offsets) -> Iterator[OffsetAtTimeRow]:
@@ -116,7 +116,7 @@ def _at_time_rows(topology: Topology, asked_ms: int, offsets: Offsets) -> Iterat
 
 
 def _failures(several: Iterable[Offsets]) -> list[Failure]:
-    """One failure per partition, however many requests about it failed; what brokers are too old for is none."""
+    """One failure per partition, however many requests failed. Requests that brokers are too old for are no failures."""
     failed: dict[TopicPartition, Failure] = {}
     for offsets in several:
         failed |= {
@@ -136,7 +136,8 @@ def _too_old(by_kind: dict[Kind, Offsets]) -> Sequence[str]:
     return [f"brokers are too old to tell {', '.join(missing)}"] if missing else ()
 
 
-VERB = Verb(
+COMMAND = Command(
+    kind=CLUSTER,
     summary="Where the logs begin and end: earliest, local and tiered, for read_committed, latest, largest timestamp.",
     declare=_declare,
     answer=_answer,

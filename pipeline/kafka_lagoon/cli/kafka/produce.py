@@ -1,15 +1,17 @@
 """`lagoon kafka produce`: writes lines of input as records of a topic, and prints where each of them is."""
 
-import argparse
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafka_lagoon.cli.arguments import moment_argument
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext, refuse
 from kafka_lagoon.cli.kafka.input_lines import bursts
 from kafka_lagoon.cli.kafka.line_writer import LineWriter, WrittenRecord
 from kafka_lagoon.cli.kafka.record_lines import json_parser, text_parser
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, refuse
+from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.batching import ProducerRecord
 from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
@@ -47,15 +49,13 @@ partitions:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many records were written."""
+    """The number of records that were written."""
 
     topic: str
     records: int
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _EPILOG
+def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("topic", metavar="TOPIC", help="must exist")
     parser.add_argument("--value", help="one record with this value; standard input is not read")
     parser.add_argument("--key", help="the key of all records")
@@ -80,7 +80,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", action="store_true", help="print only how many records were written")
 
 
-def _faults(options: argparse.Namespace) -> Iterator[str]:
+def _faults(options: Namespace) -> Iterator[str]:
     if options.key is not None and options.key_separator is not None:
         yield "--key and --key-separator: a record has one key"
     if options.key_separator == "":
@@ -94,7 +94,7 @@ def _faults(options: argparse.Namespace) -> Iterator[str]:
             yield f"--header {header}: not KEY=VALUE"
 
 
-def _answer(context: Context) -> Answer:
+def _answer(context: ClusterContext) -> CommandOutput:
     options, cluster = context.options, context.cluster
     layout = _layout(context)
     target = Target(
@@ -115,14 +115,16 @@ def _answer(context: Context) -> Answer:
     )
     lines, rows = _written(writer, options, layout, defaults)
     part = (
-        Part(kind="count", rows=_count(lines, rows, options.topic), line=lambda row: f"{row.records:,} records written")
+        RowSet(
+            kind="count", rows=_count(lines, rows, options.topic), line=lambda row: f"{row.records:,} records written"
+        )
         if options.count
-        else Part(kind="written", rows=rows, line=_line)
+        else RowSet(kind="written", rows=rows, line=_line)
     )
-    return Answer(parts=[part], failures=lines.failures, notes=lines.notes)
+    return CommandOutput(rows=[part], failures=lines.failures, notes=lines.notes)
 
 
-def _layout(context: Context) -> TopicLayout:
+def _layout(context: ClusterContext) -> TopicLayout:
     """The topic as it is now; refused if it does not exist, or has no such partition."""
     options = context.options
     try:
@@ -136,7 +138,7 @@ def _layout(context: Context) -> TopicLayout:
     return layout
 
 
-def _sequences(context: Context) -> SequenceNumbers:
+def _sequences(context: ClusterContext) -> SequenceNumbers:
     try:
         return init_producer_id(context.cluster, context.deadline)
     except BrokerError as error:
@@ -147,9 +149,9 @@ def _sequences(context: Context) -> SequenceNumbers:
 
 
 def _written(
-    writer: TopicWriter, options: argparse.Namespace, layout: TopicLayout, defaults: ProducerRecord
+    writer: TopicWriter, options: Namespace, layout: TopicLayout, defaults: ProducerRecord
 ) -> tuple[LineWriter, Iterator[WrittenRecord]]:
-    """The rows of what is written, as they are read, and the writer that has the failures."""
+    """The rows of written records, as they are read, and the writer that keeps the failures."""
     if options.value is not None:
         lines = LineWriter(writer, lambda _: defaults)
         return lines, lines.write([[b""]])
@@ -173,7 +175,7 @@ def _line(row: WrittenRecord) -> str:
 
 
 def _raw(text: str | None) -> bytes | None:
-    """The bytes of an argument as they were on the command line."""
+    """The bytes of an argument of the command line."""
     return None if text is None else text.encode(errors="surrogateescape")
 
 
@@ -186,9 +188,11 @@ def _separator(text: str | None) -> bytes | None:
     return _raw(text.replace("\\t", "\t")) if text is not None else None
 
 
-VERB = Verb(
+COMMAND = Command(
+    kind=CLUSTER,
     summary="Write records to a topic: lines of standard input, or one --value.",
     declare=_declare,
     answer=_answer,
-    check=lambda options: list(_faults(options)),
+    epilog=_EPILOG,
+    check=_faults,
 )

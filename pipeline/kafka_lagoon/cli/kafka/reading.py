@@ -70,7 +70,7 @@ def by_partition(
 
 
 def _with_word(rows: Iterator[Row], partition: TopicPartition, options: ReadOptions) -> Iterator[Row]:
-    """The rows; a line beside the output if the first takes long, for whoever waits at the terminal."""
+    """Pass the rows on; warn if the first row takes long."""
     longest_s = options.stall_timeout_ms // 1000
     line = f"{partition}: nothing was read for {_QUIET_S} s; still trying, for {longest_s} s in all"
     timer = Timer(_QUIET_S, warn, (line,))
@@ -148,7 +148,7 @@ def following(
 
 
 def _disappearance(cluster: Cluster, source: Source, deadline: Deadline) -> str | None:
-    """Whether the topic was deleted or re-created since; None if neither, or if no broker answers."""
+    """TOPIC_DELETED or TOPIC_RECREATED; None if neither happened, or if no broker answers."""
     try:
         (topic,) = cluster.refresh({source.topic}, deadline).topics
     except (BrokerError, ConnectionFailed):
@@ -163,7 +163,7 @@ def _rows(cluster: Cluster, split: Split, options: ReadOptions, missing: Missing
 
 
 def _rows_of(reader: SplitReader, missing: Missing) -> Iterator[Row]:
-    """Column by column, which takes half the time of pyarrow's rows."""
+    """Read rows column by column, which takes half the time of pyarrow's rows."""
     partition = reader.outcome.split.partition
     with closing(reader):
         for batch in reader.batches():
@@ -175,7 +175,6 @@ def _rows_of(reader: SplitReader, missing: Missing) -> Iterator[Row]:
 
 
 def _report(missing: Missing, outcome: SplitOutcome) -> None:
-    """Note what a reader did not read."""
     topic, partition = outcome.split.topic, outcome.split.partition
     name = f"{topic}-{partition}"
     if outcome.failure:

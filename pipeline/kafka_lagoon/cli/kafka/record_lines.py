@@ -69,7 +69,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _bytes(field: Any) -> bytes | None:
-    """Text in UTF-8, `{"base64": ...}` decoded, anything else as JSON."""
+    """Encode text as UTF-8, decode `{"base64": ...}`, and write other values as JSON."""
     match field:
         case None:
             return None

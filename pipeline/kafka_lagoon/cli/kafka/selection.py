@@ -3,13 +3,13 @@
 A topic that is named and does not exist is a failure; a note says that brokers may have left topics out.
 """
 
-import argparse
+from argparse import ArgumentParser
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 
 from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.cli.arguments import names
-from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -17,18 +17,18 @@ from kafka_lagoon.snapshot.coverage import list_note
 from kafka_lagoon.snapshot.topology import Topology, returns_offline_replicas, topology_of
 
 
-def add_topics(parser: argparse.ArgumentParser) -> None:
+def add_topics(parser: ArgumentParser) -> None:
     """Declare topics as arguments and as the option `--topic`, which `selected_topology` and `topic_notes` need."""
     parser.add_argument("topics", nargs="*", metavar="TOPIC", help="only these topics; default: all")
-    add_topic_option(parser, "likewise, separated by commas")
+    add_topic_option(parser, "names of topics, separated by commas")
 
 
-def add_topic_option(parser: argparse.ArgumentParser, meaning: str = "only these topics; default: all") -> None:
+def add_topic_option(parser: ArgumentParser, meaning: str = "only these topics; default: all") -> None:
     """Declare the option `--topic` alone, where arguments name something else."""
     parser.add_argument("--topic", type=names, metavar="A,B", help=meaning)
 
 
-def selected_topology(context: Context) -> tuple[Topology, list[Failure]]:
+def selected_topology(context: ClusterContext) -> tuple[Topology, list[Failure]]:
     """Metadata of the selected topics, ordered by name, and failures of those that brokers refuse."""
     metadata = context.cluster.refresh(context.options.topic, context.deadline)
     metadata = replace(metadata, topics=tuple(sorted(metadata.topics, key=lambda topic: topic.name or "")))
@@ -41,12 +41,12 @@ def selected_topology(context: Context) -> tuple[Topology, list[Failure]]:
     return topology, refused
 
 
-def topic_notes(context: Context, operations: int | None = None) -> Sequence[str]:
+def topic_notes(context: ClusterContext, operations: int | None = None) -> Sequence[str]:
     """Notes about a list of all topics; none where topics are selected."""
     return () if context.options.topic is not None else list_notes(context, METADATA.name, "topics", operations)
 
 
-def list_notes(context: Context, api: str, what: str, operations: int | None = None) -> Sequence[str]:
+def list_notes(context: ClusterContext, api: str, what: str, operations: int | None = None) -> Sequence[str]:
     """Notes about a list that brokers may have shortened without an error.
 
     `operations` are what we may do with the cluster, as bits; without them the cluster is asked.
@@ -55,7 +55,7 @@ def list_notes(context: Context, api: str, what: str, operations: int | None = N
     return (note,) if note else ()
 
 
-def _operations(context: Context) -> int:
+def _operations(context: ClusterContext) -> int:
     described = describe_cluster(context.cluster, context.deadline)
     return NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
 

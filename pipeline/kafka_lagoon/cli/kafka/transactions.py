@@ -1,12 +1,14 @@
 """`lagoon kafka transactions`: transactions, their descriptions, and the producers of partitions."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from kafka_lagoon.admin.transactions import describe_producers, describe_transactions, list_transactions
 from kafka_lagoon.cli.arguments import names
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topic_option, list_notes, not_listed, selected_topology
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
+from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -19,18 +21,14 @@ from kafka_lagoon.snapshot.transactions import (
 
 _LISTED = ("transactional_id", "state", "producer_id", "coordinator_id")
 _DESCRIBED = ("transactional_id", "state", "producer_id", "coordinator_id", "duration_ms", "partitions")
-_WIDE_DESCRIBED = (
-    *("transactional_id", "state", "producer_id", "producer_epoch", "coordinator_id", "timeout_ms"),
-    *("started_at_ms", "duration_ms", "partitions", "problem"),
-)
+_TIMES = ("timeout_ms", "started_at_ms", "duration_ms")
+_WIDE_DESCRIBED = (*_LISTED[:3], "producer_epoch", "coordinator_id", *_TIMES, "partitions", "problem")
 _PRODUCER = ("topic", "partition", "producer_id", "last_written_at_ms", "open_since_offset")
-_WIDE_PRODUCER = (
-    *("topic", "partition", "producer_id", "producer_epoch", "last_sequence", "last_written_at_ms"),
-    *("coordinator_epoch", "open_since_offset"),
-)
+_WRITTEN = ("producer_epoch", "last_sequence", "last_written_at_ms", "coordinator_epoch")
+_WIDE_PRODUCER = (*_PRODUCER[:3], *_WRITTEN, "open_since_offset")
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("id", nargs="*", metavar="ID", help="describe these transactional ids; default: list all")
     parser.add_argument("--describe", action="store_true", help="describe all that are listed")
     parser.add_argument("--state", type=names, metavar="A,B", help="only those in these states, e.g. Ongoing")
@@ -39,7 +37,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--open", action="store_true", help="with --topic: only producers with an open transaction")
 
 
-def _check(options: argparse.Namespace) -> list[str]:
+def _check(options: Namespace) -> list[str]:
     problems = []
     if options.open and options.topic is None:
         problems.append("--open is about producers of a topic: give --topic")
@@ -50,16 +48,16 @@ def _check(options: argparse.Namespace) -> list[str]:
     return problems
 
 
-def _answer(context: Context) -> Answer:
+def _answer(context: ClusterContext) -> CommandOutput:
     return _transactions(context) if context.options.topic is None else _producers(context)
 
 
-def _transactions(context: Context) -> Answer:
+def _transactions(context: ClusterContext) -> CommandOutput:
     options = context.options
     listings = list_transactions(context.cluster, context.deadline, options.longer_than_ms)
     failures = list(listings.failures.values())
     if not listings.answers:  # nothing is known, not even that a transactional id does not exist
-        return Answer(parts=[_listed(())], failures=failures)
+        return CommandOutput(rows=[_listed(())], failures=failures)
     listed = list(listed_transaction_rows(listings))
     selected = [row for row in listed if _is_selected(row, options)]
     describing = options.id or options.describe
@@ -69,37 +67,38 @@ def _transactions(context: Context) -> Answer:
     # Only permission to do everything proves that all ids, and all topics that they write to, are listed.
     lists = (("transactions", not options.id), ("topics of transactions", describing))
     notes = [note for what, is_shown in lists if is_shown for note in list_notes(context, METADATA.name, what)]
-    return Answer(parts=[part], failures=[*failures, *refused, *missing], notes=notes)
+    return CommandOutput(rows=[part], failures=[*failures, *refused, *missing], notes=notes)
 
 
-def _is_selected(row: ListedTransactionRow, options: argparse.Namespace) -> bool:
+def _is_selected(row: ListedTransactionRow, options: Namespace) -> bool:
     states = {state.lower() for state in options.state or ()}
     return (not options.id or row.transactional_id in options.id) and (not states or row.state.lower() in states)
 
 
-def _listed(rows: Sequence[ListedTransactionRow]) -> Part:
-    return Part(kind="transaction", rows=rows, columns=_LISTED)
+def _listed(rows: Sequence[ListedTransactionRow]) -> RowSet:
+    return RowSet(kind="transaction", rows=rows, columns=_LISTED)
 
 
-def _described(context: Context, listed: Sequence[ListedTransactionRow]) -> tuple[Part, list[Failure]]:
+def _described(context: ClusterContext, listed: Sequence[ListedTransactionRow]) -> tuple[RowSet, list[Failure]]:
     transactional_ids = [row.transactional_id for row in listed]
     descriptions = describe_transactions(context.cluster, transactional_ids, context.deadline)
     rows = transaction_rows(descriptions, context.cluster.clock.now_ms())
-    return Part(kind="transaction", rows=rows, columns=_DESCRIBED, wide=_WIDE_DESCRIBED), list(
+    return RowSet(kind="transaction", rows=rows, columns=_DESCRIBED, wide=_WIDE_DESCRIBED), list(
         descriptions.failures.values()
     )
 
 
-def _producers(context: Context) -> Answer:
+def _producers(context: ClusterContext) -> CommandOutput:
     topology, refused = selected_topology(context)
     producers = describe_producers(context.cluster, topology.every_partition(), context.deadline)
     only_open = context.options.open
     rows = (row for row in producer_rows(producers.answers) if row.open_since_offset is not None or not only_open)
-    part = Part(kind="producer", rows=rows, columns=_PRODUCER, wide=_WIDE_PRODUCER)
-    return Answer(parts=[part], failures=[*refused, *producers.failures.values()])
+    part = RowSet(kind="producer", rows=rows, columns=_PRODUCER, wide=_WIDE_PRODUCER)
+    return CommandOutput(rows=[part], failures=[*refused, *producers.failures.values()])
 
 
-VERB = Verb(
+COMMAND = Command(
+    kind=CLUSTER,
     summary="Transactions, listed or described; with --topic the producers that its partitions' leaders remember.",
     declare=_declare,
     check=_check,

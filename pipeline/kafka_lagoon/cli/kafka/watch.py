@@ -1,16 +1,16 @@
-"""Shows the answer of a verb again and again, as watch(1) does, until Ctrl-C, `--timeout` or a threshold that is passed."""
+"""Repeats a verb, as watch(1) does, until Ctrl-C, `--timeout` or a passed limit."""
 
-import argparse
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kafka_lagoon.cli.arguments import number_from
-from kafka_lagoon.cli.kafka.output import answer_lines, exit_code, warning_lines
-from kafka_lagoon.cli.kafka.verb import Answer
-from kafka_lagoon.cli.people import moment
-from kafka_lagoon.cli.terminal import COMPLETE, complain, say, say_exactly, warn
+from kafka_lagoon.cli.output import CommandOutput, Ending, ending, output_blocks
+from kafka_lagoon.cli.people import moment, screen
+from kafka_lagoon.cli.pipes import write
+from kafka_lagoon.cli.terminal import complain, say, warn
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import PipelineError
 
@@ -19,44 +19,36 @@ _TO_THE_TOP, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """What a verb showed once; `is_passed` is whether a threshold was passed."""
+    """The output of a verb in one round."""
 
-    lines: Sequence[str]
-    warnings: Sequence[str]
-    code: int
-    is_passed: bool
+    blocks: Sequence[str]
+    ending: Ending
 
 
-def add_watch(parser: argparse.ArgumentParser) -> None:
-    """Declare `--watch`, which cli/kafka/run.py heeds."""
+def add_watch(parser: ArgumentParser) -> None:
+    """Declare `--watch`."""
     parser.add_argument(
         "--watch",
         type=number_from(1),
         metavar="SECONDS",
-        help="ask again every so many seconds, until Ctrl-C, --timeout, or what --fail-above names is passed",
+        help="ask again after so many seconds, until Ctrl-C, --timeout, or a limit of --fail-above is passed",
     )
 
 
-def round_of(answer: Answer, options: argparse.Namespace) -> Round:
-    """The whole of an answer: the next one is of a new connection."""
-    return Round(
-        lines=[*answer_lines(answer, as_json=options.json, wide=options.wide)],
-        warnings=[*warning_lines(answer)],
-        code=exit_code(answer),
-        is_passed=answer.exit_code != COMPLETE,
-    )
+def round_of(output: CommandOutput, options: Namespace) -> Round:
+    """Read the whole output; the next round has a new connection."""
+    blocks = [*output_blocks(output, options, screen(wide=options.wide))]
+    return Round(blocks=blocks, ending=ending(output))
 
 
-def watch(
-    once: Callable[[], Round], seconds: int, clock: Clock, until: Deadline | None, options: argparse.Namespace
-) -> int:
-    """Show what `once` returns every so many seconds; the exit code of the last time.
+def watch(once: Callable[[], Round], seconds: int, clock: Clock, until: Deadline | None, *, as_json: bool) -> int:
+    """Show a round every so many seconds; the exit code of the last round.
 
-    A cluster that does not answer is a line, and is asked again.
+    If the cluster does not answer, a line says so and it is asked again.
     """
     while True:
         next_at = clock.monotonic() + seconds
-        code, is_passed = _show(once, clock, as_json=options.json)
+        code, is_passed = _show(once, clock, as_json=as_json)
         pause = max(0.0, next_at - clock.monotonic())
         if is_passed or (until is not None and until.remaining() <= pause):
             return code
@@ -68,28 +60,23 @@ def _show(once: Callable[[], Round], clock: Clock, *, as_json: bool) -> tuple[in
         shown = once()
     except PipelineError as error:
         return complain(error), False
-    if as_json:
-        _print(shown)
-    elif sys.stdout.isatty():
-        _redraw([str(moment(clock.now_ms())), "", *shown.lines, *shown.warnings])
-    else:
-        say(str(moment(clock.now_ms())))
-        _print(shown)
-        say("")
-    return shown.code, shown.is_passed
-
-
-def _print(shown: Round) -> None:
-    for line in shown.lines:
-        say_exactly(line)
-    for line in shown.warnings:
+    now, end = str(moment(clock.now_ms())), shown.ending
+    if not as_json and sys.stdout.isatty():
+        _redraw([now, "", *"".join(shown.blocks).splitlines(), *end.lines])
+        return end.exit_code, end.is_passed
+    if not as_json:
+        say(now)
+    write(shown.blocks)
+    for line in end.lines:
         warn(line)
+    if not as_json:
+        say("")
+    return end.exit_code, end.is_passed
 
 
-def _redraw(lines: Iterable[str]) -> None:
-    """Over what was there, without a moment of nothing; what is longer than the terminal is not shown."""
+def _redraw(lines: Sequence[str]) -> None:
+    """Overwrite the screen without clearing it first; lines that do not fit are counted."""
     height = shutil.get_terminal_size().lines - 1
-    every = list(lines)
-    shown = every if len(every) <= height else [*every[: height - 1], f"... {len(every) - height + 1:,} more lines"]
+    shown = lines if len(lines) <= height else [*lines[: height - 1], f"... {len(lines) - height + 1:,} more lines"]
     sys.stdout.write(_TO_THE_TOP + "".join(f"{line}{_CLEAR_LINE}\n" for line in shown) + _CLEAR_BELOW)
     sys.stdout.flush()

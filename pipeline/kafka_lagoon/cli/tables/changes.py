@@ -3,21 +3,24 @@
 Of one snapshot, what was lost or taken back stands before what was added.
 """
 
-import argparse
+from argparse import ArgumentParser
 from collections.abc import Iterator
 
 from kafka_lagoon.cli.arguments import moment_argument, names
-from kafka_lagoon.cli.tables.command import Answer, Condition, Context, Part, TableCommand, of_snapshots, whole_match
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.output import CommandOutput
+from kafka_lagoon.cli.tables.command import Condition, QueriedRows, TablesContext, of_snapshots, over
 from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.snapshots import time_literal
 from kafka_lagoon.cli.thresholds import Unit, add_fail_above
 
 _VIEW = "topology_changes"
 TYPES = ("truncated", "recreated", "moved_back", "removed", "changed", "added")  # worst first
-ENTITIES = (
-    *("cluster", "broker", "voter", "log_dir", "topic", "partition", "reassignment", "config", "feature", "quota"),
-    *("scram_user", "delegation_token", "acl", "group", "member", "group_partition"),
-)
+_OF_BROKERS = ("cluster", "broker", "voter", "log_dir")
+_OF_TOPICS = ("topic", "partition", "reassignment")
+_OF_USERS = ("config", "feature", "quota", "scram_user", "delegation_token", "acl")
+_OF_GROUPS = ("group", "member", "group_partition")
+ENTITIES = (*_OF_BROKERS, *_OF_TOPICS, *_OF_USERS, *_OF_GROUPS)
 _WORST = "CASE change_type {} END".format(" ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(TYPES)))
 _BY_NAME = "cluster, entity_type, entity, attribute"
 _SORTS = {
@@ -33,7 +36,7 @@ _NAMES = {
 }
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--since", type=moment_argument, metavar="TIME", help="every change after the last snapshot before this time"
     )
@@ -44,21 +47,21 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     add_fail_above(parser, _NAMES)
 
 
-def _answer(context: Context) -> Answer:
+def _answer(context: TablesContext) -> CommandOutput:
     rows = _selected(context)
-    return Answer(parts=[_changes(context, rows)], complaints=_complaints(context, rows))
+    return CommandOutput(rows=[_changes(context, rows)], complaints=_complaints(context, rows))
 
 
-def _selected(context: Context) -> Condition:
+def _selected(context: TablesContext) -> Condition:
     options = context.options
     rows = _between(context) if options.since else of_snapshots(context.snapshots)
     rows = rows.among("topic", options.topic).among("group_id", options.group)
     rows = rows.among("change_type", options.type).among("entity_type", options.entity)
-    return rows if options.pattern is None else rows.also(*whole_match("entity", options.pattern.pattern))
+    return rows if options.pattern is None else rows.matching("entity", options.pattern.pattern)
 
 
-def _between(context: Context) -> Condition:
-    """Changes that the snapshots after a time show, up to the chosen one of each cluster."""
+def _between(context: TablesContext) -> Condition:
+    """Changes in the snapshots after a time, up to the chosen snapshot of each cluster."""
     start = context.instant(context.options.since)
     until = " OR ".join(
         f"(cluster = ? AND captured_at <= {time_literal(one.captured_at)})" for one in context.snapshots
@@ -73,29 +76,28 @@ def _between(context: Context) -> Condition:
     )
 
 
-def _changes(context: Context, rows: Condition) -> Part:
+def _changes(context: TablesContext, rows: Condition) -> QueriedRows:
     options = context.options
     columns = ("change_type", "entity_type", "entity", "attribute", "old_value", "new_value")
     times = ("captured_at",) if options.since else ()
-    return Part(
-        kind="change",
-        statement=f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort]} {context.limit()}",  # noqa: S608  names of ours
-        values=rows.values,
-        columns=(*times, *columns),
-        wide=("captured_at", "previous_captured_at", *columns, "source", "is_proven"),
+    return context.rows(
+        "change",
+        f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort]} {context.limit()}",  # noqa: S608  names of ours
+        rows.values,
+        (*times, *columns),
+        ("captured_at", "previous_captured_at", *columns, "source", "is_proven"),
     )
 
 
-def _complaints(context: Context, rows: Condition) -> Iterator[str]:
+def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
     columns = {**dict.fromkeys(TYPES, "change_type"), **dict.fromkeys(ENTITIES, "entity_type")}
     place = "concat(entity_type, ' ', entity)"
     return count_lines(context, f"SELECT * FROM {_VIEW} WHERE", rows, columns, place, "changes")  # noqa: S608  names of ours
 
 
-COMMAND = TableCommand(
-    name="changes",
+COMMAND = Command(
+    kind=over(_VIEW),
     summary="What changed between the newest published snapshot and the one before it, or since a time (--since).",
-    relations=(_VIEW,),
     declare=_declare,
     answer=_answer,
 )

@@ -1,21 +1,23 @@
 """`lagoon health`: what is not as it should be in the newest snapshot, or in an older one; the worst and longest first."""
 
-import argparse
+from argparse import ArgumentParser
 from collections.abc import Iterator
 
 from kafka_lagoon.cli.arguments import moment_argument, names
-from kafka_lagoon.cli.tables.command import Answer, Condition, Context, Part, TableCommand, of_snapshots, whole_match
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.output import CommandOutput
+from kafka_lagoon.cli.tables.command import Condition, QueriedRows, TablesContext, of_snapshots, over
 from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.snapshots import time_literal
 from kafka_lagoon.cli.thresholds import Unit, add_fail_above
 
 _VIEW = "health_findings"
 SEVERITIES = ("critical", "warning", "info")
-FINDINGS = (
-    *("leaderless", "offline_replicas", "under_min_isr", "under_replicated", "at_min_isr", "not_preferred_leader"),
-    *("min_isr_unknown", "rack_violation", "leader_skew", "broker_fenced", "no_controller", "offline_log_dir"),
-    *("reassignment", "stuck_reassignment", "hanging_transaction", "lagging_voter", "config_drift"),
-)
+_OF_REPLICAS = ("leaderless", "offline_replicas", "under_min_isr", "under_replicated", "at_min_isr")
+_OF_PLACEMENT = ("not_preferred_leader", "min_isr_unknown", "rack_violation", "leader_skew")
+_OF_BROKERS = ("broker_fenced", "no_controller", "offline_log_dir")
+_OVER_TIME = ("reassignment", "stuck_reassignment", "hanging_transaction", "lagging_voter", "config_drift")
+FINDINGS = (*_OF_REPLICAS, *_OF_PLACEMENT, *_OF_BROKERS, *_OVER_TIME)
 _WORST = "CASE severity {} END".format(" ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(SEVERITIES)))
 _BY_NAME = "cluster, entity_type, entity"
 _SORTS = {
@@ -31,7 +33,7 @@ _NAMES = {
 }
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--since", type=moment_argument, metavar="TIME", help="only what is so since this time or later: what is new"
     )
@@ -40,12 +42,12 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     add_fail_above(parser, _NAMES)
 
 
-def _answer(context: Context) -> Answer:
+def _answer(context: TablesContext) -> CommandOutput:
     rows = _selected(context)
-    return Answer(parts=[_counts(rows), _findings(context, rows)], complaints=_complaints(context, rows))
+    return CommandOutput(rows=[_counts(context, rows), _findings(context, rows)], complaints=_complaints(context, rows))
 
 
-def _selected(context: Context) -> Condition:
+def _selected(context: TablesContext) -> Condition:
     options = context.options
     rows = of_snapshots(context.snapshots).among("topic", options.topic)
     if options.only is not None:
@@ -54,41 +56,39 @@ def _selected(context: Context) -> Condition:
         rows = rows.also(f"({' OR '.join(either)})", *severities, *options.only)
     if options.since is not None:
         rows = rows.also(f"since >= {time_literal(context.instant(options.since))}")
-    return rows if options.pattern is None else rows.also(*whole_match("entity", options.pattern.pattern))
+    return rows if options.pattern is None else rows.matching("entity", options.pattern.pattern)
 
 
-def _counts(rows: Condition) -> Part:
-    """How many there are of each; at most a row for each finding, so --number does not shorten it."""
-    columns = ("finding", "severity", "count", "since")
+def _counts(context: TablesContext, rows: Condition) -> QueriedRows:
+    """The number of each finding. There are few rows, so --number does not apply."""
     statement = f"""
         SELECT * FROM (
           SELECT cluster, finding, severity, count(*) AS count, min(since) AS since
           FROM {_VIEW} WHERE {rows} GROUP BY cluster, finding, severity
         ) AS counts ORDER BY {_WORST}, cluster, finding"""  # noqa: S608  names of ours
-    return Part(kind="count", statement=statement, values=rows.values, columns=columns, wide=columns)
+    return context.rows("count", statement, rows.values, ("finding", "severity", "count", "since"))
 
 
-def _findings(context: Context, rows: Condition) -> Part:
+def _findings(context: TablesContext, rows: Condition) -> QueriedRows:
     options = context.options
-    return Part(
-        kind="finding",
-        statement=f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort]} {context.limit()}",  # noqa: S608  names of ours
-        values=rows.values,
-        columns=("severity", "finding", "entity", "since", "detail"),
-        wide=("severity", "finding", "entity_type", "entity", "since", "snapshots", "detail"),
+    return context.rows(
+        "finding",
+        f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort]} {context.limit()}",  # noqa: S608  names of ours
+        rows.values,
+        ("severity", "finding", "entity", "since", "detail"),
+        ("severity", "finding", "entity_type", "entity", "since", "snapshots", "detail"),
     )
 
 
-def _complaints(context: Context, rows: Condition) -> Iterator[str]:
+def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
     columns = {**dict.fromkeys(SEVERITIES, "severity"), **dict.fromkeys(FINDINGS, "finding")}
     place = "concat(finding, ' ', entity)"
     return count_lines(context, f"SELECT * FROM {_VIEW} WHERE", rows, columns, place, "findings")  # noqa: S608  names of ours
 
 
-COMMAND = TableCommand(
-    name="health",
+COMMAND = Command(
+    kind=over(_VIEW),
     summary="What is not as it should be in the newest published snapshot, and since when: the worst first.",
-    relations=(_VIEW,),
     declare=_declare,
     answer=_answer,
 )

@@ -4,12 +4,14 @@ The worst are those that lost records, then those whose first unread record is o
 so it comes before), then those with most to read.
 """
 
-import argparse
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from itertools import chain
 
 from kafka_lagoon.cli.arguments import names, number_from
-from kafka_lagoon.cli.tables.command import Answer, Condition, Context, Part, TableCommand, of_snapshots, whole_match
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.output import CommandOutput
+from kafka_lagoon.cli.tables.command import Condition, QueriedRows, TablesContext, of_snapshots, over
 from kafka_lagoon.cli.tables.limits import age_lines, measured, partial_lines
 from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above, lines_of
 from kafka_lagoon.query.group_sums import (
@@ -55,40 +57,40 @@ _NAMES = {
 }
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("name", nargs="*", metavar="GROUP", help="ids of groups; default: all")
-    parser.add_argument("--group", type=names, metavar="A,B", help="likewise, separated by commas")
+    parser.add_argument("--group", type=names, metavar="A,B", help="ids of groups, separated by commas")
     parser.add_argument("--min-lag", type=number_from(0), metavar="N", help="only partitions with so many to read")
     parser.add_argument("--sort", choices=_SORTS, default="worst", help="what stands first (default: worst)")
     add_fail_above(parser, _NAMES)
 
 
-def _answer(context: Context) -> Answer:
+def _answer(context: TablesContext) -> CommandOutput:
     options = context.options
     rows = _selected(context)
     shown = rows if options.min_lag is None else rows.also("lag >= ?", options.min_lag)
-    return Answer(parts=[_groups(context, rows), _partitions(context, shown)], complaints=_complaints(context, rows))
+    return CommandOutput(
+        rows=[_groups(context, rows), _partitions(context, shown)], complaints=_complaints(context, rows)
+    )
 
 
-def _wanted(context: Context) -> list[str] | None:
+def _wanted(context: TablesContext) -> list[str] | None:
     wanted = [*context.options.name, *(context.options.group or ())]
     return wanted if wanted or context.options.group is not None else None
 
 
-def _selected(context: Context) -> Condition:
-    """The partitions that options name; limits are about all of them."""
+def _selected(context: TablesContext) -> Condition:
+    """The partitions that options choose; limits are about all of them."""
     return _groups_of(context).among("topic", context.options.topic)
 
 
-def _groups_of(context: Context) -> Condition:
+def _groups_of(context: TablesContext) -> Condition:
     rows = of_snapshots(context.snapshots).among("group_id", _wanted(context))
-    if context.options.pattern is None:
-        return rows
-    condition, pattern = whole_match("group_id", context.options.pattern.pattern)
-    return rows.also(condition, pattern)
+    pattern = context.options.pattern
+    return rows if pattern is None else rows.matching("group_id", pattern.pattern)
 
 
-def _groups(context: Context, rows: Condition) -> Part:
+def _groups(context: TablesContext, rows: Condition) -> QueriedRows:
     """One row per group; groups without any partition, too, unless a condition is about partitions.
 
     Sums are over all partitions that names choose: --min-lag leaves out whole groups.
@@ -108,31 +110,31 @@ def _groups(context: Context, rows: Condition) -> Part:
             AND groups.group_id = sums.group_id
         ) AS behind WHERE {least} ORDER BY {_GROUP_SORTS[options.sort]} {context.limit()}"""  # noqa: S608  names of ours
     columns = ("group_id", "state", "members", "partitions", "known_partitions", "lag", "time_lag_ms", "records_lost")
-    return Part(
-        kind="group",
-        statement=statement,
-        values=[*groups.values, *rows.values, *least.values],
-        columns=columns,
-        wide=("group_id", "group_type", *columns[1:6], "highest_lag", *columns[6:], "problem"),
+    return context.rows(
+        "group",
+        statement,
+        [*groups.values, *rows.values, *least.values],
+        columns,
+        ("group_id", "group_type", *columns[1:6], "highest_lag", *columns[6:], "problem"),
     )
 
 
-def _partitions(context: Context, shown: Condition) -> Part:
+def _partitions(context: TablesContext, shown: Condition) -> QueriedRows:
     order = f"ORDER BY {_SORTS[context.options.sort]} {context.limit()}"
     columns = ("group_id", "topic", "partition", "lag", "time_lag_ms", "records_lost", "problem")
     positions = ("committed_offset", "log_start_offset", "last_stable_offset", "high_watermark")
     times = ("time_lag_method", "time_lag_problem")
-    return Part(
-        kind="lag",
-        statement=f"SELECT * FROM {LAG_TABLE} WHERE {shown} {order}",  # noqa: S608  names of ours
-        values=shown.values,
-        columns=columns,
-        wide=(*columns[:3], *positions, *columns[3:6], *times, "client_id", "client_host", "problem"),
+    return context.rows(
+        "lag",
+        f"SELECT * FROM {LAG_TABLE} WHERE {shown} {order}",  # noqa: S608  names of ours
+        shown.values,
+        columns,
+        (*columns[:3], *positions, *columns[3:6], *times, "client_id", "client_host", "problem"),
     )
 
 
-def _complaints(context: Context, rows: Condition) -> Iterator[str]:
-    """Why the exit code is 3: groups that are named and not there, and limits that are not kept, or not known to be."""
+def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
+    """Lines that make the exit code 3: missing groups, and limits that are passed or may be."""
     yield from _missing(context)
     limits: list[Threshold] = context.options.fail_above
     yield from chain.from_iterable(_limit_lines(context, rows, one) for one in limits)
@@ -140,7 +142,7 @@ def _complaints(context: Context, rows: Condition) -> Iterator[str]:
         yield from partial_lines(context.snapshots)
 
 
-def _missing(context: Context) -> Iterator[str]:
+def _missing(context: TablesContext) -> Iterator[str]:
     wanted = _wanted(context)
     if wanted is None:
         return
@@ -150,7 +152,7 @@ def _missing(context: Context) -> Iterator[str]:
     yield from (f"group {name}: not in the snapshot" for name in dict.fromkeys(wanted) if name not in known)
 
 
-def _limit_lines(context: Context, rows: Condition, limit: Threshold) -> Iterator[str]:
+def _limit_lines(context: TablesContext, rows: Condition, limit: Threshold) -> Iterator[str]:
     source = f"SELECT * FROM {LAG_TABLE} WHERE {rows}"  # noqa: S608  names of ours
     match limit.name:
         case "age":
@@ -172,10 +174,9 @@ def _limit_lines(context: Context, rows: Condition, limit: Threshold) -> Iterato
             yield from lines_of(limit, largest, "partitions")
 
 
-COMMAND = TableCommand(
-    name="lag",
+COMMAND = Command(
+    kind=over(LAG_TABLE, _GROUPS),
     summary="How far groups were behind in the newest published snapshot, or in an older one (--at): the worst first.",
-    relations=(LAG_TABLE, _GROUPS),
     declare=_declare,
     answer=_answer,
 )

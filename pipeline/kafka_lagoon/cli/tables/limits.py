@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kafka_lagoon.cli.tables.command import Condition, Context
+from kafka_lagoon.cli.tables.command import Condition, TablesContext
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot
 from kafka_lagoon.cli.thresholds import Measured, Threshold, lines_of
 from kafka_lagoon.query.statements import tuples
 
 
 def measured(
-    context: Context,
+    context: TablesContext,
     limit: Threshold,
     source: str,
     values: Sequence[Any],
@@ -18,7 +18,7 @@ def measured(
     unknown: str,
     place: str,
 ) -> Measured:
-    """How many rows of `source` have a `value` above the limit, and of how many it is `unknown`; `place` names a row."""
+    """Count the rows of `source` whose `value` is above the limit, and those where it is `unknown`; `place` names a row."""
     if len(context.snapshots) > 1:
         place = f"concat(cluster, ' ', {place})"
     statement = f"""
@@ -36,7 +36,7 @@ def measured(
 
 
 def count_lines(
-    context: Context, select: str, rows: Condition, columns: Mapping[str, str], place: str, items: str
+    context: TablesContext, select: str, rows: Condition, columns: Mapping[str, str], place: str, items: str
 ) -> Iterator[str]:
     """Limits on numbers of rows: of those whose column has the limit's name, or of all where no column has such names."""
     limits: list[Threshold] = context.options.fail_above
@@ -50,13 +50,13 @@ def count_lines(
         yield from partial_lines(context.snapshots)
 
 
-def _counted(context: Context, limit: Threshold, source: str, values: Sequence[Any], place: str) -> Measured:
-    """How many rows there are, if those are more than the limit, and the first of them by name."""
+def _counted(context: TablesContext, limit: Threshold, source: str, values: Sequence[Any], place: str) -> Measured:
+    """Count the rows, and name the first if there are more than the limit."""
     ((number, example),) = tuples(context.ask(f"SELECT count(*), min({place}) FROM ({source}) AS rows", *values))  # noqa: S608
     return Measured(above=number, where=str(example)) if number > limit.limit else Measured()
 
 
-def age_lines(limit: Threshold, context: Context) -> Iterator[str]:
+def age_lines(limit: Threshold, context: TablesContext) -> Iterator[str]:
     """Snapshots that are older than a limit."""
     for snapshot in context.snapshots:
         age_ms = snapshot.age_ms(context.now_ms)

@@ -30,11 +30,11 @@ class ChosenSnapshot:
     interval_ms: int | None
 
     def age_ms(self, now_ms: int) -> int:
-        """How long ago the run began to look at the cluster."""
+        """The time since the snapshot was taken."""
         return now_ms - round(self.captured_at.timestamp() * 1000)
 
     def line(self, now_ms: int, *, is_newest: bool) -> str:
-        """One line for people: which snapshot, how old it is, and what it lacks."""
+        """A line for people: the snapshot, its age, and whether it is complete."""
         parts = [
             f"{self.cluster}: snapshot of {spelled_time(self.captured_at)}",
             f"{duration(self.age_ms(now_ms))} old",
@@ -48,7 +48,7 @@ class ChosenSnapshot:
 
     @property
     def is_partial(self) -> bool:
-        """Whether something did not answer that the tables should have."""
+        """True if requests of the snapshot failed."""
         return self.status != "complete"
 
 

@@ -1,6 +1,5 @@
 """What `lagoon kafka` promises for every verb: a quick start, readable faults, and exit codes."""
 
-import importlib
 import json
 import os
 import signal
@@ -11,10 +10,11 @@ import time
 import pytest
 
 from kafka_lagoon import __version__
+from kafka_lagoon.cli import main as of_lagoon
 from kafka_lagoon.cli.arguments import Parser
-from kafka_lagoon.cli.kafka.arguments import parse
-from kafka_lagoon.cli.kafka.run import VERBS, run
-from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.main import declaration, main, options_of
+from kafka_lagoon.cli.registry import names_of
+from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from tests.cli.kafka.conftest import Ask
@@ -24,14 +24,20 @@ from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.faults import Fault, Hang
 from tests.plain_lines import python_in
 
+VERBS = names_of("kafka")
 _HEAVY = ("pyspark", "pyarrow", "numba", "numpy", "rich")
 _NOT_NEEDED = ("kafka_lagoon.protocol.apis", "kafka_lagoon.snapshot.collectors", "pydantic", "pydantic_core")
+
+
+def run(argv: list[str], environ: dict[str, str], clock: Clock) -> int:
+    """The exit code of a verb."""
+    return of_lagoon.run(["kafka", *argv], environ, clock)
 
 
 def test_no_verb_that_reads_state_imports_what_is_heavy():
     """Importing every verb of cluster state imports neither Spark nor anything that decodes records."""
     reading = [name.replace("-", "_") for name in VERBS if name not in ("fetch", "produce")]
-    modules = "; ".join(f"import kafka_lagoon.cli.kafka.{name}" for name in [*reading, "arguments", "output"])
+    modules = "; ".join(f"import kafka_lagoon.cli.kafka.{name}" for name in [*reading, "command", "watch"])
     code = f"import sys, kafka_lagoon.cli.main; {modules}; print([one for one in {_HEAVY} if one in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
@@ -92,14 +98,12 @@ def test_faults_of_arguments_are_one_line_each(argv: list[str], line: str, capsy
 @pytest.mark.parametrize("text", ["?", "1.5", ""])
 def test_a_value_that_an_option_cannot_have(name: str, text: str) -> None:
     """It is one plain line that names the option, not a type or function of Python."""
-    verb = importlib.import_module(f"kafka_lagoon.cli.kafka.{name.replace('-', '_')}").VERB
-    parser = Parser(name, "")
-    verb.declare(parser)
-    options = [action.option_strings[-1] for action in parser._actions if action.option_strings and action.nargs != 0]
+    actions = Parser(name, declaration(f"kafka {name}"))._actions
+    options = [action.option_strings[-1] for action in actions if action.option_strings and action.nargs != 0]
     lines = []
     for option in options:
         try:
-            parse(verb, name, [option, text])
+            options_of(f"kafka {name}", [option, text])
         except ConfigError as refused:
             lines.append(str(refused))
     assert [found for line in lines for found in python_in(line)] == []

@@ -1,21 +1,34 @@
 """Verbs of `lagoon admin` show what they would do, do it when they may, and say how each action ended."""
 
 import json
+import re
+import sys
+from types import ModuleType
 
 import pytest
 
 from kafka_lagoon.apply import outcomes
 from kafka_lagoon.apply.action import Answered, Guard
 from kafka_lagoon.apply.kinds.registry import KINDS
-from kafka_lagoon.cli.admin import run
-from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
-from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.cli.admin.command import altering
+from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.planned_actions import PlannedActions
+from kafka_lagoon.cli.registry import ALIASES, COMMANDS, Listed, usage
 from kafka_lagoon.secret import Secret
 from tests.apply.kinds_in_memory import Things, action, failure
 from tests.fake.broker import FakeBroker
 
 Output = pytest.CaptureFixture[str]
+
+
+def declare(monkeypatch: pytest.MonkeyPatch, verb: Command[ClusterContext]) -> None:
+    """Make `lagoon admin set` this verb."""
+    module = ModuleType("kafka_lagoon.cli.here")
+    monkeypatch.setattr(module, "COMMAND", verb, raising=False)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(COMMANDS, "admin set", Listed("here", "sets things"))  # type: ignore[index]  # it is a dictionary
 
 
 @pytest.fixture
@@ -25,22 +38,21 @@ def things(monkeypatch: pytest.MonkeyPatch) -> Things:
     for name, kind in made.kinds().items():
         monkeypatch.setitem(KINDS, name, kind)  # type: ignore[index]  # the mapping is a dictionary
 
-    def plan(context: Context) -> Planned:
+    def plan(context: ClusterContext) -> PlannedActions:
         names: list[str] = context.options.names
         dropped = [action(name[1:], "drop", None, {"value": 0}, Guard.DELETIONS) for name in names if name[0] == "~"]
         put = [action(name) for name in names if name[0] not in "~?"]
         unread = [failure("DENIED") for name in names if name[0] == "?"]
-        return Planned(actions=[*dropped, *put], failures=unread, notes=["a note"])
+        return PlannedActions(actions=[*dropped, *put], failures=unread, notes=["a note"])
 
-    verb = AdminVerb(
+    verb = Command(
+        kind=altering(Guard.DELETIONS),
         summary="Sets things.",
         declare=lambda parser: parser.add_argument("names", nargs="*"),
-        plan=plan,
-        guards=(Guard.DELETIONS,),
+        answer=plan,
         check=lambda options: [] if options.names else ["name something"],
     )
-    monkeypatch.setattr(run, "VERBS", {"set": run.Listed("here", "sets things")})
-    monkeypatch.setattr(run, "declared", lambda _: verb)
+    declare(monkeypatch, verb)
     return made
 
 
@@ -51,12 +63,15 @@ def server(brokers: dict[int, FakeBroker]) -> str:
     return f"--bootstrap-servers=127.0.0.1:{broker.server_address[1]}"
 
 
-@pytest.mark.parametrize("name", sorted(run.DESCRIBING))
+DESCRIBING = {name.removeprefix("admin "): words for name, words in ALIASES.items() if name.startswith("admin ")}
+
+
+@pytest.mark.parametrize("name", sorted(DESCRIBING))
 def test_a_describing_verb_is_one_of_lagoon_kafka(name: str, server: str, capsys: Output) -> None:
     """The same rows and the same exit code, under the name of Kafka's API; it is in the help."""
-    same = main(["kafka", *run.DESCRIBING[name], server, "--json"]), capsys.readouterr().out
+    same = main([*DESCRIBING[name].split(), server, "--json"]), capsys.readouterr().out
     assert (main(["admin", name, server, "--json"]), capsys.readouterr().out) == same
-    assert name in run.usage()
+    assert name in usage("admin")
 
 
 def test_actions_are_shown_and_carried_out(things: Things, server: str, capsys: Output) -> None:
@@ -135,9 +150,7 @@ def test_the_exit_code_counts_failures(
 @pytest.mark.usefixtures("things")
 def test_nothing_to_do_is_done(server: str, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     """A verb may find that everything is as it should be."""
-    monkeypatch.setattr(
-        run, "declared", lambda _: AdminVerb(summary="", declare=lambda _: None, plan=lambda _: Planned(actions=[]))
-    )
+    declare(monkeypatch, Command(kind=altering(), summary="", answer=lambda _: PlannedActions()))
     assert main(["admin", "set", server, "--yes"]) == 0
     assert capsys.readouterr().out == "nothing to do\n"
 
@@ -176,7 +189,7 @@ def test_people_see_the_answer_too(things: Things, server: str, capsys: Output) 
 def test_help_and_unknown_verbs(things: Things, capsys: Output) -> None:
     """The list of verbs is the help; a verb that is not there is one line."""
     assert main(["admin", "--help"]) == 0
-    assert "  set  sets things" in capsys.readouterr().out
+    assert re.search(r"  set +sets things", capsys.readouterr().out)
     assert main(["admin", "sett"]) == 2
     assert "did you mean set?" in capsys.readouterr().err
     assert main(["admin"]) == 2

@@ -2,8 +2,8 @@
 
 import json
 
-from kafka_lagoon.cli.kafka.output import failure_lines, json_lines, people_lines, table_lines
-from kafka_lagoon.cli.kafka.verb import Part
+from kafka_lagoon.cli.output import RowSet, failure_lines, people_lines
+from kafka_lagoon.cli.people import Screen
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.tables.group_rows import TopicPartitions
 from kafka_lagoon.tables.row_classes import Int64, Timestamp, column, row
@@ -29,7 +29,7 @@ def _odd() -> _Row:
 
 def test_names_never_steer_a_terminal() -> None:
     """Control characters, escapes and marks of direction are spelled out, also inside lists."""
-    lines = table_lines([_odd()], COLUMNS)
+    lines = list(RowSet(kind="odd", rows=[_odd()]).table_lines(COLUMNS))
     assert all(line.isprintable() for line in lines)
     assert lines[1].startswith(r"a\u001b[31m\u202e\u000a\u0000b  9223372036854775807  1970-01-01T00:00:00.001Z")
     assert lines[1].endswith(r"a\u001b[31m\u202e\u000a\u0000b:0,1  yes")
@@ -37,7 +37,8 @@ def test_names_never_steer_a_terminal() -> None:
 
 def test_scripts_see_every_value_exactly() -> None:
     """64-bit numbers, odd names and bytes come back as they were; a row is one line, with its kind first."""
-    (line,) = json_lines(Part(kind="odd", rows=[_odd()]))
+    (block,) = RowSet(kind="odd", rows=[_odd()]).json_blocks()
+    line = block.removesuffix("\n")
     assert line.isascii()
     assert line.isprintable()
     assert json.loads(line) == {
@@ -57,19 +58,19 @@ def test_what_is_unknown_is_a_dash_and_numbers_stand_right() -> None:
         _Row(name="", offset=5, at_ms=None, some=(), flag=None, raw=None),
         _Row(name=None, offset=None, at_ms=2**62, some=(1, 2), flag=False, raw=None),
     ]
-    assert table_lines(rows, COLUMNS) == [
+    assert list(RowSet(kind="row", rows=rows).table_lines(COLUMNS)) == [
         "name  offset                   at  some  flag",
         '""         5                    -  []    -',
         "-          -  4611686018427387904  1,2   no",
     ]
-    nothing = Part(kind="row", rows=[], columns=COLUMNS)
-    assert [*people_lines(nothing, titled=False, first=True)] == ["(none)"]
+    nothing = RowSet(kind="row", rows=[], columns=COLUMNS)
+    assert [*people_lines(nothing, Screen(), wide=False, is_titled=False, is_first=True)] == ["(none)"]
 
 
-def test_a_part_may_have_lines_of_its_own() -> None:
+def test_rows_may_have_lines_of_their_own() -> None:
     """Rows of a generator are shown one by one, as they come."""
-    part = Part(kind="record", rows=iter([1, 2]), line=str)
-    shown = iter(people_lines(part, titled=False, first=True))
+    records = RowSet(kind="record", rows=iter([1, 2]), line=str)
+    shown = iter(people_lines(records, Screen(), wide=False, is_titled=False, is_first=True))
     assert next(shown) == "1"
     assert next(shown) == "2"
 

@@ -1,0 +1,42 @@
+"""The kind of the verbs of `lagoon admin`: each reads the live state and plans actions, and alters nothing itself.
+
+cli/alterations.py shows the actions, asks, and has them carried out, in the same way for all verbs and for `lagoon apply`.
+"""
+
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable
+
+from kafka_lagoon.apply.action import Guard
+from kafka_lagoon.cli.alterations import ADMIN, alter
+from kafka_lagoon.cli.arguments import add_warehouse
+from kafka_lagoon.cli.clusters import add_cluster_options, chosen_cluster, connected
+from kafka_lagoon.cli.command import Invocation, Kind
+from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.planned_actions import PlannedActions, add_alteration_options, confirmation_problems
+from kafka_lagoon.cli.recorder import OpeningRecorder
+
+
+def altering(*guards: Guard) -> Kind[ClusterContext]:
+    """The kind of a verb whose actions may have these guards, each of which is an option."""
+    return Kind(
+        declare=lambda parser: _declare(parser, guards), check=confirmation_problems, run=_run, lists_permissions=True
+    )
+
+
+def _declare(parser: ArgumentParser, guards: Iterable[Guard]) -> None:
+    add_cluster_options(parser)
+    add_warehouse(parser)
+    add_alteration_options(parser, guards)
+
+
+def _run(invocation: Invocation, plan: Callable[[ClusterContext], PlannedActions]) -> int:
+    options, clock = invocation.options, invocation.clock
+    chosen = chosen_cluster(options, invocation.environ)
+    with (
+        OpeningRecorder(ADMIN, chosen.settings, clock) as recorder,
+        connected(chosen.kafka, options, clock) as (cluster, deadline),
+    ):
+        if options.yes and not options.dry_run:
+            recorder.begin()
+        planned = plan(ClusterContext(cluster=cluster, options=options, deadline=deadline))
+        return alter(cluster, chosen, planned, recorder, options).exit_code

@@ -1,0 +1,67 @@
+"""Declares what a command of `lagoon` is, and what commands of one kind share: options, context and how they run.
+
+cli/registry.py lists all commands. The kinds are CLUSTER of cli/kafka/command.py, ALTERATION of cli/admin/command.py, `over` of
+cli/tables/command.py, JOB of cli/jobs.py, and PLAIN here.
+"""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from kafka_lagoon.clock import Clock
+
+ContextT = TypeVar("ContextT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """A call of a command: its name after `lagoon`, its parsed options, the environment and the clock."""
+
+    name: str
+    options: Namespace
+    environ: Mapping[str, str]
+    clock: Clock
+
+
+def no_options(_: ArgumentParser) -> None:
+    """Declare nothing."""
+
+
+def no_faults(_: Namespace) -> Iterable[str]:
+    """Accept every combination of options."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind(Generic[ContextT]):
+    """The properties that commands of one kind share.
+
+    `declare` adds their common options, `check` finds faults of them. `run` makes the context, passes it to the command's
+    `answer`, prints what that returns, and returns the exit code. With `lists_permissions` the help of a command ends with the
+    permissions that it needs.
+    """
+
+    declare: Callable[[ArgumentParser], None] = no_options
+    check: Callable[[Namespace], Iterable[str]] = no_faults
+    run: Callable[[Invocation, Callable[[ContextT], Any]], int]
+    lists_permissions: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command(Generic[ContextT]):
+    """A command: `declare` adds its own options, `check` finds the faults of arguments that argparse cannot find.
+
+    Both run before anything is read or connected.
+    """
+
+    kind: Kind[ContextT]
+    summary: str
+    answer: Callable[[ContextT], Any]
+    declare: Callable[[ArgumentParser], None] = no_options
+    check: Callable[[Namespace], Iterable[str]] = no_faults
+    epilog: str = ""
+
+
+# Commands that print by themselves: their `answer` returns the exit code.
+PLAIN: Kind[Invocation] = Kind(run=lambda invocation, answer: int(answer(invocation)))

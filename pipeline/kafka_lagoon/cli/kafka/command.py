@@ -1,0 +1,64 @@
+"""The kind of the verbs of `lagoon kafka`: each asks a cluster, and returns rows with the failures of its requests."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from kafka_lagoon.cli.arguments import add_flags
+from kafka_lagoon.cli.clusters import add_cluster_options, budget_ms, chosen_cluster, connected
+from kafka_lagoon.cli.command import Invocation, Kind
+from kafka_lagoon.cli.output import CommandOutput, show
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import ConfigError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterContext:
+    """A connected cluster, the options of the command, and its deadline."""
+
+    cluster: Cluster
+    options: Namespace
+    deadline: Deadline
+
+
+def _declare(parser: ArgumentParser) -> None:
+    add_cluster_options(parser)
+    add_flags(
+        parser,
+        {
+            "--json": "one JSON object a row and line, numbers exact",
+            "--wide": "more columns, and no name is cut to fit the terminal",
+        },
+    )
+
+
+def _run(invocation: Invocation, answer: Callable[[ClusterContext], CommandOutput]) -> int:
+    options, clock = invocation.options, invocation.clock
+    kafka = chosen_cluster(options, invocation.environ).kafka
+    if topics := getattr(options, "topics", None):  # see add_topics of selection.py
+        options.topic = [*topics, *(options.topic or [])]
+
+    def ask(shown: Callable[[CommandOutput], T]) -> T:
+        """Show the output while the cluster is connected: rows may come as they are read."""
+        with connected(kafka, options, clock) as (cluster, deadline):
+            output = answer(ClusterContext(cluster=cluster, options=options, deadline=deadline))
+            return shown(replace(output, refusals=cluster.refusals))
+
+    if seconds := getattr(options, "watch", None):
+        from kafka_lagoon.cli.kafka.watch import round_of, watch  # noqa: PLC0415
+
+        until = Deadline.after(clock, budget_ms(kafka, options)) if options.timeout else None
+        return watch(lambda: ask(lambda output: round_of(output, options)), seconds, clock, until, as_json=options.json)
+    return ask(lambda output: show(output, options))
+
+
+CLUSTER = Kind(declare=_declare, run=_run, lists_permissions=True)
+
+
+def refuse(*problems: str) -> None:
+    """End with exit 2 because of arguments that only the cluster shows to be wrong: names that it does not have."""
+    raise ConfigError(problems)

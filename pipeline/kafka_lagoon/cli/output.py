@@ -1,0 +1,159 @@
+"""Prints what a command returns: tables for people, JSON lines for scripts, then failures and notes on standard error.
+
+People see names that others chose escaped, scripts see every value exactly.
+"""
+
+import dataclasses
+import json
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, get_args
+
+from kafka_lagoon.cli.kafka.formatting import base64_object
+from kafka_lagoon.cli.people import Screen, screen, table
+from kafka_lagoon.cli.pipes import write, write_in_pager
+from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure
+from kafka_lagoon.tables.row_classes import Timestamp
+
+if TYPE_CHECKING:
+    from kafka_lagoon.cli.tables.command import QueriedRows
+
+_ANYWHERE = Screen()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSet:
+    """Rows of one kind: people see the columns in `columns`, or with --wide those in `wide`; scripts see all fields.
+
+    `rows` are dataclasses. Where they come from a generator, scripts see each row as it comes, and so do people if `line` makes
+    a line of it; without `line` they see a table of all rows.
+    """
+
+    kind: str
+    rows: Iterable[Any]
+    columns: Sequence[str] = ()
+    wide: Sequence[str] = ()
+    line: Callable[[Any], str] | None = None
+
+    def own_lines(self) -> Iterable[str] | None:
+        """The lines that `line` makes of the rows."""
+        return map(self.line, self.rows) if self.line else None
+
+    def table_lines(self, columns: Sequence[str], on: Screen = _ANYWHERE) -> Iterable[str]:
+        """Numbers to the right, times in UTC, null as a dash."""
+        rows = list(self.rows)
+        if not rows:
+            return []
+        fields = dataclasses.fields(rows[0])
+        moments = [field.name for field in fields if Timestamp in (field.type, *get_args(field.type))]
+        return table(columns, ([getattr(row, name) for name in columns] for row in rows), on, moments)
+
+    def json_blocks(self) -> Iterator[str]:
+        """Bytes are `{"base64": ...}`; times stay epoch milliseconds."""
+        encode = json.JSONEncoder(default=_plain).encode
+        for row in self.rows:
+            yield encode({"kind": self.kind, **_fields(row)}) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandOutput:
+    """The output of a command. All but `rows` are read after the rows are printed, because a generator may add to them.
+
+    `failures`, `refusals` (failures of the client's own requests) and `complaints` (limits that are passed, names that are
+    missing) make the exit code 3; `notes` do not.
+    """
+
+    rows: "Sequence[RowSet | QueriedRows]"
+    failures: Collection[Failure] = ()
+    refusals: Collection[Failure] = ()
+    complaints: Iterable[str] = ()
+    notes: Sequence[str] = ()
+    exit_code: int = COMPLETE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """The end of a command: lines for standard error, the exit code, and whether a limit is passed."""
+
+    lines: Sequence[str]
+    exit_code: int
+    is_passed: bool
+
+
+def show(output: CommandOutput, options: Namespace) -> int:
+    """Print the output; the exit code."""
+    blocks = output_blocks(output, options, screen(wide=options.wide))
+    if getattr(options, "pager", False) and not options.json and sys.stdout.isatty():
+        write_in_pager(blocks, os.environ)
+    else:
+        write(blocks)
+    end = ending(output)
+    for line in end.lines:
+        warn(line)
+    return end.exit_code
+
+
+def output_blocks(output: CommandOutput, options: Namespace, on: Screen) -> Iterator[str]:
+    """The rows of each kind as blocks of lines."""
+    for number, rows in enumerate(output.rows):
+        if options.json:
+            yield from rows.json_blocks()
+        else:
+            is_titled = len(output.rows) > 1
+            nothing = "(none known)" if output.failures or output.refusals else "(none)"
+            lines = people_lines(rows, on, wide=options.wide, is_titled=is_titled, is_first=not number, nothing=nothing)
+            yield from (f"{line}\n" for line in lines)
+
+
+def people_lines(
+    rows: "RowSet | QueriedRows", on: Screen, *, wide: bool, is_titled: bool, is_first: bool, nothing: str = "(none)"
+) -> Iterable[str]:
+    """The lines of the rows as they come, or a table under their kind; `nothing` where the table has no rows."""
+    own = rows.own_lines()
+    if own is not None:
+        return own
+    columns = rows.wide or rows.columns if wide else rows.columns
+    title = [*([] if is_first else [""]), f"{rows.kind}:"] if is_titled else []
+    lines = iter(rows.table_lines(columns, on))
+    return chain(title, [next(lines, nothing)], lines)
+
+
+def ending(output: CommandOutput) -> Ending:
+    """The lines about failures, limits and notes, and the exit code, once all rows are read."""
+    failures, complaints = [*output.failures, *output.refusals], list(output.complaints)
+    code = output.exit_code or (INCOMPLETE if failures or complaints else COMPLETE)
+    return Ending(
+        lines=[*failure_lines(failures), *complaints, *output.notes],
+        exit_code=code,
+        is_passed=bool(complaints) or output.exit_code != COMPLETE,
+    )
+
+
+def failure_lines(failures: Iterable[Failure]) -> Iterator[str]:
+    """One line per broker and reason: the scope of the request, its API, and the error.
+
+    Brokers that are too old for an API share a line, because their release matters and not which of them it is.
+    """
+    listed = [replace(one, node_id=None) if one.name == UNSUPPORTED and one.code is None else one for one in failures]
+    if not listed:
+        return
+    from kafka_lagoon.snapshot.coverage import alike_failures, failure_row  # noqa: PLC0415  most have no failures
+
+    for alike in alike_failures(listed):
+        row, node_id = failure_row(alike), alike[0].node_id
+        broker = "" if node_id is None else f" of broker {node_id}"  # who answered; the scope may name another broker
+        detail = f" ({row.message})" if row.message else ""
+        yield " ".join(f"{row.scope}: {row.api}{broker}: {row.error_name}{detail}".split())
+
+
+def _fields(row: Any) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in row.__dataclass_fields__}  # dataclasses.fields costs half of a row
+
+
+def _plain(value: Any) -> Any:
+    return base64_object(value) if isinstance(value, bytes) else _fields(value)
