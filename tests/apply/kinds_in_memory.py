@@ -35,7 +35,7 @@ def action(name: str, kind: str = "put", after: State = None, before: State = No
 
 @dataclass
 class Things:
-    """What lives in the cluster by name, what a request about a name is answered with, and what was asked."""
+    """The resources of a cluster by name, the answers to requests about names, and the requests."""
 
     live: dict[str, State | Failure] = field(default_factory=dict)
     answers: dict[str, Failure | Answered] = field(default_factory=dict)  # of `send`, which does it all the same ...

@@ -16,7 +16,7 @@ ACTION = Action(
 
 
 def test_equal_plans_have_the_same_id() -> None:
-    """Whoever asked for an action, and which password it carries, does not change what the plan is called."""
+    """The id of a plan depends neither on the user nor on passwords."""
     same = replace(ACTION, source=None, secrets={"password": Secret("x")})
     assert plan_id("cluster", [ACTION]) == plan_id("cluster", [same])
 

@@ -1,4 +1,4 @@
-"""What has to be done, and what must not be touched."""
+"""The difference between a cluster and its desired state has the necessary actions, and no others."""
 
 from typing import Any
 

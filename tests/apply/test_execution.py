@@ -67,7 +67,7 @@ def test_nothing_is_sent_that_cannot_be_recorded() -> None:
 
 
 def test_after_an_outcome_that_cannot_be_recorded_nothing_else_is_sent() -> None:
-    """What was sent is reported all the same; the next kinds wait for another run."""
+    """Actions that were sent are still reported; the next kinds wait for another run."""
     things, rows = Things(live={"old": {"value": 0}}), Rows(breaks_at=2)
     execution = things.carry_out(action("a"), DROP, allowed=[Guard.DELETIONS], recorder=rows)
     assert things.sent == [("put", "a")]
@@ -112,7 +112,7 @@ def test_a_check_changes_nothing() -> None:
 
 
 def test_answers_are_returned_and_not_recorded() -> None:
-    """What a cluster says of an action belongs to who asked for it."""
+    """The cluster's answer to an action is returned to the caller only."""
     things, rows = Things(answers={"a": Answered({"token": "hunter2"})}), Rows()
     (result,) = things.carry_out(action("a"), recorder=rows).results
     assert result.values == {"token": "hunter2"}
@@ -146,7 +146,7 @@ def test_resources_are_compared_as_json() -> None:
 
 
 def test_an_error_in_the_middle_leaves_no_action_behind() -> None:
-    """Which of the actions were done is read from the cluster; the others are sent."""
+    """The cluster's state decides which actions were done; the others are sent."""
     things = Things(live={"old": {"value": 0}}, undone={"b"})
 
     def broken() -> None:
@@ -159,7 +159,7 @@ def test_an_error_in_the_middle_leaves_no_action_behind() -> None:
 
 
 def test_an_interrupted_run_says_what_it_did_not_send() -> None:
-    """What was under way stays open; what comes after it was never sent, and the rows say so."""
+    """An action that was being sent stays open; later actions were never sent, and the rows say so."""
     things, rows = Things(live={"old": {"value": 0}}), Rows()
 
     def interrupted() -> None:

@@ -1,4 +1,4 @@
-"""What destroys something is refused until the option that names the danger is given."""
+"""Destructive actions are refused unless the option that names the danger is given."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -173,7 +173,7 @@ def clusters(draw: st.DrawFn) -> Live:
 @settings(max_examples=examples(60), deadline=None)
 @given(clusters(), st.booleans(), st.booleans())
 def test_a_plan_of_any_import_is_empty(cluster: Live, with_assignments: bool, is_yaml: bool) -> None:
-    """Whatever the cluster has: the file is read without a fault, and says what is there."""
+    """The file of any cluster is read without a fault, and describes the cluster."""
     state = state_of(cluster, with_assignments=with_assignments)
     document = yaml_document("x.yaml", yaml_text(state)) if is_yaml else toml_document("x.toml", toml_text(state))
     desired = desired_state(document, 0)

@@ -1,4 +1,4 @@
-"""Where partitions are to be, whatever asks for it."""
+"""Targets of partitions, from every section of a desired state that can move them."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def test_what_is_assigned_and_where_it_is_already() -> None:
 
 
 def test_a_broker_is_emptied_after_what_is_assigned() -> None:
-    """What is written counts first, internal topics are moved too, and topics of others stay with a note."""
+    """Written assignments count first, internal topics are moved too, and topics of others stay with a note."""
     text = "[topics.b]\nassignments = [[2]]\n[[actions]]\naction = 'empty_broker'\nbroker = 3\n"
     actions, faults = move_actions(desired(text), CLUSTER)
     assert not faults

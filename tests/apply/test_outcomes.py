@@ -1,4 +1,4 @@
-"""Where no answer tells how an action ended, the live state decides, and says when it cannot."""
+"""If no answer tells the outcome of an action, the live state decides, and says when it cannot."""
 
 import pytest
 

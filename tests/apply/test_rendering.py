@@ -27,7 +27,7 @@ DELETED = Action(
 
 
 def test_a_plan_for_people() -> None:
-    """What is created, changed from what to what, and deleted; which option it needs, and which line asks for it."""
+    """A plan shows what is created, changed and deleted, the options that it needs, and the lines that ask for it."""
     assert render([CREATED, CHANGED, DELETED]) == [
         "+ topic orders: create topic  (x.toml:3)",
         "    partitions          6",

@@ -31,7 +31,7 @@ def whole(bootstrap_servers: str) -> Snapshot:
 
 @gc_paused()
 def lag(bootstrap_servers: str) -> Sequence[ConsumerLagRow]:
-    """What `consumer_lag` holds: groups, members, commits with epochs, the ends before them, and after them both ends."""
+    """The inputs of `consumer_lag`: groups, members, commits with epochs, end offsets before and after them."""
     with _connect(bootstrap_servers, RequestStats()) as cluster:
         topology = topology_of(cluster.refresh(None, _deadline()))
         state = read_groups(cluster, topology, _deadline(), _tell, KINDS_OF_LAG)
@@ -40,7 +40,7 @@ def lag(bootstrap_servers: str) -> Sequence[ConsumerLagRow]:
 
 @gc_paused()
 def plain(bootstrap_servers: str) -> Lag:
-    """What kafka-python tells, and no more: groups, commits, ends."""
+    """The same facts as kafka-python returns: groups, commits, end offsets."""
     with _connect(bootstrap_servers, RequestStats()) as cluster:
         topology = topology_of(cluster.refresh(None, _deadline()))
         listed = list_groups(cluster, _deadline()).groups
@@ -55,7 +55,7 @@ def plain(bootstrap_servers: str) -> Lag:
 
 
 def requests(bootstrap_servers: str) -> Counter[str]:
-    """How many requests of each API one whole snapshot sends."""
+    """The number of requests of each API in a whole snapshot."""
     request_stats = RequestStats()
     with _connect(bootstrap_servers, request_stats) as cluster:
         collect(cluster, "bench", SYSTEM_CLOCK.now_ms(), _deadline(), _tell)

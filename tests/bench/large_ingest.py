@@ -70,7 +70,7 @@ class Processes:
 
 
 def run(gigabytes: int) -> Iterator[str]:
-    """What each run took, as it ends."""
+    """The resources that each run took."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name, LocalKafka(Path(name, "kafka"), heap_mb=1024) as kafka:
         for part in (gigabytes / 4, gigabytes):
             topic = BenchTopic(

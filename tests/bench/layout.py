@@ -46,7 +46,7 @@ _OPTIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a query took: seconds, and the files that the log's statistics left for reading."""
+    """The cost of a query: seconds, and the files that the log's statistics left for reading."""
 
     seconds: float
     files: int

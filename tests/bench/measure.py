@@ -41,7 +41,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What a benchmark found: comparisons for the table, and sentences to go below it."""
+    """The results of a benchmark: comparisons for the table, and sentences below it."""
 
     comparisons: Sequence[Comparison]
     notes: Sequence[str] = ()

@@ -66,7 +66,7 @@ def fill(bootstrap_servers: str, topic: str, partitions: int) -> None:
 
 
 def tasks_of(bootstrap_servers: str, topic: str) -> Sequence[Task]:
-    """What a run on two cores would read of a topic."""
+    """The tasks of a run on two cores over a topic."""
     deadline = Deadline.after(SYSTEM_CLOCK, _BUDGET_MS)
     settings = KafkaSettings(bootstrap_servers=bootstrap_servers)
     with Cluster.connect(settings, SYSTEM_CLOCK, RequestStats(), deadline) as cluster:

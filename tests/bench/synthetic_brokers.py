@@ -62,7 +62,7 @@ _STABLE_OF_FIVE = 2  # groups with a member
 
 @dataclass(frozen=True)
 class Size:
-    """What the cluster has; brokers are numbered from 1 and lead the partitions in turn."""
+    """The size of the cluster; brokers are numbered from 1 and lead the partitions in turn."""
 
     topics: int
     partitions: int

@@ -1,4 +1,4 @@
-"""What conf/ has for clusters agrees with the rest: names of files, versions, and which settings are hidden."""
+"""Files of conf/ for clusters agree with the rest: names of files, versions, and hidden settings."""
 
 from pathlib import Path
 from typing import Any

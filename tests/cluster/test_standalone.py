@@ -87,7 +87,7 @@ def test_a_packed_environment(cluster: Standalone, kafka: LocalKafka, archive: P
 
 
 def test_an_installed_package(cluster: Standalone, kafka: LocalKafka, tmp_path: Path) -> None:
-    """Where each machine, or the image, has the package, PYSPARK_PYTHON names its Python; the decoder is compiled once a machine."""
+    """If each machine, or the image, has the package, PYSPARK_PYTHON names its Python; the decoder is compiled once a machine."""
     topic = topic_of(kafka, "cluster-installed")
     with started(kafka, tmp_path / "lake", topic, *on(cluster, **THIS_CLONE), **INSTALLED) as job:
         job.end()
@@ -134,7 +134,7 @@ def test_an_executor_that_is_killed(cluster: Standalone, kafka: LocalKafka, tmp_
 
 
 def asks(pid: int, servers: str) -> bool:
-    """Whether a process has a connection to a broker, as a worker has while it reads a task's records."""
+    """True if a process has a connection to a broker, as a worker has while it reads a task's records."""
     ports = {int(address.rpartition(":")[2]) for address in servers.split(",")}
     rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     sockets = {

@@ -1,4 +1,4 @@
-"""What differs is named by what happened to it: each edit of a log is found as it was made, at its offsets."""
+"""Each edit of a log is found with its kind, at its offsets."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ def test_compacted_records_are_no_difference() -> None:
 @settings(max_examples=examples(100))
 @given(st.lists(st.integers(0, 30), max_size=50), st.lists(st.integers(0, 30), max_size=50))
 def test_counts_are_those_of_multisets(left: list[int], right: list[int]) -> None:
-    """Whatever the logs are: what one side has more of is missing, extra, doubled or altered; the rest is equal or moved."""
+    """For any logs: records that one side has more of are missing, extra, doubled or altered; the rest is equal or moved."""
     counts = count_kinds(find(left, right))
     more_left, more_right = Counter(left) - Counter(right), Counter(right) - Counter(left)
     altered = counts.get(Kind.ALTERED, 0)

@@ -25,7 +25,7 @@ def sums(log: Log) -> BucketSums:
 
 
 def find(left: Log, right: Log, most: int = 1_000) -> list[SetDifference]:
-    """What both passes say."""
+    """The differences found by both passes."""
     buckets = fitting(sums(left), sums(right), most)
     sides = [{number: records_in(chunks(values), buckets) for number, values in log.items()} for log in (left, right)]
     return set_differences(*sides)

@@ -85,7 +85,7 @@ def test_what_is_not_in_gaps_is_equal(
 
 @given(_edited())
 def test_blocks_ascend_and_are_equal(edited: tuple[list[int], list[int]]) -> None:
-    """Whatever the sides are; equal sides are one block."""
+    """For any sides; equal sides are one block."""
     left, right = edited
     end_left = end_right = 0
     for block in align(hashes(left), hashes(right)):
@@ -154,7 +154,7 @@ def test_sides_without_anything_in_common() -> None:
 
 
 def test_too_many_differences() -> None:
-    """What is kept of gaps has a limit."""
+    """The records kept of gaps are limited."""
     other = [value + 10_000 * (value % 2) for value in BIG]
     compared = compare_sequences(
         chunks(BIG, range(0, 5_000, 10)), chunks(other), CompareLimits(window=300, different=500)

@@ -25,7 +25,7 @@ LOG = [record(number) for number in range(100)]
 
 @pytest.fixture
 def settings(state: FakeCluster, brokers: dict[int, FakeBroker]) -> KafkaSettings:  # noqa: ARG001
-    """How the cluster is reached."""
+    """The settings of the connection."""
     return short_timeouts(state)
 
 
@@ -40,7 +40,7 @@ def kinds(comparison: Comparison) -> list[tuple[int, Kind, int]]:
 
 
 def test_equal_topics(state: FakeCluster, settings: KafkaSettings) -> None:
-    """Whatever batches and offsets they have."""
+    """Topics with the same records are equal, with any batches and offsets."""
     for topic, size, gap in (("a", 10, 0), ("b", 7, 3)):
         for log in logs(state, topic):
             append(log, LOG, size, gap)
@@ -92,7 +92,7 @@ def test_ranges(state: FakeCluster, settings: KafkaSettings) -> None:
 
 
 def test_retention_and_compaction(state: FakeCluster, settings: KafkaSettings) -> None:
-    """What the start of a log has lost, and what compaction has removed, is counted and no difference."""
+    """Records that retention and compaction removed are counted and are no difference."""
     (left,), (right,) = logs(state, "a", 1), logs(state, "b", 1)
     keyed = [record(number, key=b"k%d" % (number % 30), value=b"v%d" % number) for number in range(100)]
     append(left, keyed, 1)

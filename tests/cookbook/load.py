@@ -49,11 +49,11 @@ class Group:
     stuck: tuple[tuple[datetime, datetime], ...] = ()
 
     def is_down(self, moment: datetime) -> bool:
-        """Whether it has no members then."""
+        """True if it has no members then."""
         return any(start <= moment < end for start, end in self.down)
 
     def reads(self, moment: datetime) -> bool:
-        """Whether it works then."""
+        """True if it works then."""
         return not self.is_down(moment) and not any(start <= moment < end for start, end in self.stuck)
 
 
@@ -107,7 +107,7 @@ def slots() -> Iterator[datetime]:
 
 
 def retention_hours(topic: Topic, moment: datetime) -> int:
-    """How long the topic's records stay."""
+    """The retention of the topic's records in hours."""
     return 6 if topic.name == "clicks" and moment >= RETENTION_CUT else topic.retention_hours
 
 
@@ -163,7 +163,7 @@ LOGS: Mapping[tuple[str, int], Log] = _logs()
 
 
 def commits() -> dict[tuple[str, str, int], list[tuple[datetime, int]]]:
-    """What each group had committed of each partition at every slot."""
+    """The commits of each group for each partition at every slot."""
     return {
         (group.name, topic, partition): list(_progress(group, log))
         for group in GROUPS

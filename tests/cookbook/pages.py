@@ -39,7 +39,7 @@ def with_answers(page: str, answer: Callable[[str], str]) -> str:
 
 
 def by_duckdb(warehouse: Path, statement: str) -> str:
-    """What `lagoon sql` answers, as Markdown."""
+    """The answer of `lagoon sql`, as Markdown."""
     with rows_of(warehouse, statement) as rows:
         return markdown(pa.Table.from_batches(list(rows.batches), rows.schema))
 

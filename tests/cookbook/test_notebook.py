@@ -31,7 +31,7 @@ def test_cells_say_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def _shown(source: str, names: dict[str, Any]) -> str | None:
-    """What the last line of a cell gives, if it is an expression that is not null."""
+    """The value of a cell's last line, if it is an expression that is not null."""
     *statements, last = ast.parse(source).body
     exec(compile(ast.Module(statements, []), "cell", "exec"), names)  # noqa: S102  what the notebook says
     if isinstance(last, ast.Expr) and ast.unparse(last) != "plt.show()":

@@ -103,7 +103,7 @@ def _snapshot(moment: datetime) -> snapshot_rows.Snapshot:
 
 
 def _is_down(moment: datetime) -> bool:
-    """Whether broker 3 is."""
+    """True if broker 3 is down."""
     return BROKER_DOWN[0] <= moment < BROKER_DOWN[1]
 
 

@@ -107,7 +107,7 @@ def _written(warehouse: Warehouse, table: Table, made: snapshot_rows.Snapshot) -
 
 
 def shown(warehouse: Warehouse, tables: Iterable[str] = SOME) -> dict[str, dict[str, list[str]]]:
-    """What views show of each published snapshot: its rows, as text, by table."""
+    """The rows that views show of each published snapshot, as text, by table."""
     snapshots: dict[str, dict[str, list[str]]] = {}
     with duckdb.connect() as connection:
         register_duckdb(connection, warehouse.name)

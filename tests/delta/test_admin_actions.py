@@ -118,7 +118,7 @@ class TestOnAnObjectStore:
     """Without file locks the transaction id of a cluster's alterations keeps two runs apart."""
 
     def rows(self, lake: Warehouse) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return sum(file.rows or 0 for file in lake.kernel.live_files(lake.state(ADMIN_ACTIONS.name)))
 
     def test_of_two_that_begin_at_once_one_goes_on(self, lake: Warehouse) -> None:

@@ -59,7 +59,7 @@ def as_read(value: Any) -> Any:
 @settings(max_examples=examples(20))
 @given(data=st.data())
 def test_rows_come_back_from_parquet(table: Any, data: st.DataObject) -> None:
-    """Whatever a row holds is read back from the file as it was, times to the millisecond."""
+    """Rows are read back from the file as they were, times to the millisecond."""
     own = [column for column in table.columns[len(HEADER) :] if column.name != "snapshot_date"]
     made = data.draw(st.lists(st.builds(table.row, **{c.field: values_of(c) for c in own}), min_size=1, max_size=3))
     back = pq.read_table(pa.BufferReader(parquet_bytes(arrow_table(table, HEADER_OF_ONE, made))))

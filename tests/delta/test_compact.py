@@ -31,7 +31,7 @@ def fill(warehouse: Warehouse, *numbers: int) -> None:
 
 
 def folder(warehouse: Warehouse) -> Path:
-    """Where the lag of these snapshots is."""
+    """The folder with the lag of these snapshots."""
     return Path(warehouse.locations[LAG.name].removeprefix("file:"))
 
 
@@ -74,7 +74,7 @@ def test_rows_are_in_order_of_time_and_files_of_a_size(warehouse: Warehouse) -> 
 
 
 def test_another_commit_in_between(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no lock is possible a run may commit while files are joined: its rows stay, and the files are joined after it."""
+    """Without a lock a run may commit while files are joined: its rows stay, and the files are joined after it."""
     fill(warehouse, 1, 2)
     replace, others = Kernel.replace, [3]
 

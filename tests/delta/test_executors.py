@@ -23,7 +23,7 @@ def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
 
 
 def frozen(settings: str, task: int) -> tuple[str, int, int]:
-    """What was given, the process, and how many objects its collections leave out."""
+    """The argument, the process id, and the number of objects that its garbage collections leave out."""
     return f"{settings} {task}", os.getpid(), gc.get_freeze_count()
 
 

@@ -28,7 +28,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_names_stay_below_their_folder(text: str, tmp_path: Path) -> None:
-    """What the file system makes of the name is a new entry of the folder, and of no other."""
+    """Every name makes a new entry in the folder, and in no other."""
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / file_name(text)).write_bytes(b"x")

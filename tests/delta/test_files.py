@@ -1,4 +1,4 @@
-"""What the log says of a file holds for every row of it, whatever its values are."""
+"""The statistics in the log hold for every row of a file."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What others commit to a table is judged by what it did to the rows, whoever did it."""
+"""A foreign commit is judged by its effect on rows, not by its author."""
 
 import json
 from collections.abc import Callable
@@ -109,7 +109,7 @@ ROWS_OF = {"day": pa.array(["a", "a", "b"]), "number": pa.array([1, 2, 3])}
     ],
 )
 def test_commits_of_delta_rs(tmp_path: Path, operation: Callable[[str], object], kind: Kind, said: str) -> None:
-    """What another engine than Spark writes, as it is on the disk."""
+    """Commits of another engine than Spark, as they are on disk."""
     path = str(tmp_path / "table")
     for _ in range(2):
         write_deltalake(path, pa.table(ROWS_OF), mode="append", partition_by=["day"])

@@ -117,7 +117,7 @@ def test_compaction_meanwhile_is_no_obstacle(warehouse: Warehouse) -> None:
 
 
 def test_a_used_fence_lets_nothing_pass(warehouse: Warehouse) -> None:
-    """Whoever commits second under a transaction id gets an error and adds nothing, at once or later; other ids are free."""
+    """The second commit under a transaction id is an error and adds nothing, at once or later; other ids are free."""
     ours, theirs = warehouse.state("records"), warehouse.state("records")
     warehouse.kernel.append(theirs, [described(warehouse, "a")], DAY, fence=Fence("app", 1))
     for state in (ours, warehouse.state("records")):
@@ -147,6 +147,6 @@ def test_a_file_must_be_the_tables_own(warehouse: Warehouse) -> None:
 
 
 def test_any_name_will_do(warehouse: Warehouse) -> None:
-    """What a path has to escape in the log is escaped."""
+    """Characters that paths in the log must escape are escaped."""
     append(warehouse, written(warehouse, "100% a+b 'c'#?", "t", 0))
     assert warehouse.spark.table(warehouse.identifiers["records"]).count() == 10

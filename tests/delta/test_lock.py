@@ -16,7 +16,7 @@ from tests.clock import CLOCK
 
 
 def test_the_second_learns_who_holds_it(tmp_path: Path) -> None:
-    """Who comes second gets LockHeld with the holder's process and since when, and may try again afterwards."""
+    """The second process gets LockHeld with the holder's process and time, and may try again afterwards."""
     lock = tmp_path / "a.lock"
     with (
         locked(lock, CLOCK),
@@ -49,7 +49,7 @@ def test_a_wait_ends_when_the_lock_is_free(tmp_path: Path) -> None:
 
 
 def test_a_dead_holders_name_is_overwritten(tmp_path: Path) -> None:
-    """What a longer-named earlier holder left in the file is gone."""
+    """Nothing of an earlier holder with a longer name is left in the file."""
     lock = tmp_path / "a.lock"
     lock.write_text("process 1234567890 on " + "x" * 100)
     with locked(lock, CLOCK):

@@ -127,7 +127,7 @@ def test_a_store_that_cannot_exclude_is_refused(spark: SparkSession, bucket: Obj
 
 
 def test_a_named_log_store_stays(spark: SparkSession, bucket: ObjectStore) -> None:  # noqa: ARG001  reaches the bucket
-    """Who names a class has it for Spark and for the Kernel; Delta's own for S3, which loses commits, is refused."""
+    """A class that the user names is used by Spark and the Kernel; Delta's own for S3, which loses commits, is refused."""
     with naming(spark, "io.delta.storage.HDFSLogStore"):
         named = at_path(spark, a_lake())
         assert named.kernel.storage.conf.get("io.delta.kernel.logStore.s3a.impl") == "io.delta.storage.HDFSLogStore"

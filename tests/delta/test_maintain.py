@@ -88,7 +88,7 @@ def test_closed_days_become_few_files(warehouse: Warehouse) -> None:
 
 
 def test_positions_and_fences_survive(warehouse: Warehouse) -> None:
-    """Where to go on, and which run was the last, are as they were."""
+    """Next offsets and the last run are unchanged."""
     for run in (1, 2):
         ingest(warehouse, YESTERDAY, run)
     maintain(warehouse, RECORDS, CLOCK)
@@ -148,9 +148,9 @@ def left_behind(warehouse: Warehouse, *hours: int) -> dict[int, Path]:
 
 @pytest.mark.parametrize(("keep_hours", "removed"), [(24, {30, 200, 1_100}), (1_000, {1_100})])
 def test_files_are_kept_for_the_hours_that_are_given(warehouse: Warehouse, keep_hours: int, removed: set[int]) -> None:
-    """What a run under way has written and what a reader of an older version may need stay that long, and no longer.
+    """Files of a running ingest and of older versions are kept for that long, and no longer.
 
-    A file that a version of the last hours has needed stays, however long ago it was written.
+    A file that a version of the last hours needed is kept, however long ago it was written.
     """
     for run in (1, 2):
         ingest(warehouse, YESTERDAY, run)

@@ -82,7 +82,7 @@ def removed(done: list[Maintained]) -> dict[str, tuple[int, int]]:
 
 
 def whole(before: dict[str, Any]) -> dict[str, Any]:
-    """What was shown of the snapshots that are kept."""
+    """The rows shown of the kept snapshots."""
     return {name: facts for name, facts in before.items() if name in KEPT}
 
 
@@ -258,7 +258,7 @@ def test_records_go_after_their_ranges(warehouse: Warehouse) -> None:
 
 
 def test_an_ingest_commits_meanwhile(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no lock is possible both commits stand."""
+    """Without a lock both commits are in the table."""
     archive(warehouse, 20, 1)
     real, others = Kernel.replace, [4, 3, 2]
     monkeypatch.setattr(Warehouse, "exclusively", lambda *_: nullcontext())

@@ -77,7 +77,7 @@ def publish_once(warehouse: Warehouse, made: snapshot_rows.Snapshot) -> None:
 
 
 def slot_of(warehouse: Warehouse, slot_ms: int = NOON_MS, cluster: str = "default") -> PublishedSlot | None:
-    """What is published for a slot now."""
+    """The snapshot that is published for a slot."""
     with snapshot_lock(warehouse, cluster, CLOCK) as lock:
         return published(lock, slot_ms)
 
@@ -346,7 +346,7 @@ def test_rows_that_others_take_away_before_the_last_commit(
 
 
 def test_a_commit_that_was_repeated_is_no_conflict(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the answer to the last commit was lost and repeating it was refused, the snapshot is published all the same."""
+    """If the answer to the last commit was lost and repeating it was refused, the snapshot is still published."""
     real = Kernel.append
 
     def repeated(*arguments: Any, fence: Fence | None = None, **options: Any) -> int:

@@ -51,7 +51,7 @@ class Filter:
     value: Any = None
 
     def holds(self, row: dict[str, Any]) -> bool:
-        """Whether a row meets the condition, as SQL has it: null is neither equal to nor less than anything."""
+        """True if a row meets the condition, as in SQL: null is neither equal to nor less than anything."""
         value = row[self.column]
         match self.operator:
             case "null":

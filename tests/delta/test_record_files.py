@@ -1,4 +1,4 @@
-"""What executors write is what the decoder gave, in files that every reader of the table understands."""
+"""Executors write the decoder's records to files that every reader of the table can read."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""Which snapshots are kept at which age: all, one an hour, one a day, none; and never a part of one."""
+"""Snapshots of an age are all kept, or one an hour, one a day, or none; never a part of one."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta

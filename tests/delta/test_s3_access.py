@@ -23,7 +23,7 @@ S3A = "org.apache.hadoop.fs.s3a."
 
 
 def access_to(spark: SparkSession, store: ObjectStore, name: str, **options: str) -> S3Access:
-    """How tasks reach a new bucket called `name`, for which Hadoop has these settings beside the endpoint."""
+    """The tasks' access to a new bucket called `name`, with these Hadoop settings beside the endpoint."""
     conf = spark.sparkContext._jsc.hadoopConfiguration()
     place = {"endpoint": store.endpoint, "endpoint.region": "eu-west-3", "path.style.access": "true"}
     for option, value in {**place, **{option.replace("_", "."): value for option, value in options.items()}}.items():

@@ -27,7 +27,7 @@ def test_gaps_are_filled(spark: SparkSession) -> None:
 
 
 def test_what_is_configured_stands() -> None:
-    """Whatever spark-submit or spark-defaults.conf has set, the name too, is left alone; the master is never named."""
+    """Settings of spark-submit or spark-defaults.conf are not changed, the name included; the master is never set."""
     conf = SparkConf(loadDefaults=False).setAppName("theirs").set("spark.sql.shuffle.partitions", "7")
     filled = gaps(conf, "ours")
     assert filled["spark.sql.session.timeZone"] == "UTC"
@@ -36,7 +36,7 @@ def test_what_is_configured_stands() -> None:
 
 
 def test_jars_that_are_there_stand(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the class path has Delta, or Spark is of another release, no jar is looked for."""
+    """If the class path has Delta, or Spark is of another release, no jar is added."""
     jvm = spark.sparkContext._jvm
     monkeypatch.setattr(delta_jars, "jar_paths", lambda _: 1 / 0)
     assert delta_jars.with_delta(jvm, None) is None
@@ -48,7 +48,7 @@ def test_jars_that_are_there_stand(spark: SparkSession, monkeypatch: pytest.Monk
 
 
 def test_jars_that_cannot_be_had_are_one_line(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is missing, why, and what can be done about it."""
+    """The error names the missing jars, the reason and the cure."""
 
     def unreachable(_: str) -> NoReturn:
         raise JarsUnavailable("4 jars could not be downloaded: Server access error")

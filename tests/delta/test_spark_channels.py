@@ -38,7 +38,7 @@ input()
 
 @contextmanager
 def job(*options: str) -> Iterator[list[Listener]]:
-    """What a running job listens on, once its tasks have run."""
+    """The listeners of a running job, once its tasks have run."""
     submit = " ".join([*options, '--driver-java-options "-XX:TieredStopAtLevel=1"', "pyspark-shell"])
     with started([sys.executable, "-c", JOB], PYSPARK_SUBMIT_ARGS=submit) as heard:
         yield heard
@@ -100,14 +100,14 @@ def test_a_script_of_spark_submit(tmp_path: Path, master: str) -> None:
 @pytest.mark.proof
 @pytest.mark.spark
 def test_the_stranger_can_read() -> None:
-    """Where somebody has switched authentication off, as is Spark's default, the same frames get the blocks."""
+    """If authentication is switched off, which is Spark's default, the same frames return the blocks."""
     with job("--conf spark.authenticate=false --conf spark.network.crypto.enabled=false") as heard:
         assert len(blocks(heard)) == 2
 
 
 @pytest.mark.parametrize("master", [None, "local", "local[2]", "local[*]", "local-cluster[2,1,512]"])
 def test_local_masters_bind_to_loopback(master: str | None) -> None:
-    """Whether Spark makes the secret or we do, driver and executors authenticate, and what they say is encrypted."""
+    """Driver and executors authenticate and encrypt, with a secret that Spark or the session makes."""
     conf = SparkConf(loadDefaults=False)
     made = channels(conf.setMaster(master) if master else conf)
     assert made["spark.driver.host"] == made["spark.driver.bindAddress"] == "127.0.0.1"
@@ -133,7 +133,7 @@ def test_a_standalone_cluster_has_its_secret() -> None:
 
 
 def context(master: str, **conf: str) -> SimpleNamespace:
-    """What is asked of a SparkContext."""
+    """The parts of a SparkContext that are used."""
     made = SparkConf(loadDefaults=False)
     for name, value in conf.items():
         made.set(name.replace("__", "."), value)

@@ -23,7 +23,7 @@ FIRST = "0192-0001-default"
 
 
 def state(stored_in: str, digest: str | None = "d", table: str = "acls", outcome: str = "complete") -> TableState:
-    """What a snapshot says of a table with one row."""
+    """A snapshot's entry for a table with one row."""
     return TableState(table_name=table, outcome=outcome, row_count=1, stored_in=stored_in, digest=digest)
 
 

@@ -58,7 +58,7 @@ def test_a_store_without_its_jars_is_named(spark: SparkSession) -> None:
 
 
 def test_reading_makes_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    """Who only wants to read an empty place gets the error that there are no tables, and none are made."""
+    """Opening an empty place for reading is an error that there are no tables, and creates none."""
     with pytest.raises(TableError, match="there is no table snapshots at file:"):
         find_warehouse(spark, settings(f"warehouse={tmp_path / 'wh'}"))
     assert not (tmp_path / "wh").exists()

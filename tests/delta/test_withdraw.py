@@ -1,4 +1,4 @@
-"""What a run takes back is in no version any more, and what others have made of it stays."""
+"""Withdrawn rows are in no later version; rows that others have written stay."""
 
 from kafka_lagoon.delta.publish import publish, snapshot_lock
 from kafka_lagoon.delta.warehouse import Warehouse

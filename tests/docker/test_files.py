@@ -52,7 +52,7 @@ def test_the_image_is_not_root() -> None:
 
 
 def test_no_compiler_is_in_the_image() -> None:
-    """What is installed by apt is Java's runtime and the first process."""
+    """apt installs only Java's runtime and the first process."""
     installed = re.findall(
         r"apt-get install ([^&]+)&&", " ".join(argument for name, argument in STEPS if name == "RUN")
     )
@@ -108,7 +108,7 @@ def test_scripts_are_named_and_parse(script: Path) -> None:
 
 
 def test_settings_and_commands_are_ours() -> None:
-    """What the jobs find in their environment are settings, and each command of the scripts is one that takes its options."""
+    """Environment variables of the jobs are settings, and each command of the scripts accepts its options."""
     assert list(load(None, ENVIRON | SERVICES["jobs"]["environment"]).named_clusters()) == ["default"]
     scripts = "".join(path.read_text("utf-8") for path in DOCKER.glob("*.sh"))
     commands = set(re.findall(r"\blagoon ([a-z]+)", re.sub(r"^ *#.*$", "", scripts, flags=re.MULTILINE)))
@@ -161,7 +161,7 @@ def test_the_image_has_what_the_jobs_need(locked: ModuleType) -> None:
 
 
 def test_one_package_alone(locked: ModuleType) -> None:
-    """What builds PySpark."""
+    """The line that builds PySpark."""
     lock = (ROOT / "requirements.lock").read_text("utf-8")
     assert re.findall(r"^([a-z0-9-]+)==", locked.locked(lock, ["setuptools"]), re.MULTILINE) == ["setuptools"]
 
@@ -173,7 +173,7 @@ case $1$2 in ingest*) exit 3 ;; kafkaproduce) cat >> "$CALLS.records" ;; esac
 
 
 def _calls(folder: Path, script: str, environ: dict[str, str], until: str) -> tuple[list[str], str]:
-    """What a script calls `lagoon` with until a call begins so for the second time, and what it says."""
+    """The calls of `lagoon` by a script until the second of this beginning, and the script's output."""
     (folder / "lagoon").write_text(STUB)
     (folder / "lagoon").chmod(0o755)
     calls = folder / "calls"

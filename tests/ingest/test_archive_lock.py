@@ -27,7 +27,7 @@ def test_two_runs_at_once(warehouse: Warehouse):
 
 
 def test_the_fence_behind_the_lock(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch):
-    """Where no lock is possible, of two runs from the same position one commits; the other has written nothing anyone sees."""
+    """Without a lock, one of two runs from the same position commits; nothing of the other is visible."""
     monkeypatch.setattr(Warehouse, "exclusively", lambda *_: _no_lock())
     with archive_lock(warehouse, CLUSTER, CLOCK) as first, archive_lock(warehouse, CLUSTER, CLOCK) as other:
         commit(first, run(first, 1, 0, 5))

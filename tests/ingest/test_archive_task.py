@@ -1,4 +1,4 @@
-"""What one task of an ingest does with its splits when time is short, without Spark and without brokers that are real."""
+"""One task of an ingest treats its splits correctly when time is short, with fake brokers and without Spark."""
 
 import subprocess
 import sys
@@ -89,7 +89,7 @@ def test_a_stall_is_known_to_later_tasks(state: FakeCluster, tmp_path: Path) -> 
 
 
 def test_a_broker_that_is_well_again(state: FakeCluster, tmp_path: Path) -> None:
-    """What stalled once is read by a later task, and partitions after it as well."""
+    """A partition that stalled is read by a later task, and so are the partitions after it."""
     state.faults.append(Fault(FETCH.key, Close(), times=1_000_000))
     settings = task_settings(state, tmp_path, stall_timeout_ms=400)
     assert failures(settings, task(state, 0, 1, 2)) == ["CONNECTION_LOST"] * 3
@@ -130,7 +130,7 @@ def test_a_broker_that_hangs_is_known_to_later_tasks(state: FakeCluster, tmp_pat
 
 
 def test_an_executor_loads_little() -> None:
-    """What only a driver needs is not loaded: it was two thirds of the processor time before a process's first task."""
+    """Modules of the driver are not imported: they were two thirds of the processor time before a process's first task."""
     of_tasks = "delta.executors", "ingest.archive_task", "fetch.small_partitions", "fetch.reader", "delta.record_files"
     lines = [*(f"import kafka_lagoon.{name}" for name in of_tasks), "import sys", "print(*sys.modules)"]
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)

@@ -74,7 +74,7 @@ def test_compaction_between_two_runs(by_kernel: Writer, warehouse: Warehouse):
 def test_what_an_overtaken_run_wrote_is_removed(
     by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ):
-    """Where no lock keeps runs apart the first to commit wins; of the other one neither data files nor pending files stay."""
+    """Without a lock the first commit wins; neither data files nor pending files of the other run stay."""
     monkeypatch.setattr(Warehouse, "exclusively", lambda *_: nullcontext())
     with by_kernel.lock() as slow:
         ingest(by_kernel, 1, 5)
@@ -89,7 +89,7 @@ def test_what_an_overtaken_run_wrote_is_removed(
 def test_committed_files_stay_whatever_the_answer_was(
     by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ):
-    """Where the answer to a commit was lost and repeating it was refused, the run goes on: nothing of it is removed."""
+    """If the answer to a commit was lost and repeating it was refused, the run continues: no file of it is removed."""
     real = Kernel.append
 
     def repeated(*arguments: Any, **options: Any) -> int:

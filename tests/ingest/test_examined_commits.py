@@ -1,4 +1,4 @@
-"""What others commit to the tables of an archive while a run reads, between its commits, or after it died, is never overlooked."""
+"""Foreign commits to the tables of an archive are never overlooked, whether a run reads, commits, or has died."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -274,7 +274,7 @@ class TestLogFilesThatAreGone:
         assert_whole(archived, 12)
 
     def test_records_that_are_not(self, archived: Warehouse, forgotten: Callable[[], None]):
-        """Who rolled them back is not known; that they are gone is."""
+        """It is known that records are gone, but not who rolled them back."""
         foreign.restore(archived, "records", 1)
         forgotten()
         refused(archived, "--after-restore keep")

@@ -88,7 +88,7 @@ def beside(pending: PendingFiles, _: int, ingest_id: str, table: Table, rows: Se
 def test_a_run_of_an_earlier_release(
     by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, is_vacuumed: bool
 ):
-    """What it left beside the tables is added; what VACUUM took of that is rebuilt, and no table names what is gone."""
+    """Files beside the tables are added; rows that VACUUM removed are rebuilt, and no table names removed files."""
     with monkeypatch.context() as patch:
         patch.setattr(PendingFiles, "write", beside)
         with dies(Kernel, "append", 1), pytest.raises(Died):

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_staged_files_that_are_gone_are_read_again(warehouse: Warehouse, tmp_path: Path):
-    """Where Spark had still to write them: positions go back to those of the run before."""
+    """If Spark had still to write them, positions go back to those of the run before."""
     writer = Writer(lambda: staged_lock(warehouse, str(tmp_path / "staging"), CLUSTER, CLOCK), commit_staged)
     with dies(Storage, "write", 3), pytest.raises(Died):
         ingest(writer, 1, 5)

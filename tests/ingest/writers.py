@@ -98,7 +98,7 @@ def dies(where: object, what: str, call: int) -> Iterator[None]:
 
 
 def reports(writer: Writer) -> list[str]:
-    """What the next run has to report of runs that died."""
+    """The reports that the next run makes for runs that died."""
     with writer.lock() as lock:
         return [report.text for report in lock.reports.values()]
 

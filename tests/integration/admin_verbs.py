@@ -12,7 +12,7 @@ from tests.integration.administered import Administered
 
 @dataclass(frozen=True)
 class Ran:
-    """How a verb ended: its exit code, what it printed for scripts, and its lines on standard error."""
+    """The result of a verb: exit code, standard output, and lines on standard error."""
 
     exit_code: int
     actions: list[dict[str, Any]]

@@ -47,11 +47,11 @@ class Administered:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where everybody is a super user."""
+        """The listener on which every user is a super user."""
         return self.kafka.bootstrap_servers
 
     def tool(self, main_class: str, *arguments: str) -> str:
-        """What one of Kafka's tools prints, by its whole class name: org.apache.kafka.tools.TopicCommand."""
+        """The output of one of Kafka's tools, given its class name: org.apache.kafka.tools.TopicCommand."""
         return self.tools.run(main_class, "--bootstrap-server", self.bootstrap_servers, *arguments)
 
     def settings(self, user: str | None = None, password: str = PASSWORD) -> dict[str, str]:

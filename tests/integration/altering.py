@@ -13,7 +13,7 @@ from tests.integration.every_broker import wait_until
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a run ended with: its exit code, and its lines."""
+    """The exit code and the lines of a run."""
 
     code: int
     printed: str
@@ -41,7 +41,7 @@ class Hand:
                 return Ran(code, printed.out, printed.err)
 
     def done(self, *arguments: str, user: str | None = None) -> str:
-        """What a verb prints that does everything it was asked for."""
+        """The output of a verb that carries out all of its actions."""
         ran = self.run(*arguments, user=user)
         assert ran.code == 0, ran.printed + ran.beside
         return ran.printed

@@ -73,14 +73,14 @@ class DumpedBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpedSegment:
-    """What is in one file of records, or in the index of aborted transactions beside it."""
+    """The content of a segment, or of the index of aborted transactions beside it."""
 
     batches: tuple[DumpedBatch, ...]
     aborted: tuple[tuple[int, int], ...]  # producer id, first offset
 
 
 def dump(version: str, files: Sequence[Path], timeout_s: float = 60) -> Mapping[Path, DumpedSegment]:
-    """What the tool of that release prints of files that end in .log or .txnindex; starting it costs more than a file."""
+    """The output of that release's tool for files that end in .log or .txnindex; starting it costs more than a file."""
     with TemporaryDirectory() as classes:
         jars = jar_paths(f"kafka-{version}")
         _compile(Path(classes), jars, version)

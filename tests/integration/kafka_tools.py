@@ -20,7 +20,7 @@ class Tools(Protocol):
         """host:port of the brokers."""
 
     def tool(self, main_class: str, *args: str) -> str:
-        """What the tool prints on standard output."""
+        """The tool's standard output."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -118,7 +118,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def offsets(kafka: Tools, time: str) -> dict[tuple[str, int], int | None]:
-    """What `kafka-get-offsets --time` prints for every partition; an empty offset is None."""
+    """The output of `kafka-get-offsets --time` for every partition; an empty offset is None."""
     printed = kafka.tool(GET_OFFSETS, "--bootstrap-server", kafka.bootstrap_servers, "--time", time)
     printed_offsets = {}
     for line in printed.splitlines():

@@ -51,9 +51,7 @@ Shape = Counter[tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a run ended with: its exit code, what its rows are about and which of their fields say something, and lines
-    beside them.
-    """
+    """The result of a run: exit code, subjects and non-null fields of its rows, and lines beside them."""
 
     code: int
     shape: Shape
@@ -96,11 +94,11 @@ class Place:
         return set_options(self.settings)
 
     def as_user(self, command: Sequence[str]) -> Shown:
-        """What the user is shown."""
+        """The output for the user."""
         return _shown([*command, *self.options()])
 
     def as_super_user(self, command: Sequence[str]) -> Shown:
-        """What somebody who may do everything is shown."""
+        """The output for a super user."""
         return _shown([*command, "-b", self.plain])
 
 

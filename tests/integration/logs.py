@@ -40,7 +40,7 @@ class Log:
 
     @property
     def end(self) -> int:
-        """Where the next record would be."""
+        """The offset after the last record."""
         return self.batches[-1].last_offset + 1
 
     @property
@@ -73,7 +73,7 @@ class Log:
                 yield from ((batch, record) for record in batch.records if record.offset >= self.start)
 
     def is_aborted(self, batch: DumpedBatch) -> bool | None:
-        """Whether the batch is part of an aborted transaction; None where that is not known yet."""
+        """True if the batch is part of an aborted transaction; None if that is not known yet."""
         if not batch.is_transactional:
             return False
         if batch.base_offset >= self.stable_end:

@@ -276,13 +276,13 @@ def delete_records(kafka: LocalKafka, topic: str, before: int) -> None:
 
 
 def folder(kafka: LocalKafka, topic: str) -> Path:
-    """Where the topic's log is."""
+    """The folder of the topic's log."""
     (log,) = kafka.directory.glob(f"broker-*/data/{topic}-0")
     return log
 
 
 def log_starts(kafka: LocalKafka, topics: Sequence[str]) -> dict[str, int]:
-    """Where the logs begin, as librdkafka asks."""
+    """The log start offsets, by librdkafka."""
     consumer = _consumer(kafka, "read_committed")
     return {topic: consumer.get_watermark_offsets(TopicPartition(topic, 0), _TIMEOUT_S)[0] for topic in topics}
 
@@ -290,7 +290,7 @@ def log_starts(kafka: LocalKafka, topics: Sequence[str]) -> dict[str, int]:
 def consume(
     kafka: LocalKafka, starts: Mapping[str, int], isolation_level: str, partition: int = 0
 ) -> dict[str, list[Consumed]]:
-    """What librdkafka's consumer reads of a partition of the topics, from these offsets to what it takes for their ends."""
+    """The records that librdkafka's consumer reads of a partition, from these offsets to the end."""
     consumer = _consumer(kafka, isolation_level)
     consumer.assign([TopicPartition(topic, partition, start) for topic, start in starts.items()])
     read: dict[str, list[Consumed]] = {topic: [] for topic in starts}

@@ -41,7 +41,7 @@ class Release:
         return self.kafka.tool(_ELSEWHERE[self.name].get(main_class, main_class), *args)
 
     def printed(self, main_class: str, *args: str) -> str:
-        """What a tool prints of this cluster."""
+        """The output of a tool for this cluster."""
         return self.tool(main_class, "--bootstrap-server", self.bootstrap_servers, *args)
 
     def shown(self, capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:

@@ -77,7 +77,7 @@ class RestoreProcess:
         return self._process.poll() is None
 
     def has_begun(self, step: str) -> bool:
-        """Whether a step of the run has begun."""
+        """True if a step of the run has begun."""
         return any(f'"name": "{step}"' in line for line in self.output)
 
     def exit_code(self) -> int:

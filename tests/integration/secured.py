@@ -93,7 +93,7 @@ class Secured:
         )
 
     def secrets(self) -> list[bytes]:
-        """What must not be found anywhere: passwords, lines of private keys, signatures of tokens."""
+        """Texts that must not be found anywhere: passwords, lines of private keys, signatures of tokens."""
         keys = [self.folder.joinpath(f"{name}.pem").read_text() for name in ("client", "lapsed")]
         lines = [line for key in keys for line in key.partition("-----END")[0].splitlines()[1:]]
         tokens = [token.rpartition(".")[2] for token in self.tokens.given] if self.tokens else []

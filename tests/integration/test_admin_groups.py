@@ -1,4 +1,4 @@
-"""What `lagoon admin` alters of groups and of transactions, as Kafka's own tools and consumers see it then."""
+"""Groups and transactions that `lagoon admin` altered are read with Kafka's own tools and consumers."""
 
 import csv
 import re

@@ -174,7 +174,7 @@ def test_log_dirs(administered: Administered, hand: Hand) -> None:
 
 
 def _directories(administered: Administered, topic: str, partition: int) -> set[str]:
-    """Where kafka-log-dirs sees a replica on broker 2: in both directories while the broker changes them."""
+    """Directories of a replica on broker 2 by kafka-log-dirs: both while the broker moves it."""
     printed = administered.tool(LOG_DIRS, "--describe", "--topic-list", topic, "--broker-list", "2")
     return {
         log_dir["logDir"]

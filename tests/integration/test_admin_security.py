@@ -40,7 +40,7 @@ _RESOURCE = re.compile(r"resourceType=(?P<type>\w+), name=(?P<name>[^,]+), patte
 
 
 def listed_acls(administered: Administered, principal: str) -> set[tuple[str, ...]]:
-    """What kafka-acls prints about a principal: permission, operation, type, pattern, name, host."""
+    """ACLs of a principal by kafka-acls: permission, operation, type, pattern, name, host."""
     listed, resource = set[tuple[str, ...]](), None
     for line in administered.tool(ACLS, "--list").splitlines():
         resource = _RESOURCE.search(line) or resource
@@ -124,7 +124,7 @@ def test_acls_equal_kafka_acls(administered: Administered, capsys: pytest.Captur
 
 @pytest.mark.usefixtures("no_acls")
 def test_acls_that_we_may_not_alter(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
-    """Who may describe and not alter gets a failure for each ACL, and nothing changes; who may nothing, one."""
+    """Without permission to alter there is a failure for each ACL; without permission to describe, one. Nothing changes."""
     create = ("create-acl", "--principal", "User:bob", "--resource-type", "group", "--operation", "read")
     named = ("--resource-name", "a", "--resource-name", "b")
     assert admin(administered, capsys, *create, *named, user=LIMITED).exit_code == 1
@@ -183,7 +183,7 @@ def password_file(tmp_path: Path) -> str:
 
 
 def librdkafka_logs_in(administered: Administered, user: str, mechanism: str, password: str) -> bool:
-    """Whether librdkafka gets in; it has its own SCRAM."""
+    """True if librdkafka, which has its own SCRAM, can log in."""
     admin_client = AdminClient(
         {
             "bootstrap.servers": administered.kafka.bootstrap("SCRAM"),

@@ -21,12 +21,12 @@ def hand(administered: Administered, capsys: pytest.CaptureFixture[str]) -> Hand
 
 
 def described(administered: Administered, topic: str) -> str:
-    """What kafka-topics says of a topic."""
+    """A topic as kafka-topics describes it."""
     return administered.tool(TOPICS, "--describe", "--topic", topic)
 
 
 def configs(administered: Administered, kind: str, *entity: str) -> dict[str, str]:
-    """What kafka-configs says is set on an entity."""
+    """The configs of an entity by kafka-configs."""
     printed = administered.tool(CONFIGS, "--describe", "--entity-type", kind, *entity)
     return dict(re.findall(r"^  ([\w.]+)=(\S*)", printed, re.MULTILINE))
 
@@ -64,7 +64,7 @@ def test_assignments(administered: Administered, hand: Hand) -> None:
 
 
 def test_failures_are_of_each_topic(administered: Administered, hand: Hand) -> None:
-    """What brokers refuse says why, and stops nothing else: exit 3. A dry run finds the same, and changes nothing."""
+    """A refused action has a reason and does not stop others: exit 3. A dry run finds the same, and changes nothing."""
     arguments = ("create-topic", "well", "--replication-factor", "2", "--partitions", "1")
     wrong = ("create-topic", "ill", "--config", "retention.mss=1")
     assert hand.run(*wrong).code == 1

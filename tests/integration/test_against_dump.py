@@ -289,7 +289,7 @@ def cluster_of(*some: Log) -> Iterator[Cluster]:
 
 
 def test_logs_hold_what_was_sent(new_logs: Mapping[str, Log], old_logs: Mapping[str, Log]) -> None:
-    """What the producers were given is what is read: once the plain way, once idempotent; old formats drop what they lack."""
+    """The producers' records are read back, from plain and idempotent producers; old formats drop what they lack."""
     for topic in LIBRDKAFKA:
         rows, _ = decoded(new_logs[topic], read_committed=True)
         assert tuple(map(as_sent, rows)) == SENT * 2

@@ -131,7 +131,7 @@ def test_faults_are_known_before_anything_is_sent(
 
 
 def test_failures_are_reported_per_resource(administered: Administered, state: Path, name: str, capsys: Output) -> None:
-    """What the user may do is done, the rest is named, and nothing is deleted after a failure: exit 3."""
+    """Permitted actions are done, the rest is named, and nothing is deleted after a failure: exit 3."""
     add_rules(
         administered.kafka,
         allow(ResourceType.TOPIC, f"{name}-a", AclOperation.CREATE),

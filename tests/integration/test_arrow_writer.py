@@ -101,7 +101,7 @@ def _plain(read: Consumed) -> tuple[Any, ...]:
 
 
 def test_transactions(release: LocalKafka) -> None:
-    """What is committed is read as a whole, what is aborted is not; partitions are added as the release wants it."""
+    """A committed transaction is read as a whole, an aborted one is not; partitions are added as the release wants it."""
     topics = ["columns-first", "columns-second"]
     for topic in topics:
         kept(release, topic)

@@ -45,7 +45,7 @@ class Running:
         return self.kafka.bootstrap_servers
 
     def tool(self, main_class: str, *args: str) -> str:
-        """What the tool prints."""
+        """The tool's output."""
         return self.kafka.tool(main_class, *args)
 
     def printed(self, option: str) -> Partitions:

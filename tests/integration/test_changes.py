@@ -232,7 +232,7 @@ def _snapshot_with(kafka: LocalKafka, before: Snapshot, count: int) -> Snapshot:
 
 
 def changes(snapshots: list[Snapshot]) -> list[Change]:
-    """What the view lists, in an order of its own; ids as such. Groups of other tests lose members meanwhile."""
+    """The rows of the view in a fixed order, without ids. Groups of other tests lose members meanwhile."""
     rows = [
         row
         for row in rows_of_view(snapshots, "topology_changes")

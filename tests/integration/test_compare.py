@@ -48,7 +48,7 @@ class Copied(NamedTuple):
 
 @pytest.fixture(scope="module")
 def source(kafka: LocalKafka) -> Iterator[list[list[Copied]]]:
-    """What readers of committed records see of a topic of two partitions: plain records, and transactions with aborted ones."""
+    """A topic of two partitions: plain records, and transactions with aborted ones."""
     servers = kafka.bootstrap_servers
     create_topics(servers, [NewTopic(SOURCE, 2, 1, config=KEPT)])
     _fill(servers)
@@ -144,7 +144,7 @@ def _write(
 
 
 class Answer(NamedTuple):
-    """What `lagoon compare --json` said."""
+    """The output of `lagoon compare --json`."""
 
     code: int
     differences: list[dict[str, Any]]
@@ -221,7 +221,7 @@ def test_a_copy_without_faults(kafka: LocalKafka, source: list[list[Copied]], co
 def test_an_archive_of_a_topic(
     kafka: LocalKafka, source: list[list[Copied]], compare: Callable[..., Answer], new_lake: Path, tmp_path: Path
 ) -> None:
-    """What an ingest archived is what the brokers have, with its offsets: null and empty, headers, gaps of transactions."""
+    """Archived records equal those of the brokers, with offsets: null and empty, headers, gaps of transactions."""
     lake = shutil.copytree(new_lake, tmp_path / "lake")
     cluster = f"clusters.a.bootstrap_servers={kafka.bootstrap_servers}"
     done = here("ingest", "--topics", SOURCE, "--warehouse", str(lake), "--set", cluster)

@@ -54,7 +54,7 @@ def run(administered: Administered, warehouse: Path, prefix: str, point: Point) 
 
 
 def changed(administered: Administered, prefix: str) -> dict[str, bool]:
-    """What the cluster says of each resource: whether it is as the plan wanted it."""
+    """For each resource, whether the cluster has it as planned."""
     topics = administered.admin.list_topics(timeout=30).topics
     resource = ConfigResource(ResourceType.TOPIC, f"{prefix}-kept")
     (described,) = administered.admin.describe_configs([resource]).values()
@@ -66,7 +66,7 @@ def changed(administered: Administered, prefix: str) -> dict[str, bool]:
 
 
 def outcomes(warehouse: Path, prefix: str) -> dict[str, str]:
-    """What the table says of each resource."""
+    """The outcome of each resource in the table."""
     statement = "SELECT resource_name, outcome FROM admin_outcomes WHERE starts_with(resource_name, ?)"
     with duckdb_engine.opened(warehouse, {"admin_outcomes"}) as ask:
         result = ask(statement, f"{prefix}-")

@@ -1,4 +1,4 @@
-"""What the verbs of `lagoon kafka` show, against what Kafka's own command-line tools print of the same cluster."""
+"""The output of `lagoon kafka` agrees with Kafka's own command-line tools about the same cluster."""
 
 import json
 import re
@@ -58,7 +58,7 @@ def test_versions(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def _api_versions(printed: str) -> Iterator[tuple[int, str, int, int, int]]:
-    """What the tool has of APIs, by the names that they have today."""
+    """The tool's list of APIs, by the names that they have today."""
     broker_id = -1
     for line in printed.splitlines():
         if match := re.search(r"\(id: (\d+) ", line):
@@ -116,7 +116,7 @@ def test_log_dirs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
 
 @only(NEWEST)
 def test_a_topic_without_a_log_dir(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """What was named and is not there is a failure, and not an empty list."""
+    """A named topic that does not exist is a failure, not an empty list."""
     assert (
         run(["kafka", "log-dirs", "-b", release.bootstrap_servers, "--topic", f"{TOPIC},no-such-topic"], {}, CLOCK) == 3
     )
@@ -199,7 +199,7 @@ def test_offsets_at_a_time(release: Release, capsys: pytest.CaptureFixture[str])
 
 @only(NEWEST)
 def test_transactions(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is open, since when and where, by id and by partition."""
+    """Open transactions with time and place, by id and by partition."""
     command, transactional_id = "org.apache.kafka.tools.TransactionsCommand", f"verbs-{release.name}"
     with _open_transaction(release, transactional_id):
         (listed,) = (
@@ -250,7 +250,7 @@ def _open_transaction(release: Release, transactional_id: str) -> Iterator[None]
 
 @only(NEWEST)
 def test_configs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """What was set on the topic itself is what kafka-configs prints; a broker's own settings come from itself."""
+    """Configs set on the topic equal those of kafka-configs; a broker's own settings come from itself."""
     rows = release.shown(capsys, "configs", "topic", TOPIC)
     printed = release.printed(
         "kafka.admin.ConfigCommand", "--describe", "--entity-type", "topics", "--entity-name", TOPIC

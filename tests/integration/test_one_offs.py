@@ -1,4 +1,4 @@
-"""What a desired state wants to be done once: planned as long as the cluster shows that it is not done."""
+"""One-time actions of a desired state are planned until the cluster shows that they are done."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -367,7 +367,7 @@ def _wait_for_moves(administered: Administered) -> None:
 def test_older_releases(
     release: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What they do not offer is left out of an import and named in it; a plan of it is empty there too."""
+    """An import omits what they do not offer and names it; a plan of it is empty there, too."""
     kafka = request.getfixturevalue(release)
     code = main(["import", "-b", kafka.bootstrap_servers])
     printed = capsys.readouterr()

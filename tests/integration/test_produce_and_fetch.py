@@ -1,4 +1,4 @@
-"""What we write, read by Kafka's tools, by librdkafka and by ourselves, on real brokers of three releases."""
+"""Records that we write are read by Kafka's tools, by librdkafka and by ourselves, on real brokers of three releases."""
 
 import json
 import subprocess
@@ -48,7 +48,7 @@ def release(request: pytest.FixtureRequest) -> LocalKafka:
 
 @pytest.fixture
 def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
-    """What `lagoon kafka ...` prints, in this process; it must be complete."""
+    """The output of `lagoon kafka ...`, run in this process; it must be complete."""
 
     def verb(kafka: LocalKafka, *argv: str) -> str:
         code = run(["kafka", *argv, "-b", kafka.bootstrap_servers], {}, CLOCK)

@@ -71,7 +71,7 @@ def transactions(kafka: LocalKafka, topic: str, several: Sequence[tuple[Sequence
 
 
 def consumed(kafka: LocalKafka, topic: str, isolation_level: str = READ_COMMITTED) -> dict[int, bytes | None]:
-    """What librdkafka's consumer reads of the partition."""
+    """The records that librdkafka's consumer reads of the partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap_servers,
@@ -150,7 +150,7 @@ def each_release(request: pytest.FixtureRequest) -> LocalKafka:
 
 
 def test_every_codec(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
-    """What a producer wrote in all codecs is read as it was written, by id and by name."""
+    """A producer's records in all codecs are read back, by id and by name."""
     create(each_release, "reading-codecs", replicas=1)
     for codec in CODECS:
         values = [f"{codec}-{number:05}-{'x' * 80}".encode() for number in range(2_000)]
@@ -198,7 +198,7 @@ def test_a_batch_beyond_the_limit(kafka: LocalKafka, connect: Callable[[LocalKaf
 
 
 def test_records_deleted_after_planning(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
-    """What DeleteRecords took, in the middle of a batch too, is lost and counted, before reading and while it goes on."""
+    """Records that DeleteRecords removes, also within a batch, are lost and counted, before and during reading."""
     create(kafka, "reading-deleted", replicas=1)
     produce(kafka, "reading-deleted", [b"%05d" % number + bytes(100) for number in range(3_000)])
     cluster = connect(kafka)

@@ -27,7 +27,7 @@ Read = dict[int, list[tuple[Any, ...]]]
 
 
 def read_all(kafka: LocalKafka, topic: str) -> tuple[Read, dict[int, list[int]]]:
-    """What librdkafka's consumer of committed records reads of each partition: records without offsets, and the offsets."""
+    """The records, without offsets, and the offsets that librdkafka's consumer of committed records reads of each partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap_servers,
@@ -210,7 +210,7 @@ def test_a_dry_run_names_what_clashes(kafka: LocalKafka, kafka_392: LocalKafka, 
 
 
 def test_some_records_of_some_partitions(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path) -> None:
-    """What meets a condition, in the order of the source."""
+    """Records that meet a condition are restored in the order of the source."""
     some = ["--topics", "drill", "--rename", "drill=some", "--partitions", "drill:0,2", "--with-configs"]
     some += ["--where", "key IS NOT NULL AND offset % 2 = 0 AND len(headers) = 0"]
     done = here(*arguments(lake, kafka, kafka_392, *some))
@@ -231,7 +231,7 @@ def test_some_records_of_some_partitions(kafka: LocalKafka, kafka_392: LocalKafk
 def test_a_run_that_dies_at_a_commit_goes_on(
     kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is written and not yet in restore_map is found by its producer id; nothing is doubled, and nothing is missing."""
+    """Written records that are not yet in restore_map are found by their producer id; nothing is doubled or missing."""
     new = f"drill-{moment}"
     command = arguments(lake, kafka, kafka_392, "--topics", "drill", "--rename", f"drill={new}", "--with-configs")
     real, calls = ProgressStore.commit, iter(range(10))

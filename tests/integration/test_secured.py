@@ -75,7 +75,7 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Secured]:
 
 @pytest.fixture(scope="module")
 def plainly(broker: Secured) -> Facts:
-    """What the plain listener shows to a super user."""
+    """The output of the plain listener for a super user."""
     return facts(snapshot_by({"bootstrap_servers": broker.kafka.bootstrap_servers}))
 
 
@@ -93,7 +93,7 @@ def snapshot_by(settings: Mapping[str, str]) -> Snapshot:
 
 
 def facts(snapshot: Snapshot) -> Facts:
-    """What a snapshot says of the cluster, whoever asked, wherever and whenever."""
+    """The parts of a snapshot that do not depend on user, listener and time."""
     how = {"host", "port", "read_at_ms", "usable_bytes", "duration_ms"}
     moving = (CoverageRow, SnapshotRow, QuorumStateRow, DelegationTokenRow)  # tokens are shown by listeners with logins
     kinds = [kind for kind in snapshot.rows if kind not in moving]
@@ -130,7 +130,7 @@ def values_of(cluster: Cluster, topic: str) -> tuple[list[bytes | None], str | N
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_leads_to_the_same_cluster(broker: Secured, plainly: Facts, way: str) -> None:
-    """Where librdkafka gets in, we do: the snapshot is that of the plain listener, and records are read."""
+    """Every listener that librdkafka can use works: the snapshot equals that of the plain listener, and records are read."""
     settings = broker.settings(way)
     admin = AdminClient(broker.peer(way))
     admin.poll(0)  # which is when it gets its token
@@ -264,7 +264,7 @@ FAULTS: dict[str, tuple[Callable[[Secured], Settings], str]] = {
 
 
 def refusal(settings: Settings, request_stats: RequestStats | None = None) -> PipelineError:
-    """Why a connection is refused; it is reported soon, and clearly, and no secret is in it."""
+    """The reason of a refused connection, which is reported soon and clearly and contains no secret."""
     began = time.monotonic()
     with pytest.raises(PipelineError) as caught, connect(settings, request_stats):
         pass
@@ -321,7 +321,7 @@ def test_tokens_that_are_refused(signed: Secured) -> None:
 
 
 def ask_for(cluster: Cluster, seconds: float) -> int:
-    """How many requests in a row are answered while so much time passes."""
+    """Send requests for a period, and count those that are answered."""
     end, count = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         cluster.brokers[1].ask(METADATA, MetadataRequest(topics=()), soon())
@@ -362,7 +362,7 @@ def test_tokens_are_renewed_before_they_expire(signed: Secured) -> None:
 
 
 def answers(request_stats: RequestStats) -> Counter[str]:
-    """How often the broker answered what, on a connection that was never opened again."""
+    """The number of answers of the broker on a connection that was never opened again."""
     counts: Counter[str] = Counter()
     for (api, broker), stats in request_stats.by_api.items():
         assert api != "ApiVersions" or broker is None, "a broker was connected to again"
@@ -371,7 +371,7 @@ def answers(request_stats: RequestStats) -> Counter[str]:
 
 
 def requests(request_stats: RequestStats) -> Counter[str]:
-    """How many requests of each API were sent."""
+    """The number of requests sent of each API."""
     counts: Counter[str] = Counter()
     for (api, _), stats in request_stats.by_api.items():
         counts[api] += stats.requests
@@ -420,7 +420,7 @@ def test_permissions_that_are_denied(broker: Secured) -> None:
 
 
 def doctored(settings: Settings, *needs: Needs) -> dict[str, list[Result]]:
-    """What `lagoon doctor` observes of a cluster, by check; no secret is in it."""
+    """The observations of `lagoon doctor` about a cluster, by check; they contain no secret."""
     examination = Examination(
         settings=None, clusters={"test": checked(settings)}, needs=needs, clock=CLOCK, timeout_ms=30_000
     )

@@ -51,13 +51,13 @@ def login(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tokens_tool(secured: Secured, login: Path, *arguments: str) -> str:
-    """What kafka-delegation-tokens prints."""
+    """The output of kafka-delegation-tokens."""
     where = ("--bootstrap-server", secured.settings("scram-256")["bootstrap_servers"])
     return secured.kafka.tool(TOKENS, *where, "--command-config", str(login), *arguments)
 
 
 def configs_tool(secured: Secured, *arguments: str) -> str:
-    """What kafka-configs prints."""
+    """The output of kafka-configs."""
     return secured.kafka.tool(CONFIGS, "--bootstrap-server", secured.kafka.bootstrap_servers, *arguments)
 
 
@@ -78,7 +78,7 @@ def snapshot_by(settings: dict[str, str]) -> Snapshot:
 
 @pytest.fixture(scope="module")
 def snapshot(secured: Secured, token: list[str]) -> Snapshot:
-    """What a super user sees, with quotas of every kind of entity."""
+    """A super user's snapshot, with quotas of every kind of entity."""
     assert token
     for entity, limits in _LIMITED.items():
         named = [word for kind, name in entity for word in _entity(kind, name)]

@@ -175,7 +175,7 @@ def test_an_open_transaction(rows: dict[str, ConsumerLagRow], java: JavaProducer
 
 
 def java_position(java: JavaProducers, topic: str, level: str) -> int:
-    """Where Kafka's own consumer is after it has read what it gets."""
+    """The position of Kafka's own consumer after its poll."""
     jvm: Any = java._jvm
     settings = jvm.java.util.HashMap()
     settings.put("bootstrap.servers", java._servers)

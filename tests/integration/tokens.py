@@ -25,7 +25,7 @@ _LIFETIME_S = 600
 
 @dataclass(slots=True, kw_only=True)
 class TokenEndpoint:
-    """Where tokens are had, for whom, and all that were given."""
+    """An endpoint that issues tokens to clients, and all tokens that it issued."""
 
     url: str
     principal: str = "lagoon"

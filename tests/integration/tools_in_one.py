@@ -27,7 +27,7 @@ class _Ended(Exception):
 
 
 class _Exit:
-    """What tools call instead of ending the JVM; keeps the first code, for some take our error for one of theirs."""
+    """Replaces the exit of a tool; keeps the first code, because some tools take our exception for an error of theirs."""
 
     def __init__(self) -> None:
         self.code: int | None = None
@@ -51,7 +51,7 @@ class ToolsInOne:
         gateway.jvm.org.apache.kafka.common.utils.Exit.setExitProcedure(self._exit)
 
     def run(self, main_class: str, *arguments: str) -> str:
-        """What the tool prints; it must end well."""
+        """The output of the tool; it must succeed."""
         java = self._gateway.jvm.java
         printed, self._exit.code = java.io.ByteArrayOutputStream(), None
         java.lang.System.setOut(java.io.PrintStream(printed, True))

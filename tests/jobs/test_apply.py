@@ -12,7 +12,7 @@ from tests.jobs.test_outcome import assert_all_fields, finished
 
 
 def test_apply_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
-    """What the file says is made and recorded, one object an action and one event of the run."""
+    """The desired state is made and recorded, with one object per action and one event of the run."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     cluster_id = admin.describe_cluster().result(30).cluster_id
     state, log = tmp_path / "state.toml", tmp_path / "log"

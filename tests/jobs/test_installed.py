@@ -35,7 +35,7 @@ NOBODY_THERE = "127.0.0.1:1"  # no broker, which is known before Spark is starte
 
 @dataclass(frozen=True)
 class Machine:
-    """Where the page's paths are in this test."""
+    """The places of the page's paths in this test."""
 
     installed: Installed
     log: Path
@@ -54,11 +54,11 @@ class Machine:
         return self.installed.run(self.here(table.commands[job], conf), **variables)
 
     def systemd(self, name: str, conf: Path, instance: str = "") -> subprocess.CompletedProcess[str]:
-        """What a unit starts."""
+        """The command that a unit starts."""
         return self.installed.run(self.here(exec_start(name, instance), conf))
 
     def pod(self, job: str, conf: Path, name: str) -> subprocess.CompletedProcess[str]:
-        """What the container of a CronJob starts, in a Job of this name."""
+        """The command of the container of a CronJob, in a Job of this name."""
         path = f"{self.installed.environment}/bin:/usr/bin:/bin"
         return self.installed.run(self.here(container_command(job), conf), PATH=path, JOB_NAME=name)
 
@@ -93,7 +93,7 @@ def block(language: str, needle: str) -> str:
 
 
 def minute_of(slot: str) -> float:
-    """How many minutes ago a slot was."""
+    """The age of a slot in minutes."""
     return (datetime.now(UTC) - datetime.fromisoformat(slot)).total_seconds() / 60
 
 
@@ -223,7 +223,7 @@ def assert_asked(machine: Machine, done: subprocess.CompletedProcess[str], job: 
 
 
 def test_without_a_registry_there_is_one_line(machine: Machine, tmp_path: Path) -> None:
-    """Where Delta's jars cannot be downloaded, as behind a proxy that is not there, one line says so and nothing is left."""
+    """If Delta's jars cannot be downloaded, as behind a missing proxy, one line says so and nothing is left."""
     lagoon = machine.installed.environment / "bin" / "lagoon"
     nowhere = " ".join(f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort=1" for scheme in ("http", "https"))
     refused = machine.installed.run(f"{lagoon} path jars", LAGOON_CACHE=str(tmp_path), JAVA_TOOL_OPTIONS=nowhere)

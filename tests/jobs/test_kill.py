@@ -44,7 +44,7 @@ class Job:
         self._reading.start()
 
     def begins(self, step: str) -> bool:
-        """Whether its log has the line of a step."""
+        """True if the log has the line of a step."""
         return any(f'"name": "{step}"' in line for line in self.output)
 
     def wait_until(self, condition: Callable[[], object]) -> None:
@@ -125,7 +125,7 @@ def commit_lock(warehouse: Path) -> Iterator[Path]:
 
 
 def commits(warehouse: Path, table: str) -> int:
-    """How many versions a table has."""
+    """The number of versions of a table."""
     return len(list((warehouse / table / "_delta_log").glob("*.json")))
 
 
@@ -223,7 +223,7 @@ def test_executors_that_die(kafka: LocalKafka, tmp_path: Path, executors: int) -
 
 
 def executor_killed_while_reading(job: Job) -> bool:
-    """Whether an executor died after the first data file was written and before all were."""
+    """True if an executor died after the first data file was written and before all were."""
     job.wait_until(lambda: job.begins("read"))
     executors: list[int] = []
     job.wait_until(lambda: executors.extend(executors_of(job.process.pid)) or executors)
@@ -242,7 +242,7 @@ def executors_of(driver: int) -> list[int]:
 
 
 def is_executor(process: int) -> bool:
-    """Whether a process is one of Spark's executors, and still there."""
+    """True if a process is one of Spark's executors, and alive."""
     try:
         return b"CoarseGrainedExecutorBackend" in Path(f"/proc/{process}/cmdline").read_bytes()
     except FileNotFoundError:

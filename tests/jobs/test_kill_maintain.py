@@ -119,7 +119,7 @@ def killed(template: Path, place: Path, state: Callable[[Job], bool], arguments:
 
 
 def seen(spark: SparkSession, lake: Path) -> tuple[Any, Any]:
-    """What views show of snapshots, and what is archived."""
+    """The snapshots that views show, and the archived records."""
     opened = at_path(spark, str(lake))
     return shown(opened), contents(opened)
 

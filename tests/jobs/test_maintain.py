@@ -36,7 +36,7 @@ def test_bad_input_is_known_before_spark_starts(
 
 
 def test_arguments_and_settings(tmp_path: Path) -> None:
-    """What is kept is in the settings; tables are maintained in the order in which old rows must go, however they are named."""
+    """Retention is in the settings; tables are maintained in the order in which old rows must go."""
     conf = tmp_path / "conf.toml"
     conf.write_text("[retention]\nrecords_days = 90\n")
     given = ["--warehouse", "w", "--conf", str(conf), "--tables", "records, brokers,record_ranges,snapshots"]

@@ -1,4 +1,4 @@
-"""What a run tells its scheduler: exit codes of repeated slots, and one event per cluster, in a file of its own if asked."""
+"""A run reports exit codes, and one event per cluster, to its scheduler, in a file of its own if asked."""
 
 import json
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ class Lake:
         return here(job, "--warehouse", str(self.warehouse), "--set", f"kafka.bootstrap_servers={self.servers}", *more)
 
     def events(self, job: str, *more: str) -> list[dict[str, Any]]:
-        """What a job adds to its log file."""
+        """The events that a job adds to its log file."""
         log = self.warehouse.parent / "events.jsonl"
         log.unlink(missing_ok=True)
         self.run(job, "--log-file", str(log), *more)
@@ -131,7 +131,7 @@ def test_a_snapshot_ends_with_one_event(lake: Lake) -> None:
 
 
 def test_a_repeated_slot_has_its_event(lake: Lake) -> None:
-    """Which snapshot it is, that it had been published before, and how it was."""
+    """It names the snapshot, that it was published before, and its status."""
     (event,) = lake.events("snapshot", "--slot", SLOT)
     published = [one for one in rows(lake.warehouse, "snapshots") if one["slot"] == datetime.fromisoformat(SLOT)]
     assert event["snapshot_id"] == published[0]["snapshot_id"]
@@ -183,7 +183,7 @@ def test_a_run_that_is_locked_out_has_its_event(lake: Lake) -> None:
 
 
 def test_an_ingest_ends_with_one_event(lake: Lake) -> None:
-    """What was archived and what was not, as the tables have it; `--accept-incomplete` changes the exit code alone."""
+    """It counts archived and other offsets as the tables do; `--accept-incomplete` changes only the exit code."""
     (event,) = lake.events("ingest", "--topics", "t")
     assert_all_fields(event)
     ranges = rows(lake.warehouse, "record_ranges")
@@ -244,7 +244,7 @@ def test_a_command_line_that_cannot_be_parsed_has_no_event(tmp_path: Path) -> No
 
 
 def test_a_fault_of_ours_has_its_event(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is not expected ends with a traceback, and the event of the cluster says failed and names no more than its kind."""
+    """An unexpected error ends with a traceback, and the cluster's event says failed and names only its class."""
     monkeypatch.setattr("kafka_lagoon.runs.snapshot.collect", lambda *_: 1 / 0)
     log = lake.warehouse.parent / "fault.jsonl"
     with pytest.raises(ZeroDivisionError):

@@ -48,7 +48,7 @@ def submit(job: str, conf: Path, *arguments: str, **environ: str) -> Run:
 
 
 def leaks(secrets: Sequence[bytes], left: Path, runs: Sequence[Run]) -> list[tuple[str, bytes]]:
-    """Where a secret, or its base64, appears: in what runs said, in any file, or in any row of a table."""
+    """The places of a secret, or its base64: output of runs, files, or rows of tables."""
     contents = {f"stdout of run {n}": done.stdout.encode() for n, done in enumerate(runs)}
     contents |= {f"stderr of run {n}": done.stderr.encode() for n, done in enumerate(runs)}
     contents |= {str(path): path.read_bytes() for path in left.rglob("*") if path.is_file()}

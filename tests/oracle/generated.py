@@ -52,7 +52,7 @@ def _timestamps(random: Random, magic: int) -> dict[str, Any]:
 
 
 def _of_magic_2(random: Random, made: dict[str, Any]) -> dict[str, Any]:
-    """Who produced it and how, and what the log's keeper did to it since."""
+    """Values of the producer and of the log's keeper."""
     last = made["records"][-1]["offset"]
     more: dict[str, Any] = {"leader_epoch": random.choice((-1, 0, 7, 2**31 - 1))}
     if random.random() < 0.2:
@@ -98,7 +98,7 @@ def _bytes(random: Random) -> bytes | None:
 
 
 def _removed(random: Random, offsets: Sequence[int]) -> list[int]:
-    """What compaction takes: nothing mostly, sometimes some, sometimes all."""
+    """Records that compaction removes: mostly none, sometimes some, sometimes all."""
     share = random.choices((0, 0.4, 1), (8, 2, 1))[0]
     return [offset for offset in offsets if random.random() < share]
 
@@ -161,7 +161,7 @@ def _wrapped(random: Random, raw: bytes) -> bytes:
 
 
 def _entries(raw: bytes) -> list[bytes]:
-    """What the lengths divide the bytes into; the last may be less than one entry."""
+    """The entries that the lengths divide the bytes into; the last may be incomplete."""
     entries, position = [], 0
     while position < len(raw):
         size = int.from_bytes(raw[position + 8 : position + _LOG_OVERHEAD], "big", signed=True)

@@ -49,7 +49,7 @@ class Realm:
 
     @property
     def config(self) -> Path:
-        """How clients find the realm."""
+        """The clients' configuration of the realm."""
         return self.folder / "krb5.conf"
 
     def keytab(self, principal: str) -> Path:
@@ -64,12 +64,12 @@ class Realm:
         subprocess.run([_which(tool), *arguments], env=self.environment(), check=True, capture_output=True)
 
     def environment(self) -> dict[str, str]:
-        """What makes Kerberos look here and nowhere else."""
+        """Environment variables that make Kerberos use these files only."""
         return os.environ | {"KRB5_CONFIG": str(self.config), "KRB5_KDC_PROFILE": str(self.folder / "kdc.conf")}
 
 
 def is_installed() -> bool:
-    """Whether this machine has a KDC."""
+    """True if this machine has a KDC."""
     return all(shutil.which(tool, path=_PATH) for tool in TOOLS)
 
 

@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JavaBatch:
-    """What Java reads in one batch: rows, or the reason why there are none. Then fields may be missing, too."""
+    """One batch as Java reads it: rows, or the reason why there are none, in which case fields may be missing."""
 
     magic: int | None
     base_offset: int | None
@@ -70,7 +70,7 @@ class JavaRecords:
         return [base64.b64decode(raw) for raw in json.loads(self._batches.build(json.dumps(batches, default=_base64)))]
 
     def read(self, buffers: Sequence[bytes]) -> list[JavaAnswer]:
-        """What each of the buffers holds."""
+        """The content of each buffer."""
         return [_answer(answer) for answer in json.loads(self._batches.read(json.dumps(buffers, default=_base64)))]
 
 

@@ -19,7 +19,7 @@ _ZERO = {"bool": False, "float64": 0.0, "string": "", "bytes": b"", "records": b
 
 @dataclass(frozen=True, slots=True)
 class FieldFacts:
-    """What a schema says of a field in one version. `shape` is a type name, ("array", shape), or a tuple of fields."""
+    """A field of a schema in one version. `shape` is a type name, ("array", shape), or a tuple of fields."""
 
     name: str
     shape: Any
@@ -55,7 +55,7 @@ def _entries(jar: Path) -> frozenset[str]:
 
 
 def knows(jar: Path, name: str) -> bool:
-    """Whether the jar has a message of that name at all."""
+    """True if the jar has a message of that name."""
     return f"common/message/{name}.json" in _entries(jar)
 
 

@@ -108,7 +108,7 @@ def test_refusals(codecs: Sequence[JavaCodec], api: Api[Any, Any], side: str) ->
 
 
 def _is_text(in_json: Any) -> bool:
-    """Whether all strings are text: Kafka puts a question mark where bytes are none."""
+    """True if all strings are text: Kafka replaces other bytes by question marks."""
     try:
         json.dumps(in_json, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -133,7 +133,7 @@ def _readable(case: Case, several: Iterator[bytes]) -> Iterator[tuple[bytes, Any
 
 @each_case
 def test_damaged(codecs: Sequence[JavaCodec], case: Case) -> None:
-    """What we read in a message with a byte replaced, Kafka reads in it too: we are never the more lenient one."""
+    """A message with a replaced byte is read as by Kafka: we are never more lenient."""
     ours = list(_readable(case, (_damaged(random, case) for random in randoms(case, 10))))
     for codec in _judges(codecs, case):
         theirs = codec.decode(f"{case.cls.__name__}Data", case.version, [raw for raw, _ in ours])

@@ -20,7 +20,7 @@ _KINDS = pytest.mark.parametrize(
 
 
 def _theirs(codec: JavaCodec, cls: type, encoded: bytes) -> Any:
-    """What Kafka's consumer reads in the bytes."""
+    """The bytes as Kafka's consumer reads them."""
     protocol = codec.jvm.org.apache.kafka.clients.consumer.internals.ConsumerProtocol
     name = f"ConsumerProtocol{cls.__name__}"
     message = getattr(protocol, f"deserialize{name}")(codec.buffer_of(encoded))
@@ -41,7 +41,7 @@ def test_every_version(codecs: Sequence[JavaCodec], cls: type, decoder: Callable
 
 @_KINDS
 def test_garbage(codecs: Sequence[JavaCodec], cls: type, decoder: Callable[[bytes], Any]) -> None:
-    """What Kafka's consumer refuses we refuse, and nothing else."""
+    """The bytes that Kafka's consumer refuses are refused, and no others."""
     for random in randoms(cls.__name__, 60):
         encoded = random.choice((b"", b"\0\1\0\0\0\1\0\0")) + any_bytes(random, 30)
         for codec in codecs:

@@ -72,7 +72,7 @@ def test_let_in_by_keytab(server: Any, keytab: str) -> None:
 
 
 def test_unknown_service(server: Any, keytab: str) -> None:
-    """What Kerberos says is reported in one line."""
+    """Kerberos's error is reported on one line."""
     mechanism = Kerberos(host="localhost", service="redpanda", principal="alice", keytab=keytab)
     with pytest.raises(AuthenticationFailed, match=r"redpanda/localhost.* not found in Kerberos database") as failure:
         authenticated(mechanism, server())

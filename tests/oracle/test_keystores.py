@@ -47,7 +47,7 @@ def java_certificate(jvm: Any, text: str) -> Any:
     ],
 )
 def test_truststores_of_java(codecs: Sequence[JavaCodec], tmp_path: Path, properties: dict[str, str]) -> None:
-    """What Java writes is read: as it does now, as it did before 2020, and without encryption."""
+    """Stores of Java are read: of today, of before 2020, and without encryption."""
     jvm = codecs[0].jvm
     for name, value in properties.items():
         jvm.java.lang.System.setProperty(name, value)
@@ -76,7 +76,7 @@ def test_stores_for_java(codecs: Sequence[JavaCodec], tmp_path: Path) -> None:
 
 
 def test_plain_kafka_to_a_tls_listener(codecs: Sequence[JavaCodec]) -> None:
-    """What Java's TLS answers to a request in the clear is recognised as TLS."""
+    """The answer of Java's TLS to an unencrypted request is recognized as TLS."""
     jvm = codecs[0].jvm
     engine = jvm.javax.net.ssl.SSLContext.getDefault().createSSLEngine()
     engine.setUseClientMode(False)

@@ -37,7 +37,7 @@ Values = tuple[Any, ...]
 
 
 class Reading(NamedTuple):
-    """What a decoder makes of a buffer: rows of the columns below, why some are missing, and where it would go on."""
+    """A decoder's reading of a buffer: rows of the columns below, why rows are missing, and the next offset."""
 
     rows: list[Values]
     refusals: list[str]
@@ -49,7 +49,7 @@ _COLUMNS += ("producer_id", "producer_epoch", "is_transactional")
 
 
 def fast(raw: bytes) -> Reading:
-    """What the columns hold. Every offset is accounted for, whatever the bytes are."""
+    """The rows of the columns. Every offset is accounted for."""
     batches = find_batches(raw)
     decoding = decode(
         batches,
@@ -69,14 +69,14 @@ def fast(raw: bytes) -> Reading:
 
 
 def slow(raw: bytes) -> Reading:
-    """What the reference decoder makes of it."""
+    """The rows of the reference decoder."""
     answer = reference.decode(raw, from_offset=0, to_offset=_LARGEST, read_committed=False, stable_end=_LARGEST)
     rows = [tuple(row[name] for name in _COLUMNS) for row in answer.rows]
     return Reading(rows, [reason for *_, reason in answer.problems if reason != "HEADER_KEY_NOT_UTF8"])
 
 
 def java(answer: JavaAnswer) -> Reading:
-    """What a consumer would be given, in the columns' spelling."""
+    """The rows that a consumer would get, spelled as in the columns."""
     rows = [_spelled(batch, row) for batch in answer.batches if not batch.control for row in batch.rows or ()]
     refusals = [batch.refusal for batch in answer.batches if batch.refusal]
     return Reading(rows, refusals + ([answer.broken] if answer.broken else []))
@@ -103,7 +103,7 @@ def _is_text(key: bytes) -> bool:
 
 
 def compare(raw: bytes, answer: JavaAnswer) -> str:
-    """How the readings of a buffer are related; an AssertionError when that cannot be explained."""
+    """The relation of the readings of a buffer; an AssertionError if it cannot be explained."""
     theirs, ours = java(answer), fast(raw)
     if ours.rows == theirs.rows and bool(ours.refusals) == bool(theirs.refusals):
         if ours.refusals:
@@ -137,7 +137,7 @@ def _has_old_lz4(answer: JavaAnswer, raw: bytes) -> bool:
 
 
 def explained(answer: JavaAnswer, ours: Reading) -> str | None:
-    """Why we read something else than Java, for the few things that it lets pass and we do not, or the other way."""
+    """The reason why we read something else than Java, for the few cases in which either is more lenient."""
     if not _offsets_are_kafkas(answer):
         # Accounting needs offsets that ascend within their batch's; Java does not look, and brokers store no others.
         return "offsets that no broker stores"
@@ -154,7 +154,7 @@ def explained(answer: JavaAnswer, ours: Reading) -> str | None:
 
 
 def _offsets_are_kafkas(answer: JavaAnswer) -> bool:
-    """Whether records ascend within their batch's offsets, and batches follow each other and end before the last."""
+    """True if records ascend within their batch's offsets, and batches follow each other and end before the last."""
     end = -1
     for batch in answer.batches:
         if batch.last_offset is None:
@@ -211,7 +211,7 @@ def test_whole_batches(releases: Sequence[JavaRecords], writer: int, count: int)
 
 @each_count
 def test_damaged_batches(releases: Sequence[JavaRecords], count: int) -> None:
-    """What is damaged under a checksum that is right is read alike, or refused by all."""
+    """A damaged batch with a valid checksum is read alike, or refused by all."""
     met = campaign(releases, 2 * count, _SEED + 2)
     assert met["same rows"] > 2 * count // 3, met
     assert met["refused by all"] > count // 5, met

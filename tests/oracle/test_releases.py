@@ -29,7 +29,7 @@ def release(request: pytest.FixtureRequest) -> Iterator[tuple[str, Any]]:
 
 
 def test_the_lists_of_a_release(release: tuple[str, Any]) -> None:
-    """What Kafka's own code says that a broker lists, with and without unstable versions, is what the table has."""
+    """The table has the lists of Kafka's own code, with and without unstable versions."""
     version, jvm = release
     ours = [listing for listing in api_lists() if listing.release == minor(version)]
     assert {listing.mode for listing in ours} == ({"kraft"} if version.startswith("4") else {"zk", "kraft"})
@@ -40,7 +40,7 @@ def test_the_lists_of_a_release(release: tuple[str, Any]) -> None:
 
 
 def _listed(jvm: Any, mode: str, *, unstable: bool) -> dict[int, Versions]:
-    """What a broker lists, without what it can only pass on to a controller that does not offer it."""
+    """A broker's list, without APIs that it can only forward to a controller that does not offer them."""
     common = jvm.org.apache.kafka.common
     listeners = getattr(common.message, "ApiMessageType$ListenerType")
     listener = getattr(listeners, LISTENERS[mode])

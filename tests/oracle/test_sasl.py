@@ -47,7 +47,7 @@ class Server:
         self.handshake = SaslHandshakeResponse(error_code=0, mechanisms=(mechanism,))
 
     def answer(self, request: Any) -> SaslAuthenticateResponse:
-        """What the broker answers to a token."""
+        """The broker's answer to a token."""
         try:
             token = self.server.evaluateResponse(request.auth_bytes)
         except Py4JJavaError as error:

@@ -73,7 +73,7 @@ def test_refreshed_metadata(codecs: Sequence[JavaCodec]) -> None:
     ],
 )
 def test_acls(codecs: Sequence[JavaCodec], enumeration: str, ours: Mapping[int, str]) -> None:
-    """What access control speaks of has Kafka's numbers, by name and as a constant, and none is missing."""
+    """Numbers of access control are Kafka's, by name and as a constant, and none is missing."""
     theirs: dict[int, str] = {}
     for codec in codecs:
         constants = codec.jvm.java.lang.Class.forName(f"org.apache.kafka.common.{enumeration}")
@@ -152,7 +152,7 @@ def _statics(codec: JavaCodec, name: str) -> dict[str, object]:
 
 
 def test_quotas(codecs: Sequence[JavaCodec]) -> None:
-    """What a filter asks of an entity, and of what entities are made, are Kafka's."""
+    """Parts of entities and of filters are Kafka's."""
     matches = _statics(codecs[0], "requests.DescribeClientQuotasRequest")
     assert {name: getattr(describe_client_quotas, name.removeprefix("MATCH_TYPE_")) for name in matches} == matches
     parts = _statics(codecs[0], "quota.ClientQuotaEntity")
@@ -189,7 +189,7 @@ def test_member_epochs(codecs: Sequence[JavaCodec], request_name: str, ours: Mod
 
 
 def test_absent_members(codecs: Sequence[JavaCodec]) -> None:
-    """Who is no member says so as Kafka's clients do."""
+    """A client that is no member sends the same values as Kafka's clients."""
     joining = _statics(codecs[0], "requests.JoinGroupRequest")
     committing = _statics(codecs[0], "requests.OffsetCommitRequest")
     assert {join_group.NO_MEMBER_ID, leave_group.ANY_MEMBER_ID} == {joining["UNKNOWN_MEMBER_ID"]}
@@ -230,7 +230,7 @@ def test_share_sessions(codecs: Sequence[JavaCodec]) -> None:
 
 
 def test_streams_statuses(codecs: Sequence[JavaCodec]) -> None:
-    """What keeps a member of a streams group from working has Kafka's numbers, and none is missing."""
+    """Statuses of members of streams groups have Kafka's numbers, and none is missing."""
     name = "org.apache.kafka.common.requests.StreamsGroupHeartbeatResponse$Status"
     constants = codecs[0].jvm.java.lang.Class.forName(name).getEnumConstants()
     theirs = {one.name(): one.code() for one in constants}

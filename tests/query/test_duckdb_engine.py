@@ -36,7 +36,7 @@ def ask(folder: Path, statement: str) -> list[dict[str, Any]]:
 
 
 def refused(folder: Path, statement: str) -> str:
-    """What is said of a statement that cannot be run, or is not: one line."""
+    """The error of a statement that is refused or cannot be run: one line."""
     with pytest.raises((TableError, ConfigError)) as raised:
         ask(folder, statement)
     assert "\n" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""What both engines of `lagoon sql` share."""
+"""Parts that both engines of `lagoon sql` share."""
 
 import pytest
 

@@ -85,7 +85,7 @@ def _bounded_by(batch: Batch, next_base: int | None) -> Batch:
 
 
 def _is_end(answer: Answer, before: Batch | None, batch: Batch, following: Batch | None, from_offset: int) -> bool:
-    """Whether reading ends before a batch; one that begins after the end proves that there is nothing up to there."""
+    """True if reading ends before a batch; a batch after the end proves that there is nothing up to there."""
     if batch.magic == 2 and batch.is_possible and batch.base_offset >= answer.to_offset:
         if batch.is_trusted:
             answer.pass_("compacted", answer.to_offset)
@@ -94,7 +94,7 @@ def _is_end(answer: Answer, before: Batch | None, batch: Batch, following: Batch
 
 
 def _is_better_asked_for_again(before: Batch | None, batch: Batch, from_offset: int) -> bool:
-    """Whether only the batch behind this last one could tell where it ends, and there is something before it."""
+    """True if only the next batch can tell the end of this last one, and something stands before it."""
     if batch.is_trusted or batch.lies or before is None or before.last_offset < from_offset:
         return False
     claimed = batch.last_offset - batch.base_offset + 1

@@ -78,7 +78,7 @@ def split(data: bytes) -> list[bytes]:
 
 
 def header(raw: bytes) -> Batch:
-    """What an entry says of itself. One whose header cannot be believed is not trusted."""
+    """The header of an entry. An entry with an implausible header is not trusted."""
     (offset,) = struct.unpack_from(">q", raw)
     magic = raw[16]
     if magic in (0, 1):

@@ -1,4 +1,4 @@
-"""What is archived of a topic follows from the ranges of all runs: its last id, truncations, and files by the log's bounds."""
+"""The archive of a topic follows from the ranges of all runs: its last id, truncations, and files by the log's bounds."""
 
 from datetime import date
 

@@ -18,7 +18,7 @@ from tests.restore.lake import records
     ],
 )
 def test_conditions_over_columns(condition: str) -> None:
-    """Whatever DuckDB has for one row."""
+    """DuckDB's functions over one row are accepted."""
     assert faults_of(condition) == []
 
 

@@ -51,7 +51,7 @@ def target(start: int, end: int, **more: Any) -> dict[str, TargetTopic | None]:
 
 
 def archived(**more: Any) -> ArchivedTopic:
-    """What is archived of the source."""
+    """The archive of the source."""
     given: dict[str, Any] = {
         "cluster_id": "cluster",
         "topic": "t",

@@ -1,4 +1,4 @@
-"""What groups had committed becomes the offset of the next record that was restored, or a named problem."""
+"""The commit of a group becomes the offset of the next restored record, or a named problem."""
 
 from typing import Any
 

@@ -10,7 +10,7 @@ from tests.restore.lake import records
 
 @given(st.binary())
 def test_escaping_is_undone(raw: bytes) -> None:
-    """Whatever the key was, backslashes and bytes that are not UTF-8 included."""
+    """Keys are restored, including backslashes and bytes that are not UTF-8."""
     assert unescape(escape(raw).encode()) == raw
 
 

@@ -85,7 +85,7 @@ def test_a_restore_goes_on_where_it_was(warehouse: Warehouse) -> None:
 
 
 def test_rows_name_both_sides() -> None:
-    """What was restored from where to where."""
+    """Rows name source and target."""
     result = WorkResult(target=KEY, position=Position(next_offset=8, target_offset=14), ranges=[OffsetRange(5, 11, 3)])
     (row,) = map_rows(PLAN, [result], 7)
     assert (row.source_cluster, row.source_cluster_id, row.target_cluster, row.target_cluster_id) == (
@@ -102,7 +102,7 @@ def test_rows_name_both_sides() -> None:
 
 @pytest.mark.spark
 def test_one_of_two_runs_commits(warehouse: Warehouse) -> None:
-    """Where no lock keeps them apart: the second one's rows are not in the table."""
+    """Without a lock, the second run's rows are not in the table."""
     progress = store(warehouse).begin(PLAN)
     result = WorkResult(target=KEY, position=progress.positions[KEY], ranges=[OffsetRange(5, 11, 3)])
     store(warehouse).commit(progress, [])

@@ -43,7 +43,7 @@ def cluster(state: FakeCluster, connect: Connect) -> Cluster:
 
 
 def written(cluster: Cluster, state: FakeCluster, offsets: Iterable[int] = range(20)) -> Restored:
-    """What the records at these offsets would be, had a restore written them."""
+    """The records at these offsets as a restore would write them."""
     digest = SequenceDigest()
     for offset in offsets:
         for chunk in HashedReader(cluster, split(state, from_offset=offset, to_offset=offset + 1), QUICK).chunks():
@@ -122,7 +122,7 @@ def test_what_others_wrote_may_be_deleted(cluster: Cluster, state: FakeCluster) 
 
 
 def test_an_open_transaction_of_others(cluster: Cluster, state: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it holds back can neither be read nor be called missing: its records may still come between."""
+    """Records after it can neither be read nor be called missing: they may still be committed."""
     monkeypatch.setattr(receipts, "_MARKERS_MS", 300)
     restored = written(cluster, state)
     log(state).last_stable_offset = 12
@@ -134,7 +134,7 @@ def test_an_open_transaction_of_others(cluster: Cluster, state: FakeCluster, mon
 
 @given(st.lists(st.booleans(), max_size=60), st.lists(st.integers(1, 60), max_size=8))
 def test_every_offset_of_others_is_named(is_other: list[bool], cuts: list[int]) -> None:
-    """Whatever the order of chunks: the ranges are those offsets, and the count theirs."""
+    """In any order of chunks, the ranges have exactly those offsets, and the count is theirs."""
     offsets = np.flatnonzero(np.array(is_other, np.bool_)).astype(np.int64)
     others = OtherRecords()
     for part in np.split(offsets, sorted({int(np.searchsorted(offsets, cut)) for cut in cuts})):

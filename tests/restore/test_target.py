@@ -1,4 +1,4 @@
-"""What clashes in the target is a fault, what changes one unless it is accepted, and what is good to know a note."""
+"""A clash in the target is a fault, a change is one unless it is accepted, and the rest are notes."""
 
 from collections import Counter
 from typing import Any

@@ -175,13 +175,13 @@ def killed_again_and_again(restore: Restore, where: str, times: int) -> None:
 
 @pytest.mark.parametrize("where", ["before send", "after send"])
 def test_an_attempt_that_dies_doubles_nothing(kafka: LocalKafka, tmp_path: Path, where: str) -> None:
-    """What it wrote and nobody heard of is found by the next one, by the producer id."""
+    """Records that it wrote are found by the next attempt, by the producer id."""
     killed_again_and_again(Restore(kafka, tmp_path), where, 2)
 
 
 @pytest.mark.parametrize("where", ["after send", "after offsets", "before commit", "after commit"])
 def test_a_transaction_that_dies_doubles_nothing(kafka: LocalKafka, tmp_path: Path, where: str) -> None:
-    """What was not committed is aborted by the next attempt, and what was committed is found."""
+    """The next attempt aborts open transactions and finds committed ones."""
     killed_again_and_again(Restore(kafka, tmp_path, is_transactional=True), where, 1)
 
 
@@ -228,7 +228,7 @@ def test_a_topic_that_was_re_created_gets_nothing(kafka: LocalKafka, tmp_path: P
 
 
 def test_deleted_records_end_a_restore(kafka: LocalKafka, tmp_path: Path) -> None:
-    """Where what was written is gone before it is counted, its offsets cannot be known."""
+    """If written records are deleted before they are counted, their offsets cannot be known."""
     restore = Restore(kafka, tmp_path)
     assert restore.attempt().failure is None
     with Cluster.connect(restore.kafka, CLOCK, RequestStats(), Deadline.after(CLOCK, 30_000)) as cluster:

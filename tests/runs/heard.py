@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Heard:
-    """What a run has reported so far."""
+    """The reports of a run so far."""
 
     cluster_id: str | None = None
     steps: list[str] = field(default_factory=list)

@@ -57,7 +57,7 @@ def test_a_timeout_ends_with_the_run() -> None:
 
 
 def test_reading_keeps_within_a_tasks_memory() -> None:
-    """What is fetched at once, and what it expands to, is a sixteenth each, whatever the largest fetch may be."""
+    """A fetch, and its decompressed content, take a sixteenth each, up to the largest configured fetch."""
     options = read_options(IngestSettings(task_memory_mb=64, max_partition_fetch_bytes=1 << 30))
     assert (options.fetch_bytes, options.decoding.expanded_bytes) == (4 << 20, 4 << 20)
 

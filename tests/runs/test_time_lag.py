@@ -1,4 +1,4 @@
-"""Where the time lag of a snapshot is measured: on the driver, on executors, from earlier snapshots, or not at all."""
+"""The time lag of a snapshot is measured on the driver, on executors, from earlier snapshots, or not at all."""
 
 from collections.abc import Sequence
 from pathlib import Path

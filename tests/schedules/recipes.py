@@ -50,14 +50,14 @@ def unit(name: str) -> configparser.ConfigParser:
 
 
 def exec_start(name: str, instance: str = "") -> str:
-    """What a unit starts, for sh: doubled % and $ are single ones, and %i is what stands after the @."""
+    """The command of a unit, for sh: doubled % and $ are single, and %i is the text after the @."""
     command = unit(name)["Service"]["ExecStart"]
     assert not re.search(r"%(?!i)|\$", re.sub(r"%%|\$\$", "", command)), command
     return shlex.join(shlex.split(command.replace("%i", instance).replace("%%", "%").replace("$$", "$")))
 
 
 def manifests() -> list[dict[str, Any]]:
-    """What conf/kubernetes/cronjob.yaml asks Kubernetes for."""
+    """The documents of conf/kubernetes/cronjob.yaml."""
     items: list[dict[str, Any]] = yaml.safe_load((CONF / "kubernetes" / "cronjob.yaml").read_text())["items"]
     return items
 
@@ -75,13 +75,13 @@ def container(job: str) -> dict[str, Any]:
 
 
 def dockerfile(instruction: str) -> list[str]:
-    """What follows an instruction of the image, each time that it is there."""
+    """The arguments of each occurrence of an instruction."""
     text = (CONF / "docker" / "Dockerfile").read_text().replace("\\\n", " ")
     return re.findall(rf"^{instruction} +(.*)$", text, re.MULTILINE)
 
 
 def container_command(job: str) -> str:
-    """What the container of a CronJob starts for tini, for sh: Kubernetes makes one $ of two, and fills in $(NAME)."""
+    """The command of a CronJob's container for tini, for sh: Kubernetes replaces $$ and $(NAME)."""
     *init, _ = json.loads(dockerfile("ENTRYPOINT")[0])
     words = container(job)["command"]
     assert words[: len(init)] == init

@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
 
 @dataclass(frozen=True)
 class Ended:
-    """How runs of DAGs ended, and everything that Airflow printed."""
+    """The outcomes of DAG runs, and everything that Airflow printed."""
 
     result: dict[str, Any]
     printed: str

@@ -43,7 +43,7 @@ def test_there_is_one_for_each_job() -> None:
 
 @pytest.mark.parametrize("job", JOBS)
 def test_exit_codes(job: str) -> None:
-    """What would end the same is not tried again. Kubernetes looks at exit codes only where it does not restart containers."""
+    """A run that would end the same is not retried. Kubernetes reads exit codes only if it does not restart containers."""
     spec = cron_jobs()[job]["jobTemplate"]["spec"]
     (rule,) = (rule["onExitCodes"] for rule in spec["podFailurePolicy"]["rules"] if rule["action"] == "FailJob")
     assert rule["values"] == [BAD_CONFIGURATION, INCOMPLETE, LOCKED]

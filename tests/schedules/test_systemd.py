@@ -26,7 +26,7 @@ def test_each_timer_starts_a_unit_that_there_is() -> None:
 
 
 def test_the_services_have_one_sandbox() -> None:
-    """What a service may do is written in each of them, and is the same."""
+    """The sandbox of each service is written in it, and is the same in all."""
     services = [dict(unit(path.name)["Service"]) for path in UNITS.glob("*.service")]
     for settings in services:
         del settings["ExecStart"], settings["TimeoutStartSec"]

@@ -325,7 +325,7 @@ def test_permissions_decide_how_far_lists_are_trusted(operations: int, groups: s
 
 
 def test_old_brokers_leave_columns_null_and_nothing_failed() -> None:
-    """Where a version does not know a question, its column is null and coverage has the version."""
+    """A column that a version does not have is null, and coverage has the version."""
     state = healthy()
     state.highest = {LIST_OFFSETS.key: 5, LIST_GROUPS.key: 2, DESCRIBE_GROUPS.key: 2, OFFSET_FETCH.key: 5, 3: 9}
     snapshot = captured(state)
@@ -354,7 +354,7 @@ def test_min_isr_that_may_not_be_read_is_null_with_its_reason() -> None:
 
 
 def test_progress_names_every_step_once_and_in_order() -> None:
-    """What the terminal shows is what happens."""
+    """The steps on the terminal are those of the collection."""
     seen: list[str] = []
     captured(healthy(), lambda _, step: seen.append(step))
     assert tuple(seen) == STEPS

@@ -124,7 +124,7 @@ def test_every_declared_table_is_in_the_list() -> None:
 
 
 def test_tables_are_in_the_order_of_their_phases() -> None:
-    """What counts the failures and requests of others comes after them, and the row that makes all count is the last."""
+    """Tables that count the failures and requests of others come after them, and the row that publishes is the last."""
     phases = [table.phase for table in COLLECTORS]
     assert phases == sorted(phases)
     assert [table.name for table in COLLECTORS if table.phase is Phase.COMMIT] == [COLLECTORS[-1].name]
@@ -142,7 +142,7 @@ def test_every_table_has_rows() -> None:
 
 @pytest.mark.usefixtures("speak_everything")
 def test_tables_declare_the_apis_that_they_need() -> None:
-    """What a snapshot asks is what its tables declare: the page on permissions and skipped tables rely on it."""
+    """A snapshot sends the requests that its tables declare: the page on permissions and skipped tables rely on it."""
     requested = {row.api for row in captured(everything()).of(CoverageRow)} - {API_VERSIONS.name}
     names = {api.name for table in COLLECTORS for api in table.apis}
     assert requested <= names
@@ -262,7 +262,7 @@ def test_what_people_read_names_the_tables() -> None:
 
 
 def outcomes(taken: Snapshot) -> dict[str, str]:
-    """How the tables were collected, by name."""
+    """The outcome of each table's collection, by name."""
     return {one.table_name: one.outcome for one in taken.published.tables or ()}
 
 
@@ -311,7 +311,7 @@ def test_what_failed_is_never_taken_for_the_same() -> None:
 
 
 def test_every_table_says_how_it_was_collected(speak: Speak) -> None:
-    """Which a view needs that compares two snapshots: a table without rows may be one that was not collected."""
+    """A view that compares two snapshots needs it: a table without rows may not have been collected."""
     speak(DESCRIBE_ACLS, lambda: DescribeAclsResponse(error_code=SECURITY_DISABLED, resources=()))
     state = FakeCluster()
     state.add_topic("t", 1)

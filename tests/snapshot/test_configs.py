@@ -49,7 +49,7 @@ def test_every_config_is_a_row() -> None:
 
 
 def test_rows_are_ordered_by_resource_and_name() -> None:
-    """Whatever the order of the answer."""
+    """In any order of the answer."""
     b, a = (DescribeConfigsEntry(name=name, value="1", config_source=TOPIC_CONFIG) for name in ("b", "a"))
     rows = config_rows([result("two", b, a), result("one", a)])
     assert [(row.resource_name, row.name) for row in rows] == [("one", "a"), ("two", "a"), ("two", "b")]

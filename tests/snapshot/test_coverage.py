@@ -42,7 +42,7 @@ def test_each_scope_fills_its_columns(scope: Scope, text: str, columns: dict[str
 
 
 def test_failures_alike_are_one_row() -> None:
-    """What all of them share is kept, what differs is null, and their number is given."""
+    """Equal values are kept, different ones are null, and the number of failures is given."""
     rows = list(failure_rows(failed(Scope.of_partition("t", number), attempts=number) for number in range(1, 6)))
     (row,) = rows
     assert (row.topic, row.partition, row.items, row.attempts) == ("t", None, 5, 5)
@@ -60,7 +60,7 @@ def test_failures_of_different_kinds_are_rows_of_their_own() -> None:
 
 
 def test_the_broker_that_a_request_is_about() -> None:
-    """Where no broker could be asked the row names the broker that was to be."""
+    """If no broker could be asked, the row names the broker that the request was about."""
     (row,) = failure_rows([failed(Scope.broker(7), node_id=None)])
     assert row.broker_id == 7
     (row,) = failure_rows([failed(Scope.broker(7), node_id=None), failed(Scope.broker(8), node_id=None)])
@@ -82,7 +82,7 @@ def test_reasons_stand_beside_what_was_not_asked() -> None:
 
 
 def test_long_messages_are_cut() -> None:
-    """What a broker says may be long; a table does not keep all of it."""
+    """A long message of a broker is cut."""
     (row,) = failure_rows([Failure(**{**_fields(failed(Scope.cluster())), "message": "x" * 5_000})])
     assert isinstance(row, CollectionFailureRow)
     assert len(row.message or "") == 1024

@@ -158,7 +158,7 @@ def test_tasks_of_a_streams_group_read_partitions_of_their_sources() -> None:
 
 
 def test_a_streams_group_without_a_topology_keeps_its_members() -> None:
-    """What its tasks read is not known, and that they exist is."""
+    """The partitions of its tasks are unknown, but the members have rows."""
     group, (row,) = streams_group(listed("streams"), _streams(None), 7, {})
     assert (group.members, row.subscribed_topics, row.assignment) == (1, None, None)
     assert row.problem == "TOPOLOGY_NOT_RETURNED"

@@ -27,7 +27,7 @@ def listing(group_id: str, group_type: str = "classic") -> GroupListing:
 def described(
     descriptions: dict[str, object] | None = None, failures: dict[str, str] | None = None, **coordinator_ids: int
 ) -> GroupDescriptions:
-    """What describing them gave."""
+    """The answers to describing them."""
     return GroupDescriptions(
         descriptions=descriptions or {},
         failures={

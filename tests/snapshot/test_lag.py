@@ -136,7 +136,7 @@ def test_a_commit_past_the_end_is_negative_lag() -> None:
 
 
 def test_a_commit_below_the_start_has_lost_records() -> None:
-    """What retention took before it was read is counted, and the lag stays raw."""
+    """Records that retention deleted before they were read are counted, and the lag stays raw."""
     row = only(rows([commit("a", 0, 5)], [end("a", 0, 100, start=20)]))
     assert (row.lag, row.records_lost, row.retention_margin, row.problem) == (95, 15, -15, None)
 
@@ -197,7 +197,7 @@ partitions = st.sets(st.tuples(st.sampled_from(["a", "b", "gone"]), st.integers(
 def test_every_expected_partition_has_exactly_one_row(
     committed: set[tuple[str, int]], assigned: set[tuple[str, int]], known: set[tuple[str, int]]
 ) -> None:
-    """Whatever is committed or assigned appears once; a row without lag always says why."""
+    """Every committed or assigned partition has one row; a row without lag says why."""
     owned: dict[str, tuple[int, ...]] = {}
     for topic, partition in sorted(assigned):
         owned[topic] = (*owned.get(topic, ()), partition)

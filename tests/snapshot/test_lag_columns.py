@@ -86,7 +86,7 @@ def facts(draw: st.DrawFn) -> Facts:
 
 
 def by_column(made: Facts) -> LagColumns:
-    """What the product makes of the same cluster."""
+    """The product's rows for the same cluster."""
     topology = _topology(made)
     committed = _committed(made)
     state = GroupState(

@@ -84,7 +84,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_rules_of_find_hanging(case: str) -> None:
-    """What hangs, what does not, and what cannot be said while coordinators do not answer."""
+    """Transactions that hang, that do not, and that are undecided while coordinators do not answer."""
     state, transactions, expected = CASES[case]
     assert verdict(ORDERS, state, transactions, NOW_MS) == expected
 

@@ -46,7 +46,7 @@ def test_the_metadata_log_is_a_row() -> None:
 
 
 def test_a_refused_partition_has_no_row() -> None:
-    """What it holds is not about the log; the refusal is a failure elsewhere."""
+    """The refusal is a failure elsewhere."""
     assert list(quorum_rows(response(error_code=41))) == []
 
 

@@ -53,7 +53,7 @@ def member(member_id: str, *partitions: int, topics: tuple[str, ...] | None = No
 
 
 def shares(*partitions: object, failures: tuple[Failure, ...] = (), name: str = "orders") -> ShareOffsets:
-    """What the coordinator has of a group in one topic."""
+    """The coordinator's offsets of a group in one topic."""
     topic = DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=bytes(16), partitions=partitions)
     group = DescribeShareGroupOffsetsResponseGroup(group_id="g", topics=(topic,), error_code=0)
     return ShareOffsets(answers={"g": group}, failures=failures)
@@ -81,7 +81,7 @@ def test_the_lag_is_the_coordinators() -> None:
 
 
 def test_records_before_the_log_start_may_have_been_done() -> None:
-    """How many were lost is not known, but that the start offset is below the log."""
+    """The start offset is known to be below the log; the number of lost records is unknown."""
     lag_row = rows(shares(partition(0, 1, lag=7)))["orders", 0]
     assert (lag_row.retention_margin, lag_row.records_lost) == (-3, None)
 
@@ -119,7 +119,7 @@ def test_a_partition_that_is_refused() -> None:
 
 
 def test_a_topic_that_did_not_last() -> None:
-    """What the group stored belongs to another log than the offsets: no lag."""
+    """The group's offset belongs to another log than the end offsets: no lag."""
     gone = replace(TOPOLOGY, changed={"orders": TOPIC_DELETED})
     lag_row = rows(shares(partition(0, 5, lag=7)), topology=gone)["orders", 0]
     assert (lag_row.lag, lag_row.retention_margin, lag_row.problem) == (None, None, TOPIC_DELETED)

@@ -13,7 +13,7 @@ TOPIC_ID, TOPIC_ID_TEXT = b"\1" * 16, "AQEBAQEBAQEBAQEBAQEBAQ"
 def partition(
     index: int, start_offset: int, lag: int = -1, error_code: int = 0
 ) -> DescribeShareGroupOffsetsResponsePartition:
-    """What a group has stored of a partition."""
+    """A group's stored offset of a partition."""
     return DescribeShareGroupOffsetsResponsePartition(
         partition_index=index, start_offset=start_offset, leader_epoch=3, lag=lag, error_code=error_code
     )

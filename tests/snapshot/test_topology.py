@@ -117,7 +117,7 @@ def test_changes_of_topics() -> None:
 
 
 def test_brokers_without_a_description() -> None:
-    """What nobody described is null, with the reason why."""
+    """A broker that was not described has nulls, with the reason."""
     identity = Identity(described=None, controller_id=2, controller_problem=None, failures=())
     rows = list(broker_rows(metadata(), identity))
     assert [(row.broker_id, row.is_controller, row.is_fenced) for row in rows] == [(1, False, None), (2, True, None)]

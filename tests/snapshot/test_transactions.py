@@ -17,7 +17,7 @@ from kafka_lagoon.tables.transaction_rows import TransactionRow
 
 
 def listing(*names: str, state: str = "Ongoing") -> ListTransactionsResponse:
-    """What a coordinator lists."""
+    """A coordinator's list of transactions."""
     listed = tuple(ListedTransaction(transactional_id=name, producer_id=7, transaction_state=state) for name in names)
     return ListTransactionsResponse(error_code=0, unknown_state_filters=(), transaction_states=listed)
 

@@ -34,7 +34,7 @@ def mixed(kafka: LocalKafka, source: SparkSession) -> str:  # noqa: ARG001  what
 
 @pytest.fixture(scope="module")
 def theirs(source: SparkSession, kafka: LocalKafka, mixed: str) -> DataFrame:
-    """What the connector reads of it, committed records only."""
+    """The connector's rows of it, committed records only."""
     options = {"subscribe": mixed, "includeHeaders": "true", "kafka.isolation.level": "read_committed"}
     return load(source, kafka, "kafka", **options).cache()
 
@@ -114,7 +114,7 @@ def test_filters_change_nothing(source: SparkSession, kafka: LocalKafka, mixed: 
 
 
 def test_filters_reach_the_source(source: SparkSession, kafka: LocalKafka, mixed: str):
-    """What is decided by partitions and offsets is no longer in Spark's plan; times are checked again."""
+    """Filters on partitions and offsets are no longer in Spark's plan; times are evaluated again."""
     frame = load(source, kafka, subscribe=mixed).filter("partition = 1 and offset < 30 and timestamp > '2023-11-14'")
     plan = frame._jdf.queryExecution().executedPlan().toString()
     filters = [line for line in plan.splitlines() if "Filter" in line and "Scan" not in line]

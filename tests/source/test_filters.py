@@ -41,7 +41,7 @@ def filters_on(column: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy
 
 
 def passes(filters: list[Filter], value: Any) -> bool:
-    """What SQL says of a value."""
+    """The result of a comparison in SQL."""
     return all(OPERATORS[type(one)](value, one.value) for one in filters)  # type: ignore[attr-defined]
 
 

@@ -79,7 +79,7 @@ def _commit_in_transaction(kafka: LocalKafka, end: str) -> None:
 
 
 def _printed(kafka: LocalKafka, topic: str, formatter: str) -> list[dict[str, Any]]:
-    """What the console consumer prints of a topic, an object a record."""
+    """The console consumer's output for a topic, an object a record."""
     options = ("--bootstrap-server", kafka.bootstrap_servers, "--from-beginning", "--timeout-ms", "4000")
     text = kafka.tool(CONSOLE_CONSUMER, *options, "--topic", topic, "--formatter", FORMATTERS + formatter)
     objects, position = [], text.find("{")  # the formatters print no ends of lines

@@ -72,7 +72,7 @@ def test_times_precede_offsets():
 
 
 def test_a_stream_s_offsets_are_starting_offsets():
-    """What a checkpoint holds may be pasted: the topics' ids beside the offsets are kept to be compared."""
+    """The offsets of a checkpoint are accepted; topic ids beside the offsets are compared."""
     parsed = options(subscribe="a", startingOffsets='{"a":{"0":23},"#topic_ids":{"a":"WRt"}}')
     assert parsed.start == OffsetSpecs(
         name="startingOffsets", by_partition={("a", 0): AtOffset(23)}, topic_ids={"a": "WRt"}

@@ -1,4 +1,4 @@
-"""What a batch of the data source reads, planned against real brokers; Spark is not needed for that."""
+"""A batch of the data source is planned against real brokers, without Spark."""
 
 import json
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def reader(kafka: LocalKafka) -> Reader:
 
 
 def splits(reader: DataSourceReader) -> list[Split]:
-    """What the reader's tasks read, in order."""
+    """The splits of the reader's tasks, in order."""
     planned = [split for task in reader.partitions() for split in task.value.splits]
     return sorted(planned, key=lambda split: (split.topic, split.partition, split.from_offset))
 
@@ -151,7 +151,7 @@ def test_offsets_outside_of_the_log(kafka: LocalKafka, reader: Reader):
 
 
 def test_committed_records_end_at_the_last_stable_offset(kafka: LocalKafka, reader: Reader):
-    """What is in an open transaction is read by kafka.isolation.level=read_uncommitted only."""
+    """Records of an open transaction are read by kafka.isolation.level=read_uncommitted only."""
     create(kafka, "source-stable")
     produce(kafka, "source-stable", [b"v"] * 5)
     uncommitted = {"kafka.isolation.level": "read_uncommitted"}
@@ -203,7 +203,7 @@ def moment(seconds: int) -> datetime:
 def test_filters_narrow_the_ranges(
     reader: Reader, topic: str, filters: list[Filter], expected: dict[int, tuple[int, int]]
 ):
-    """What no filter lets through is not planned."""
+    """Offsets that no filter accepts are not planned."""
     made = reader(subscribe=topic)
     made.pushFilters(filters)
     assert ranges(made) == expected
@@ -211,7 +211,7 @@ def test_filters_narrow_the_ranges(
 
 @pytest.fixture
 def request_stats(monkeypatch: pytest.MonkeyPatch) -> RequestStats:
-    """What the readers ask of the brokers."""
+    """The requests of the readers."""
     shared = RequestStats()
     monkeypatch.setattr(source_read, "RequestStats", lambda: shared)
     return shared

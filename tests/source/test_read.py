@@ -1,4 +1,4 @@
-"""What a task of the data source makes of what the reader of its splits gives and says."""
+"""A task of the data source passes the records and failures of its splits on to Spark."""
 
 from collections.abc import Callable, Iterator
 
@@ -60,7 +60,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
 
 
 def rows(*columns: str, fail_on_data_loss: bool = True) -> list[pa.RecordBatch]:
-    """What the task gives Spark."""
+    """The rows that the task returns to Spark."""
     return list(read(reading(*columns, fail_on_data_loss=fail_on_data_loss), CLOCK, Task(splits=(SPLIT,))))
 
 
@@ -163,7 +163,7 @@ def outcome(failure: str | None = None, next_offset: int = 20, **counts: int) ->
     ],
 )
 def test_loss_fails_unless_it_is_accepted(play: Play, said: SplitOutcome, line: str):
-    """What is lost, broken or another history now is an error that names the offsets; failOnDataLoss=false goes on."""
+    """Lost, corrupt or re-created offsets are an error that names them; failOnDataLoss=false continues."""
     play(said, None)
     with pytest.raises(RecordsError) as lost:
         rows()

@@ -49,7 +49,7 @@ def test_a_re_created_topic_is_another():
 
 
 def test_a_log_that_was_cut_off():
-    """Where a log is shorter than what was read of it, the loss is said, and reading continues at its end."""
+    """If a log is shorter than what was read of it, the loss is reported, and reading continues at its end."""
     starts, lines = reached({A0: 4}).since(reached({A0: 5}))
     assert starts.offsets == {A0: 4}
     assert lines == ["a:0 ends at 4, and was read up to 5"]

@@ -40,7 +40,7 @@ class Stream:
         return writer.trigger(**trigger).start(str(self.folder / "out"))
 
     def written(self) -> DataFrame:
-        """What came out."""
+        """The rows that the query wrote."""
         return self.spark.read.parquet(str(self.folder / "out"))
 
     def offsets(self, partition: int = 0) -> list[int]:
@@ -78,7 +78,7 @@ def test_available_now_and_restarts(kafka: LocalKafka, stream: Stream):
 
 
 def test_a_running_stream_follows(kafka: LocalKafka, stream: Stream):
-    """What is written while the query runs is read, topics that begin to match a pattern too."""
+    """Records written while the query runs are read, also of topics that begin to match a pattern."""
     create(kafka, "stream-b-1")
     produce(kafka, "stream-b-1", [b"v"] * 10)
     query = stream.start(subscribePattern="stream-b-.*")

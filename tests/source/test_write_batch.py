@@ -156,7 +156,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("transactions", ["none", "run"])
 def test_faults_of_data_have_their_reasons(lagoon: SparkSession, kafka: LocalKafka, transactions: str) -> None:
-    """Whether we or the brokers refuse a row: what is wrong with it is in the exception."""
+    """The exception names the fault of a row, whether the sink or the brokers refuse it."""
     good = lagoon.createDataFrame([("k", "v")] * 3, "key string, value string").coalesce(1)
     limits = {"message.timestamp.before.max.ms": "3600000", "cleanup.policy": "compact"}
     topic = f"sink-faults-{transactions}"

@@ -96,7 +96,7 @@ def test_columns_that_are_refused() -> None:
 
 
 def test_which_columns_are_written() -> None:
-    """Whatever their case; the option's topic and the exact time come first."""
+    """Columns are found in any case; the option's topic and the exact time take precedence."""
     names = ["Value", "offset", "topic", "timestamp", "timestamp_ms"]
     assert written_columns(names, None) == {"value": 0, "topic": 2, "timestamp_ms": 4}
     assert written_columns(names[:4], "t") == {"value": 0, "timestamp": 3}

@@ -63,7 +63,7 @@ class Copying:
         return query
 
     def forget_last_commit(self) -> None:
-        """What a driver leaves that dies after the sink has committed and before Spark has written that down."""
+        """Make the state of a driver that died after the sink committed and before Spark wrote that down."""
         last = max((self.folder / "checkpoint" / "commits").glob("[0-9]*"), key=lambda file: int(file.name))
         last.unlink()
         (last.parent / f".{last.name}.crc").unlink(missing_ok=True)
@@ -152,7 +152,7 @@ def _writer(kafka: LocalKafka, topic: str) -> Any:
 
 
 def test_a_driver_that_died_between_commits(kafka: LocalKafka) -> None:
-    """Whoever comes next commits what is decided, and keeps that it is; that comes to nothing if it is done twice."""
+    """The next driver commits decided transactions, and stores that; doing it twice has no effect."""
     topic = f"decided-{CLOCK.now_ms()}"
     create(kafka, topic)
     with connected(kafka, topic) as cluster:
@@ -180,7 +180,7 @@ def test_a_decided_transaction_that_timed_out(kafka: LocalKafka) -> None:
 
 
 def end_offset(kafka: LocalKafka, topic: str) -> int:
-    """Where the log of partition 0 ends."""
+    """The end of the log of partition 0."""
     client, partition = admin(kafka), TopicPartition(topic, 0)
     end: int = client.list_offsets({partition: OffsetSpec.latest()})[partition].result(30).offset
     return end

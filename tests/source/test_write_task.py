@@ -47,7 +47,7 @@ def job(
 
 
 def committed(kafka: LocalKafka, topic: str) -> list[int]:
-    """What librdkafka reads of both partitions, in order; it waits for transactions that are open."""
+    """The records that librdkafka reads of both partitions, in order; it waits for open transactions."""
     return sorted(
         int(one.value or b"-1")
         for partition in range(2)
@@ -98,7 +98,7 @@ def test_without_them_a_task_is_not_repeated(kafka: LocalKafka, transactions: st
 @pytest.mark.proof
 @pytest.mark.parametrize("transactions", ["none", "run"])
 def test_the_first_reason_is_reported(kafka: LocalKafka, transactions: str) -> None:
-    """Where Spark would repeat the task, the job fails with the fault of the data, and not with the refusal of another attempt."""
+    """If Spark would repeat the task, the job fails with the fault of the data, not with the refusal of another attempt."""
     topic = f"faulty-data-{transactions}"
     create(kafka, topic, partitions=2)
     done = job(kafka, topic, transactions, "data", REPEATING)

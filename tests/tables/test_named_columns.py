@@ -40,5 +40,5 @@ def _problems(table: Table) -> set[str]:
 
 @pytest.mark.parametrize("table", [table for table in TABLES if _problems(table)], ids=lambda table: table.name)
 def test_every_problem_is_named_by_a_test(named: set[str], table: Table) -> None:
-    """What a comment promises as a reason is what some test expects."""
+    """Each reason that a comment names is expected by a test."""
     assert _problems(table) <= named

@@ -70,7 +70,7 @@ def test_annotations_become_types(table: str, column: str, kind: pa.DataType, nu
 
 
 def test_assignments_are_structs() -> None:
-    """What a member is assigned stays one value: topics with their ids and partitions."""
+    """A member's assignment is one value: topics with their ids and partitions."""
     (column,) = (column for column in BY_NAME["group_members"].columns if column.name == "assignment")
     assert column.type.value_type.names == ["topic", "topic_id", "partitions"]
     assert "ARRAY<STRUCT<topic: STRING COMMENT 'Name" in column.ddl()

@@ -1,4 +1,4 @@
-"""Whether rows are stored again: only if they differ, on another day, or if something did not answer."""
+"""Rows are stored again only if they differ, on another day, or if something did not answer."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def config(value: str | None, *synonyms: str) -> ConfigRow:
 
 
 def test_equal_rows_have_equal_digests() -> None:
-    """Whoever made the strings: rows are compared by value, also those that are kept by column."""
+    """Rows are compared by value, also those that are kept by column."""
     first, second = ([config("".join(("1", str(number))), "7")] for number in (2, 2))
     assert digest_of(first, ConfigRow) == digest_of(second, ConfigRow)
     values = {"user": ["a"], "client_id": [None], "ip": [None], "name": ["x"], "value": [1.5]}

@@ -190,7 +190,7 @@ partitions = ["orders"]
 
 
 def test_all_faults_at_once_with_their_lines(tmp_path: Path) -> None:
-    """What the text alone shows is known before any cluster is asked, and no password is repeated."""
+    """All faults in a file are found before any cluster is asked, and no password is repeated."""
     path = write(tmp_path, "x.toml", FAULTY)
     with pytest.raises(ConfigError) as error:
         read_desired(path, 0)
@@ -465,7 +465,7 @@ def test_no_scalar_is_a_traceback(place: int) -> None:
 
 
 def problems_of(read: Callable[[], Document]) -> Sequence[str]:
-    """What is wrong with a document, by itself and in a cluster."""
+    """The faults of a document, by itself and in a cluster."""
     try:
         state = desired_state(read(), 0)
         diff(state, live())
@@ -475,7 +475,7 @@ def problems_of(read: Callable[[], Document]) -> Sequence[str]:
 
 
 def is_a_line(problem: str) -> bool:
-    """Whether a fault begins with the file, and is one line."""
+    """True if a fault begins with the file's name, and is one line."""
     return problem.startswith("x") and "\n" not in problem
 
 

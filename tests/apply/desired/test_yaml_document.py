@@ -74,7 +74,7 @@ def test_nothing_is_constructed() -> None:
 
 
 def test_merge_keys() -> None:
-    """What a mapping merges counts where it says nothing itself, the first of several first; lines are those of the values."""
+    """A mapping takes precedence over mappings that it merges, the first of those over the next; lines are those of the values."""
     text = """base: &base
   retention.ms: 1
   cleanup.policy: delete
@@ -107,11 +107,11 @@ TABLES = st.recursive(
 
 @given(TABLES)
 def test_merges_are_those_of_pyyaml(table: dict[str, Any]) -> None:
-    """Whatever is merged into what: the same values as by PyYAML's own constructor."""
+    """Merged mappings have the same values as by PyYAML's own constructor."""
     text = yaml.safe_dump({"root": table}, default_flow_style=True).replace("'<<'", "<<")
     assert yaml_document("x.yaml", text).data == yaml.safe_load(text)
 
 
 def test_an_empty_file_is_an_empty_document() -> None:
-    """What is missing is said by who reads it."""
+    """The reader of the document reports what is missing."""
     assert yaml_document("x.yaml", "# nothing\n").data == {}

@@ -1,4 +1,4 @@
-"""What brokers do to an answer about an alteration, and how the action then ends."""
+"""Alters the brokers' answers about alterations, and checks the outcomes of the actions."""
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace

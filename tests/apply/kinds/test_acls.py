@@ -72,7 +72,7 @@ def test_numbers_of_a_newer_release() -> None:
     ],
 )
 def test_lines_that_are_no_acl(line: str, reason: str) -> None:
-    """What only filters have is no part of an ACL."""
+    """Values that only filters have are no part of an ACL."""
     with pytest.raises(ValueError, match=reason):
         parse_acl(line)
 

@@ -59,7 +59,7 @@ def test_only_what_differs_is_changed() -> None:
 
 
 def test_secrets_are_not_decided_by_what_can_be_seen() -> None:
-    """That a secret is set proves nothing if one was set before; nobody can see which it is."""
+    """A secret that is set proves nothing if one was set before: nobody can see which it is."""
     fresh = change_configs(ORDERS, {"p": value(None, is_sensitive=True)}, {"p": "x"})
     again = change_configs(ORDERS, {"p": value(SENSITIVE, is_sensitive=True)}, {"p": "x"})
     assert fresh

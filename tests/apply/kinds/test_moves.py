@@ -99,6 +99,6 @@ def test_a_lost_answer_is_decided_by_what_is_there(state: FakeCluster, carry_out
 
 @given(st.from_regex(r"[a-zA-Z0-9._-]{1,40}", fullmatch=True), st.integers(0, 1 << 31), st.integers(0, 1 << 31))
 def test_names_of_replicas_are_read_back(topic: str, partition: int, broker_id: int) -> None:
-    """Whatever the topic is called."""
+    """The names of replicas are parsed for topics of any name."""
     replica = Replica(topic, partition, broker_id)
     assert replica_of(replica_resource(replica)) == replica

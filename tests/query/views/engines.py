@@ -41,7 +41,7 @@ class Engines:
 
 
 def by_duckdb(tables: Mapping[str, pa.Table], view: str) -> pa.Table:
-    """What DuckDB says of a view over these tables."""
+    """The rows of a view over these tables in DuckDB."""
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         for name, table in tables.items():

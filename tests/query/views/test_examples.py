@@ -75,7 +75,7 @@ def test_examples_have_names_of_their_own() -> None:
 
 @pytest.mark.parametrize("view", sorted({*HISTORY, *EXPECTED}))
 def test_every_column_has_an_example(view: str) -> None:
-    """What no example shows may be wrong for ever; and every column of such a view has a comment of its own."""
+    """Every column of a view has an example, and a comment of its own."""
     shown = {
         name for example in EVERY for expected in example.expected if expected.view == view for name in expected.columns
     }

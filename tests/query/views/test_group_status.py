@@ -15,7 +15,7 @@ _START = datetime(2026, 11, 20, 20, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Seen:
-    """What a snapshot shows of one group; `committed_offset` is None if it could not be read."""
+    """A group in one snapshot; `committed_offset` is None if it could not be read."""
 
     captured_at: datetime
     committed_offset: int | None
@@ -45,7 +45,7 @@ def expected_status(history: Sequence[Seen]) -> str | None:
 
 
 def _has_stopped(window: Sequence[Seen], commits: Sequence[int], now: Seen) -> bool:
-    """Whether it is longer since the last commit than from the first to the last; each counts where it shows first."""
+    """True if the last commit is longer ago than the time between the first and the last, as snapshots first saw them."""
     last = 0
     for index in range(1, len(commits)):
         if commits[index] != commits[index - 1]:
@@ -71,7 +71,7 @@ def _history(chance: random.Random, times: Sequence[datetime]) -> Iterator[Seen]
 
 
 def test_statuses_follow_the_rules_of_burrow() -> None:
-    """Whatever happens, over midnight, and with snapshots at irregular times."""
+    """For random histories, over midnight, and with snapshots at irregular times."""
     chance = random.Random(11)
     times = [_START + timedelta(minutes=20 * number, seconds=chance.randrange(900)) for number in range(_SNAPSHOTS)]
     histories = {f"group {number}": list(_history(chance, times)) for number in range(_GROUPS)}

@@ -62,7 +62,7 @@ def test_partitions_have_the_findings_of_the_verb() -> None:
 
 
 def test_lists_come_from_the_apis_that_tables_declare() -> None:
-    """What table_coverage takes for the source of a table is one of the APIs in its declaration."""
+    """The source API of each table in table_coverage is one of the APIs in its declaration."""
     (view,) = (view for view in VIEWS if view.name == "table_coverage")
     sources = re.findall(r"\('(\w+)', '(\w+)', (?:TRUE|FALSE), (?:TRUE|FALSE)\)", view.sql)
     declared = {table.name: {api.name for api in table.apis} for table in COLLECTORS}

@@ -41,7 +41,7 @@ class Expected:
 
 @dataclass(slots=True)
 class Example:
-    """What one cluster's snapshots held, and what views say of it."""
+    """The snapshots of one cluster, and the rows of views over them."""
 
     name: str
     captured_at: dict[str, datetime] = field(default_factory=dict)  # by number of the snapshot
