@@ -13,13 +13,14 @@ import pytest
 
 from kafka_lagoon import cli
 from kafka_lagoon.apply.action import Guard
-from kafka_lagoon.cli.admin.command import PlannedActions, altering
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.command import PLAIN, Command
 from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.cli.kafka.command import CLUSTER
 from kafka_lagoon.cli.main import declaration, main, options_of
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.cli.registry import CLUSTERS, COMMANDS, INSTALLATION, JOBS, TABLES, Listed, names_of, usage
 from kafka_lagoon.cli.tables.command import over
 from kafka_lagoon.tables.row_classes import Int32, column, row

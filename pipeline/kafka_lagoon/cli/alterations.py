@@ -16,9 +16,9 @@ from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome
 from kafka_lagoon.apply.recording import Run
 from kafka_lagoon.apply.rendering import as_json, render, summary
-from kafka_lagoon.cli.admin.command import PlannedActions, allowed_guards
 from kafka_lagoon.cli.clusters import ChosenCluster, budget_ms
 from kafka_lagoon.cli.output import failure_lines
+from kafka_lagoon.cli.planned_actions import PlannedActions, allowed_guards
 from kafka_lagoon.cli.recorder import OpeningRecorder
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, is_confirmed, say, say_exactly, warn
 from kafka_lagoon.client.cluster import Cluster

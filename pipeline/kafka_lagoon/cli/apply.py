@@ -12,7 +12,6 @@ from typing import TypeVar
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.outcomes import Outcome as ActionOutcome
 from kafka_lagoon.apply.plan import PlanResult
-from kafka_lagoon.cli.admin.command import PlannedActions, add_alteration_options, confirmation_problems
 from kafka_lagoon.cli.alterations import AlterationResult, alter, warn_of
 from kafka_lagoon.cli.arguments import add_warehouse
 from kafka_lagoon.cli.clusters import ChosenCluster, add_cluster_options, budget_ms, chosen_cluster
@@ -20,6 +19,7 @@ from kafka_lagoon.cli.command import Command, Kind
 from kafka_lagoon.cli.desired_files import HELP, desired_of
 from kafka_lagoon.cli.jobs import add_log_file, run_job
 from kafka_lagoon.cli.outcome import APPLY, RunOutcome, one_by_one
+from kafka_lagoon.cli.planned_actions import PlannedActions, add_alteration_options, confirmation_problems
 from kafka_lagoon.cli.recorder import OpeningRecorder
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import FAILED, worst

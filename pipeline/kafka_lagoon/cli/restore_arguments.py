@@ -4,9 +4,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_lagoon.cli.admin.command import confirmation_problems
 from kafka_lagoon.cli.arguments import MOST_INT16, add_flags, names, number_from, parsed_time, pattern
 from kafka_lagoon.cli.file_modes import loaded
+from kafka_lagoon.cli.planned_actions import confirmation_problems
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.restore.request import RestoreRequest

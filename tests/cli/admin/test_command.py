@@ -10,10 +10,11 @@ import pytest
 from kafka_lagoon.apply import outcomes
 from kafka_lagoon.apply.action import Answered, Guard
 from kafka_lagoon.apply.kinds.registry import KINDS
-from kafka_lagoon.cli.admin.command import PlannedActions, altering
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.cli.registry import ALIASES, COMMANDS, Listed, usage
 from kafka_lagoon.secret import Secret
 from tests.apply.kinds_in_memory import Things, action, failure

@@ -9,11 +9,12 @@ from kafka_lagoon.admin.acls import Acl, AclFilter, acls_of, describe_acls
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.apply.kinds.acls import CREATABLE, create_acl, delete_acl, has_names
 from kafka_lagoon.apply.kinds.tokens import parse_principal
-from kafka_lagoon.cli.admin.command import PlannedActions, altering
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.acls import NO_AUTHORIZER, declare_filter, filter_of
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED

@@ -16,10 +16,11 @@ from kafka_lagoon.apply.kinds.cluster import (
     update_feature,
     voters,
 )
-from kafka_lagoon.cli.admin.command import PlannedActions, altering
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.arguments import MOST_INT32, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.protocol.messages.add_raft_voter import ADD_RAFT_VOTER
 from kafka_lagoon.protocol.messages.remove_raft_voter import REMOVE_RAFT_VOTER

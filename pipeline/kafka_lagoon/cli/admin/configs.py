@@ -10,10 +10,11 @@ from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values
 from kafka_lagoon.admin.configs import PER_BROKER, RESOURCE_TYPES
 from kafka_lagoon.apply.action import Action, Guard
 from kafka_lagoon.apply.kinds.configs import ALL_BROKERS, change_configs
-from kafka_lagoon.cli.admin.command import PlannedActions, altering
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.topics import config
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, own_failure
 from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRICS, CONFIG_TYPES, GROUP
 from kafka_lagoon.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS

@@ -20,11 +20,12 @@ from kafka_lagoon.apply.kinds.groups import (
     share_topic_state,
 )
 from kafka_lagoon.apply.offset_resets import ResetSpec, ShiftBy, members_failure, reset_actions
-from kafka_lagoon.cli.admin.command import PlannedActions, altering
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.offsets_file import read_offsets_file
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
 from kafka_lagoon.cli.kafka.selection import list_notes
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.fetch.offset_specs import SPELLINGS, AtOffset, OffsetSpecs, parse_offset_specs

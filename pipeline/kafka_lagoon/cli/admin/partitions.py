@@ -10,11 +10,12 @@ from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.apply.kinds.moves import cancel, move_replica, placements, reassign
 from kafka_lagoon.apply.kinds.partitions import elect_leader
-from kafka_lagoon.cli.admin.command import PlannedActions, altering
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.selection import SPELLING, Partitions, Selected, find, moved, selected
 from kafka_lagoon.cli.arguments import MOST_INT32, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure
 

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from kafka_lagoon.admin.delegation_tokens import BROKERS_LIMIT, NOW, NewToken
 from kafka_lagoon.apply.action import Action, Guard, State
 from kafka_lagoon.apply.kinds.tokens import create_token, expire_token, parse_principal, read_tokens, renew_token
-from kafka_lagoon.cli.admin.command import PlannedActions, altering
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.arguments import number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 
 _MISSING = "there is no such token, or we may not see it"

@@ -8,11 +8,12 @@ from kafka_lagoon.apply.action import Action, Guard
 from kafka_lagoon.apply.kinds.names import partition_notes
 from kafka_lagoon.apply.kinds.partitions import delete_records_before
 from kafka_lagoon.apply.kinds.topics import create_topic, delete_topic, extend_topic
-from kafka_lagoon.cli.admin.command import PlannedActions, altering
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.selection import SPELLING, find, placed, selected
 from kafka_lagoon.cli.arguments import MOST_INT16, MOST_INT32, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds

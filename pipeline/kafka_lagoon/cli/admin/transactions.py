@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from kafka_lagoon.admin.transactions import Producers, describe_producers, transactions_of_producers
 from kafka_lagoon.apply.kinds.names import parse_partition
 from kafka_lagoon.apply.kinds.transactions import abort_transaction, fence_producer, read_transactional_ids
-from kafka_lagoon.cli.admin.command import PlannedActions, altering
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from kafka_lagoon.admin.scram import FEWEST_ITERATIONS, MOST_ITERATIONS, ScramCredential, describe_scram_users
 from kafka_lagoon.apply.action import Guard, State
 from kafka_lagoon.apply.kinds.users import MECHANISMS, alter_scram, delete_scram, scram_states
-from kafka_lagoon.cli.admin.command import PlannedActions, altering
+from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.secret import Secret

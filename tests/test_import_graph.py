@@ -1,0 +1,43 @@
+"""Few files of ours are imported for one statement of SQL, a page or a task, and no chain of imports is long."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+
+import grimp
+import pytest
+
+# What holds the number down is in pyproject.toml: readers and writers of tables import nothing of the Kafka client.
+MOST = {
+    "kafka_lagoon.query.duckdb_engine": 21,
+    "kafka_lagoon.report.page": 36,
+    "kafka_lagoon.restore.archive_reader": 16,
+    "kafka_lagoon.delta.record_files": 12,
+}
+_LONGEST_CHAIN = 33
+
+
+@pytest.mark.parametrize("module", MOST)
+def test_few_modules_are_imported(module: str) -> None:
+    """Packages that hold only a docstring are not counted."""
+    code = f"import sys, {module}; print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('kafka_lagoon')))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = [file for file in run.stdout.split() if not file.endswith("__init__.py")]
+    assert len(imported) <= MOST[module], "\n".join(imported)
+
+
+def test_the_longest_chain_of_imports() -> None:
+    """A reader who follows imports downwards arrives at the ground floor after few files."""
+    graph = grimp.build_graph("kafka_lagoon", exclude_type_checking_imports=True)
+    imports = {module: sorted(graph.find_modules_directly_imported_by(module)) for module in graph.modules}
+    chain = _longest_chain(imports)
+    assert len(chain) <= _LONGEST_CHAIN, " > ".join(chain)
+
+
+def _longest_chain(imports: Mapping[str, list[str]]) -> list[str]:
+    @cache
+    def longest_from(module: str) -> list[str]:
+        return [module, *max((longest_from(imported) for imported in imports[module]), key=len, default=[])]
+
+    return max(map(longest_from, imports), key=len)
