@@ -11,7 +11,7 @@ def test_faults_of_a_creation(capsys: Output) -> None:
     """All at once: an assignment says everything about replicas, and names each partition from 0 on."""
     placed = ("--assignment", "0=1,2", "--assignment", "2=1,2", "--partitions", "3")
     assert faults(capsys, "create-topic", "t", *placed, "--config", "a=1", "--config", "a=2") == [
-        "--assignment: leaves nothing for --partitions and --replication-factor to say",
+        "--assignment: excludes --partitions and --replication-factor, which it decides",
         "--assignment: name every partition once, from 0 on",
         "--config: names a config twice",
     ]

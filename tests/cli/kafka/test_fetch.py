@@ -285,8 +285,11 @@ def test_following_a_topic_that_is_re_created(
         (["news:x"], "news:x: not TOPIC or TOPIC:PARTITION,..."),
         (["news", "--from", "soon"], "--from: 'soon' is not a time like 2026-11-21T06:00:00Z, 2h ago or yesterday"),
         (["news:0", "--from", "news:1=1"], "--from: news:1 is not among what is read"),
-        (["news", "--from", "1", "--last", "1"], "--from and --last: there is one place to begin"),
-        (["news", "-f", "--by-time"], "--by-time orders what is there; --follow has no end"),
+        (["news", "--from", "1", "--last", "1"], "--from and --last exclude each other"),
+        (
+            ["news", "-f", "--by-time"],
+            "--by-time and --follow exclude each other: records that are still to come cannot be ordered",
+        ),
         (["news", "-n", "-1"], "-n and --last: must not be below 0"),
     ],
 )

@@ -24,8 +24,12 @@ def _declare(parser: ArgumentParser) -> None:
         "controller_mutation_rate; of an address connection_creation_rate",
     )
     parser.add_argument("--user", metavar="NAME", help=f"{DEFAULT} is every user without quotas of its own")
-    parser.add_argument("--client-id", metavar="NAME", help="likewise; with --user that user's client")
-    parser.add_argument("--ip", metavar="ADDRESS", help="likewise, alone")
+    parser.add_argument(
+        "--client-id", metavar="NAME", help=f"client.id of clients, or {DEFAULT}; with --user that user's client"
+    )
+    parser.add_argument(
+        "--ip", metavar="ADDRESS", help=f"address of clients, or {DEFAULT}; without --user and --client-id"
+    )
     parser.add_argument("--remove", type=names, default=[], metavar="A,B", help="keys whose limits are removed")
 
 

@@ -70,7 +70,7 @@ def _check_create(options: Namespace) -> list[str]:
     numbers = [partition for partition, _ in options.assignment]
     problems = []
     if numbers and (options.partitions or options.replication_factor):
-        problems.append("--assignment: leaves nothing for --partitions and --replication-factor to say")
+        problems.append("--assignment: excludes --partitions and --replication-factor, which it decides")
     if sorted(numbers) != list(range(len(numbers))):
         problems.append("--assignment: name every partition once, from 0 on")
     if len({name for name, _ in options.config}) < len(options.config):

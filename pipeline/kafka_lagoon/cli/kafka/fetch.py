@@ -104,9 +104,9 @@ def _faults(options: Namespace) -> Iterator[str]:
     if not _SELECTION.fullmatch(options.selection):
         yield f"{options.selection}: not TOPIC or TOPIC:PARTITION,..."
     if options.start is not None and options.last is not None:
-        yield "--from and --last: there is one place to begin"
+        yield "--from and --last exclude each other"
     if options.follow and options.by_time:
-        yield "--by-time orders what is there; --follow has no end"
+        yield "--by-time and --follow exclude each other: records that are still to come cannot be ordered"
     if any(number is not None and number < 0 for number in (options.number, options.last)):
         yield "-n and --last: must not be below 0"
     try:
