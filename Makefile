@@ -59,10 +59,10 @@ test: $(READY) ## all tests but those of make proof: units, properties, Kafka's 
 	$(PYTEST) $(SIDE_BY_SIDE) -m "not proof" tests
 
 quick: $(READY) ## units and properties, without brokers, Java, Spark and processes; a minute
-	LAGOON_EXAMPLES=few $(PYTEST) --numprocesses=$(CORES) $(BY_FILE) $(WITH_SERVERS:%=--ignore=tests/%) --without-processes -m "not kafka and not spark and not java and not long and not proof" tests
+	TEST_EXAMPLES=few $(PYTEST) --numprocesses=$(CORES) $(BY_FILE) $(WITH_SERVERS:%=--ignore=tests/%) --without-processes -m "not kafka and not spark and not java and not long and not proof" tests
 
 proof: $(READY) ## what takes long, by hand: older releases, runs that are killed, every example of every property
-	LAGOON_EXAMPLES=all $(PYTEST) $(SIDE_BY_SIDE) -m "proof or examples or hypothesis" tests
+	TEST_EXAMPLES=all $(PYTEST) $(SIDE_BY_SIDE) -m "proof or examples or hypothesis" tests
 
 lint: $(READY) ## style, format, words, and which layer imports which
 	$(BIN)/ruff check .

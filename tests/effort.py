@@ -6,7 +6,7 @@
 import os
 
 _PARTS = {"all": 1, "some": 5, "few": 12}
-_PART = _PARTS[os.environ.get("LAGOON_EXAMPLES", "some")]
+_PART = _PARTS[os.environ.get("TEST_EXAMPLES", "some")]
 _LEAST = 2
 
 

@@ -61,6 +61,7 @@ def test_killed_attempt_is_swept_away(registry: Registry, tmp_path: Path) -> Non
     assert left_in(tmp_path / "cache") == ["two"]
 
 
+@pytest.mark.long
 def test_two_at_once_download_once(registry: Registry) -> None:
     """Of two processes that want the same jars one downloads and the other waits."""
     registry.gives(BYTES, seconds=0.3)
