@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from kafka_lagoon import java_properties, kafka_settings
 from kafka_lagoon.errors import ConfigError
@@ -37,8 +38,10 @@ _DAY_MS = 86_400_000
 _QUOTE, _QUOTED_NOTHING = "'", "''"
 
 
-class Settings(Strict):
+class Settings(BaseSettings):
     """Every setting of the jobs and of `lagoon`."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
 
     warehouse: str | None = Field(None, description="Folder or URL under which the tables live, one folder each.")
     catalog: str | None = Field(None, description="Spark catalog that holds the tables, instead of `warehouse`.")
@@ -86,6 +89,18 @@ class Settings(Strict):
                 "retention.snapshots_all_days must be as long as snapshot.slot_max_age_ms and snapshot.deadline_ms"
             )
         return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003  pydantic's signature
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take the values that `load` has merged: the environment is read there, with a fault for each unknown name."""
+        return (init_settings,)
 
     def named_clusters(self) -> dict[str, KafkaSettings]:
         """Every cluster under its name in the tables."""
