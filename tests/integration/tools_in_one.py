@@ -48,13 +48,16 @@ class ToolsInOne:
 
     def __init__(self, gateway: JavaGateway) -> None:
         self._gateway, self._exit = gateway, _Exit()
+        # One stream for all tools: those in Scala (before Kafka 3.x) keep the stream that the first of them has found.
+        self._printed = gateway.jvm.java.io.ByteArrayOutputStream()
+        gateway.jvm.java.lang.System.setOut(gateway.jvm.java.io.PrintStream(self._printed, True))
         gateway.jvm.org.apache.kafka.common.utils.Exit.setExitProcedure(self._exit)
 
     def run(self, main_class: str, *arguments: str) -> str:
         """The output of the tool; it must succeed."""
         java = self._gateway.jvm.java
-        printed, self._exit.code = java.io.ByteArrayOutputStream(), None
-        java.lang.System.setOut(java.io.PrintStream(printed, True))
+        self._printed.reset()
+        self._exit.code = None
         given = self._gateway.new_array(java.lang.String, len(arguments))
         for index, argument in enumerate(arguments):
             given[index] = argument
@@ -63,8 +66,8 @@ class ToolsInOne:
             tool.main(given)
         except Py4JError:  # where a Spark session was, PySpark turns Py4JJavaError into others
             assert self._exit.code is not None
-        assert not self._exit.code, f"{main_class} {arguments}: {printed.toString()}"
-        return str(printed.toString())
+        assert not self._exit.code, f"{main_class} {arguments}: {self._printed.toString()}"
+        return str(self._printed.toString())
 
 
 @contextmanager

@@ -94,13 +94,13 @@ def delete_topics(cluster: Cluster, topics: Mapping[str, str | None], deadline: 
 
     The id is None where brokers give none (before Kafka 2.8).
     """
-    by_id = _deletion(cluster, {name: topic_id for name, topic_id in topics.items() if topic_id is not None})
-    by_name = _deletion(cluster, {name: None for name, topic_id in topics.items() if topic_id is None})
+    by_id = _delete_topics(cluster, {name: topic_id for name, topic_id in topics.items() if topic_id is not None})
+    by_name = _delete_topics(cluster, {name: None for name, topic_id in topics.items() if topic_id is None})
     gathered = gather(cluster, ByController(cluster, Scope.of_topic), [by_id, by_name], deadline)
     return {**gathered[0].failures, **gathered[1].failures}
 
 
-def _deletion(cluster: Cluster, topics: Mapping[str, str | None]) -> ShardedRequest[str, None]:
+def _delete_topics(cluster: Cluster, topics: Mapping[str, str | None]) -> ShardedRequest[str, None]:
     ids = {name: uuid_bytes(topic_id) for name, topic_id in topics.items() if topic_id is not None}
     names = {topic_id: name for name, topic_id in ids.items()}
 
