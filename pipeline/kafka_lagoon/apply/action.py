@@ -61,7 +61,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a cluster said about an action that it carried out, beyond that it did: shown to who asked, and not recorded.
+    """Values that a cluster returned for an action: printed for the caller, and not recorded.
 
     Secrets among the values are revealed in the output of the command, and nowhere else: a delegation token is shown once.
     """
@@ -76,7 +76,7 @@ def same_state(first: State, second: State) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionKind:
-    """How actions of one kind are carried out.
+    """The functions that carry out actions of one kind.
 
     `read` gives the live state of each action's resource, in the shape of `before` and `after`, or why it is not known.
     `send` asks the cluster to do them, and returns the failures of those that it refused or did not answer for, and what it

@@ -59,7 +59,7 @@ def make_plan(cluster_name: str, cluster_id: str, actions: Sequence[Action], kin
 
 
 def check(cluster: Cluster, plan: Plan, deadline: Deadline, kinds: Kinds = KINDS) -> Refused:
-    """What cannot be done, of the actions of a plan: their state cannot be read, or brokers say so. Changes nothing.
+    """Find the actions of a plan that cannot be carried out: their state is unreadable, or brokers refuse them.
 
     ConfigError for secrets that are not there; PlanOutdated if the state of any is not what it was when the plan was made.
     """

@@ -84,7 +84,7 @@ class LiveTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What to read. `configs` are names by resource type; None means all that have configs of their own, and `named`."""
+    """The parts to read. `configs` are names by resource type; None means all that have configs of their own, and `named`."""
 
     configs: Mapping[str, Collection[str] | None] = field(default_factory=dict)
     named: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Live:
         return {key: value.own for key, value in sorted(values.items()) if value.own is not None}
 
     def known(self, resource_type: str, key: str) -> ConfigValue | None:
-        """What is known of a config of this name on any resource of the type; None if brokers do not list it.
+        """The name and type of a config on any resource of the type; None if brokers do not list it.
 
         With a listener's name before it, brokers list it only where it is set.
         """

@@ -37,7 +37,7 @@ class _Moves:
 
 
 def needs_moves(desired: DesiredState, topics: Mapping[str, LiveTopic]) -> bool:
-    """Whether replicas may have to be moved, so that the moves under way must be known."""
+    """Return true if replicas may have to be moved, so that the moves under way must be known."""
     wanted = any(isinstance(one, Reassign | EmptyBroker | CancelReassignments) for one in desired.actions)
     return wanted or any(_differs(topic, topics[name]) for name, topic in desired.topics.items() if name in topics)
 
@@ -104,7 +104,7 @@ def _assigned(moves: _Moves, wanted: Reassign) -> None:
 
 
 def may_touch(desired: DesiredState, topic: str, path: Path, faults: list[str]) -> bool:
-    """Whether actions may be about a topic; a fault if not."""
+    """Return true if actions may be about a topic; otherwise add a fault."""
     if desired.may_touch("topic", topic):
         return True
     faults.append(desired.fault(path, f"topic {topic} is not matched by owns.topics"))

@@ -131,7 +131,7 @@ def _targets(
 def _results(
     group: _Group, targets: Mapping[TopicPartition, int | ShiftBy], source: str | None
 ) -> Iterator[Action | Failure]:
-    """What is to be done about each partition, or why nothing can be."""
+    """The action for each partition, or the reason why there is none."""
     for partition, target in targets.items():
         before = group.stored.of(group.item(partition))
         if isinstance(before, Failure):

@@ -108,7 +108,7 @@ class _Planner:
 
 
 def plan_one_offs(cluster: Cluster, desired: DesiredState, live: Live, deadline: Deadline) -> OneOffPlan:
-    """What is still to be done."""
+    """The actions that are still to be done."""
     planner = _Planner(cluster, desired, live, deadline)
     for wanted in desired.actions:
         if plan := _PLANS.get(type(wanted)):

@@ -22,7 +22,7 @@ _UNSURE_NAMES = frozenset({"CONNECTION_LOST", "DEADLINE_PASSED", "PROTOCOL_ERROR
 
 
 class Outcome(StrEnum):
-    """How an action ended."""
+    """The outcome of an action."""
 
     DONE = "done"
     FAILED = "failed"  # refused, or the live state shows that nothing changed
@@ -31,7 +31,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionResult:
-    """How one action ended. An action that is done has a failure if the live state proves it, and no answer did."""
+    """The result of one action. A done action has a failure if only the live state proves it, and no answer does."""
 
     action_id: str
     action: Action
@@ -41,7 +41,7 @@ class ActionResult:
 
     @property
     def message(self) -> str | None:
-        """What the broker said, or we; None if there is nothing to say."""
+        """The message of the broker, or ours; None if there is none."""
         return self.failure.message if self.failure else None
 
 
@@ -65,14 +65,14 @@ def _about(action: Action, name: str, message: str) -> Failure:
 
 
 def is_unsure(failure: Failure) -> bool:
-    """Whether an action may have been carried out although it failed. A timeout is no failure."""
+    """Return true if an action may have been carried out although its answer failed. A timeout is no failure."""
     return failure.may_be_done or failure.code in _UNSURE_CODES or failure.name in _UNSURE_NAMES
 
 
 def decided(
     cluster: Cluster, kind: ActionKind, unsure: Sequence[tuple[Action, Failure]]
 ) -> list[tuple[Outcome, Failure]]:
-    """How actions ended whose answers are missing: their live state is read until it shows them done, for `DECIDE_MS`.
+    """Decide actions without answers: their live state is read until it shows them done, for `DECIDE_MS`.
 
     The run's own deadline may have passed already, so this has its own.
     """

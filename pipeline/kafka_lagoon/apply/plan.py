@@ -56,7 +56,7 @@ def plan_state(cluster: Cluster, desired: DesiredState, deadline: Deadline) -> P
 
 
 def wanted_of(desired: DesiredState) -> Wanted:
-    """What has to be read for a desired state."""
+    """The parts of a cluster to read for a desired state."""
     configs: dict[str, Collection[str] | None] = {"topic": list(desired.topics)} if desired.topics else {}
     for resource_type in CONFIG_SECTIONS:
         if OWNED[resource_type] in desired.owns:
@@ -102,7 +102,7 @@ def _twice(actions: Sequence[Action]) -> list[str]:
 
 
 def _notes(desired: DesiredState, live: Live) -> list[str]:
-    """What a reader of the plan should know beside it."""
+    """Notes for the reader of the plan."""
     notes = []
     for name, topic in desired.topics.items():
         known = live.topics.get(name)

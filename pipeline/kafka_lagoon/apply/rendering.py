@@ -15,7 +15,7 @@ def render(actions: Sequence[Action]) -> list[str]:
 
 
 def summary(actions: Sequence[Action]) -> str:
-    """How many actions add, change and delete something."""
+    """The number of actions that add, change and delete something."""
     signs = [_sign(action) for action in actions]
     counts = ((_ADDED, "to add"), (_CHANGED, "to change"), (_DELETED, "to delete"))
     return ", ".join(f"{signs.count(sign)} {what}" for sign, what in counts)

@@ -108,7 +108,7 @@ class _Second:
 
 @dataclass(frozen=True, slots=True)
 class _LookedUp:
-    """How often a log has each hash, and the last offsets of its keys."""
+    """The number of occurrences of each hash in a log, and the last offsets of its keys."""
 
     counts: Counter[Hash] = field(default_factory=Counter)
     last_offsets: dict[int, int] = field(default_factory=dict)

@@ -24,7 +24,7 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is compared: some partitions (None: all), and from where to where, the same on both sides."""
+    """The range of a comparison: partitions (None: all), and bounds of offsets or times, the same on both sides."""
 
     partitions: Collection[int] | None = None
     start: OffsetSpecs = field(default_factory=lambda: OffsetSpecs(name="--from", default=EARLIEST))

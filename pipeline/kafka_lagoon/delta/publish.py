@@ -125,7 +125,7 @@ def _stored_tables(row: Mapping[str, Any]) -> Mapping[str, StoredTable]:
 
 
 def _has_lost_rows(warehouse: Warehouse, table: str, stored: StoredTable) -> bool:
-    """Whether somebody has rolled a table back or replaced its rows since the snapshot before, so that they are written again.
+    """Return true if a table was rolled back or its rows replaced since the last snapshot: then they are written again.
 
     The snapshot before has looked so, too. Commits tell their time by the writer's clock, so those of an hour more are read.
     """

@@ -137,7 +137,7 @@ def _installed(package: str) -> str | None:
 
 
 def _release_of(home: Path) -> str | None:
-    """What Spark's file RELEASE says, e.g. `Spark 4.2.0 (git revision ...) built for Hadoop 3.4.2`."""
+    """The content of Spark's file RELEASE, e.g. `Spark 4.2.0 (git revision ...) built for Hadoop 3.4.2`."""
     try:
         match = re.search(r"Spark (\d[\w.-]*)", (home / "RELEASE").read_text("utf-8", "replace"))
     except OSError:

@@ -14,7 +14,7 @@ _MAX_EPOCHS = 1_000  # kept of one split: more can only be damage, which must no
 
 
 class SplitProgress:
-    """How far a split has been read, and the reason why reading ended before its end."""
+    """The progress of a split, and the reason why reading ended before its end."""
 
     def __init__(self, split: Split) -> None:
         self._split = split

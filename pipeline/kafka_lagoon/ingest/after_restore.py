@@ -60,7 +60,7 @@ def _conflict_with(
 
 
 def _has_records_of(warehouse: Warehouse, run: LastRun) -> bool:
-    """Whether table `records` has those of a run, as far as its ranges tell.
+    """Return true if table `records` has the records of a run, according to its ranges.
 
     It tells of commits whose log files are gone, after the week that the log keeps them: whatever rolled back rows that were
     there before the run has rolled back the run's own, too.

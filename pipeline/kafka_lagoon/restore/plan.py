@@ -51,7 +51,7 @@ class PlannedPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestorePlan:
-    """What a restore does; `request` are the arguments that it follows from, as they are compared with those of a later run.
+    """The plan of a restore; `request` has its arguments, which are compared with those of a later run.
 
     Without `transactional_prefix` all partitions are written under one producer id: brokers count its records for each
     partition. With it each partition has a transactional id that begins so, and a position under the group `group_id`.

@@ -41,7 +41,7 @@ STEPS = ("plan", "survey", "topics", "write", "check", "offsets")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreResult:
-    """What a run did, or with a dry run would do.
+    """The result of a run, or the expected result of a dry run.
 
     `targets` are the names of the topics in the target. `plan` is None if no plan was made. `to_write` counts the records of a
     dry run. `actions` are those that a dry run would carry out, `altered` those of another run with how each ended. `failures`

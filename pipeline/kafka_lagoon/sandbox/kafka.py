@@ -116,7 +116,7 @@ class LocalKafka:
         return self._nodes[node_id].layout.data_folders()
 
     def log(self, node_id: int) -> Path:
-        """What one broker has written to its log."""
+        """Return the log of one broker."""
         return self._nodes[node_id].layout.log()
 
     def pid(self, node_id: int) -> int | None:
@@ -158,7 +158,7 @@ class LocalKafka:
         return known_brokers(self._nodes[node_id].layout.port)
 
     def tool(self, main_class: str, *arguments: str, timeout_s: float = 60) -> str:
-        """What one of Kafka's command line tools prints, by its whole class name: org.apache.kafka.tools.TopicCommand.
+        """Return the output of a command-line tool, by its class name: org.apache.kafka.tools.TopicCommand.
 
         The arguments are the tool's own, `--bootstrap-server` included. ToolFailed when it fails or takes too long.
         """

@@ -13,13 +13,13 @@ _API_VERSIONS, _METADATA = 18, 3
 
 
 def answers(port: int) -> bool:
-    """Whether something on the loopback answers ApiVersions v0 without an error."""
+    """Return true if a server on the loopback answers ApiVersions v0 without an error."""
     body = _ask(port, _API_VERSIONS, 0, b"")
     return body is not None and body[:2] == b"\0\0"
 
 
 def listens(port: int) -> bool:
-    """Whether a port of the loopback accepts connections, whatever the protocol."""
+    """Return true if a port of the loopback accepts connections of any protocol."""
     try:
         socket.create_connection(("127.0.0.1", port), _TIMEOUT_S).close()
     except OSError:

@@ -35,7 +35,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """What a group has committed: `share` of what each partition of a topic holds.
+    """Commit offsets of a group: `share` of the records of each partition of a topic.
 
     If `joined`, a member committed and left; else the offsets come from a client that never joined the group.
     """

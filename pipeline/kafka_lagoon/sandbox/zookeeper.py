@@ -46,11 +46,11 @@ class ZooKeeper:
         return self.process if self.process is not None and self.process.poll() is None else None
 
     def answers(self) -> bool:
-        """Whether the server answers that it is healthy."""
+        """Return true if the server answers that it is healthy."""
         return self._ask(b"ruok") == b"imok"
 
     def knows(self, node_id: int) -> bool:
-        """Whether a broker of that number is registered, alive or not yet given up."""
+        """Return true if a broker of that number is registered, alive or not yet expired."""
         return b"/brokers/ids/%d" % node_id in self._ask(b"dump").split()
 
     def _properties(self) -> dict[str, object]:

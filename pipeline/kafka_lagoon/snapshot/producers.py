@@ -22,7 +22,7 @@ NO_TRANSACTION, ID_GONE, NOT_IN_TRANSACTION = "no_transaction", "transactional_i
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a producer's transaction hangs, the reason for the verdict, or why it is unknown."""
+    """The verdict about a producer's transaction: whether it hangs, and the reason; or why that is unknown."""
 
     is_hanging: bool | None
     evidence: str | None
