@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 
@@ -41,9 +42,10 @@ def make_archives() -> Path:
     folder = archive(KERNEL).parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        with tempfile.TemporaryDirectory(dir=folder) as scratch, ThreadPoolExecutor(1) as threads:
+            spark = threads.submit(_make_spark, Path(scratch))  # a process of its own, which takes longer
             _make_kernel(Path(scratch))
-            _make_spark(Path(scratch))
+            spark.result()
     except OSError as error:
         raise JarsUnavailable(f"{error.filename or folder}: {error.strerror}") from error
     return folder
