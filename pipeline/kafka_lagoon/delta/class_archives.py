@@ -1,8 +1,8 @@
-"""Makes the archives of classes from which the JVMs of this machine start (jars/class_archives.py): one for Kernel, one for Spark.
+"""Makes the archives of classes from which the JVMs of this machine start : for Kernel and for Spark (jars/class_archives.py).
 
-A JVM archives the classes that it has loaded when it ends. So each of the two does what runs do: it creates the tables of a
-warehouse, which is thrown away, and appends to one of them. The driver of Spark also runs a task. A query would make its archive
-twice as large and twice as slow to make (46 instead of 25 processor seconds), and jobs would start no sooner.
+When a JVM ends, it archives the classes that it has loaded. So each of the two does what runs do: it creates the tables of a
+warehouse, which is thrown away, and appends to one of them. The driver of Spark also runs a task. A query would make its
+archive twice as large and twice as slow to make (46 instead of 25 processor seconds), and jobs would start no sooner.
 """
 
 import os
