@@ -200,7 +200,10 @@ def test_ctrl_c_ends_it(lake: Path) -> None:
     """Also while DuckDB looks for the next row and finds none: exit 130 at once, and no traceback."""
     few = "SELECT range FROM range(1_000_000_000_000) WHERE range % 1_000_000_000_000 < 5000"
     with subprocess.Popen(
-        command(lake, "--json", few), stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_heed_sigint
+        command(lake, "--json", few),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=_heed_sigint,  # noqa: PLW1509  no lock is needed for this
     ) as run:
         assert run.stdout
         try:
