@@ -233,6 +233,7 @@ def test_an_archive_of_a_topic(
     assert answer.summary["left_records"] == answer.summary["right_records"] == sum(map(len, source))
 
 
+@pytest.mark.proof
 def test_groups_read_on_in_a_copy(kafka: LocalKafka, source: list[list[Copied]]) -> None:
     """Wherever they had stopped, also within an aborted transaction: the next record is the first one that they had not read."""
     servers, topic = kafka.bootstrap_servers, "compare-groups"

@@ -64,6 +64,7 @@ def cluster(tmp_path: Path) -> Iterator[LocalKafka]:
         yield kafka
 
 
+@pytest.mark.proof
 @pytest.mark.kafka
 def test_from_clone_to_tables(clone: Clone, cluster: LocalKafka) -> None:
     """The steps in README's order: settings, the doctor, a snapshot, an archive, SQL, a page, maintenance."""

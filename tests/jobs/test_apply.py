@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafka_lagoon.query import duckdb_engine
@@ -11,6 +12,7 @@ from tests.jobs.commands import submit
 from tests.jobs.test_outcome import assert_all_fields, finished
 
 
+@pytest.mark.proof
 def test_apply_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
     """The desired state is made and recorded, with one object per action and one event of the run."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})

@@ -122,6 +122,7 @@ def test_two_at_once(kafka: LocalKafka, tmp_path: Path) -> None:
     assert_tiled(tmp_path)
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
     """Records deleted before they were read, a topic re-created, and one that is gone: rows that say so, and exit 3.

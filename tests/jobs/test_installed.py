@@ -163,6 +163,7 @@ def test_every_scheduler_takes_snapshots(machine: Machine, kafka: LocalKafka) ->
     assert unit("lagoon-snapshot.service")["Service"]["SuccessExitStatus"] == "4"
 
 
+@pytest.mark.proof
 def test_schedulers_start_ingests(machine: Machine) -> None:
     """Each asks the cluster; cron prints the end of its log, which is mailed."""
     conf = machine.conf(NOBODY_THERE)

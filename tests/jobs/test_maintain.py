@@ -54,6 +54,7 @@ def test_what_is_said_of_old_rows() -> None:
     assert maintained_line(done, MaintainOptions(dry_run=True)) == "t: 7,000 old rows of 2 days would be removed"
 
 
+@pytest.mark.proof
 def test_maintain_by_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     """Without tables there is one line and exit 1; with them one line each, done or to be done."""
     options = ("--warehouse", str(tmp_path / "lake"), "--tables", "records,brokers")
