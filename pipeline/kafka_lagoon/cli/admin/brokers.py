@@ -35,8 +35,8 @@ _RUNNING = "it is running: stop it first, or it would go on and be in no list"
 def _listener(text: str) -> str:
     try:
         listener_of(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text!r} is not NAME://host:port") from None
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
     return text
 
 
