@@ -194,7 +194,7 @@ def releases() -> Iterator[Sequence[JavaRecords]]:
 
 
 # Some in `make test`, in which every format, codec and kind of damage comes up; in `make proof` so many that rules meet each other.
-each_count = pytest.mark.parametrize("count", [200, pytest.param(20_000, marks=_LONG)])
+each_count = pytest.mark.parametrize("count", [50, pytest.param(20_000, marks=_LONG)])
 
 
 @each_count
