@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_lagoon.cli.outcome import JOBS, event_fields
-from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS, Requirement
+from kafka_lagoon.cli.permissions import Requirement
 from kafka_lagoon.doctor.results import CHECKS
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.query.views import VIEWS, View
@@ -21,6 +21,7 @@ from kafka_lagoon.tables.columns import Column
 from kafka_lagoon.tables.schema import HEADER, STATE_TABLES, TABLES
 from kafka_lagoon.tables.table import Table
 from tests.metrics.monitoring_files import METRICS
+from tests.permissions import REQUIRED_PERMISSIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"

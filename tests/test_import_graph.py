@@ -8,6 +8,8 @@ from functools import cache
 import grimp
 import pytest
 
+from kafka_lagoon.cli.registry import COMMANDS
+
 # What holds the number down is in pyproject.toml: readers and writers of tables import nothing of the Kafka client.
 MOST = {
     "kafka_lagoon.query.duckdb_engine": 21,
@@ -25,6 +27,14 @@ def test_few_modules_are_imported(module: str) -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     imported = [file for file in run.stdout.split() if not file.endswith("__init__.py")]
     assert len(imported) <= MOST[module], "\n".join(imported)
+
+
+def test_pydantic_waits_for_settings_or_a_desired_state() -> None:
+    """Importing it takes longer than all else that a command imports which asks a cluster or alters it."""
+    places = (one.module for name, one in COMMANDS.items() if name == "import" or name.startswith(("kafka ", "admin ")))
+    code = f"import sys, {', '.join(sorted(set(places)))}; print('pydantic' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
 
 
 def test_the_longest_chain_of_imports() -> None:

@@ -303,8 +303,8 @@ SECRETS = frozenset(setting.name for setting in fields(KafkaSettings) if Secret 
 def checked(values: Mapping[str, Any]) -> KafkaSettings:
     """Settings from values as a file or the environment has them; pydantic's ValidationError lists every fault.
 
-    pydantic is imported here and in settings.py alone. That takes 0.1 s of processor time, twice as much as everything else
-    that a verb of `lagoon kafka` imports, and a verb that is given nothing but bootstrap servers has nothing to check.
+    pydantic is imported where settings or a desired state are read. That takes 0.1 s of processor time, twice as much as all
+    else that a verb of `lagoon kafka` imports, and a verb that is given nothing but bootstrap servers has nothing to check.
     """
     from pydantic import TypeAdapter  # noqa: PLC0415
 

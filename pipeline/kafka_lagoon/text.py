@@ -26,8 +26,12 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[
 
 def aligned_line(row: Sequence[str], widths: Sequence[int], right: Collection[int] = ()) -> str:
     """One line of a table with columns of these widths; a wider cell moves the rest of its line."""
-    cells = [
+    return "  ".join(padded(row, widths, right)).rstrip()
+
+
+def padded(row: Sequence[str], widths: Sequence[int], right: Collection[int] = ()) -> list[str]:
+    """The cells of a line, each as wide as its column."""
+    return [
         cell.rjust(width) if index in right else cell.ljust(width)
         for index, (cell, width) in enumerate(zip(row, widths, strict=True))
     ]
-    return "  ".join(cells).rstrip()

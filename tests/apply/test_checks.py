@@ -1,7 +1,7 @@
 """Faults that only the cluster shows."""
 
 from kafka_lagoon.apply.checks import faults_of, wrong_cluster
-from kafka_lagoon.apply.desired.state import ScramUser
+from kafka_lagoon.apply.desired.resources import ScramUser
 from tests.apply.lives import desired, live, topic
 
 TEXT = """

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.admin.features import FeatureLevels
 from kafka_lagoon.apply.action import Action, Guard
-from kafka_lagoon.apply.desired.state import Acl, ScramUser
+from kafka_lagoon.apply.desired.resources import Acl, ScramUser
 from kafka_lagoon.apply.diff import diff
 from kafka_lagoon.apply.plan import in_order
 from tests.apply.lives import desired, live, topic
@@ -160,7 +160,7 @@ def test_after_the_plan_the_cluster_is_as_desired(wanted, there, owned):
     after = {name: dict(own) for name, own in there.items()}
     for action in actions:
         name = action.resource.name
-        assert name in wanted or state.is_owned("topic", name)
+        assert name in wanted or state.owns.is_owned("topic", name)
         if action.kind == "create_topic":
             after[name] = dict((action.after or {}).get("configs", {}))
         elif action.kind == "delete_topic":

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from kafka_lagoon.admin.features import FeatureLevels
 from kafka_lagoon.apply.checks import faults_of
 from kafka_lagoon.apply.desired.reading import desired_state, toml_document
-from kafka_lagoon.apply.desired.state import Acl, ScramUser
+from kafka_lagoon.apply.desired.resources import Acl, ScramUser
 from kafka_lagoon.apply.desired.writing import toml_text, yaml_text
 from kafka_lagoon.apply.desired.yaml_document import yaml_document
 from kafka_lagoon.apply.diff import diff

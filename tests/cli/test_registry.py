@@ -19,9 +19,9 @@ from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.cli.kafka.command import CLUSTER
 from kafka_lagoon.cli.main import declaration, main, options_of
 from kafka_lagoon.cli.output import CommandOutput, RowSet
-from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.cli.registry import CLUSTERS, COMMANDS, INSTALLATION, JOBS, TABLES, Listed, names_of, usage
+from kafka_lagoon.cli.required_permissions import requirements_of
 from kafka_lagoon.cli.tables.command import over
 from kafka_lagoon.tables.row_classes import Int32, column, row
 from tests.cli.kafka import test_old_releases
@@ -70,11 +70,11 @@ def test_a_command_has_what_all_commands_have(name: str, capsys: pytest.CaptureF
     command.kind.declare(parser)
     command.declare(parser)
     assert [action.dest for action in parser._actions if not action.help] == [], "options without help"
-    if command.kind.lists_permissions:
-        forms = [form for form in REQUIRED_PERMISSIONS if f"{form} ".startswith(f"{name} ")]
-        assert forms, f"cli/permissions.py: which permissions does `{name}` need?"
-        assert re.search(rf"`{name}\b", page("permissions")), "python -m tests.documents"
-        assert "Required permissions: " in " ".join(capsys.readouterr().out.split())
+    if "--bootstrap-server" in parser._option_string_actions and name != "doctor":  # it reports what is refused
+        forms = requirements_of(name)
+        assert forms, f"`requires` of {listed.place}: which permissions does `{name}` need?"
+        assert all(f"`{form}`" in page("permissions") for form in forms), "python -m tests.documents"
+        assert ("Required permissions: " in " ".join(capsys.readouterr().out.split())) == bool(command.requires)
     text = "".join(documents().values())
     assert f"lagoon {name}" in text or f"`{name.rpartition(' ')[2]}`" in text, f"docs/: what does `lagoon {name}` do?"
 

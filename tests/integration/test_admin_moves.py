@@ -10,7 +10,6 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_lagoon.cli.main import main
-from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.administered import Administered
@@ -19,6 +18,7 @@ from tests.integration.every_broker import wait_until
 from tests.integration.kafka_tools import TOPICS
 from tests.integration.secured import LIMITED
 from tests.integration.test_admin_permissions import granted
+from tests.permissions import REQUIRED_PERMISSIONS
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"

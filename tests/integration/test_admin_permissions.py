@@ -13,7 +13,6 @@ from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.admin.acls import Acl, create_acls, delete_acls
 from kafka_lagoon.admin.permissions import Permission
-from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.protocol import acls
 from tests.clock import CLOCK
@@ -23,6 +22,7 @@ from tests.integration.administered import Administered, soon
 from tests.integration.hanging import hang, unverified
 from tests.integration.secured import LIMITED
 from tests.integration.state import commit, create_topics, produce
+from tests.permissions import REQUIRED_PERMISSIONS
 
 pytestmark = pytest.mark.timeout(300)
 CONFIGS = "kafka.admin.ConfigCommand"

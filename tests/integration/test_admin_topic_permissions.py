@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kafka_lagoon.admin.log_dirs import Replica, replica_places
-from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.protocol import acls
 from tests.integration.admin_verbs import Ran, admin
 from tests.integration.administered import Administered, soon
@@ -17,6 +16,7 @@ from tests.integration.every_broker import wait_until
 from tests.integration.secured import LIMITED
 from tests.integration.state import produce
 from tests.integration.test_admin_permissions import granted
+from tests.permissions import REQUIRED_PERMISSIONS
 
 pytestmark = pytest.mark.timeout(300)
 TOPIC, GROUP = "allowed", "allowed-group"

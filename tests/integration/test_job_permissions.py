@@ -9,7 +9,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.admin.permissions import Permission
-from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.protocol.acls import TOPIC, TRANSACTIONAL_ID, WRITE
 from tests.clock import CLOCK
@@ -17,6 +16,7 @@ from tests.integration.least_permissions import Place
 from tests.integration.secured import Secured
 from tests.integration.state import create_topics, produce
 from tests.jobs import commands
+from tests.permissions import REQUIRED_PERMISSIONS
 
 ORDERS, SINK, RECORDS = "least-archived", "least-sink", 20
 # As docs/spark.md has them for `df.write.format("lagoon")`.

@@ -14,7 +14,6 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
-from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.cli.registry import names_of
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
@@ -44,6 +43,7 @@ from tests.integration.secured import USER, Secured
 from tests.integration.state import commit, create_topics, live_member, produce, sharing
 from tests.integration.streams_members import streams_members
 from tests.jobs import commands
+from tests.permissions import REQUIRED_PERMISSIONS
 
 ORDERS, PENDING, WRITTEN, READERS, PAYER = (
     "least-orders",

@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from kafka_lagoon.admin.acls import Acl, AclFilter, acls_of, describe_acls
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LOG_START, list_offsets
 from kafka_lagoon.cli.main import main
-from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
@@ -54,6 +53,7 @@ from tests.integration.secured import (
     allow,
 )
 from tests.integration.state import commit, create_topics, every_shape, produce
+from tests.permissions import REQUIRED_PERMISSIONS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 

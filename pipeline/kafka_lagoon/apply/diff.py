@@ -10,8 +10,9 @@ from kafka_lagoon.admin.scram import FEWEST_ITERATIONS, ScramCredential
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.config_texts import is_same
 from kafka_lagoon.apply.desired.document import Path
-from kafka_lagoon.apply.desired.sections import can_be_written
-from kafka_lagoon.apply.desired.state import CONFIG_SECTIONS, DEFAULT, Credential, DesiredState, ScramUser
+from kafka_lagoon.apply.desired.model import Credential
+from kafka_lagoon.apply.desired.resources import CONFIG_SECTIONS, DEFAULT, ScramUser, can_be_written
+from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.kinds.acls import acl_of, create_acl, delete_acl
 from kafka_lagoon.apply.kinds.cluster import update_feature
 from kafka_lagoon.apply.kinds.configs import change_configs
@@ -40,13 +41,13 @@ def _config_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
     """Config changes of resources whose configs were read; a new topic gets its configs when it is created."""
     for resource_type, name, configs, path in written_configs(desired):
         if values := live.values(resource_type, name):
-            unset_others = desired.is_owned(resource_type, name)
+            unset_others = desired.owns.is_owned(resource_type, name)
             yield from _changed(desired, live, resource_type, name, values, configs, path, unset_others=unset_others)
         elif resource_type == "broker" and name == DEFAULT and name in live.configs.get(resource_type, {}):
             yield from _changed(desired, live, resource_type, name, {}, configs, path, unset_others=False)
     for resource_type, section in CONFIG_SECTIONS.items():
         for name, values in live.configs.get(resource_type, {}).items():
-            if name not in desired.configs[resource_type] and desired.is_owned(resource_type, name):
+            if name not in desired.configs[resource_type] and desired.owns.is_owned(resource_type, name):
                 path = ("owns", section)
                 yield from _changed(desired, live, resource_type, name, values, {}, path, unset_others=True)
 
@@ -110,7 +111,7 @@ def _acl_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
         if rule not in live.acls:
             yield create_acl(acl_of(rule._asdict()), desired.document.place(path))
     for rule in live.acls - set(desired.acls):
-        if desired.is_owned("acl", rule.principal) and can_be_written(rule):
+        if desired.owns.is_owned("acl", rule.principal) and can_be_written(rule):
             yield delete_acl(acl_of(rule._asdict()), desired.document.place(("owns", "principals")))
 
 
@@ -119,12 +120,12 @@ def _quota_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
         return
     for name, limits in desired.quotas.items():
         known = live.quotas.get(name, {})
-        others = dict.fromkeys(set(known) - set(limits)) if desired.is_owned("quota", name) else {}
+        others = dict.fromkeys(set(known) - set(limits)) if desired.owns.is_owned("quota", name) else {}
         place = desired.document.place(desired.quota_paths[name])
         if action := alter_quotas(parse_quota_name(name), known, {**limits, **others}, place):
             yield action
     for name, known in live.quotas.items():
-        if name not in desired.quotas and desired.is_owned("quota", name):
+        if name not in desired.quotas and desired.owns.is_owned("quota", name):
             place = desired.document.place(("owns", "quotas"))
             if action := alter_quotas(parse_quota_name(name), known, dict.fromkeys(known), place):
                 yield action
@@ -145,7 +146,7 @@ def _scram_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
             )
     for user, iterations in live.scram_users.items():
         is_unwritten = user not in desired.scram_users and user.mechanism in MECHANISMS
-        if is_unwritten and desired.is_owned("scram_user", f"User:{user.name}"):
+        if is_unwritten and desired.owns.is_owned("scram_user", f"User:{user.name}"):
             place = desired.document.place(("owns", "principals"))
             yield delete_scram(_credential(user), {"iterations": iterations}, place)
 

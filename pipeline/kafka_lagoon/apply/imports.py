@@ -11,8 +11,15 @@ from typing import Any
 
 from kafka_lagoon.admin.config_values import SENSITIVE
 from kafka_lagoon.admin.scram import FEWEST_ITERATIONS, MOST_ITERATIONS
-from kafka_lagoon.apply.desired.sections import can_be_written, limit_fault, quota_keys, types_to_announce
-from kafka_lagoon.apply.desired.state import CONFIG_SECTIONS, DEFAULT, Acl
+from kafka_lagoon.apply.desired.resources import (
+    CONFIG_SECTIONS,
+    DEFAULT,
+    Acl,
+    can_be_limit,
+    can_be_written,
+    limits_of,
+    types_to_announce,
+)
 from kafka_lagoon.apply.kinds.quotas import number, parse_quota_name
 from kafka_lagoon.apply.kinds.users import MECHANISMS
 from kafka_lagoon.apply.live import CONFIG_TYPES, Live, LiveTopic, Wanted, read_live
@@ -129,7 +136,7 @@ def _limits(name: str, limits: Mapping[str, float]) -> Mapping[str, float]:
     parts = dict(parse_quota_name(name))
     if any(part in ("", DEFAULT) for part in parts.values()):
         return {}
-    return {key: limit for key, limit in limits.items() if key in quota_keys(parts) and not limit_fault(key, limit)}
+    return {key: limit for key, limit in limits.items() if key in limits_of(parts) and can_be_limit(key, limit)}
 
 
 def _scram_users(live: Live) -> dict[str, dict[str, dict[str, int]]]:

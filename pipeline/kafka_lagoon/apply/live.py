@@ -15,7 +15,7 @@ from kafka_lagoon.admin.quotas import describe_client_quotas
 from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.admin.scram import describe_scram_users
 from kafka_lagoon.admin.topics import describe_topics
-from kafka_lagoon.apply.desired.state import DEFAULT, Acl, ScramUser
+from kafka_lagoon.apply.desired.resources import DEFAULT, Acl, ScramUser
 from kafka_lagoon.apply.kinds.quotas import quota_name, quotas_of
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure

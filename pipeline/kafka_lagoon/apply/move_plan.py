@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.checks import brokers_text
 from kafka_lagoon.apply.desired.document import Path
-from kafka_lagoon.apply.desired.state import CancelReassignments, DesiredState, DesiredTopic, EmptyBroker, Reassign
+from kafka_lagoon.apply.desired.model import CancelReassignments, DesiredTopic, EmptyBroker, Reassign
+from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.kinds.moves import cancel, reassign
 from kafka_lagoon.apply.live import Live, LiveTopic
 from kafka_lagoon.apply.proposals import Replicas, with_factor, without_broker
@@ -105,14 +106,14 @@ def _assigned(moves: _Moves, wanted: Reassign) -> None:
 
 def may_touch(desired: DesiredState, topic: str, path: Path, faults: list[str]) -> bool:
     """Return true if actions may be about a topic; otherwise add a fault."""
-    if desired.may_touch("topic", topic):
+    if desired.owns.may_touch("topic", topic):
         return True
     faults.append(desired.fault(path, f"topic {topic} is not matched by owns.topics"))
     return False
 
 
 def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
-    desired, broker_id = moves.desired, wanted.broker_id
+    desired, broker_id = moves.desired, wanted.broker
     if broker_id not in moves.live.racks and not any(broker_id in replicas for replicas in moves.targets.values()):
         there = brokers_text(moves.live)
         moves.faults.append(
@@ -125,7 +126,7 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
     chosen = {
         partition
         for partition in moves.targets
-        if (not wanted.topics or partition.topic in wanted.topics) and desired.may_touch("topic", partition.topic)
+        if (not wanted.topics or partition.topic in wanted.topics) and desired.owns.may_touch("topic", partition.topic)
     }
     proposed, impossible = without_broker(moves.targets, moves.live.racks, broker_id, chosen)
     for partition in impossible:
@@ -142,14 +143,14 @@ def left_on(desired: DesiredState, live: Live) -> list[str]:
     notes = []
     for wanted in desired.actions:
         if isinstance(wanted, EmptyBroker) and not wanted.topics:
-            others = [name for name in live.topics if not desired.may_touch("topic", name)]
+            others = [name for name in live.topics if not desired.owns.may_touch("topic", name)]
             kept = sum(
-                wanted.broker_id in partition.target
+                wanted.broker in partition.target
                 for name in others
                 for partition in live.topics[name].partitions.values()
             )
             notes += (
-                [f"broker {wanted.broker_id} keeps {kept} replicas of topics that owns.topics does not match"]
+                [f"broker {wanted.broker} keeps {kept} replicas of topics that owns.topics does not match"]
                 if kept
                 else []
             )
@@ -160,8 +161,9 @@ def _cancelled(moves: _Moves, wanted: CancelReassignments) -> Iterator[TopicPart
     for name, topic in moves.live.topics.items():
         for number, known in topic.partitions.items():
             partition = TopicPartition(name, number)
-            is_chosen = not wanted.chosen or name in wanted.chosen.topics or partition in wanted.chosen.partitions
-            if is_chosen and (known.adding or known.removing) and moves.desired.may_touch("topic", name):
+            is_everywhere = not (wanted.topics or wanted.partitions)
+            is_chosen = is_everywhere or name in wanted.topics or partition in wanted.partitions
+            if is_chosen and (known.adding or known.removing) and moves.desired.owns.may_touch("topic", name):
                 yield partition
 
 

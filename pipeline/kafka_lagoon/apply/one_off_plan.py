@@ -12,18 +12,19 @@ from kafka_lagoon.admin.log_dirs import Replica, describe_log_dirs, replica_plac
 from kafka_lagoon.admin.transactions import describe_producers
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.desired.document import Path
-from kafka_lagoon.apply.desired.state import (
+from kafka_lagoon.apply.desired.model import (
     AbortTransaction,
-    ChangeVoter,
-    Chosen,
+    AddVoter,
     DeleteGroup,
     DeleteRecords,
-    DesiredState,
     ElectLeaders,
     MoveReplicas,
+    OfPartitions,
     OneOff,
+    RemoveVoter,
     ResetOffsets,
 )
+from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.kinds.cluster import add_voter, remove_voter, voters
 from kafka_lagoon.apply.kinds.groups import delete_group_action, group_state
 from kafka_lagoon.apply.kinds.moves import move_replica
@@ -79,18 +80,18 @@ class _Planner:
         if action:
             self.plan.actions.append(action)
 
-    def partitions(self, wanted: OneOff, chosen: Chosen) -> list[TopicPartition]:
+    def partitions(self, wanted: OfPartitions) -> list[TopicPartition]:
         """The chosen partitions that there are and that may be touched; of all topics if none is chosen."""
-        if not chosen:
-            names = [name for name in self.live.topics if self.desired.may_touch("topic", name)]
+        if not (wanted.topics or wanted.partitions):
+            names = [name for name in self.live.topics if self.desired.owns.may_touch("topic", name)]
             return [partition for name in names for partition in self._of_topic(name)]
         partitions: list[TopicPartition] = []
-        for name in chosen.topics:
+        for name in wanted.topics:
             if name not in self.live.topics:
                 self.fault((*wanted.path, "topics"), f"there is no topic {name}")
             elif may_touch(self.desired, name, (*wanted.path, "topics"), self.plan.faults):
                 partitions += self._of_topic(name)
-        for partition in chosen.partitions:
+        for partition in wanted.partitions:
             if self.live.partition(partition) is None:
                 self.fault((*wanted.path, "partitions"), f"there is no partition {partition}")
             elif may_touch(self.desired, partition.topic, (*wanted.path, "partitions"), self.plan.faults):
@@ -101,7 +102,7 @@ class _Planner:
         return (TopicPartition(name, number) for number in self.live.topics[name].partitions)
 
     def may_touch_group(self, wanted: OneOff, group_id: str) -> bool:
-        if self.desired.may_touch("group", group_id):
+        if self.desired.owns.may_touch("group", group_id):
             return True
         self.fault((*wanted.path, "group"), f"{group_id} is not matched by owns.groups")
         return False
@@ -124,7 +125,7 @@ def _elect(planner: _Planner, wanted: ElectLeaders) -> None:
         for partition in topic.metadata.partitions
     }
     waiting = 0
-    for partition in planner.partitions(wanted, wanted.chosen):
+    for partition in planner.partitions(wanted):
         metadata = described[partition]
         action = elect_leader(partition, metadata, unclean=is_unclean, source=planner.place(wanted))
         if action and not is_unclean and metadata.replica_nodes[0] not in metadata.isr_nodes:
@@ -138,20 +139,20 @@ def _elect(planner: _Planner, wanted: ElectLeaders) -> None:
 
 
 def _move(planner: _Planner, wanted: MoveReplicas) -> None:
-    there = describe_log_dirs(planner.cluster, [wanted.broker_id], planner.deadline)
-    answer = there.answers.get(wanted.broker_id)
-    if wanted.broker_id not in planner.live.racks:
-        planner.fault((*wanted.path, "broker"), f"there is no broker {wanted.broker_id}")
+    there = describe_log_dirs(planner.cluster, [wanted.broker], planner.deadline)
+    answer = there.answers.get(wanted.broker)
+    if wanted.broker not in planner.live.racks:
+        planner.fault((*wanted.path, "broker"), f"there is no broker {wanted.broker}")
         return
     if answer is None:
         planner.plan.failures += there.failures
         return
     folders = sorted(folder.log_dir for folder in answer.results)
     if wanted.log_dir not in folders:
-        planner.fault((*wanted.path, "log_dir"), f"broker {wanted.broker_id} has {', '.join(folders)}")
+        planner.fault((*wanted.path, "log_dir"), f"broker {wanted.broker} has {', '.join(folders)}")
         return
-    chosen = planner.partitions(wanted, wanted.chosen)
-    replicas = [Replica(*partition, wanted.broker_id) for partition in chosen]
+    chosen = planner.partitions(wanted)
+    replicas = [Replica(*partition, wanted.broker) for partition in chosen]
     places = replica_places(planner.cluster, replicas, planner.deadline)
     for replica in replicas:
         if replica in places.failures:
@@ -160,22 +161,30 @@ def _move(planner: _Planner, wanted: MoveReplicas) -> None:
             planner.add(move_replica(replica, places.answers[replica], wanted.log_dir, planner.place(wanted)))
 
 
-def _change_voter(planner: _Planner, wanted: ChangeVoter) -> None:
+def _add_voter(planner: _Planner, wanted: AddVoter) -> None:
     known = voters(planner.cluster, planner.deadline)
     if isinstance(known, Failure):
         planner.plan.failures.append(known)
         return
-    live = known.get(wanted.voter_id)
-    if wanted.verb == "add" and live is None:
-        planner.add(add_voter(wanted.voter_id, wanted.directory_id, wanted.listeners, planner.place(wanted)))
-    elif wanted.verb == "add" and live and live.directory_id != wanted.directory_id:
-        planner.fault(wanted.path, f"voter {wanted.voter_id} votes with directory {live.directory_id}: remove it first")
-    elif wanted.verb == "remove" and live and live.directory_id == wanted.directory_id:
-        planner.add(remove_voter(wanted.voter_id, wanted.directory_id, planner.place(wanted)))
+    live = known.get(wanted.voter)
+    if live is None:
+        planner.add(add_voter(wanted.voter, wanted.directory_id, wanted.listeners, planner.place(wanted)))
+    elif live.directory_id != wanted.directory_id:
+        planner.fault(wanted.path, f"voter {wanted.voter} votes with directory {live.directory_id}: remove it first")
+
+
+def _remove_voter(planner: _Planner, wanted: RemoveVoter) -> None:
+    known = voters(planner.cluster, planner.deadline)
+    if isinstance(known, Failure):
+        planner.plan.failures.append(known)
+        return
+    live = known.get(wanted.voter)
+    if live and live.directory_id == wanted.directory_id:
+        planner.add(remove_voter(wanted.voter, wanted.directory_id, planner.place(wanted)))
 
 
 def _delete_records(planner: _Planner, wanted: DeleteRecords) -> None:
-    partitions = planner.partitions(wanted, wanted.chosen)
+    partitions = planner.partitions(wanted)
     logs, failures = ask_log_bounds(planner.cluster, partitions, _EVERY_RECORD, planner.deadline)
     specs = OffsetSpecs(name="before", default=wanted.before)
     resolved = resolve(planner.cluster, specs, logs, planner.deadline)
@@ -189,26 +198,26 @@ def _delete_records(planner: _Planner, wanted: DeleteRecords) -> None:
 
 
 def _reset(planner: _Planner, wanted: ResetOffsets) -> None:
-    if not planner.may_touch_group(wanted, wanted.group_id):
+    if not planner.may_touch_group(wanted, wanted.group):
         return
     spec = wanted.to if wanted.shift is None else ShiftBy(wanted.shift)
-    specs = {partition: spec for partition in planner.partitions(wanted, wanted.chosen) if spec is not None}
-    actions, failures = reset_actions(planner.cluster, wanted.group_id, specs, planner.deadline, planner.place(wanted))
+    specs = {partition: spec for partition in planner.partitions(wanted) if spec is not None}
+    actions, failures = reset_actions(planner.cluster, wanted.group, specs, planner.deadline, planner.place(wanted))
     planner.plan.actions += actions
     planner.plan.failures += failures
 
 
 def _delete_group(planner: _Planner, wanted: DeleteGroup) -> None:
-    if not planner.may_touch_group(wanted, wanted.group_id):
+    if not planner.may_touch_group(wanted, wanted.group):
         return
-    state = group_state(planner.groups(), wanted.group_id)
+    state = group_state(planner.groups(), wanted.group)
     if isinstance(state, Failure):
         planner.plan.failures.append(state)
     elif state is not None:
-        planner.add(delete_group_action(wanted.group_id, state, planner.place(wanted)))
+        planner.add(delete_group_action(wanted.group, state, planner.place(wanted)))
         if state["state"] not in (None, *_WITHOUT_MEMBERS):
             planner.plan.notes.append(
-                f"{planner.place(wanted)}: group {wanted.group_id} has members, so brokers will refuse to delete it"
+                f"{planner.place(wanted)}: group {wanted.group} has members, so brokers will refuse to delete it"
             )
 
 
@@ -230,7 +239,8 @@ def _abort(planner: _Planner, wanted: AbortTransaction) -> None:
 _PLANS: Mapping[type[OneOff], Callable[[_Planner, Any], None]] = {
     ElectLeaders: _elect,
     MoveReplicas: _move,
-    ChangeVoter: _change_voter,
+    AddVoter: _add_voter,
+    RemoveVoter: _remove_voter,
     DeleteRecords: _delete_records,
     ResetOffsets: _reset,
     DeleteGroup: _delete_group,

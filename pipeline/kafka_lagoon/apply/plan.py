@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from kafka_lagoon.apply.action import Action, plan_id
 from kafka_lagoon.apply.checks import faults_of, wrong_cluster
 from kafka_lagoon.apply.desired.document import in_order_of_lines
-from kafka_lagoon.apply.desired.state import CONFIG_SECTIONS, OWNED, DesiredState
+from kafka_lagoon.apply.desired.resources import CONFIG_SECTIONS
+from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.diff import diff
 from kafka_lagoon.apply.guards import unresolved
 from kafka_lagoon.apply.kinds.names import partition_notes
@@ -59,18 +60,18 @@ def wanted_of(desired: DesiredState) -> Wanted:
     """The parts of a cluster to read for a desired state."""
     configs: dict[str, Collection[str] | None] = {"topic": list(desired.topics)} if desired.topics else {}
     for resource_type in CONFIG_SECTIONS:
-        if OWNED[resource_type] in desired.owns:
+        if desired.owns.patterns(resource_type) is not None:
             configs[resource_type] = None
         elif desired.configs[resource_type]:
             configs[resource_type] = list(desired.configs[resource_type])
-    owns_principals = "principals" in desired.owns
+    owns_principals = desired.owns.principals is not None
     return Wanted(
         configs=configs,
         named={resource_type: list(desired.configs[resource_type]) for resource_type in CONFIG_SECTIONS},
         acls=bool(desired.acls) or owns_principals,
-        quotas=bool(desired.quotas) or "quotas" in desired.owns,
+        quotas=bool(desired.quotas) or desired.owns.quotas is not None,
         scram_users=bool(desired.scram_users) or owns_principals,
-        features=bool(desired.features) or "brokers" in desired.owns,
+        features=bool(desired.features) or desired.owns.brokers is not None,
         reassignments=lambda topics: needs_moves(desired, topics),
     )
 

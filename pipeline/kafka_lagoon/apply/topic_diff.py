@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from kafka_lagoon.apply.action import Action
-from kafka_lagoon.apply.desired.state import DesiredState, DesiredTopic
+from kafka_lagoon.apply.desired.model import DesiredTopic
+from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.kinds.topics import create_topic, delete_topic, extend_topic
 from kafka_lagoon.apply.live import Live, LiveTopic
 
@@ -29,7 +30,7 @@ def topic_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
             source=place,
         )
     for name, live_topic in live.topics.items():
-        if name not in desired.topics and not live_topic.is_internal and desired.is_owned("topic", name):
+        if name not in desired.topics and not live_topic.is_internal and desired.owns.is_owned("topic", name):
             yield delete_topic(live_topic.metadata, desired.document.place(("owns", "topics")))
 
 

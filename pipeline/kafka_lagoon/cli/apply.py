@@ -19,6 +19,7 @@ from kafka_lagoon.cli.command import Command, Kind
 from kafka_lagoon.cli.desired_files import HELP, desired_of
 from kafka_lagoon.cli.jobs import add_log_file, run_job
 from kafka_lagoon.cli.outcome import APPLY, RunOutcome, one_by_one
+from kafka_lagoon.cli.permissions import Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions, add_alteration_options, confirmation_problems
 from kafka_lagoon.cli.recorder import OpeningRecorder
 from kafka_lagoon.cli.run_metrics import metrics_written
@@ -105,7 +106,10 @@ def _describe(outcome: RunOutcome, altered: AlterationResult) -> None:
 
 
 COMMAND = Command(
-    kind=Kind(declare=_declare, run=run_job, lists_permissions=True),
+    kind=Kind(declare=_declare, run=run_job),
     summary="Make a cluster what a file of desired state says, after showing the plan.",
     answer=lambda call: apply_file(apply_arguments(call.options, call.environ, call.clock), call.clock),
+    requires={
+        "": Requirement(remark="Those of `plan`, and those of the verbs of `lagoon admin` that make the same changes.")
+    },
 )

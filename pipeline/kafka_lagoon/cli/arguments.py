@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafka_lagoon.cli.habits import instead_of_option
+from kafka_lagoon.cli.permissions import permissions_line
 from kafka_lagoon.cli.terminal import UsageError
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
@@ -27,7 +28,8 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog=f"lagoon {name}", description=command.summary, epilog=command.epilog, allow_abbrev=False)
         if command.epilog:
             self.formatter_class = argparse.RawDescriptionHelpFormatter
-        self._permissions_of = name if command.kind.lists_permissions else None
+        if command.requires:
+            self.description = f"{command.summary} Required permissions: {permissions_line(name, command.requires)}."
         self.register("type", int, _whole_number)  # argparse would name the Python type in its message
         self._given: Sequence[str] = ()
         command.kind.declare(self)
@@ -37,15 +39,6 @@ class Parser(argparse.ArgumentParser):
         """Keep the arguments for `error`; argparse calls this for every way of parsing."""
         self._given = list(args or ())
         return super().parse_known_args(args, namespace)
-
-    def format_help(self) -> str:
-        """Add the required permissions to the help; called by argparse."""
-        if self._permissions_of:
-            from kafka_lagoon.cli.permissions import permissions_line  # noqa: PLC0415  0.2 s: made of all tables
-
-            needed = f" Required permissions: {permissions_line(self._permissions_of)}."
-            self.description = f"{self.description}{needed}"
-        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Raise a UsageError for the first fault; called by argparse."""

@@ -6,9 +6,10 @@ cli/tables/command.py, JOB of cli/jobs.py, and PLAIN here.
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from kafka_lagoon.cli.permissions import Requirement
 from kafka_lagoon.clock import Clock
 
 ContextT = TypeVar("ContextT")
@@ -38,21 +39,20 @@ class Kind(Generic[ContextT]):
     """The properties that commands of one kind share.
 
     `declare` adds their common options, `check` finds faults of them. `run` makes the context, passes it to the command's
-    `answer`, prints what that returns, and returns the exit code. With `lists_permissions` the help of a command ends with the
-    permissions that it needs.
+    `answer`, prints what that returns, and returns the exit code.
     """
 
     declare: Callable[[ArgumentParser], None] = no_options
     check: Callable[[Namespace], Iterable[str]] = no_faults
     run: Callable[[Invocation, Callable[[ContextT], Any]], int]
-    lists_permissions: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command(Generic[ContextT]):
     """A command: `declare` adds its own options, `check` finds the faults of arguments that argparse cannot find.
 
-    Both run before anything is read or connected.
+    Both run before anything is read or connected. `requires` are the permissions on the cluster, by what is typed after the
+    name; words in capitals stand for names.
     """
 
     kind: Kind[ContextT]
@@ -60,6 +60,7 @@ class Command(Generic[ContextT]):
     answer: Callable[[ContextT], Any]
     declare: Callable[[ArgumentParser], None] = no_options
     check: Callable[[Namespace], Iterable[str]] = no_faults
+    requires: Mapping[str, Requirement] = field(default_factory=dict)
     epilog: str = ""
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kafka_lagoon.cli.arguments import add_warehouse, names
 from kafka_lagoon.cli.clusters import add_cluster_options, assigned_servers, named_cluster
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
+from kafka_lagoon.cli.registry import COMMANDS
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, say, say_exactly
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.doctor import checks, results
@@ -100,27 +101,26 @@ def _chosen(name: str | None, settings: "Settings | None") -> "dict[str, KafkaSe
 
 def _needs(commands: Sequence[str] | None, settings: "Settings") -> "Sequence[Needs]":
     """The permissions of the named commands, or of those that the settings are for; ConfigError for an unknown command."""
-    from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS  # noqa: PLC0415  0.2 s: they are made of all tables
+    from kafka_lagoon.cli.required_permissions import OF_JOBS, requirement_of  # noqa: PLC0415  0.2 s: of all tables
     from kafka_lagoon.doctor.permissions import Needs  # noqa: PLC0415
     from kafka_lagoon.snapshot.chosen_names import Names  # noqa: PLC0415
 
     snapshot, ingest = settings.snapshot, settings.ingest
     wanted = commands or ["snapshot", *(["ingest"] if ingest.topics or ingest.pattern else ())]
-    unknown = [name for name in wanted if name not in REQUIRED_PERMISSIONS]
-    if unknown:
-        hints = (f"--for {name}: no such command{did_you_mean(name, REQUIRED_PERMISSIONS)}" for name in unknown)
-        raise ConfigError(list(hints))
-    chosen = {name: Needs(command=name, permissions=REQUIRED_PERMISSIONS[name].permissions) for name in wanted}
+    required = {name: requirement_of(name) for name in wanted}
+    if unknown := [name for name, requirement in required.items() if requirement is None]:
+        raise ConfigError([f"--for {name}: no such command{did_you_mean(name, COMMANDS)}" for name in unknown])
+    chosen = {name: Needs(command=name, permissions=one.permissions) for name, one in required.items() if one}
     chosen["snapshot"] = Needs(
         command="snapshot",
-        permissions=REQUIRED_PERMISSIONS["snapshot"].permissions,
+        permissions=OF_JOBS["snapshot"].permissions,
         chosen_topics=Names.of(snapshot.topics, snapshot.exclude_topics),
         chosen_groups=Names.of(snapshot.groups, snapshot.exclude_groups),
         goes_without=True,
     )
     chosen["ingest"] = Needs(
         command="ingest",
-        permissions=REQUIRED_PERMISSIONS["ingest"].permissions,
+        permissions=OF_JOBS["ingest"].permissions,
         chosen_topics=Names.of(ingest.pattern, None),
         topics=names(ingest.topics or ""),
     )

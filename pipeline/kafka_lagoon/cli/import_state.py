@@ -1,18 +1,20 @@
 """Runs `lagoon import`: writes a cluster as it is to standard output, as a desired state."""
 
 from argparse import ArgumentParser
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from kafka_lagoon.admin.cluster import describe_cluster
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.apply.desired.writing import toml_text, yaml_text
 from kafka_lagoon.apply.imports import Imported, import_state
 from kafka_lagoon.cli.clusters import add_cluster_options, chosen_cluster, connected
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.output import failure_lines
+from kafka_lagoon.cli.permissions import TOPIC_SETTINGS, TOPICS, Requirement
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say_exactly, warn
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.coverage import list_note
@@ -54,8 +56,24 @@ def _text(imported: Imported, hidden: str | None, form: str, clock: Clock) -> st
 
 
 COMMAND = Command(
-    kind=replace(PLAIN, lists_permissions=True),
+    kind=PLAIN,
     summary="Writes a cluster as it is to standard output, as a desired state; `lagoon plan` of it is empty.",
     declare=_declare,
     answer=_import,
+    requires={
+        "": Requirement(
+            permissions=(
+                TOPICS,
+                TOPIC_SETTINGS,
+                Permission(acls.DESCRIBE, acls.CLUSTER, "ACLs, users and moves are refused"),
+                Permission(
+                    acls.DESCRIBE_CONFIGS,
+                    acls.CLUSTER,
+                    "settings of brokers, groups and client metrics and quotas are refused",
+                ),
+                Permission(acls.DESCRIBE_CONFIGS, acls.GROUP, "refused for each group that has settings"),
+            ),
+            remark="What is refused is left out of the file, and said in it; exit 3.",
+        )
+    },
 )

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kafka_lagoon.tables.group_rows import TopicPartitions
-from kafka_lagoon.text import aligned_line, printable
+from kafka_lagoon.text import aligned_line, padded, printable
 from kafka_lagoon.units import byte_count, duration
 
 NULL = "-"
@@ -179,13 +179,9 @@ def _colour(name: str, value: Any) -> str:
 
 
 def _painted(cells: Sequence[str], widths: Sequence[int], right: set[int], colours: Sequence[str]) -> str:
-    on = Screen(has_colours=True)
-    padded = [
-        text.rjust(width) if index in right else text.ljust(width)
-        for index, (text, width) in enumerate(zip(cells, widths, strict=True))
-    ]
-    padded[-1] = padded[-1].rstrip()
-    return "  ".join(coloured(text, colour, on) for text, colour in zip(padded, colours, strict=True))
+    on, texts = Screen(has_colours=True), padded(cells, widths, right)
+    texts[-1] = texts[-1].rstrip()
+    return "  ".join(coloured(text, colour, on) for text, colour in zip(texts, colours, strict=True))
 
 
 def _fitted(widths: Sequence[int], right: set[int], width: int | None) -> list[int]:

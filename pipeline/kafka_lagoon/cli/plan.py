@@ -3,7 +3,6 @@
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from kafka_lagoon.cli.clusters import add_cluster_options, chosen_cluster, conne
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.desired_files import HELP, desired_of
 from kafka_lagoon.cli.output import failure_lines
+from kafka_lagoon.cli.permissions import Requirement
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn
 from kafka_lagoon.errors import ConfigError
 
@@ -74,8 +74,14 @@ def _write(path: Path, plan: PlanResult) -> None:
 
 
 COMMAND = Command(
-    kind=replace(PLAIN, lists_permissions=True),
+    kind=PLAIN,
     summary="Shows what has to be done so that a cluster is as a file says; changes nothing.",
     declare=_declare,
     answer=_plan,
+    requires={
+        "": Requirement(
+            remark="Those of `import` for what the file is about; groups, offsets and transactions as for the verbs of "
+            "`lagoon kafka`."
+        )
+    },
 )

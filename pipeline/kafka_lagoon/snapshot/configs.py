@@ -1,6 +1,7 @@
 """Makes rows of configs. A source or type that has no name here becomes UNKNOWN_n and is never dropped."""
 
 from array import array
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain
@@ -44,6 +45,9 @@ _DEFAULT, _OF_GROUP = "DEFAULT_CONFIG", "GROUP_CONFIG"
 _OF_ALL_BROKERS = ""  # the empty resource name that stands for all brokers in requests
 _OF_RESOURCE = ("resource_type", "resource_name")
 _UNNAMED = DescribeConfigsResult(error_code=0, error_message=None, resource_type=TOPIC, resource_name="", configs=())
+# Equal configs are decoded once and are one object, as long as they are among the last few; here they are recognized by that.
+# 100k topics: 0.1 s; by what the configs are it would be seconds.
+_RECENT = 32
 _WITH_GROUP_CONFIGS = (
     1  # version of ConsumerGroupDescribe since Kafka 4.0; older brokers refuse to describe configs of groups
 )
@@ -88,19 +92,25 @@ def config_columns(parts: Iterable[Sequence[DescribeConfigsResult]]) -> ConfigCo
     """Rows of several lists of resources in their order, each list ordered by name."""
     resources: list[tuple[str, str, int]] = []
     same: list[list[ConfigRow]] = []
-    by_answer: dict[
-        int, tuple[int, object]
-    ] = {}  # equal bytes are decoded once; the answer is kept alive so that its id stays unique
     by_content: dict[bytes, int] = {}
+    recent: deque[tuple[object, int]] = deque(maxlen=_RECENT)
     for result in chain.from_iterable(sorted(part, key=_name_of) for part in parts):
-        place, _ = by_answer.get(id(result.configs), (None, None))
+        place = _place_of(result.configs, recent)
         if place is None:
             rows = [_config_row(_UNNAMED, config) for config in sorted(result.configs, key=lambda entry: entry.name)]
             place = by_content.setdefault(marshalled(rows), len(same))
-            by_answer[id(result.configs)] = place, result.configs
             same += [rows] if place == len(same) else []
+            recent.appendleft((result.configs, place))
         resources.append((_type_name(result), _resource_name(result), place))
     return ConfigColumns(resources, same, list(by_content))
+
+
+def _place_of(configs: object, recent: Iterable[tuple[object, int]]) -> int | None:
+    """The place of this object among those that were seen last."""
+    for seen, place in recent:
+        if seen is configs:
+            return place
+    return None
 
 
 def config_rows(results: Iterable[DescribeConfigsResult]) -> Iterator[ConfigRow]:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.apply.checks import faults_of
 from kafka_lagoon.apply.desired.document import Document
-from kafka_lagoon.apply.desired.one_offs import ACTIONS
-from kafka_lagoon.apply.desired.reading import SECTIONS, desired_state, read_desired, toml_document
-from kafka_lagoon.apply.desired.state import Acl, DesiredTopic, ElectLeaders, ResetOffsets, ScramUser
+from kafka_lagoon.apply.desired.model import ACTIONS, DesiredTopic, ElectLeaders, ResetOffsets, Sections
+from kafka_lagoon.apply.desired.reading import desired_state, read_desired, toml_document
+from kafka_lagoon.apply.desired.resources import Acl, ScramUser
 from kafka_lagoon.apply.desired.table_document import DesiredRow, table_document
 from kafka_lagoon.apply.desired.yaml_document import yaml_document
 from kafka_lagoon.apply.diff import diff
@@ -113,7 +113,7 @@ def test_toml_and_yaml_of_the_same_content_are_the_same_state(tmp_path: Path) ->
     assert toml.scram_users[ScramUser("alice", "SCRAM-SHA-256")].iterations == 8192
     elect, reset = toml.actions
     assert isinstance(elect, ElectLeaders)
-    assert elect.chosen.partitions == [TopicPartition("orders", 0)]
+    assert elect.partitions == [TopicPartition("orders", 0)]
     assert isinstance(reset, ResetOffsets)
     assert reset.to == AtTime(1000)
     assert toml.document.place(("topics", "orders", "partitions")).endswith("x.toml:7")
@@ -143,8 +143,8 @@ assignments = [[1, 2]]
 
 FAULTY = """owner = "me"
 [owns]
-topics = ["orders.*", "("]
-things = ["x"]
+topics = ["orders.*"]
+principals = ["User:.*"]
 [topics."bad name"]
 [topics.payments]
 partitions = 0
@@ -163,15 +163,27 @@ resource_type = "TOPICS"
 principal = "User:alice"
 operations = ["READ", "READ"]
 resource_type = "CLUSTER"
+[[acls]]
+principal = "User:alice"
+operation = "READ"
+resource_type = "CLUSTER"
 resource_name = "another"
+[[acls]]
+principal = "User:alice"
+operation = "READ"
+resource_type = "TOPIC"
 [[quotas]]
 producer_byte_rate = 1
 [[quotas]]
 user = "a"
 producer_byte_rate = -1
-connection_creation_rate = 5
 [[quotas]]
 user = "a"
+connection_creation_rate = 5
+[[quotas]]
+user = "b"
+[[quotas]]
+user = "b"
 [scram_users.alice.SCRAM-SHA-1]
 [scram_users.alice.SCRAM-SHA-256]
 iterations = 1
@@ -197,14 +209,11 @@ def test_all_faults_at_once_with_their_lines(tmp_path: Path) -> None:
     problems = [problem.removeprefix(path) for problem in error.value.problems]
     expected = [
         ": cluster_id is missing",
-        ":1: owner: is not known here",
-        ":3: owns.topics[2]: '(' is not a regular expression: missing ), unterminated subpattern at position 0",
-        ":4: owns.things: is not known here",
+        ":1: owner: is not known here (did you mean owns?)",
         ":5: topics.bad name: is no name of a topic",
-        ":5: topics.bad name: bad name is not matched by owns.topics",
         ":6: topics.payments: payments is not matched by owns.topics",
-        ":7: topics.payments.partitions: must be a whole number from 1 on",
-        ":8: topics.payments.replication_factor: must be a whole number from 1 to 32767",
+        ":7: topics.payments.partitions: must be at least 1",
+        ":8: topics.payments.replication_factor: must be a whole number",
         ":9: topics.payments.partition: is not known here (did you mean partitions?)",
         ":10: topics.payments.configs.x: must be text, a number",
         ":13: topics.orders.assignments[2]: names a broker twice",
@@ -212,20 +221,20 @@ def test_all_faults_at_once_with_their_lines(tmp_path: Path) -> None:
         ":16: acls[1].principal: 'Usr' is not a type of principals",
         ":17: acls[1].operation: 'REED' is not one of",
         ":18: acls[1].resource_type: 'TOPICS' is not one of TOPIC",
-        ":15: acls[1]: resource_name is missing",
-        ":23: acls[2].resource_name: a cluster has the one name kafka-cluster",
-        ":19: acls[2]: READ is written a second time",
-        ":24: quotas[1]: needs user, client_id, or both, or ip alone",
-        ":28: quotas[2].producer_byte_rate: must be a number from 0 on",
-        ":29: quotas[2].connection_creation_rate: is not known here",
-        ":30: quotas[3]: user=a is written a second time, first at",
-        ":32: scram_users.alice.SCRAM-SHA-1: is not known here (did you mean SCRAM-SHA-512?)",
-        ":34: scram_users.alice.SCRAM-SHA-256.iterations: must be a whole number from 4096 to 16384",
-        ":35: scram_users.alice.SCRAM-SHA-256.password: must be a reference",
-        ":37: actions[1].action: 'elect_leader' is not one of",
-        ":42: actions[2].to: 'soon' is not a time",
-        ":45: actions[3].partitions[1]: 'orders' is not a partition",
-        ":43: actions[3]: before is missing",
+        ":19: acls[2]: READ is written a second time, first at",
+        ":23: acls[3]: a cluster has the one resource_name kafka-cluster",
+        ":28: acls[4]: resource_name is missing",
+        ":32: quotas[1]: needs user, client_id, or both, or ip alone",
+        ":36: quotas[2].producer_byte_rate: must be at least 0",
+        ":37: quotas[3]: cannot limit connection_creation_rate, but producer_byte_rate",
+        ":42: quotas[5]: user=b is written a second time, first at",
+        ":44: scram_users.alice.SCRAM-SHA-1: 'SCRAM-SHA-1' is not one of SCRAM-SHA-256, SCRAM-SHA-512 (did you mean",
+        ":46: scram_users.alice.SCRAM-SHA-256.iterations: must be at least 4096",
+        ":47: scram_users.alice.SCRAM-SHA-256.password: must be a reference",
+        ":49: actions[1].action: 'elect_leader' is not one of",
+        ":54: actions[2].to: 'soon' is not a time",
+        ":57: actions[3].partitions[1]: must be a partition, TOPIC-NUMBER",
+        ":55: actions[3]: before is missing",
     ]
     missing = [line for line in expected if not any(problem.startswith(line) for problem in problems)]
     assert not missing, "\n".join(problems)
@@ -233,6 +242,80 @@ def test_all_faults_at_once_with_their_lines(tmp_path: Path) -> None:
     numbers = [int(problem[1:].partition(":")[0]) for problem in problems if problem[1].isdigit()]
     assert numbers == sorted(numbers)
     assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ('owns.topics = ["("]', ":2: owns.topics[1]: '(' is not a regular expression: missing )"),
+        ('owns.topics = ["a{99999999999}"]', ":2: owns.topics[1]: 'a{99999999999}' is not a regular expression: "),
+        (
+            'owns.topcs = ["x"]',
+            ":2: owns.topcs: is not known here (did you mean topics?); known are topics, principals,",
+        ),
+        ("topics.t.partitions = true", ":2: topics.t.partitions: must be a whole number"),
+        ("topics.t.partitions = 1.0", ":2: topics.t.partitions: must be a whole number"),
+        ('topics.t.partitions = "5"', ":2: topics.t.partitions: must be a whole number"),
+        ("topics.t.replication_factor = 32768", ":2: topics.t.replication_factor: must be at most 32767"),
+        ("topics.t = 5", ":2: topics.t: must be a table"),
+        ("topics = []", ":2: topics: must be a table"),
+        ("acls = {}", ":2: acls: must be a list"),
+        ("acls = [1]", ":2: acls[1]: must be a table"),
+        ("cluster_id = true", ":1: cluster_id: must be text that is not empty"),
+        ("topics.t = { assignments = [[1], [2, 3]] }", ":2: topics.t.assignments: partitions have different numbers"),
+        ("topics.t = { assignments = { 1 = [1] } }", ":2: topics.t.assignments: must have every partition from 0 on"),
+        (
+            "topics.t = { assignments = [[1, 2]], partitions = 3 }",
+            ":2: topics.t: assignments has 1 partitions of 2 replicas",
+        ),
+        ("topics.t.assignments = { 0 = [true] }", ":2: topics.t.assignments.0[1]: must be a whole number"),
+        ('quotas = [{ user = "u", request_percentage = true }]', ":2: quotas[1].request_percentage: must be a number"),
+        ('quotas = [{ user = "u", request_percentage = nan }]', ":2: quotas[1].request_percentage: must be a number"),
+        (
+            'quotas = [{ user = "u", producer_byte_rate = 1.5 }]',
+            ":2: quotas[1].producer_byte_rate: must be a whole number",
+        ),
+        ("actions = [{}]", ":2: actions[1]: action is missing"),
+        ("actions = [{ action = true }]", ":2: actions[1].action: 'True' is not one of elect_leaders"),
+        (
+            'actions = [{ action = "elect_leaders", election = "x" }]',
+            ":2: actions[1].election: must be 'preferred' or 'unclean'",
+        ),
+        ('actions = [{ action = "elect_leaders", topics = [] }]', ":2: actions[1].topics: must not be empty"),
+        (
+            'actions = [{ action = "elect_leaders", grop = 1 }]',
+            ":2: actions[1].grop: is not known here; known are topics",
+        ),
+        (
+            'actions = [{ action = "reset_offsets", group = "g", topics = ["t"] }]',
+            ":2: actions[1]: needs either to or shift",
+        ),
+        ('actions = [{ action = "delete_records", before = "1" }]', ":2: actions[1]: topics or partitions is missing"),
+        (
+            'actions = [{ action = "add_voter", voter = 1, directory_id = "d", listeners = ["x"] }]',
+            ":2: actions[1].listeners[1]: 'x'",
+        ),
+    ],
+)
+def test_a_fault(tmp_path: Path, line: str, fault: str) -> None:
+    """Types are strict, and each kind of fault is a sentence about the value."""
+    path = write(tmp_path, "x.toml", line if line.startswith("cluster_id") else f'cluster_id = "c"\n{line}\n')
+    with pytest.raises(ConfigError) as error:
+        read_desired(path, 0)
+    (problem,) = error.value.problems
+    assert problem.removeprefix(path).startswith(fault)
+
+
+def test_a_key_of_yaml_without_a_value() -> None:
+    """It is a fault beside all others: what is absent for pydantic was forgotten in the file."""
+    with pytest.raises(ConfigError) as error:
+        desired_state(yaml_document("x.yaml", "cluster_id:\nowns: {topics: }\nfeatures: {a: -1, b: }\n"), 0)
+    assert error.value.problems == (
+        "x.yaml:1: cluster_id: has no value",
+        "x.yaml:2: owns.topics: has no value",
+        "x.yaml:3: features.b: has no value",
+        "x.yaml:3: features.a: must be at least 0",
+    )
 
 
 @pytest.mark.parametrize(
@@ -314,7 +397,7 @@ ENTRY = st.dictionaries(FIELDS, ANYTHING, max_size=4)
 SECTION = ANYTHING | st.dictionaries(WORDS, ENTRY | ANYTHING, max_size=3) | st.lists(ENTRY | ANYTHING, max_size=3)
 
 
-@given(st.dictionaries(st.sampled_from([*SECTIONS, "other"]), SECTION, max_size=4))
+@given(st.dictionaries(st.sampled_from([*Sections.model_fields, "other"]), SECTION, max_size=4))
 @example({"actions": [{"action": name} for name in ACTIONS]})
 def test_whatever_a_file_says_there_are_only_faults(data: dict[str, Any]) -> None:
     """No value of any type in any place makes another error, and each fault is one line with its place."""

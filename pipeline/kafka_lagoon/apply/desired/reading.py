@@ -5,41 +5,22 @@ All faults that do not depend on the cluster are found here.
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from kafka_lagoon.apply.desired.document import Document, in_order_of_lines, lines
 from kafka_lagoon.apply.desired.document import Path as KeyPath
-from kafka_lagoon.apply.desired.fields import Fields
-from kafka_lagoon.apply.desired.one_offs import read_one_offs
-from kafka_lagoon.apply.desired.sections import (
-    read_acls,
-    read_configs,
-    read_features,
-    read_quotas,
-    read_scram_users,
-    read_topics,
-)
-from kafka_lagoon.apply.desired.state import OWNED, DesiredState
+from kafka_lagoon.apply.desired.faults import faults_of
+from kafka_lagoon.apply.desired.model import Sections
+from kafka_lagoon.apply.desired.resources import CONFIG_SECTIONS, ScramUser
+from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.desired.toml_lines import toml_lines
+from kafka_lagoon.apply.desired.validators import Reading
 from kafka_lagoon.errors import ConfigError
 
-SECTIONS = (
-    "cluster_id",
-    "owns",
-    "principal_types",
-    "defaults",
-    "topics",
-    "broker_configs",
-    "group_configs",
-    "client_metrics",
-    "acls",
-    "quotas",
-    "scram_users",
-    "features",
-    "actions",
-)
 _MOST_DEPTH = 100  # nesting of tables and lists
 _YAML = (".yaml", ".yml")
 
@@ -82,69 +63,57 @@ def toml_document(name: str, text: str) -> Document:
 
 def desired_state(document: Document, now_ms: int) -> DesiredState:
     """Read the desired state of a document; ConfigError lists every fault, in the order of their places."""
-    faults = list(_unheard_of(document))
+    faults = list(_unreadable(document))
     if faults:
         raise ConfigError(in_order_of_lines(faults))
-    root = Fields(document, faults, (), document.data)
-    root.only(*SECTIONS)
-    cluster_id = root.text("cluster_id", needed=True)
-    quotas, quota_paths = read_quotas(root)
-    state = DesiredState(
-        cluster_id=cluster_id or "",
-        owns=_owns(root),
-        topics=read_topics(root),
-        configs=read_configs(root),
-        acls=read_acls(root),
-        quotas=quotas,
-        quota_paths=quota_paths,
-        scram_users=read_scram_users(root),
-        features=read_features(root),
-        actions=read_one_offs(root, now_ms),
+    reading = Reading(document=document, now_ms=now_ms)
+    try:
+        sections = Sections.model_validate(document.data, context=reading)
+    except ValidationError as error:
+        raise ConfigError(in_order_of_lines([*_nulls(document), *faults_of(error, document)])) from None
+    if faults := _nulls(document):
+        raise ConfigError(faults)
+    return DesiredState(
+        cluster_id=sections.cluster_id,
+        owns=sections.owns,
+        topics={name: topic.completed(sections.defaults.topics) for name, topic in sections.topics.items()},
+        configs={resource_type: getattr(sections, section) for resource_type, section in CONFIG_SECTIONS.items()},
+        acls={rule: entry.path for entry in sections.acls for rule in entry.rules()},
+        quotas={entry.entity: entry.limits() for entry in sections.quotas},
+        quota_paths={entry.entity: entry.path for entry in sections.quotas},
+        scram_users={
+            ScramUser(name, mechanism): credential
+            for name, credentials in sections.scram_users.items()
+            for mechanism, credential in credentials.items()
+        },
+        features=sections.features,
+        actions=sections.actions,
         document=document,
     )
-    faults += _outside(state)
-    if faults:
-        raise ConfigError(in_order_of_lines(faults))
-    return state
 
 
-def _unheard_of(document: Document) -> Iterator[str]:
-    """Values that no field accepts and that Python cannot print or compare: numbers of more than 64 bits, and deep nesting."""
-    left: list[tuple[KeyPath, Any]] = [((), document.data)]
-    while left:
-        path, value = left.pop()
+def _unreadable(document: Document) -> Iterator[str]:
+    """Values that Python cannot print or compare: numbers of more than 64 bits, and deep nesting."""
+    for path, value in _values(document):
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             yield document.fault(path, "is a larger number than brokers have: they have 64 bits")
         elif isinstance(value, dict | list) and len(path) >= _MOST_DEPTH:
             yield document.fault(path[:3], "values are nested too deeply")
             return
-        elif isinstance(value, dict):
+
+
+def _nulls(document: Document) -> list[str]:
+    """Keys of YAML, and of JSON in a table, without a value; pydantic takes null for a value that is absent."""
+    return [document.fault(path, "has no value") for path, value in _values(document) if value is None]
+
+
+def _values(document: Document) -> Iterator[tuple[KeyPath, Any]]:
+    """Every value with its path."""
+    left: list[tuple[KeyPath, Any]] = [((), document.data)]
+    while left:
+        path, value = left.pop()
+        yield path, value
+        if isinstance(value, dict):
             left += [((*path, key), one) for key, one in value.items()]
         elif isinstance(value, list):
             left += [((*path, index), one) for index, one in enumerate(value)]
-
-
-def _owns(root: Fields) -> dict[str, Sequence[re.Pattern[str]]]:
-    section = root.table("owns")
-    section.only(*dict.fromkeys(OWNED.values()))
-    owned = {key: section.patterns(key) for key in dict.fromkeys(OWNED.values())}
-    return {key: patterns for key, patterns in owned.items() if patterns is not None}
-
-
-def _outside(state: DesiredState) -> list[str]:
-    """Faults for entries that the patterns of `owns` do not match: they would be created, and never removed."""
-    written: list[tuple[str, str, KeyPath]] = [("topic", name, ("topics", name)) for name in state.topics]
-    written += [("acl", rule.principal, path) for rule, path in state.acls.items()]
-    written += [("quota", entity, path) for entity, path in state.quota_paths.items()]
-    written += [("scram_user", f"User:{user.name}", ("scram_users", *user)) for user in state.scram_users]
-    sections = {"broker": "broker_configs", "group": "group_configs", "client_metrics": "client_metrics"}
-    written += [
-        (resource_type, name, (sections[resource_type], name))
-        for resource_type, by_name in state.configs.items()
-        for name in by_name
-    ]
-    return [
-        state.fault(path, f"{name} is not matched by owns.{OWNED[resource_type]}")
-        for resource_type, name, path in written
-        if not state.may_touch(resource_type, name)
-    ]

@@ -56,7 +56,7 @@ def listener_of(text: str) -> Listener:
     name, separator, address = text.partition("://")
     host, colon, port = address.rpartition(":")
     if not (name and separator and host and colon and port.isdecimal()):
-        raise ValueError(text)
+        raise ValueError(f"{text!r} is not NAME://host:port")
     return Listener(name, host.strip("[]"), int(port))
 
 

@@ -14,6 +14,7 @@ from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.acls import NO_AUTHORIZER, declare_filter, filter_of
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.permissions import ALTERS_CLUSTER
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.protocol import acls
@@ -151,6 +152,7 @@ CREATE = Command(
     declare=_declare_creation,
     check=_check_creation,
     answer=_plan_creation,
+    requires={"": ALTERS_CLUSTER},
 )
 DELETE = Command(
     kind=altering(Guard.DELETIONS),
@@ -158,4 +160,5 @@ DELETE = Command(
     declare=_declare_deletion,
     check=_check_deletion,
     answer=_plan_deletion,
+    requires={"": ALTERS_CLUSTER},
 )

@@ -20,6 +20,7 @@ from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.arguments import MOST_INT32, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.permissions import ALTERS_CLUSTER
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.protocol.messages.add_raft_voter import ADD_RAFT_VOTER
@@ -35,8 +36,8 @@ _RUNNING = "it is running: stop it first, or it would go on and be in no list"
 def _listener(text: str) -> str:
     try:
         listener_of(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text!r} is not NAME://host:port") from None
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
     return text
 
 
@@ -180,18 +181,21 @@ ADD_VOTER = Command(
     summary="Gives a controller a vote in the metadata quorum.",
     declare=_declare_adding,
     answer=_plan_adding,
+    requires={"": ALTERS_CLUSTER},
 )
 REMOVE_VOTER = Command(
     kind=altering(Guard.DELETIONS),
     summary="Takes a controller's vote in the metadata quorum.",
     declare=_declare_removal,
     answer=_plan_removal,
+    requires={"": ALTERS_CLUSTER},
 )
 UNREGISTER = Command(
     kind=altering(Guard.DELETIONS),
     summary="Lets the cluster forget brokers that are stopped for good.",
     declare=_declare_broker,
     answer=_plan_unregistering,
+    requires={"": ALTERS_CLUSTER},
 )
 UPDATE_FEATURE = Command(
     kind=altering(Guard.DELETIONS),
@@ -199,4 +203,5 @@ UPDATE_FEATURE = Command(
     declare=_declare_feature,
     check=_check_feature,
     answer=_plan_feature,
+    requires={"": ALTERS_CLUSTER},
 )

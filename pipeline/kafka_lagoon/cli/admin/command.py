@@ -18,9 +18,7 @@ from kafka_lagoon.cli.recorder import OpeningRecorder
 
 def altering(*guards: Guard) -> Kind[ClusterContext]:
     """The kind of a verb whose actions may have these guards, each of which is an option."""
-    return Kind(
-        declare=lambda parser: _declare(parser, guards), check=confirmation_problems, run=_run, lists_permissions=True
-    )
+    return Kind(declare=lambda parser: _declare(parser, guards), check=confirmation_problems, run=_run)
 
 
 def _declare(parser: ArgumentParser, guards: Iterable[Guard]) -> None:

@@ -8,14 +8,17 @@ from itertools import chain
 
 from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values, config_values
 from kafka_lagoon.admin.configs import PER_BROKER, RESOURCE_TYPES
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.apply.action import Action, Guard
 from kafka_lagoon.apply.kinds.configs import ALL_BROKERS, change_configs
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.topics import config
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.permissions import ALTER_CLUSTER_CONFIGS, Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, own_failure
+from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRICS, CONFIG_TYPES, GROUP
 from kafka_lagoon.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
 
@@ -108,4 +111,11 @@ COMMAND = Command(
     declare=_declare,
     check=_check,
     answer=_plan,
+    requires={
+        "topic": Requirement(permissions=(Permission(acls.ALTER_CONFIGS, acls.TOPIC, "refused for each topic"),)),
+        "group": Requirement(permissions=(Permission(acls.ALTER_CONFIGS, acls.GROUP, "refused for each group"),)),
+        "broker": Requirement(permissions=(ALTER_CLUSTER_CONFIGS,)),
+        "broker-logger": Requirement(permissions=(ALTER_CLUSTER_CONFIGS,)),
+        "client-metrics": Requirement(permissions=(ALTER_CLUSTER_CONFIGS,)),
+    },
 )

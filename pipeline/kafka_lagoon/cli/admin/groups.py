@@ -25,6 +25,7 @@ from kafka_lagoon.cli.admin.offsets_file import read_offsets_file
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
 from kafka_lagoon.cli.kafka.selection import list_notes
+from kafka_lagoon.cli.permissions import DELETE_ON_GROUP, READ_GROUP, READ_TOPIC, Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
@@ -271,6 +272,7 @@ RESET_OFFSETS = Command(
     declare=_declare_reset,
     check=_check_reset,
     answer=_plan_reset,
+    requires={"": Requirement(permissions=(READ_GROUP, READ_TOPIC))},
 )
 DELETE_OFFSETS = Command(
     kind=altering(Guard.DELETIONS),
@@ -278,10 +280,12 @@ DELETE_OFFSETS = Command(
     declare=_declare_deletion,
     check=_check_deletion,
     answer=_plan_deletion,
+    requires={"": Requirement(permissions=(DELETE_ON_GROUP, READ_TOPIC))},
 )
 DELETE_GROUP = Command(
     kind=altering(Guard.DELETIONS),
     summary="Deletes groups with all that they have stored.",
     declare=_declare_groups,
     answer=_plan_groups,
+    requires={"": Requirement(permissions=(DELETE_ON_GROUP,))},
 )

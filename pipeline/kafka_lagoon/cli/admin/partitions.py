@@ -15,6 +15,7 @@ from kafka_lagoon.cli.admin.selection import SPELLING, Partitions, Selected, fin
 from kafka_lagoon.cli.arguments import MOST_INT32, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
+from kafka_lagoon.cli.permissions import MOVES
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure
@@ -157,6 +158,7 @@ ELECT_LEADERS = Command(
     summary="Lets preferred replicas lead again, or with --unclean any that lives.",
     declare=_declare_election,
     answer=_plan_election,
+    requires={"": MOVES},
 )
 REASSIGN = Command(
     kind=altering(),
@@ -164,12 +166,14 @@ REASSIGN = Command(
     declare=_declare_reassignment,
     check=_check_reassignment,
     answer=_plan_reassignment,
+    requires={"": MOVES},
 )
 CANCEL = Command(
     kind=altering(),
     summary="Calls moves off: partitions stay where they were.",
     declare=_declare_cancelling,
     answer=_plan_cancelling,
+    requires={"": MOVES},
 )
 MOVE_REPLICA = Command(
     kind=altering(),
@@ -177,4 +181,5 @@ MOVE_REPLICA = Command(
     declare=_declare_move,
     check=_check_move,
     answer=_plan_move,
+    requires={"": MOVES},
 )

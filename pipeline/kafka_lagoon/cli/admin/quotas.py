@@ -2,14 +2,17 @@
 
 from argparse import ArgumentParser, Namespace
 
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.admin.quotas import QuotaEntity, describe_client_quotas
 from kafka_lagoon.apply.kinds.quotas import DEFAULT, alter_quotas, entity, quotas_of
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.permissions import Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_client_quotas import CLIENT_ID, IP, USER
 
 _PARTS = {USER: "user", CLIENT_ID: "client_id", IP: "ip"}
@@ -85,4 +88,5 @@ COMMAND = Command(
     declare=_declare,
     check=_check,
     answer=_plan,
+    requires={"": Requirement(permissions=(Permission(acls.ALTER_CONFIGS, acls.CLUSTER, "refused"),))},
 )

@@ -14,6 +14,7 @@ from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.arguments import number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.permissions import Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 
@@ -104,13 +105,19 @@ CREATE = Command(
     declare=_declare_creation,
     check=_check_creation,
     answer=_plan_creation,
+    requires={"": Requirement(remark="With --owner CREATE_TOKENS on User, for that user.")},
 )
 RENEW = Command(
-    kind=altering(), summary="Lets delegation tokens live on.", declare=_declare_renewal, answer=_plan_renewal
+    kind=altering(),
+    summary="Lets delegation tokens live on.",
+    declare=_declare_renewal,
+    answer=_plan_renewal,
+    requires={"": Requirement(remark="Only the owner of a token and its renewers may do it.")},
 )
 EXPIRE = Command(
     kind=altering(Guard.DELETIONS),
     summary="Ends delegation tokens, at once or later.",
     declare=_declare_expiry,
     answer=_plan_expiry,
+    requires={"": Requirement(remark="Only the owner of a token and its renewers may do it.")},
 )

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.apply.action import Action, Guard
 from kafka_lagoon.apply.kinds.names import partition_notes
@@ -13,6 +14,7 @@ from kafka_lagoon.cli.admin.selection import SPELLING, find, placed, selected
 from kafka_lagoon.cli.arguments import MOST_INT16, MOST_INT32, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
+from kafka_lagoon.cli.permissions import DESCRIBED_TOPIC, Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
@@ -20,6 +22,7 @@ from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import ResolvedOffsets, resolve
 from kafka_lagoon.fetch.offset_specs import SPELLINGS, parse_offset_specs
 from kafka_lagoon.fetch.split import READ_UNCOMMITTED
+from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import (
     INVALID_PARTITIONS,
     TOPIC_ALREADY_EXISTS,
@@ -225,18 +228,26 @@ CREATE = Command(
     declare=_declare_create,
     check=_check_create,
     answer=_plan_create,
+    requires={
+        "": Requirement(
+            permissions=(Permission(acls.CREATE, acls.TOPIC, "refused for each topic"), DESCRIBED_TOPIC),
+            remark="CREATE on Cluster does for all topics.",
+        )
+    },
 )
 DELETE = Command(
     kind=altering(Guard.DELETIONS, Guard.INTERNAL_TOPICS),
     summary="Deletes topics with all their records. This cannot be undone.",
     declare=_declare_delete,
     answer=_plan_delete,
+    requires={"": Requirement(permissions=(Permission(acls.DELETE, acls.TOPIC, "refused for each topic"),))},
 )
 EXTEND = Command(
     kind=altering(Guard.INTERNAL_TOPICS, Guard.MANY_PARTITIONS),
     summary="Extends topics to a number of partitions; there is no way back.",
     declare=_declare_extend,
     answer=_plan_extend,
+    requires={"": Requirement(permissions=(Permission(acls.ALTER, acls.TOPIC, "refused for each topic"),))},
 )
 TRIM = Command(
     kind=altering(Guard.RECORD_DELETION, Guard.INTERNAL_TOPICS),
@@ -244,4 +255,5 @@ TRIM = Command(
     declare=_declare_records,
     check=_check_records,
     answer=_plan_records,
+    requires={"": Requirement(permissions=(Permission(acls.DELETE, acls.TOPIC, "refused for each topic"),))},
 )

@@ -3,15 +3,18 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.admin.transactions import Producers, describe_producers, transactions_of_producers
 from kafka_lagoon.apply.kinds.names import parse_partition
 from kafka_lagoon.apply.kinds.transactions import abort_transaction, fence_producer, read_transactional_ids
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.permissions import READ_TOPIC, Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
+from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.producers import IN_TRANSACTION, NO_TRANSACTION, RECENT, Verdict, candidates, verdict
@@ -119,10 +122,28 @@ ABORT = Command(
     declare=_declare_abort,
     check=_check_abort,
     answer=_plan_abort,
+    requires={
+        "": Requirement(
+            permissions=(
+                READ_TOPIC,
+                Permission(
+                    acls.DESCRIBE,
+                    acls.TRANSACTIONAL_ID,
+                    "transactions that their coordinator has are taken for hanging",
+                ),
+                Permission(acls.ALTER, acls.CLUSTER, "refused"),
+            )
+        )
+    },
 )
 FENCE = Command(
     kind=altering(),
     summary="Fences the producers of transactional ids; what they have open is aborted.",
     declare=_declare_fence,
     answer=_plan_fence,
+    requires={
+        "": Requirement(
+            permissions=(Permission(acls.WRITE, acls.TRANSACTIONAL_ID, "the transaction is not listed, or refused"),)
+        )
+    },
 )

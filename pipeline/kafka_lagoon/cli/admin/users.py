@@ -12,6 +12,7 @@ from kafka_lagoon.apply.kinds.users import MECHANISMS, alter_scram, delete_scram
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.cli.permissions import ALTERS_CLUSTER
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.errors import ConfigError
@@ -90,10 +91,12 @@ ALTER = Command(
     declare=_declare_password,
     check=_check_password,
     answer=_plan_password,
+    requires={"": ALTERS_CLUSTER},
 )
 DELETE = Command(
     kind=altering(Guard.DELETIONS),
     summary="Deletes the password of users that log in by SCRAM.",
     declare=_declare,
     answer=_plan_deletion,
+    requires={"": ALTERS_CLUSTER},
 )

@@ -8,6 +8,7 @@ from kafka_lagoon.admin.acls import AclFilter, describe_acls
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.permissions import DESCRIBED_CLUSTER, Requirement
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
@@ -69,4 +70,10 @@ def _answer(context: ClusterContext) -> CommandOutput:
     return CommandOutput(rows=[RowSet(kind="acl", rows=acl_rows(answer), columns=columns)])
 
 
-COMMAND = Command(kind=CLUSTER, summary="ACLs: who may, or may not, do what.", declare=declare_filter, answer=_answer)
+COMMAND = Command(
+    kind=CLUSTER,
+    summary="ACLs: who may, or may not, do what.",
+    declare=declare_filter,
+    answer=_answer,
+    requires={"": Requirement(permissions=(DESCRIBED_CLUSTER,))},
+)

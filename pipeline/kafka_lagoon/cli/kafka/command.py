@@ -56,7 +56,7 @@ def _run(invocation: Invocation, answer: Callable[[ClusterContext], CommandOutpu
     return ask(lambda output: show(output, options))
 
 
-CLUSTER = Kind(declare=_declare, run=_run, lists_permissions=True)
+CLUSTER = Kind(declare=_declare, run=_run)
 
 
 def refuse(*problems: str) -> None:

@@ -11,11 +11,14 @@ from kafka_lagoon.admin.configs import (
     describe_configs,
     list_config_resources,
 )
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import list_notes
 from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.permissions import CLUSTER_SETTINGS, TOPIC_SETTINGS, TOPICS, Requirement
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.configs import config_rows
@@ -73,4 +76,20 @@ COMMAND = Command(
     declare=_declare,
     check=_check,
     answer=_answer,
+    requires={
+        "topic": Requirement(permissions=(TOPICS, TOPIC_SETTINGS)),
+        "topic TOPIC": Requirement(permissions=(TOPIC_SETTINGS,)),
+        "broker": Requirement(permissions=(CLUSTER_SETTINGS,)),
+        "broker-logger": Requirement(permissions=(CLUSTER_SETTINGS,)),
+        "client-metrics": Requirement(permissions=(CLUSTER_SETTINGS,)),
+        "group": Requirement(
+            permissions=(
+                Permission(acls.DESCRIBE_CONFIGS, acls.CLUSTER, "the list of groups that have settings is refused"),
+                Permission(acls.DESCRIBE_CONFIGS, acls.GROUP, "refused for each group"),
+            )
+        ),
+        "group GROUP": Requirement(
+            permissions=(Permission(acls.DESCRIBE_CONFIGS, acls.GROUP, "refused for each group"),)
+        ),
+    },
 )

@@ -8,6 +8,7 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
 from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.permissions import ALL_GROUPS, GROUPS, NAMED_GROUPS, TOPICS_OF_MEMBERS, Requirement
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.snapshot.groups import Groups, group_rows, needs_topology
@@ -57,5 +58,12 @@ def _rows(context: ClusterContext, selected: Mapping[str, GroupListing], describ
 
 
 COMMAND = Command(
-    kind=CLUSTER, summary="Groups of every type, their members and assignments.", declare=_declare, answer=_answer
+    kind=CLUSTER,
+    summary="Groups of every type, their members and assignments.",
+    declare=_declare,
+    answer=_answer,
+    requires={
+        "": Requirement(permissions=(ALL_GROUPS, GROUPS, TOPICS_OF_MEMBERS)),
+        "GROUP": Requirement(permissions=(NAMED_GROUPS, TOPICS_OF_MEMBERS)),
+    },
 )

@@ -15,6 +15,7 @@ from kafka_lagoon.cli.kafka.fetch_ranges import FetchRange, Missing, fetch_range
 from kafka_lagoon.cli.kafka.formatting import FORMATS, NULL, as_text, escaped, text_or_bytes
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.people import moment
+from kafka_lagoon.cli.permissions import READ_TOPIC, Requirement
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError
@@ -249,4 +250,5 @@ COMMAND = Command(
     answer=_answer,
     epilog=_EPILOG,
     check=_faults,
+    requires={"": Requirement(permissions=(READ_TOPIC,))},
 )

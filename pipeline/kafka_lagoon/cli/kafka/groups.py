@@ -9,6 +9,7 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import list_notes
 from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.permissions import ALL_GROUPS, Requirement
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.tables.row_classes import Int32, before, column, row
 
@@ -77,5 +78,14 @@ def _is_among(value: str | None, wanted: list[str] | None) -> bool:
 
 
 COMMAND = Command(
-    kind=CLUSTER, summary="Groups of all types, their states and coordinators.", declare=_declare, answer=_answer
+    kind=CLUSTER,
+    summary="Groups of all types, their states and coordinators.",
+    declare=_declare,
+    answer=_answer,
+    requires={
+        "": Requirement(
+            permissions=(ALL_GROUPS,),
+            remark="With DESCRIBE on Group in its place, a line says that those may not be all.",
+        )
+    },
 )

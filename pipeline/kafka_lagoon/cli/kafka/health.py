@@ -13,6 +13,7 @@ from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topic_notes
 from kafka_lagoon.cli.kafka.watch import add_watch
 from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.permissions import TOPIC_SETTINGS, TOPICS, Requirement
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE
 from kafka_lagoon.cli.thresholds import Measured, Threshold, Unit, add_fail_above, lines_of
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
@@ -95,4 +96,5 @@ COMMAND = Command(
     f"{MIN_ISR_UNKNOWN}: min.insync.replicas could not be read.",
     declare=_declare,
     answer=_answer,
+    requires={"": Requirement(permissions=(TOPICS, TOPIC_SETTINGS))},
 )

@@ -21,6 +21,7 @@ from kafka_lagoon.cli.kafka.lag_selection import (
 from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
 from kafka_lagoon.cli.kafka.watch import add_watch
 from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.permissions import ALL_GROUPS, GROUPS, NAMED_GROUPS, TOPICS_OF_COMMITS, Requirement
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.group_lag import SHARE, GroupLag
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
@@ -165,4 +166,11 @@ COMMAND = Command(
     summary="How far groups are behind: lag = high watermark - committed offset, raw; unknown is a dash with its problem.",
     declare=_declare,
     answer=_answer,
+    requires={
+        "": Requirement(
+            permissions=(ALL_GROUPS, GROUPS, TOPICS_OF_COMMITS),
+            remark="With --time also READ on Topic, or ages are not known.",
+        ),
+        "GROUP": Requirement(permissions=(NAMED_GROUPS, TOPICS_OF_COMMITS)),
+    },
 )

@@ -9,6 +9,7 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topics, not_listed
 from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.permissions import DESCRIBED_CLUSTER, Requirement
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafka_lagoon.snapshot.log_dirs import log_dir_rows, replica_rows
@@ -47,4 +48,5 @@ COMMAND = Command(
     summary="Log directories of the brokers; --replicas or --topic adds replicas.",
     declare=_declare,
     answer=_answer,
+    requires={"": Requirement(permissions=(DESCRIBED_CLUSTER,))},
 )

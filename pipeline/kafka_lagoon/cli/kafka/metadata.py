@@ -5,12 +5,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
 from kafka_lagoon.admin.cluster import identify
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.arguments import names_among
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topic_notes
 from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.permissions import TOPICS, Requirement
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
+from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kafka_lagoon.snapshot.topology import Durability, Topology, broker_rows, partition_rows, topic_rows
 from kafka_lagoon.tables.row_classes import ALWAYS, Int32, before, column, row
@@ -107,5 +110,14 @@ def _declare(parser: ArgumentParser) -> None:
 
 
 COMMAND = Command(
-    kind=CLUSTER, summary="The cluster, its brokers, topics and partitions.", declare=_declare, answer=_answer
+    kind=CLUSTER,
+    summary="The cluster, its brokers, topics and partitions.",
+    declare=_declare,
+    answer=_answer,
+    requires={
+        "": Requirement(
+            permissions=(TOPICS, Permission(acls.DESCRIBE, acls.CLUSTER, "the controller is not known")),
+            remark="On ZooKeeper (2.8) the controller is known without it.",
+        )
+    },
 )

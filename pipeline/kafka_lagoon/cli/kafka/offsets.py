@@ -18,6 +18,7 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topic_notes
 from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.permissions import TOPICS, Requirement
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.protocol.messages.list_offsets import READ_UNCOMMITTED
@@ -141,4 +142,5 @@ COMMAND = Command(
     summary="Where the logs begin and end: earliest, local and tiered, for read_committed, latest, largest timestamp.",
     declare=_declare,
     answer=_answer,
+    requires={"": Requirement(permissions=(TOPICS,))},
 )

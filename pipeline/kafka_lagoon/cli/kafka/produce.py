@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.arguments import moment_argument
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext, refuse
@@ -12,10 +13,12 @@ from kafka_lagoon.cli.kafka.input_lines import bursts
 from kafka_lagoon.cli.kafka.line_writer import LineWriter, WrittenRecord
 from kafka_lagoon.cli.kafka.record_lines import json_parser, text_parser
 from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.permissions import Requirement
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.batching import ProducerRecord
 from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
 from kafka_lagoon.produce.writer import Target, TopicLayout, TopicWriter, find_topic
+from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS, LEADER_ACKS, NO_ACKS
 from kafka_lagoon.records.compressing import CODECS
@@ -195,4 +198,10 @@ COMMAND = Command(
     answer=_answer,
     epilog=_EPILOG,
     check=_faults,
+    requires={
+        "": Requirement(
+            permissions=(Permission(acls.WRITE, acls.TOPIC, "refused"),),
+            remark="Brokers from 2.8 on do not want IDEMPOTENT_WRITE on Cluster for it.",
+        )
+    },
 )

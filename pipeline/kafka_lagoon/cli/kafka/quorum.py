@@ -4,6 +4,7 @@ from kafka_lagoon.admin.quorum import describe_quorum, quorum_failures
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.permissions import DESCRIBED_CLUSTER, Requirement
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.snapshot.quorum import quorum_replica_rows, quorum_rows
 
@@ -31,4 +32,5 @@ COMMAND = Command(
     kind=CLUSTER,
     summary="Controllers under KRaft: who leads, who votes, who follows; ZooKeeper has none (UNSUPPORTED_VERSION).",
     answer=_answer,
+    requires={"": Requirement(permissions=(DESCRIBED_CLUSTER,))},
 )

@@ -4,6 +4,7 @@ from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.permissions import DESCRIBED_CLUSTER, Requirement
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.snapshot.reassignments import reassignment_rows
 
@@ -25,4 +26,5 @@ COMMAND = Command(
     kind=CLUSTER,
     summary="Partitions that are being moved to other brokers; `log-dirs --topic` has the bytes of the copies.",
     answer=_answer,
+    requires={"": Requirement(permissions=(DESCRIBED_CLUSTER,))},
 )

@@ -3,13 +3,16 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.admin.transactions import describe_producers, describe_transactions, list_transactions
 from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topic_option, list_notes, not_listed, selected_topology
 from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.permissions import READ_TOPIC, TOPICS_OF_TRANSACTIONS, TRANSACTIONS, Requirement
 from kafka_lagoon.client.failures import Failure, Scope
+from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.transactions import (
@@ -103,4 +106,15 @@ COMMAND = Command(
     declare=_declare,
     check=_check,
     answer=_answer,
+    requires={
+        "": Requirement(permissions=(TRANSACTIONS,)),
+        "--describe": Requirement(permissions=(TRANSACTIONS, TOPICS_OF_TRANSACTIONS)),
+        "ID": Requirement(
+            permissions=(
+                Permission(acls.DESCRIBE, acls.TRANSACTIONAL_ID, "the transaction is not listed"),
+                TOPICS_OF_TRANSACTIONS,
+            )
+        ),
+        "--topic TOPIC": Requirement(permissions=(READ_TOPIC,)),
+    },
 )

@@ -4,6 +4,7 @@ from kafka_lagoon.admin.versions import api_versions
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.permissions import Requirement
 from kafka_lagoon.snapshot.versions import api_version_rows, broker_version_rows, feature_rows
 
 
@@ -23,4 +24,9 @@ def _answer(context: ClusterContext) -> CommandOutput:
     )
 
 
-COMMAND = Command(kind=CLUSTER, summary="What every broker speaks, and which release it may be.", answer=_answer)
+COMMAND = Command(
+    kind=CLUSTER,
+    summary="What every broker speaks, and which release it may be.",
+    answer=_answer,
+    requires={"": Requirement()},
+)

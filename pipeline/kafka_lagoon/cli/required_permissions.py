@@ -1,0 +1,50 @@
+"""Lists the permissions that each command needs on the cluster, for docs/permissions.md and for `lagoon doctor`."""
+
+from collections.abc import Mapping
+
+from kafka_lagoon.admin.permissions import Permission
+from kafka_lagoon.cli.main import declaration
+from kafka_lagoon.cli.permissions import READ_TOPIC, Requirement
+from kafka_lagoon.cli.registry import COMMANDS
+from kafka_lagoon.protocol import acls
+from kafka_lagoon.snapshot.collectors import required_permissions
+
+# Their modules need PySpark or DuckDB, and `lagoon doctor` does without. Every other command declares its own.
+OF_JOBS: Mapping[str, Requirement] = {
+    "snapshot": Requirement(
+        permissions=required_permissions(),
+        remark="What only a table needs that `snapshot.skip_tables` names is not needed.",
+    ),
+    "ingest": Requirement(
+        permissions=(READ_TOPIC,),
+        remark="Topics without it do not match a pattern, and a line says that there may be such. With DESCRIBE on "
+        "Cluster too, large partitions are read in parts.",
+    ),
+    "restore": Requirement(
+        permissions=(
+            Permission(acls.WRITE, acls.TOPIC, "refused"),
+            Permission(acls.READ, acls.TOPIC, "what was written cannot be read back"),
+            Permission(acls.DESCRIBE_CONFIGS, acls.TOPIC, "refused"),
+        ),
+        remark="Topics that it creates also want CREATE on Topic or Cluster, and DESCRIBE_CONFIGS on Cluster tells their "
+        "defaults before. With --with-acls DESCRIBE and ALTER on Cluster, with --with-offsets READ on Group, with "
+        "--transactional WRITE on TransactionalId and READ on Group, both for names that begin with lagoon-restore-.",
+    ),
+    "compare": Requirement(permissions=(READ_TOPIC,), remark="On both topics."),
+}
+
+
+def requirements_of(name: str) -> dict[str, Requirement]:
+    """The permissions of a command by its forms, as they are typed."""
+    if name in OF_JOBS:
+        return {name: OF_JOBS[name]}
+    return {f"{name} {form}".rstrip(): requirement for form, requirement in declaration(name).requires.items()}
+
+
+def requirement_of(form: str) -> Requirement | None:
+    """The permissions of one form of a command; None for an unknown one."""
+    words = form.split()
+    for name in (" ".join(words[:2]), *words[:1]):
+        if name in COMMANDS and COMMANDS[name].place:
+            return requirements_of(name).get(form)
+    return None
