@@ -206,7 +206,7 @@ def test_no_secret_stands_on_a_command_line(name: str, section: str) -> None:
     assert len(kafka_settings.SECRETS) >= 8
     with pytest.raises(ConfigError) as raised:
         load(None, {}, [f"{section}.bootstrap_servers=a:1", f"{section}.{name}=hunter2"], tables_needed=False)
-    cure = "everybody on this machine sees a command line: give it env:NAME or file:/path"
+    cure = "everybody on this machine can read command lines: give it env:NAME or file:/path"
     assert f"--set {section}.{name}: {cure}" in raised.value.problems
     assert "hunter2" not in str(raised.value)
 

@@ -157,7 +157,7 @@ def test_offsets_of_the_oldest_release(release: Release, capsys: pytest.CaptureF
     """Ends are there; a line names what those brokers do not offer, which is no failure."""
     assert run(["kafka", "offsets", "-b", release.bootstrap_servers, "--topic", TOPIC, "--json"], {}, CLOCK) == 0
     output = capsys.readouterr()
-    assert output.err.startswith("lagoon: brokers are too old to tell the largest timestamp (Kafka 3.0)")
+    assert output.err.startswith("lagoon: brokers are too old to return the largest timestamp (Kafka 3.0)")
     rows = [json.loads(line) for line in output.out.splitlines()]
     where = ("--broker-list", release.bootstrap_servers, "--topic", TOPIC)
     printed = release.tool(tools.GET_OFFSETS, *where, "--time", "-1").split()

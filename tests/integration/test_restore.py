@@ -335,7 +335,7 @@ def test_two_warehouses_at_once(
     monkeypatch.setattr(ProgressStore, "begin", meanwhile)
     done = here(*arguments(second_lake, kafka, kafka_392, *of_topic))
     assert (first, done.returncode) == ([0], 3), done.stdout + done.stderr
-    assert done.stdout.count("2,000 are there that somebody else wrote meanwhile, at offsets 0-1999") == 3
+    assert done.stdout.count("others wrote 2,000 records in between, at offsets 0-1999") == 3
     receipts = [row for row in rows(second_lake, "restore_receipts") if row["target_topic"] == "twice"]
     assert [(row["problem"], row["other_records"], row["other_offsets"]) for row in receipts] == [
         ("OTHER_RECORDS", 2_000, "0-1999")

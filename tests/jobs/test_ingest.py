@@ -166,7 +166,7 @@ def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
     assert run([sys.executable, "-c", KILLED_AT_ITS_LINE, *options], PYTHONPATH=str(ROOT)).returncode == -signal.SIGKILL
     late = here("ingest", *options)
     assert late.returncode == 3, late.stdout + late.stderr
-    assert "died before it could say that it had 3 LOST" in late.stdout
+    assert "died before it could report that it had 3 LOST" in late.stdout
     assert here("ingest", *options).returncode == 0
     assert_tiled(tmp_path)
 
@@ -209,8 +209,8 @@ def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> N
         ([], 2, "no topics: give --topics or --pattern"),
         (["--pattern", "("], 2, "ingest.pattern: (:"),
         (["--topics", "known", "--from", "known:0=99999"], 2, "known:0=99999 is outside of its log, which has 0 to"),
-        (["--topics", "known", "--from", "2999-01-01"], 2, "ingest.start: that time is still to come"),
-        (["--topics", "known", "--until", "2999-01-01"], 2, "--until: that time is still to come"),
+        (["--topics", "known", "--from", "2999-01-01"], 2, "ingest.start: this time is in the future"),
+        (["--topics", "known", "--until", "2999-01-01"], 2, "--until: this time is in the future"),
         (["--topics", "known", "--set", "records.writer=spark"], 2, "records.staging"),
     ],
 )

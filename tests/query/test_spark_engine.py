@@ -85,7 +85,7 @@ def test_what_duckdb_cannot_read_spark_reads(lake: Path, tmp_path: Path, capsys:
         code, out, complaint = sql(folder, capsys, "--json", statement)
         assert (code, out) == (0, '{"n": 5}\n')
         assert (
-            complaint == "lagoon: table records: deltalake does not find folders with % in their names: asking Spark\n"
+            complaint == "lagoon: table records: deltalake does not find folders with % in their names: trying Spark\n"
         )
         code, out, complaint = sql(folder, capsys, "--engine", "duckdb", statement)
         assert (code, out, complaint.count("\n")) == (1, "", 1)
