@@ -163,7 +163,7 @@ def _check_lines(lines: Sequence[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("kafka.client_id=5", None),  # what comes as text is text
+        ("kafka.client_id=5", None),  # text stays text
         ("snapshot.deadline_ms=soon", "snapshot.deadline_ms: must be a whole number"),
         ("snapshot.deadline_ms=0", "snapshot.deadline_ms: must be above 0"),
         ("snapshot.lock_wait_ms=-1", "snapshot.lock_wait_ms: must be at least 0"),
