@@ -75,6 +75,14 @@ def _fixtures_of(item: pytest.Item) -> set[str]:
     return {*item.fixturenames, *(name for name in by_name if isinstance(name, str))}
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """A worker of `make test` stops its servers after the last test that needs them."""
+    if hasattr(config, "workerinput"):
+        from tests.workers import ServersStopEarly  # noqa: PLC0415  xdist may be missing where one test is run
+
+        config.pluginmanager.register(ServersStopEarly())
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Share files out so that brokers and Spark run once (`make test`)."""
@@ -229,8 +237,8 @@ def new_lake(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture
 def warehouse(spark: "SparkSession", new_lake: Path, tmp_path: Path) -> "Warehouse":
-    """An empty warehouse in a folder."""
-    from tests.warehouses import open_at  # noqa: PLC0415  as above
+    """An empty warehouse in a folder. Its tables are not checked again, which would cost half a second of each test."""
+    from kafka_lagoon.delta.warehouse import at_path  # noqa: PLC0415  as above
 
     shutil.copytree(new_lake, tmp_path / "warehouse")
-    return open_at(spark, tmp_path / "warehouse")
+    return at_path(spark, str(tmp_path / "warehouse"))

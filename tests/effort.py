@@ -4,6 +4,10 @@
 """
 
 import os
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
 
 _PARTS = {"all": 1, "some": 5, "few": 12}
 _PART = _PARTS[os.environ.get("TEST_EXAMPLES", "some")]
@@ -13,3 +17,9 @@ _LEAST = 2
 def examples(count: int) -> int:
     """Number of examples to try, of `count` in `make proof`."""
     return max(min(_LEAST, count), count // _PART)
+
+
+def first(values: Sequence[Any], count: int = 1) -> list[Any]:
+    """Parameters of a test that shows the same for each: the first `count` run in `make test`, all in `make proof`."""
+    rest = [value if isinstance(value, tuple) else (value,) for value in values[count:]]
+    return [*values[:count], *(pytest.param(*value, marks=pytest.mark.proof) for value in rest)]

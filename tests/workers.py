@@ -1,8 +1,8 @@
-"""Shares test files out between the workers of a run, so that few workers start the same servers.
+"""Shares test files out between the workers of a run, so that few workers start the same servers, and stops these early.
 
-Files with brokers go to one worker, files with Spark to two others, because these take longest; every worker takes files without
-servers besides. With xdist's own order each worker started every broker and a Spark session, a third of the processor time of
-`make test`.
+Files with brokers go to one worker, files with Spark and brokers to another, files with Spark alone to two. A worker takes the files
+of its servers first, then stops the servers, because ten idle brokers take a third of a core, then takes files without servers. With
+xdist's own order each worker started every broker and a Spark session, a third of the processor time of `make test`.
 """
 
 import re
@@ -11,21 +11,39 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+import pytest
 from xdist.scheduler import LoadFileScheduling
 
 # What a file that needs servers of a kind has in its text. A wrong guess costs time, nothing else.
-_SIGNS = {
-    "spark": re.compile(r"mark\.spark|\bspark\b: |\(\"spark\"|\bwarehouse: Warehouse|\bbucket: "),
-    "brokers": re.compile(r"mark\.kafka|\b(kafka|secured|administered)(_\d+)?: "),
-    "codecs": re.compile(r"mark\.java"),
-}
+_SPARK = re.compile(r"mark\.spark|\bspark\b: |\(\"spark\"|\bwarehouse: Warehouse|\bbucket: ")
+_BROKERS = re.compile(r"mark\.kafka|\b(kafka|secured|administered)(_\d+)?: ")
+_CODECS = re.compile(r"mark\.java")
 
 
 @cache
 def servers_of(path: str) -> str | None:
     """The servers that a test file needs; None for the files that need none."""
     text = Path(path).read_text("utf-8")
-    return next((servers for servers, sign in _SIGNS.items() if sign.search(text)), None)
+    if _SPARK.search(text):
+        return "spark and brokers" if _BROKERS.search(text) else "spark"
+    if _BROKERS.search(text):
+        return "brokers"
+    return "codecs" if _CODECS.search(text) else None
+
+
+class ServersStopEarly:
+    """Ends the fixtures of a worker before its first test that needs no servers; a later test starts what it needs again."""
+
+    def __init__(self) -> None:
+        self._are_running = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        """Called before each test."""
+        needs_servers = servers_of(str(item.path)) is not None
+        if self._are_running and not needs_servers:
+            item.session._setupstate.teardown_exact(None)
+        self._are_running = needs_servers
 
 
 class Workers(LoadFileScheduling):
@@ -39,7 +57,12 @@ class Workers(LoadFileScheduling):
         """Choose the workers of each kind of servers, then as xdist does."""
         if not self._homes:
             first, second, third = islice(cycle(self.nodes), 3)
-            self._homes = {"spark": [first, third], "brokers": [second], "codecs": [third]}
+            self._homes = {
+                "spark and brokers": [first],
+                "spark": [first, third],
+                "brokers": [second],
+                "codecs": [third],
+            }
         super().schedule()
 
     def _assign_work_unit(self, node: Any) -> None:
@@ -54,12 +77,17 @@ class Workers(LoadFileScheduling):
             node.shutdown()  # after the tests that it has
 
     def _next_for(self, node: Any) -> str | None:
-        """The file that a worker runs next; files whose worker has died are for everybody."""
-        without_servers = None
+        """The file that a worker runs next: of those that only it takes, of its servers, or without servers.
+
+        Files whose worker has died are for everybody.
+        """
+        shared = without_servers = None
         for path in self.workqueue:
             homes = self._homes.get(servers_of(path) or "", [])
-            if node in homes:
+            if homes == [node]:
                 return path
+            if node in homes:
+                shared = shared or path
             if not any(home in self.assigned_work for home in homes):
                 without_servers = without_servers or path
-        return without_servers
+        return shared or without_servers

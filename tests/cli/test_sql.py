@@ -191,15 +191,28 @@ def test_head_ends_it(lake: Path, form: str) -> None:
         assert run.wait(60) == 141
 
 
+def _heed_sigint() -> None:
+    """A shell lets its background processes, such as this run of tests, ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_ends_it(lake: Path) -> None:
     """Exit 130 at once and no traceback, also while DuckDB searches for the next row."""
     few = "SELECT range FROM range(1_000_000_000_000) WHERE range % 1_000_000_000_000 < 5000"
-    with subprocess.Popen(command(lake, "--json", few), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+    with subprocess.Popen(
+        command(lake, "--json", few),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=_heed_sigint,  # noqa: PLW1509  no lock is needed for this
+    ) as run:
         assert run.stdout
-        assert run.stdout.readline() == b'{"range": 0}\n'
-        run.send_signal(signal.SIGINT)
-        assert run.communicate(timeout=60)[1] == b""
-        assert run.returncode == 130
+        try:
+            assert run.stdout.readline() == b'{"range": 0}\n'
+            run.send_signal(signal.SIGINT)
+            assert run.communicate(timeout=60)[1] == b""
+            assert run.returncode == 130
+        finally:
+            run.kill()  # a statement that goes on would take a core for hours
 
 
 def on_terminal(arguments: Sequence[str], **environ: str) -> str:
@@ -262,7 +275,7 @@ def test_sql_imports_no_messages_that_it_does_not_need() -> None:
     assert done.stdout.splitlines()[-1] == "False"
 
 
-@pytest.mark.parametrize("count", [15, pytest.param(100, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("count", [4, pytest.param(100, marks=pytest.mark.proof)])
 def test_short_runs_end_well(lake: Path, count: int) -> None:
     """No thread of a reader outlives Python: with DeltaTable.to_pyarrow_table 14 of 50 runs ended with exit code 134."""
 

@@ -87,6 +87,7 @@ def test_a_lost_answer_is_no_conflict(bucket: ObjectStore, lake: Warehouse) -> N
     assert len(lost) >= 5
 
 
+@pytest.mark.proof
 def test_what_an_overtaken_run_wrote_is_taken_back(lake: Warehouse) -> None:
     """Without a lock the transaction id decides: the second run is refused, and no table version names its rows."""
     with snapshot_lock(lake, "overtaken", CLOCK) as slow:
@@ -126,6 +127,7 @@ def test_a_store_that_cannot_exclude_is_refused(spark: SparkSession, bucket: Obj
         open_warehouse(spark, settings(f"warehouse=s3a://older/{uuid4().hex}"), CLOCK)
 
 
+@pytest.mark.proof
 def test_a_named_log_store_stays(spark: SparkSession, bucket: ObjectStore) -> None:  # noqa: ARG001  reaches the bucket
     """A class that the user names is used by Spark and the Kernel; Delta's own for S3, which loses commits, is refused."""
     with naming(spark, "io.delta.storage.HDFSLogStore"):

@@ -28,6 +28,7 @@ from tests.clock import CLOCK
 from tests.delta import test_record_files
 from tests.delta.samples import lag_row, snapshot
 from tests.delta.test_publish import publish_once, rows_of
+from tests.effort import first
 
 TODAY = datetime.now(UTC).date()
 YESTERDAY = TODAY - timedelta(days=1)
@@ -147,7 +148,7 @@ def left_behind(warehouse: Warehouse, *hours: int) -> dict[int, Path]:
     return files
 
 
-@pytest.mark.parametrize(("keep_hours", "removed"), [(24, {30, 200, 1_100}), (1_000, {1_100})])
+@pytest.mark.parametrize(("keep_hours", "removed"), first([(24, {30, 200, 1_100}), (1_000, {1_100})]))
 def test_files_are_kept_for_the_hours_that_are_given(warehouse: Warehouse, keep_hours: int, removed: set[int]) -> None:
     """Files of a running ingest and of older versions are kept for that long, and no longer.
 
@@ -170,6 +171,7 @@ def test_files_are_kept_for_the_hours_that_are_given(warehouse: Warehouse, keep_
     assert table.to_pyarrow_dataset().count_rows() == 40
 
 
+@pytest.mark.proof
 def test_less_than_a_week_must_be_forced(warehouse: Warehouse) -> None:
     """Few hours are refused with the reason; with --force old versions are removed and records are not."""
     for run in (1, 2):
@@ -243,6 +245,7 @@ def test_an_ingest_beside_a_rewrite(warehouse: Warehouse) -> None:
     assert list(folder.glob(".lagoon-probe-*")) == []
 
 
+@pytest.mark.proof
 def test_a_rewrite_where_there_are_no_hard_links(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """There only the lock keeps commits apart, so it is held."""
     monkeypatch.setattr("kafka_lagoon.delta.log_store._has_links", lambda _: False)
@@ -280,6 +283,7 @@ def test_a_table_that_a_later_version_added(warehouse: Warehouse) -> None:
     assert (done.table, done.days, done.removed.count) == ("acls", 0, 0)
 
 
+@pytest.mark.proof
 def test_a_broken_table_is_named(warehouse: Warehouse) -> None:
     """A missing file is one line with Delta's message, and Spark's settings are restored."""
     for run in (1, 2):

@@ -150,6 +150,7 @@ def test_dead_in_the_middle(lake: Warehouse, where: type, method: str, call: int
     }
 
 
+@pytest.mark.proof
 def test_a_snapshot_is_published_meanwhile(lake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each waits for the other only during a commit, and without a lock both commits are valid."""
     before, real, others = shown(lake), Kernel.replace, [1, 2, 3]
@@ -167,6 +168,7 @@ def test_a_snapshot_is_published_meanwhile(lake: Warehouse, monkeypatch: pytest.
     assert ids_in(lake, "consumer_lag") == KEPT | new
 
 
+@pytest.mark.proof
 def test_a_commit_lock_in_other_hands(lake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is removed while another process holds the commit lock for longer than the wait."""
     monkeypatch.setattr("kafka_lagoon.delta.maintain.COMMIT_LOCK_WAIT_MS", 50)
@@ -176,6 +178,7 @@ def test_a_commit_lock_in_other_hands(lake: Warehouse, monkeypatch: pytest.Monke
     assert shown(lake) == before
 
 
+@pytest.mark.proof
 def test_rows_that_were_never_published(lake: Warehouse) -> None:
     """They are removed with the day's other rows after a week; a day without any snapshot is left alone."""
     fact = lag_row("left", "behind", 0)
@@ -257,6 +260,7 @@ def test_records_go_after_their_ranges(warehouse: Warehouse) -> None:
     assert removed(maintain(warehouse, BY_DAYS, CLOCK)) == {"record_ranges": (1, 1), "records": (1, 5)}
 
 
+@pytest.mark.proof
 def test_an_ingest_commits_meanwhile(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a lock both commits are in the table."""
     archive(warehouse, 20, 1)

@@ -32,6 +32,7 @@ from kafka_lagoon.tables.table import Table
 from tests.clock import CLOCK
 from tests.delta import foreign, other_run
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS, lag_row, row, snapshot
+from tests.effort import first
 from tests.warehouses import settings
 
 HOSTILE_FACTS = (
@@ -168,15 +169,19 @@ def test_slots_and_clusters_are_independent(warehouse: Warehouse) -> None:
     assert slot_of(warehouse, cluster="other") is None
 
 
-def test_published_slots_survive_compaction(spark: SparkSession, tmp_path: Path) -> None:
-    """Rewritten files and checkpoints that replace the log do not hide published snapshots."""
+@pytest.mark.parametrize("engine", ["deltalake", pytest.param("Spark", marks=pytest.mark.proof)])
+def test_published_slots_survive_compaction(spark: SparkSession, tmp_path: Path, engine: str) -> None:
+    """Files that other engines have rewritten, and checkpoints that replace the log, do not hide published snapshots."""
     place = at_path(spark, str(tmp_path / "wh"))
     often = {"delta.checkpointInterval": "2"}
     place.kernel.create(place.locations["snapshots"], STATE_TABLES[-1].delta_schema(), SNAPSHOT_DATE, often)
     warehouse = open_warehouse(spark, settings(f"warehouse={tmp_path / 'wh'}"), CLOCK)
     for number in range(1, 5):
         publish_once(warehouse, snapshot(number))
-    warehouse.spark.sql(f"OPTIMIZE {warehouse.identifiers['snapshots']}")
+    if engine == "Spark":
+        warehouse.spark.sql(f"OPTIMIZE {warehouse.identifiers['snapshots']}")
+    else:
+        deltalake.DeltaTable(warehouse.locations["snapshots"]).optimize.compact()
     publish_once(warehouse, snapshot(5))
     log = Path(warehouse.locations["snapshots"].removeprefix("file:")) / "_delta_log"
     assert list(log.glob("*.checkpoint*.parquet"))
@@ -244,7 +249,7 @@ def go(process: subprocess.Popen[str]) -> None:
 POINTS = [
     pytest.param("write", 1, "before", False, id="before the first file", marks=pytest.mark.proof),
     pytest.param("append", 1, "before", False, id="a file without a commit", marks=pytest.mark.proof),
-    pytest.param("append", 2, "after", False, id="some tables"),
+    pytest.param("append", 2, "after", False, id="some tables", marks=pytest.mark.proof),
     pytest.param("append", 5, "before", False, id="all facts and the file of the last table", marks=pytest.mark.proof),
     pytest.param("append", 5, "after", True, id="after publication, before it was checked"),
 ]
@@ -318,7 +323,7 @@ def test_without_a_lock_one_of_many_publishes(warehouse: Warehouse, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    "operation", [foreign.overwrite, lambda warehouse, table: foreign.restore(warehouse, table, 0)]
+    "operation", first([lambda warehouse, table: foreign.restore(warehouse, table, 0), foreign.overwrite])
 )
 def test_rows_that_others_take_away_before_the_last_commit(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, operation: Callable[[Warehouse, str], None]

@@ -19,12 +19,13 @@ from kafka_lagoon.tables.schema import SNAPSHOT_DATE, TABLES
 from tests.clock import CLOCK
 from tests.delta.samples import lag_row, row, snapshot
 from tests.delta.test_publish import publish_once, rows_of
+from tests.effort import first
 from tests.warehouses import settings
 
 BY_NAME = {table.name: table for table in TABLES}
 
 
-@pytest.mark.parametrize("name", ["with space", "percent%41", "naïve a'b`c"])
+@pytest.mark.parametrize("name", first(["naïve a'b`c", "with space", "percent%41"]))
 def test_any_folder_will_do(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Tables are made and filled in folders of any name, and found there again."""
     place = settings(f"warehouse={tmp_path / name}")

@@ -16,7 +16,7 @@ def by_kernel(warehouse: Warehouse) -> Writer:
     return kernel_writer(warehouse)
 
 
-@pytest.fixture(params=["kernel", "spark"])
+@pytest.fixture(params=["kernel", pytest.param("spark", marks=pytest.mark.proof)])
 def writer(request: pytest.FixtureRequest, warehouse: Warehouse, by_kernel: Writer, tmp_path: Path) -> Writer:
     if request.param == "kernel":
         return by_kernel

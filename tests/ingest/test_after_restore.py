@@ -7,6 +7,7 @@ from kafka_lagoon.errors import TableError
 from kafka_lagoon.ingest.archive_lock import archive_lock
 from kafka_lagoon.ingest.commit import commit
 from tests.clock import CLOCK
+from tests.delta import foreign
 from tests.delta.record_samples import CLUSTER, run
 from tests.ingest.writers import Writer, contents, ingest
 
@@ -16,15 +17,22 @@ pytestmark = pytest.mark.spark
 class TestRestore:
     """RESTORE brings back old records but not the next offsets: no run continues until the user has chosen."""
 
-    @pytest.fixture
-    def turned_back(self, warehouse: Warehouse) -> Warehouse:
-        """Two runs, the second of which was rolled back; compacted in between, so that it is harder to detect."""
+    @pytest.fixture(params=["written", pytest.param("Spark", marks=pytest.mark.proof)])
+    def turned_back(self, warehouse: Warehouse, request: pytest.FixtureRequest) -> Warehouse:
+        """Two runs, then a RESTORE that removes the second's records, and an OPTIMIZE, which makes it harder to see.
+
+        Their commits are written into the log, or made by Spark, which takes ten times as long.
+        """
         writer = Writer(lambda: archive_lock(warehouse, CLUSTER, CLOCK), commit)
         ingest(writer, 1, 5)
         version = warehouse.state("records").version
         ingest(writer, 2, 9)
-        warehouse.spark.sql(f"RESTORE {warehouse.identifiers['records']} TO VERSION AS OF {version}")
-        warehouse.spark.sql(f"OPTIMIZE {warehouse.identifiers['records']}")
+        if request.param == "Spark":
+            warehouse.spark.sql(f"RESTORE {warehouse.identifiers['records']} TO VERSION AS OF {version}")
+            warehouse.spark.sql(f"OPTIMIZE {warehouse.identifiers['records']}")
+        else:
+            foreign.restore(warehouse, "records", version)
+            foreign.optimize(warehouse, "records")
         return warehouse
 
     def test_it_is_refused(self, turned_back: Warehouse):
@@ -56,7 +64,7 @@ def test_later_runs_are_those_with_higher_numbers(warehouse: Warehouse):
     ingest(writer, 7, 5)
     version = warehouse.state("records").version
     ingest(writer, 2, 9)
-    warehouse.spark.sql(f"RESTORE {warehouse.identifiers['records']} TO VERSION AS OF {version}")
+    foreign.restore(warehouse, "records", version)
     with archive_lock(warehouse, CLUSTER, CLOCK, after_restore="repeat") as lock:
         commit(lock, run(lock, 3, 5, 9))
     assert contents(warehouse)[:2] == (list(range(9)), [(0, 5), (5, 9)])

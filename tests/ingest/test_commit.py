@@ -11,6 +11,7 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest.commit import commit
+from tests.delta import foreign
 from tests.delta.record_samples import run
 from tests.ingest.writers import STEPS, Died, Writer, contents, dies, folder, ingest, remove
 
@@ -66,7 +67,7 @@ def test_compaction_between_two_runs(by_kernel: Writer, warehouse: Warehouse):
     writer = by_kernel
     ingest(writer, 1, 5)
     ingest(writer, 2, 9)
-    warehouse.spark.sql(f"OPTIMIZE {warehouse.identifiers['records']}")
+    foreign.optimize(warehouse, "records")
     ingest(writer, 3, 12)
     assert contents(warehouse)[:2] == (list(range(12)), [(0, 5), (5, 9), (9, 12)])
 

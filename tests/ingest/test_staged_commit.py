@@ -38,6 +38,7 @@ def spark_writer(
     return Writer(lambda: staged_lock(warehouse, staging, cluster_id, CLOCK, 0, after_restore), commit_staged)
 
 
+@pytest.mark.proof
 def test_a_restore_of_records(warehouse: Warehouse, tmp_path: Path):
     """While a run reads and after it: refused with the statement that undoes it, or kept."""
     writer = spark_writer(warehouse, tmp_path)

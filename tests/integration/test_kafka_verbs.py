@@ -15,6 +15,7 @@ from kafka_lagoon.cli.main import run
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.tables.cluster_rows import BrokerApiRow, BrokerFeatureRow, ConfigRow, QuorumStateRow, StoredReplicaRow
 from tests.clock import CLOCK
+from tests.effort import first
 from tests.integration import kafka_tools as tools
 from tests.integration.every_broker import wait_until
 from tests.integration.releases import API_VERSIONS, LOG_DIRS, NEWEST, OLDER, OLDEST, Release, of_kind
@@ -27,7 +28,7 @@ TOPIC = "verbs"
 _RENAMED = {"AlterIsr": "AlterPartition", "ListClientMetricsResources": "ListConfigResources"}
 
 
-@pytest.fixture(scope="module", params=[NEWEST, OLDER, OLDEST])
+@pytest.fixture(scope="module", params=first([NEWEST, OLDER, OLDEST]))
 def release(request: pytest.FixtureRequest) -> Release:
     """Every release, with a topic of the tests; pytest may return to a release."""
     fixture = {NEWEST: "kafka", OLDER: "kafka_392", OLDEST: "kafka_282"}[request.param]

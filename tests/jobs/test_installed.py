@@ -97,6 +97,7 @@ def minute_of(slot: str) -> float:
     return (datetime.now(UTC) - datetime.fromisoformat(slot)).total_seconds() / 60
 
 
+@pytest.mark.proof
 def test_wheel_and_recipes_on_a_real_cluster(machine: Machine, kafka: LocalKafka) -> None:
     """Without a clone and with only cron's variables: a snapshot, an ingest by spark-submit, and SQL over their tables."""
     create_topics(kafka.bootstrap_servers, [NewTopic("installed", 2, 3)])

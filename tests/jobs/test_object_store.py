@@ -58,6 +58,7 @@ def test_a_lake_in_a_bucket(kafka: LocalKafka, bucket: ObjectStore, tmp_path: Pa
     assert SECRET not in (tmp_path / "log").read_text() + "".join(one.stdout + one.stderr for one in outputs)
 
 
+@pytest.mark.proof
 def test_a_desired_state_in_a_bucket(spark: SparkSession, bucket: ObjectStore) -> None:  # noqa: ARG001  serves it
     """A table of rows is read from a URL; a table with other columns is refused with their names."""
     rows = [("topics", "orders", "partitions", "6"), ("cluster_id", None, None, "MkU3")]

@@ -194,7 +194,7 @@ def releases() -> Iterator[Sequence[JavaRecords]]:
 
 
 # `make test` has some of every format, codec and kind of damage; `make proof` has many, so that rules meet each other.
-each_count = pytest.mark.parametrize("count", [200, pytest.param(20_000, marks=_LONG)])
+each_count = pytest.mark.parametrize("count", [50, pytest.param(20_000, marks=_LONG)])
 
 
 @each_count

@@ -93,6 +93,7 @@ def test_what_duckdb_cannot_read_spark_reads(lake: Path, tmp_path: Path, capsys:
         folder.rename(lake)
 
 
+@pytest.mark.proof
 def test_the_page_shows_it(lake: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     """The lines of docs/sql.md for a notebook with Spark run unchanged."""
     (snippet,) = (one for one in blocks(page("sql"), "python") if "import register\n" in one)

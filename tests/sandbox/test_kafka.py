@@ -108,6 +108,7 @@ def test_broker_that_cannot_start_names_its_log(tmp_path: Path) -> None:
     assert all(cluster.pid(node_id) is None for node_id in cluster.node_ids)
 
 
+@pytest.mark.proof
 @pytest.mark.kafka
 def test_taken_port_is_tried_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If another process takes a port between the check and the broker's bind, other ports are tried."""
@@ -140,7 +141,6 @@ def test_no_broker_outlives_a_killed_parent(tmp_path: Path, version: str) -> Non
     assert not any(map(_accepts, ports))
 
 
-@pytest.mark.smoke
 def test_release_on_zookeeper_comes_back(kafka_282: LocalKafka) -> None:
     """Kafka 2.8.2 runs on a ZooKeeper of its own, and a killed broker is started once that has forgotten it."""
     kafka_282.kill(1)

@@ -45,7 +45,7 @@ _KEYS = {
     LOG_DIRS: ("broker_id", "log_dir", "topic", "partition", "is_future"),
 }
 _TABLES = {table: table.table.key or _KEYS[table] for table in COLLECTORS if table.table.key or table in _KEYS}
-_SHORT = 16  # every so-many-th mutation in the tests of every day
+_SHORT = 16  # `make test` tries one of so many mutations, `make proof` all
 
 
 @pytest.fixture

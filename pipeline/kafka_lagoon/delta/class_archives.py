@@ -1,14 +1,15 @@
-"""Makes the archives of classes from which the JVMs of this machine start (jars/class_archives.py), once, by letting each work.
+"""Makes the archives of classes from which the JVMs of this machine start : for Kernel and for Spark (jars/class_archives.py).
 
-A JVM archives the classes that it has read. So each does here what runs do: it creates the tables of a warehouse, which is
-thrown away, and appends to one of them. The driver of Spark also runs a task. With a query its archive would be twice as large,
-take twice as long to make (46 instead of 25 processor seconds), and start jobs no sooner.
+When a JVM ends, it archives the classes that it has loaded. So each of the two does what runs do: it creates the tables of a
+warehouse, which is thrown away, and appends to one of them. The driver of Spark also runs a task. A query would make its
+archive twice as large and twice as slow to make (46 instead of 25 processor seconds), and jobs would start no sooner.
 """
 
 import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 
@@ -41,9 +42,10 @@ def make_archives() -> Path:
     folder = archive(KERNEL).parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        with tempfile.TemporaryDirectory(dir=folder) as scratch, ThreadPoolExecutor(1) as threads:
+            spark = threads.submit(_make_spark, Path(scratch))  # a process of its own, which takes longer
             _make_kernel(Path(scratch))
-            _make_spark(Path(scratch))
+            spark.result()
     except OSError as error:
         raise JarsUnavailable(f"{error.filename or folder}: {error.strerror}") from error
     return folder
