@@ -1,4 +1,4 @@
-"""One snapshot of one or more clusters into the state tables.
+"""Takes one snapshot of one or more clusters into the state tables.
 
     spark-submit jobs/snapshot.py --conf conf/local.toml
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "AZURITE_BLOB"
 CONTAINER, ACCOUNT = "lake", "devstoreaccount1"
-# Azurite's own, which its documentation prints.
+# Azurite's well-known key, which its documentation prints.
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 ROOT = f"abfs://{CONTAINER}@{ACCOUNT}.dfs.core.windows.net"
 
@@ -33,7 +33,7 @@ class AzureStore:
     port: int
 
     def hadoop(self) -> dict[str, str]:
-        """Hadoop's settings that lead to the server."""
+        """Return Hadoop's settings for the server."""
         return {
             "fs.azure.account.auth.type": "SharedKey",
             "fs.azure.account.key": KEY,
@@ -46,7 +46,7 @@ class AzureStore:
         }
 
     def delta_rs(self) -> dict[str, str]:
-        """The same for delta-rs, which shares no code with Hadoop."""
+        """Return the settings of delta-rs for the server, which shares no code with Hadoop."""
         return {
             "azure_storage_account_name": ACCOUNT,
             "azure_storage_account_key": KEY,
@@ -57,7 +57,7 @@ class AzureStore:
 
 @contextmanager
 def azure_store(folder: Path) -> Iterator[AzureStore]:
-    """A server with an empty container, which ends with this block."""
+    """Run a server with an empty container until the block ends."""
     program = os.environ.get(PROGRAM, "")
     assert Path(program).is_file(), f"{PROGRAM} must name Azurite's azurite-blob: see {__name__}"
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -85,7 +85,7 @@ def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def reach_azure(spark: "SparkSession", store: AzureStore) -> None:
-    """Let a session that runs reach the container: the jar as --packages would give it, and settings."""
+    """Give a running session access to the container: the jar, as --packages would add it, and settings."""
     jvm: Any = spark.sparkContext._jvm
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     for path in jar_paths("hadoop-azure-3.5.0"):

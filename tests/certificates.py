@@ -1,4 +1,4 @@
-"""Certificates of one test run, and what servers and clients make of them."""
+"""Certificates of one test run, and TLS contexts for servers and clients."""
 
 import ssl
 import tempfile
@@ -23,7 +23,7 @@ ROOT_PEM = pem(ROOT.chain[0])
 def server_context(
     certificate: Certificate = SERVER, clients_of: Certificate | None = None, **limits: ssl.TLSVersion
 ) -> ssl.SSLContext:
-    """A server's side; with `clients_of` it wants certificates that this authority has signed."""
+    """Make a server's context; with `clients_of` it requires certificates that this authority has signed."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     for name, version in limits.items():
         setattr(made, name, version)
@@ -38,7 +38,7 @@ def server_context(
 
 
 def tls_settings(**given: object) -> KafkaSettings:
-    """Settings with TLS that trust the root, unless given otherwise."""
+    """Make settings with TLS that trust the root unless given otherwise."""
     trust = (
         {} if any(name.startswith("ssl_truststore") for name in given) else {"ssl_truststore_certificates": ROOT_PEM}
     )

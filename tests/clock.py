@@ -1,4 +1,4 @@
-"""Clocks for tests: the system's, and one that only moves when somebody sleeps."""
+"""Clocks for tests: the system's clock, and a clock that only advances when it sleeps."""
 
 import time
 from dataclasses import replace
@@ -10,20 +10,20 @@ CLOCK = Clock(now_ms=lambda: time.time_ns() // 1_000_000, monotonic=time.monoton
 
 
 def clock_at(moment: datetime) -> Clock:
-    """The system's clock, but for the time of day that it shows."""
+    """Make the system's clock, with another time of day."""
     return replace(CLOCK, now_ms=lambda: round(moment.timestamp() * 1000))
 
 
 class Hands:
-    """A clock that moves when it sleeps, so that a slow machine does not make deadlines pass."""
+    """A clock that advances when it sleeps, so that a slow machine does not make deadlines pass."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def clock(self) -> Clock:
-        """The clock with these hands."""
+        """Return the clock."""
         return Clock(now_ms=lambda: 0, monotonic=lambda: self.seconds, sleep=self.move)
 
     def move(self, seconds: float) -> None:
-        """Let so much time pass."""
+        """Advance the clock."""
         self.seconds += seconds

@@ -29,23 +29,23 @@ PAGES = ROOT / "docs"
 
 
 def page(name: str) -> str:
-    """The text of docs/NAME.md."""
+    """Return the text of docs/NAME.md."""
     return (PAGES / f"{name}.md").read_text("utf-8")
 
 
 def documents() -> dict[str, str]:
-    """README and the pages of docs/: path below the top folder -> text."""
+    """Return README and the pages of docs/: path below the top folder -> text."""
     paths = [README, *sorted(PAGES.rglob("*.md"))]
     return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
 
 
 def blocks(text: str, language: str = r"\w*") -> list[str]:
-    """The blocks of code of a document, those of one language or all."""
+    """Return the blocks of code of a document, in one language or all."""
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
 def tables() -> str:
-    """Every table: a list with links, then the columns of each."""
+    """List every table with links, then the columns of each."""
     listed = (f"| [{table.name}](#{table.name}) | {_cell(table.comment)} |" for table in TABLES)
     shared = ("## Columns of every state table", "", _HEADINGS, *map(_column, _SHARED), "")
     lines = ["| table | rows |", "|---|---|", *listed, "", *shared]
@@ -63,7 +63,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _column(column: Column) -> str:
-    """A line; fields of structs are explained after the meaning, not within the type."""
+    """Make the line of a column; fields of structs are explained after the meaning, not within the type."""
     sql_type = column.sql_type()
     parts = re.findall(rf"[<,]\s*(\w+): [^,>']*>?{_COMMENT}", sql_type)
     meaning = " ".join([column.comment, *(f"`{name}`: {text}" for name, text in parts)])
@@ -71,7 +71,7 @@ def _column(column: Column) -> str:
 
 
 def views() -> str:
-    """Every view but those that only show a table's published rows: a list with links, then the columns of each."""
+    """List every view with links, except those that only show a table's published rows, then the columns of each."""
     shown = [view for view in VIEWS if not view.name.endswith("_published")]
     lines = ["| view | rows |", "|---|---|"]
     lines += [f"| [{view.name}](#{view.name}) | {_cell(view.comment)} |" for view in shown]
@@ -86,7 +86,7 @@ def _view(view: View) -> Iterator[str]:
 
 
 def requests_table() -> str:
-    """Every state table with the APIs that it is made from."""
+    """List every state table with the APIs that it is made from."""
     lines = ["| table | made from | can be skipped |", "|---|---|---|"]
     for table in COLLECTORS:
         if table.apis:
@@ -98,7 +98,7 @@ def requests_table() -> str:
 
 
 def settings_table() -> str:
-    """Every setting with its default, by section."""
+    """List every setting with its default, by section."""
     lines: list[str] = []
     for section, some in groupby(_settings(), lambda setting: setting[0].rpartition(".")[0]):
         lines += [f"## [{section}]" if section else "## Where the tables are", ""]
@@ -109,7 +109,7 @@ def settings_table() -> str:
 
 
 def _settings() -> Iterator[tuple[str, str, str]]:
-    """Name, default and meaning of each."""
+    """Yield name, default and meaning of each setting."""
     for name, field in Settings.model_fields.items():
         if name not in ("kafka", "clusters", *SECTIONS):
             yield str(field.validation_alias or name), _default(field.default), field.description or ""
@@ -127,7 +127,7 @@ def _default(value: Any) -> str:
 
 
 def permissions_table() -> str:
-    """Every form of a command with the least permissions that it needs, and what each is for."""
+    """List every form of a command with its least permissions, and the consequence of each missing one."""
     lines = ["| command | required permissions, and what happens without each | remark |", "|---|---|---|"]
     return "\n".join(
         [*lines, *(f"| `{name}` | {_permissions(one)} | {one.remark} |" for name, one in REQUIRED_PERMISSIONS.items())]
@@ -139,7 +139,7 @@ def _permissions(requirement: Requirement) -> str:
 
 
 def events_table() -> str:
-    """Every field of the event that ends a run."""
+    """List every field of the event that ends a run."""
     lines = ["| field | in events of | meaning |", "|---|---|---|"]
     for field in event_fields():
         jobs = field.metadata["jobs"]
@@ -148,7 +148,7 @@ def events_table() -> str:
 
 
 def metrics_table() -> str:
-    """Every metric with its labels."""
+    """List every metric with its labels."""
     lines = ["| metric | labels | meaning |", "|---|---|---|"]
     for metric in METRICS.values():
         labels = ", ".join(f"`{label}`" for label in metric.labels)
@@ -157,7 +157,7 @@ def metrics_table() -> str:
 
 
 def doctor_table() -> str:
-    """Every check of `lagoon doctor`; those with the same text share a line."""
+    """List every check of `lagoon doctor`; checks with the same text share a line."""
     lines = ["| check | how |", "|---|---|"]
     for text in dict.fromkeys(CHECKS.values()):
         names = ", ".join(f"`{name}`" for name, of_name in CHECKS.items() if of_name == text)
@@ -169,7 +169,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
-# The name of a generated part -> what makes it.
+# name of a generated part -> function that makes it
 GENERATED: Mapping[str, Callable[[], str]] = {
     "tables": tables,
     "views": views,
@@ -183,12 +183,12 @@ GENERATED: Mapping[str, Callable[[], str]] = {
 
 
 def parts_of(text: str) -> list[str]:
-    """Names of the generated parts of a document."""
+    """Return the names of the generated parts of a document."""
     return re.findall(r"^<!-- (\w+): generated -->$", text, re.MULTILINE)
 
 
 def renewed(text: str) -> str:
-    """A document with its generated parts as they ought to be."""
+    """Return a document with its generated parts made again."""
     for name in parts_of(text):
         pattern = rf"(<!-- {name}: generated -->\n).*?(\n<!-- end of {name} -->)"
         text, count = re.subn(pattern, lambda m, made=GENERATED[name]: m[1] + made() + m[2], text, flags=re.DOTALL)

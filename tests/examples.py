@@ -25,7 +25,7 @@ _BITS = {"b": 8, "h": 16, "i": 32, "q": 64}
 _UNSIGNED_BITS = {"H": 16, "I": 32}
 _ODD_FLOATS = (0.0, -0.0, 1.0, -1.5, 0.1, 1e16, 5e-324, 1.7976931348623157e308, float("inf"), float("-inf"))
 _ODD_TEXTS = ("", "\0", "ü", "\U0001f600", "\u202e.txt", "a.b-c_d", "x" * 127, "y" * 300)
-_ALPHABETS = (range(128), range(0x80, 0xD800), range(0xE000, 0x10000), range(0x10000, 0x110000))  # no surrogates
+_ALPHABETS = (range(128), range(0x80, 0xD800), range(0xE000, 0x10000), range(0x10000, 0x110000))  # without surrogates
 _LENGTHS, _LENGTHS_ARE = (0, 1, 2, 3), (3, 4, 2, 1)
 
 
@@ -42,7 +42,7 @@ class Case:
 
     @property
     def flexible(self) -> bool:
-        """Whether the body has compact lengths and tag sections."""
+        """Return True if the body has compact lengths and tag sections."""
         return self.api.is_flexible(self.version)
 
 
@@ -50,7 +50,7 @@ CASES = [Case(api, v, cls) for api in APIS.values() for v in api.versions for cl
 
 
 def each_case(test: Callable[..., None], cases: Sequence[Case] = CASES) -> Callable[..., None]:
-    """Run a test of a `case` for every version; one test per API, for 640 tests per property cost more than the properties."""
+    """Run a test of a `case` for every version in one test per API: 640 tests per property take longer than the properties."""
 
     @wraps(test)
     def every_version(api_cases: Sequence[Case], **fixtures: Any) -> None:
@@ -69,29 +69,29 @@ def each_case(test: Callable[..., None], cases: Sequence[Case] = CASES) -> Calla
 
 
 def randoms(seed: object, count: int) -> Iterator[Random]:
-    """Sources of chance, one for each example, the same in every run; `count` of them in `make proof`."""
+    """Make random generators, one for each example, the same in every run; `count` of them in `make proof`."""
     return (Random(f"{seed} {number}") for number in range(examples(count)))
 
 
 def any_text(random: Random) -> str:
-    """Text: short, odd or empty."""
+    """Draw text: short, odd or empty."""
     if random.random() < 0.4:
         return random.choice(_ODD_TEXTS)
     return "".join(chr(random.choice(random.choice(_ALPHABETS))) for _ in range(random.randrange(7)))
 
 
 def any_string(random: Random) -> str:
-    """What strings can hold: bytes that are not UTF-8 arrive as lone surrogates and must leave as the same bytes."""
+    """Draw a string; bytes that are not UTF-8 are lone surrogates, and must be encoded as the same bytes."""
     return any_bytes(random).decode("utf-8", "surrogateescape") if random.random() < 0.2 else any_text(random)
 
 
 def any_bytes(random: Random, most: int = 6) -> bytes:
-    """A few bytes, any or none."""
+    """Draw a few bytes or none."""
     return random.randbytes(random.randrange(most + 1))
 
 
 def any_message(random: Random, cls: type, version: int, text: MakesText = any_string) -> Any:
-    """A value of `cls` that `version` can carry, with strings by `text`."""
+    """Draw a value of `cls` that `version` can carry, with strings by `text`."""
     present = [field for field in fields_of(cls) if field.spec.present(version)]
     return cls(**{field.name: _value(random, field, version, text) for field in present})
 
@@ -129,7 +129,7 @@ def _scalar(random: Random, code: str) -> Any:
 
 
 def _integer(random: Random, code: str) -> int:
-    """Extremes half the time, else of any magnitude."""
+    """Draw an integer: half of the time an extreme, else of any magnitude."""
     if code in _UNSIGNED_BITS:
         bits = _UNSIGNED_BITS[code]
         return random.choice((0, 1, 2**bits - 1, random.getrandbits(random.randint(1, bits))))

@@ -42,11 +42,11 @@ class GoogleStore:
 
     @property
     def endpoint(self) -> str:
-        """Its URL."""
+        """Return its URL."""
         return f"http://127.0.0.1:{self.port}"
 
     def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        """Status and body of the answer to a request."""
+        """Return status and body of the response to a request."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, body, {"Content-Type": "application/json"})
@@ -70,7 +70,7 @@ class GoogleStore:
 
 @contextmanager
 def google_store() -> Iterator[GoogleStore]:
-    """A server with an empty bucket, which ends with this block."""
+    """Run a server with an empty bucket until the block ends."""
     python = os.environ.get(PYTHON, "")
     assert Path(python).is_file(), f"{PYTHON} must name a Python that has Google's storage-testbench: see {__name__}"
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -100,7 +100,7 @@ def _wait(store: GoogleStore, process: subprocess.Popen[bytes]) -> None:
 
 
 def of_arrow(store: GoogleStore, folder: Path) -> dict[str, str]:
-    """The environment in which Arrow reaches the bucket: where the server is, and a key as of a service account."""
+    """Make the environment in which Arrow opens the bucket: the server's address, and a key like that of a service account."""
     key = rsa.generate_private_key(65537, 2048).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     account = {
         "type": "service_account",
@@ -119,7 +119,7 @@ def of_arrow(store: GoogleStore, folder: Path) -> dict[str, str]:
 
 
 def reach_google(spark: "SparkSession", store: GoogleStore, environ: Mapping[str, str]) -> None:
-    """Let a session that runs reach the bucket: the jar as --packages would give it, and Arrow by the environment of workers."""
+    """Give a running session access to the bucket: the jar, as --packages would, and Arrow by the workers' environment."""
     jvm: Any = spark.sparkContext._jvm
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     for path in jar_paths("hadoop-gcp-3.5.0"):
@@ -131,7 +131,7 @@ def reach_google(spark: "SparkSession", store: GoogleStore, environ: Mapping[str
 
 
 def use_server(jvm: Any, files: Any, store: GoogleStore) -> None:
-    """Put a client of the server in the place of the client of Google's: the connector has no setting for that."""
+    """Replace Google's client in the connector by a client of the server: there is no setting for it."""
 
     def field(name: str, class_name: str) -> Any:
         declared = files.getClass().getClassLoader().loadClass(f"{_CONNECTOR}{class_name}").getDeclaredField(name)

@@ -19,7 +19,7 @@ _BOUNDARY = "of-a-batch"
 
 
 class Batching:
-    """The application, which answers the requests of a batch one after the other."""
+    """The application, which executes the requests of a batch in order."""
 
     def __init__(self, application: Any) -> None:
         self._application, self._client = application, Client(application)
@@ -35,7 +35,7 @@ class Batching:
         return Response(body, content_type=f"multipart/mixed; boundary={_BOUNDARY}")(environ, respond)
 
     def _answered(self, part: Any) -> bytes:
-        """One request of a batch, and its answer as a part of the batch's."""
+        """Execute one request of a batch; return its response as a part of the batch's."""
         line, _, rest = part.get_payload().partition("\r\n")
         method, url, *_ = line.split(" ")
         _, _, content = rest.partition("\r\n\r\n")

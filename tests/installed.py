@@ -1,4 +1,4 @@
-"""The wheel in an environment of its own, without the clone and without what `make setup` puts into PySpark.
+"""Installs the wheel in an environment of its own, without the clone and without Delta's jars of `make setup` in PySpark.
 
 The packages that the wheel requires are links to those of the environment that runs the tests: to install them takes a minute and
 500 MB. What it does not require is not there.
@@ -23,23 +23,27 @@ from kafka_lagoon.records.kernel_cache import cache_folder as kernel_folder
 
 CLONE = Path(__file__).resolve().parent.parent
 _SOURCES = ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "conf", "jobs", "pipeline")
-_SUBMIT = ("spark-submit", "find-spark-home", "find_spark_home.py")  # what pip takes from PySpark for spark-submit
+_SUBMIT = (
+    "spark-submit",
+    "find-spark-home",
+    "find_spark_home.py",
+)  # commands of spark-submit that pip installs from PySpark
 
 
 @dataclass(frozen=True)
 class Installed:
-    """An environment (a venv) and the home of its user, whose caches hold what a first run would bring there."""
+    """An environment (a venv) and the home of its user, whose caches are filled as after a first run."""
 
     environment: Path
     home: Path
 
     def cron(self) -> dict[str, str]:
-        """All the variables that cron gives a job; and JAVA_HOME, which docs/scheduling.md tells to set where it is needed."""
+        """Return all the variables that cron sets, and JAVA_HOME, which docs/scheduling.md recommends."""
         java = {name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ}
         return {"HOME": str(self.home), "PATH": "/usr/bin:/bin", "SHELL": "/bin/sh", "LOGNAME": "lagoon", **java}
 
     def run(self, command: str, **more: str) -> subprocess.CompletedProcess[str]:
-        """A command line, started by sh in the user's home as cron would."""
+        """Run a command line with sh in the user's home, as cron does."""
         return subprocess.run(
             ["/bin/sh", "-c", command],
             env=self.cron() | more,
@@ -52,7 +56,7 @@ class Installed:
 
 
 def install(folder: Path) -> Installed:
-    """The wheel with the extra `all`, ready to run jobs: its caches are filled."""
+    """Install the wheel with the extra `all` and filled caches, ready to run jobs."""
     installed = _install(folder, ["all"])
     for name in _SUBMIT:
         shutil.copy(Path(sys.executable).parent / name, installed.environment / "bin")
@@ -62,12 +66,12 @@ def install(folder: Path) -> Installed:
 
 
 def install_alone(folder: Path) -> Installed:
-    """The wheel without extras: beside it are only the packages that its metadata requires, and what these require."""
+    """Install the wheel without extras, with only its required packages and their requirements."""
     return _install(folder, [])
 
 
 def _install(folder: Path, extras: Sequence[str]) -> Installed:
-    """Build the wheel, make an environment, install it there and link what it requires."""
+    """Build the wheel, make an environment, install the wheel there and link its requirements."""
     home = folder / "home"
     home.mkdir()
     environment, site = install_wheel(folder)
@@ -78,7 +82,7 @@ def _install(folder: Path, extras: Sequence[str]) -> Installed:
 
 
 def install_wheel(folder: Path) -> tuple[Path, Path]:
-    """An environment with the wheel of this clone and nothing that it requires, and the folder of its packages."""
+    """Install only the wheel of this clone in an environment; return the folder of its packages."""
     environment = folder / "lagoon" / ".venv"
     wheel = _wheel(folder)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
@@ -89,7 +93,7 @@ def install_wheel(folder: Path) -> tuple[Path, Path]:
 
 
 def closure(root: Distribution, extras: Sequence[str]) -> dict[str, Distribution]:
-    """Every distribution that `root` with these extras requires, by name: those that run the tests."""
+    """Return every distribution that `root` with these extras requires, by name."""
     closure: dict[str, Distribution] = {}
     pending: list[tuple[Distribution, Sequence[str]]] = [(root, extras)]
     while pending:
@@ -108,7 +112,7 @@ def closure(root: Distribution, extras: Sequence[str]) -> dict[str, Distribution
 
 
 def _wheel(folder: Path) -> Path:
-    """The wheel of this clone, built where nothing else of it is."""
+    """Build the wheel of this clone in a folder of its own."""
     source = folder / "source"
     source.mkdir()
     for name in _SOURCES:
@@ -142,7 +146,7 @@ def _copy_pyspark(folder: Path) -> None:
 
 
 def hard_link(source: str, target: str) -> None:
-    """The same file under another name, or a copy of it."""
+    """Make a hard link, or a copy if that fails."""
     try:
         os.link(source, target)
     except OSError:  # another file system
@@ -150,7 +154,7 @@ def hard_link(source: str, target: str) -> None:
 
 
 def _fill_caches(cache: Path) -> None:
-    """What a first run downloads and compiles, so that the test needs no registry and does not compile again."""
+    """Fill the caches with downloads and compiled files of a first run, so that tests need no registry."""
     jar_paths(DELTA)
     shutil.copytree(cache_folder() / "jars" / DELTA, cache / "jars" / DELTA)
     shutil.copytree(kernel_folder(), cache / "kernels")

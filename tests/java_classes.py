@@ -1,4 +1,4 @@
-"""Makes the class files of delta/java/ again from their sources: `python -m tests.java_classes`."""
+"""Builds the class files of delta/java/ from their sources: `python -m tests.java_classes`."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ _LANGUAGE = 8  # of Janino, the compiler that Spark brings
 
 
 def compiled(jvm: Any, source: Path) -> bytes:
-    """The class of one source file, compiled in a JVM that has Delta."""
+    """Return the class of one source file, compiled in a JVM that has Delta."""
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
     compiler.setSourceVersion(_LANGUAGE)

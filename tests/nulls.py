@@ -1,4 +1,4 @@
-"""Finds columns that are null and do not say why.
+"""Finds columns that are null without a reason.
 
 A null is explained by column `problem` of its row, or by `null_if` of its column, which DuckDB decides over the tables of
 the same snapshot.
@@ -18,7 +18,7 @@ from kafka_lagoon.tables.snapshot_rows import Snapshot
 
 
 def unexplained(tables: Mapping[str, tuple[type[Any], pa.Table]]) -> list[str]:
-    """Columns of tables by name that have nulls without a reason, with how many and the first such row."""
+    """Return columns of tables by name that have nulls without a reason, with their number and the first such row."""
     with duckdb.connect() as database:
         for table in STATE_TABLES:
             database.register(table.name, table.file_schema().empty_table())
@@ -42,13 +42,13 @@ def _lines(database: duckdb.DuckDBPyConnection, name: str, cls: type[Any]) -> li
 
 
 def unexplained_of(snapshot: Snapshot) -> list[str]:
-    """The columns of a whole snapshot, as its tables hold it."""
+    """Return such columns of a whole snapshot, as its tables have it."""
     stored = {one.name: (one.row, arrow_table(one, snapshot.header, snapshot.of(one.row))) for one in STATE_TABLES}
     return unexplained(stored)
 
 
 def plain_table(cls: type[Any], rows: Sequence[Any]) -> pa.Table:
-    """Rows that no state table has, as their fields are: times stay numbers."""
+    """Make a table of rows that no state table has, with the types of their fields: times stay numbers."""
     columns = list(columns_of(cls))
     schema = pa.schema([(one.name, pa.int64() if pa.types.is_timestamp(one.type) else one.type) for one in columns])
     return pa.Table.from_pylist(
@@ -65,7 +65,7 @@ def _plain(value: Any) -> Any:
 
 
 def undeclared(cls: type[Any]) -> list[str]:
-    """Nullable columns of a row class that have no way to say why they are null."""
+    """Return nullable columns of a row class without a reason for null."""
     declared = {field.name: field.metadata["null_if"] for field in fields(cls)}
     if "problem" in declared:
         return []

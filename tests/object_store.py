@@ -1,4 +1,4 @@
-"""A bucket of an S3 that listens on a loopback port, the settings by which a client reaches it, and the requests that it got."""
+"""A bucket of an S3 server on a loopback port, the settings of its clients, and the requests that it received."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ HADOOP_AWS = "hadoop-aws-3.5.0"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that the server was sent, and the status of its answer."""
+    """A request that the server received, and the status of its response."""
 
     status: int
     method: str
@@ -41,11 +41,11 @@ class ObjectStore:
 
     @property
     def endpoint(self) -> str:
-        """Its URL."""
+        """Return its URL."""
         return f"http://127.0.0.1:{self.port}"
 
     def hadoop(self) -> dict[str, str]:
-        """Hadoop's settings that lead to the bucket, and to no other."""
+        """Return Hadoop's settings for this bucket, and for no other."""
         return {
             f"fs.s3a.bucket.{BUCKET}.{name}": value
             for name, value in {
@@ -60,7 +60,7 @@ class ObjectStore:
         }
 
     def request(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
-        """Status and body of the answer to a request that nobody has signed."""
+        """Return status and body of the response to an unsigned request."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, body, headers)
@@ -70,7 +70,7 @@ class ObjectStore:
             connection.close()
 
     def requests(self) -> list[Request]:
-        """All requests so far."""
+        """Return all requests until now."""
         lines = (line.split(" ") for line in (self.folder / "requests").read_text().splitlines())
         return [
             Request(int(status), method, path, key, token == "token", condition == "condition")  # noqa: S105  says whether
@@ -79,13 +79,13 @@ class ObjectStore:
 
     @contextmanager
     def losing_answers(self, text: str) -> Iterator[None]:
-        """PUTs to paths with this text are carried out, and answered by 500, once each."""
+        """Carry out PUTs to paths with this text, and answer with 500, once each."""
         with self._made_to("lose-answers", text):
             yield
 
     @contextmanager
     def ignoring_conditions(self) -> Iterator[None]:
-        """The store does not look at If-None-Match."""
+        """Ignore If-None-Match."""
         with self._made_to("ignore-conditions", ""):
             yield
 
@@ -100,7 +100,7 @@ class ObjectStore:
 
 @contextmanager
 def object_store(folder: Path) -> Iterator[ObjectStore]:
-    """A server with an empty bucket, which ends with this block."""
+    """Run a server with an empty bucket until the block ends."""
     with subprocess.Popen([sys.executable, "-m", "tests.object_store_server", str(folder)]) as process:
         try:
             store = ObjectStore(folder, _port(folder, process))
@@ -124,7 +124,7 @@ def _port(folder: Path, process: subprocess.Popen[bytes]) -> int:
 
 
 def reach(spark: "SparkSession", store: ObjectStore) -> None:
-    """Let a session that runs reach the bucket: jars as --jars would give them, and settings."""
+    """Give a running session access to the bucket: jars, as --jars would add them, and settings."""
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
@@ -135,5 +135,5 @@ def reach(spark: "SparkSession", store: ObjectStore) -> None:
 
 
 def hadoop_aws() -> Sequence[str]:
-    """Paths of the jars by which Hadoop reaches S3."""
+    """Return the paths of Hadoop's jars for S3."""
     return [str(path) for path in jar_paths(HADOOP_AWS)]

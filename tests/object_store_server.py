@@ -28,11 +28,11 @@ _KEY = re.compile(r"Credential=([^/,]+)")
 
 class _Quiet(WSGIRequestHandler):
     def log(self, *_: Any) -> None:
-        """Requests are in a file."""
+        """Log requests to a file."""
 
 
 class Observed:
-    """The application, with a list of what it was asked."""
+    """The application, with a list of its requests."""
 
     def __init__(self, application: Callable[..., Iterable[bytes]], folder: Path) -> None:
         self._application, self._folder = application, folder

@@ -1,8 +1,8 @@
-"""What no line for users may show: how Python, pydantic or dataclasses spell values."""
+"""Finds Python's, pydantic's and dataclasses' spelling of values in lines for users."""
 
 import re
 
-# One alternative each: calls such as TopicPartition(topic='a'), types of pydantic, values of Python, argparse's types, exceptions.
+# One alternative each: calls like TopicPartition(topic='a'), types of pydantic, values of Python, argparse's types.
 _PYTHON = re.compile(
     r"""
       \b[A-Za-z_]\w*\(\w+=                    # a dataclass, a named tuple, a model
@@ -17,5 +17,5 @@ _PYTHON = re.compile(
 
 
 def python_in(text: str) -> list[str]:
-    """What in the text is Python's spelling, for a test that wants none."""
+    """Return the parts of a text in Python's spelling; tests want none."""
     return [found[0] for found in _PYTHON.finditer(text)]

@@ -1,4 +1,4 @@
-"""Finds what the processes of a run listen on, and asks Spark's block manager for a block as a stranger on the network would.
+"""Finds the listeners of a run's processes, and requests a block of Spark's block manager as a stranger would.
 
 The frames are those of Spark's `MessageEncoder` and `OpenBlocks`, so no code of Spark's authenticates them on the way.
 """
@@ -29,7 +29,7 @@ class Listener:
 
 
 def listeners(root: int) -> list[Listener]:
-    """All of a process and what it has started."""
+    """Return all listeners of a process and its descendants."""
     sockets = {inode: pid for pid in _family(root) for inode in _sockets(pid)}
     heard = []
     for table in ("tcp", "tcp6"):
@@ -45,7 +45,7 @@ def listeners(root: int) -> list[Listener]:
 
 
 def stolen(listener: Listener, block: str) -> bytes | None:
-    """The content of a block, None if whatever listens there does not hand it out."""
+    """Return the content of a block, None if the listener does not send it."""
     host = ".".join(map(str, listener.address[-4:]))
     try:
         with socket.create_connection((host, listener.port), timeout=3) as peer:
@@ -84,7 +84,7 @@ def _text(value: bytes) -> bytes:
 
 
 def _sockets(pid: int) -> Iterator[str]:
-    """Inodes of the sockets of a process; a JVM opens and closes files all the time, so one that is gone is passed over."""
+    """Return the inodes of a process's sockets; files that a JVM has closed in the meantime are skipped."""
     try:
         descriptors = list(Path(f"/proc/{pid}/fd").iterdir())
     except OSError:  # the process has ended

@@ -23,7 +23,7 @@ def test_the_earlier_deadline_counts() -> None:
 
 
 def test_a_pause_ends_with_the_deadline() -> None:
-    """`pause` returns whether any time is left."""
+    """`pause` returns True if time is left."""
     hands = Hands()
     deadline = Deadline.after(hands.clock(), 1_000)
     assert deadline.pause(0.4)

@@ -1,4 +1,4 @@
-"""README and docs/ say what the code does."""
+"""README and docs/ agree with the code."""
 
 import re
 import shlex
@@ -37,12 +37,12 @@ def test_generated_parts_are_fresh(path: str) -> None:
 
 
 def test_every_generated_part_is_in_one_document() -> None:
-    """None is lost, and none is there twice."""
+    """Each part is on exactly one page."""
     assert sorted(parts_of(EVERYTHING)) == sorted(GENERATED)
 
 
 def _anchors(text: str) -> set[str]:
-    """What links may name after `#`: the headings, as GitHub makes anchors of them."""
+    """Return the valid targets of links after `#`: the headings, as GitHub makes anchors of them."""
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
     headings = re.findall(r"^#+ +(.+?) *$", prose, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -72,7 +72,7 @@ def _listed(index: str) -> list[str]:
 
 
 def test_every_page_is_in_the_index() -> None:
-    """docs/README.md names each page once, and docs/decisions/README.md those of decisions."""
+    """docs/README.md names each page once, and docs/decisions/README.md its decisions."""
     listed = [*_listed("README"), *(f"decisions/{name}" for name in _listed("decisions/README"))]
     pages = {path.relative_to(PAGES).as_posix() for path in PAGES.rglob("*.md")} - {"README.md"}
     assert sorted(listed) == sorted(set(listed))
@@ -91,7 +91,7 @@ def _decisions(path: Path) -> list[list[int]]:
 
 
 def test_every_decision_is_on_one_page() -> None:
-    """Numbers have no gap, none is there twice, the newest is first, and the index says on which page each is."""
+    """Numbers have no gaps and no duplicates, the newest is first, and the index has the page of each."""
     by_page = {path.name: _decisions(path) for path in sorted(DECISIONS.glob("*.md")) if path.name != "README.md"}
     numbers = sorted(chain.from_iterable(chain.from_iterable(by_page.values())))
     assert numbers == list(range(1, len(numbers) + 1))
@@ -103,7 +103,7 @@ def test_every_decision_is_on_one_page() -> None:
 
 
 def _named_paths(text: str) -> set[str]:
-    """Files and folders between backquotes: with a suffix, or a slash at the end; `<name>` stands for any name."""
+    """Return files and folders between backquotes: with a suffix, or a slash at the end; `<name>` stands for any name."""
     quoted = re.findall(r"`([\w.<>*/-]+)`", text)
     return {name for name in quoted if re.fullmatch(r"[\w<>*-].*(?:/[^/]*\.\w+|/)|[\w<>*-]+\.py", name)}
 
@@ -132,7 +132,7 @@ def test_every_make_target_that_is_named_exists() -> None:
 
 
 def test_every_command_that_is_named_exists() -> None:
-    """`lagoon --help` lists what README and docs/ use."""
+    """`lagoon --help` lists all commands of README and docs/."""
     named = set(re.findall(r"(?<![-\w/])lagoon (\w+)\b(?= |`|$)", _code(EVERYTHING), re.MULTILINE))
     printed = subprocess.run(
         [sys.executable, "-m", "kafka_lagoon", "--help"], capture_output=True, text=True, check=True, cwd=ROOT
@@ -142,7 +142,7 @@ def test_every_command_that_is_named_exists() -> None:
 
 
 def _code(text: str) -> str:
-    """What stands between backquotes, and the blocks of code."""
+    """Return the text between backquotes, and the blocks of code."""
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
     return "\n".join([*blocks(text), *re.findall(r"`([^`\n]+)`", prose)])
 
@@ -157,7 +157,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_first_query_runs(lake: Path) -> None:
-    """What README opens with, on two snapshots of another day."""
+    """README's first query runs on two snapshots of another day."""
     statement = blocks(DOCUMENTS["README.md"], "sql")[0]
     with rows_of(lake / "warehouse", statement) as rows:
         assert rows.schema.names == ["slot", "group_id", "lag", "known", "partitions"]
@@ -172,7 +172,7 @@ def test_the_first_query_runs(lake: Path) -> None:
 
 
 def test_every_question_runs(lake: Path) -> None:
-    """The statements about history, each as it stands; what they answer is in tests/query/views."""
+    """The statements about history run unchanged; tests of their results are in tests/query/views."""
     statements = [statement for statement in blocks(page("sql"), "sql")[0].split(";") if statement.strip()]
     assert len(statements) == 7
     for statement in statements:
@@ -184,7 +184,7 @@ def test_every_question_runs(lake: Path) -> None:
 def test_readers_read(
     lake: Path, reader: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The lines for a notebook run as they stand, where the warehouse is."""
+    """The lines for a notebook run unchanged in the folder of the warehouse."""
     (snippet,) = (
         one for one in blocks(page("sql"), "python") if re.search(rf"^(?:import|from) {reader}\b", one, re.MULTILINE)
     )

@@ -8,7 +8,7 @@ from kafka_lagoon.garbage import gc_paused
 
 
 def test_the_collector_is_on_again() -> None:
-    """The collector is off within the block, within a nested one too, and on again afterwards, whatever happened."""
+    """The collector is off within the block, within a nested one too, and on again afterwards, also after an error."""
     assert gc.isenabled()
     with pytest.raises(ZeroDivisionError):
         fail_within_two_pauses()

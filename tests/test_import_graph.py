@@ -1,4 +1,4 @@
-"""Few files of ours are imported for one statement of SQL, a page or a task, and no chain of imports is long."""
+"""Few of our files are imported for one SQL statement, a page or a task, and no chain of imports is long."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import pytest
 
 from kafka_lagoon.cli.registry import COMMANDS
 
-# What holds the number down is in pyproject.toml: readers and writers of tables import nothing of the Kafka client.
+# Contracts in pyproject.toml keep the number low: readers and writers of tables import nothing of the Kafka client.
 MOST = {
     "kafka_lagoon.query.duckdb_engine": 21,
     "kafka_lagoon.report.page": 36,

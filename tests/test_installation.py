@@ -1,4 +1,4 @@
-"""What `pip install kafka-lagoon` brings: the verbs of `lagoon kafka`, and one line that names the extra for the rest."""
+"""`pip install kafka-lagoon` has the verbs of `lagoon kafka`, and a line that names the extra for all other commands."""
 
 import subprocess
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def test_only_the_package_is_installed(alone: Installed) -> None:
 
 
 def test_no_package_of_an_extra_is_there(alone: Installed) -> None:
-    """Neither what the wheel requires nor what that requires brings Spark, Arrow, numba, DuckDB or a codec."""
+    """The wheel's requirements do not include Spark, Arrow, numba, DuckDB or a codec."""
     packages = alone.environment.parent.parent / "packages"
     there = {path.name.removesuffix(".py") for path in packages.iterdir()}
     assert there >= {"pydantic", "shtab"}
@@ -67,7 +67,7 @@ def test_metadata_of_a_cluster(alone: Installed, server: str) -> None:
 
 
 def test_layers_and_verbs_import_without_extras(alone: Installed) -> None:
-    """Every module of the layers that ask a cluster is imported, and every verb but those that handle records."""
+    """Every module of the layers for live clusters is imported, and every verb except those for records."""
     verbs = [name.replace("-", "_") for name in names_of("kafka") if name not in _NEED_RECORDS]
     code = f"""
 import importlib, pkgutil, kafka_lagoon
@@ -99,7 +99,7 @@ print(len(names))
     ],
 )
 def test_what_is_missing_is_one_line(alone: Installed, server: str, arguments: str, extra: str) -> None:
-    """A command that needs an extra says what to install, and exits with 2."""
+    """A command that needs an extra names it, and exits with 2."""
     done = lagoon(alone, arguments.format(server=server))
     assert done.returncode == 2
     line = done.stderr

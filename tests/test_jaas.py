@@ -1,4 +1,4 @@
-"""The line of a Java client's login module as settings of ours."""
+"""The login module line of a Java client, converted to our settings."""
 
 import pytest
 

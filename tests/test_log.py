@@ -35,7 +35,7 @@ def test_a_file_is_appended_to(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_said_without_a_traceback() -> None:
-    """An event that cannot be written is one line, and the run goes on."""
+    """An event that cannot be written is one line, and the run continues."""
     done = run("log.append_to(Path('/dev/full')); log.info('begun'); print('on')")
     assert done.stdout == "on\n"
     assert set(done.stderr.splitlines()) == {"lagoon: --log-file: an event could not be written"}

@@ -163,7 +163,7 @@ def _check_lines(lines: Sequence[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("kafka.client_id=5", None),  # what comes as text is text
+        ("kafka.client_id=5", None),  # text stays text
         ("snapshot.deadline_ms=soon", "snapshot.deadline_ms: must be a whole number"),
         ("snapshot.deadline_ms=0", "snapshot.deadline_ms: must be above 0"),
         ("snapshot.lock_wait_ms=-1", "snapshot.lock_wait_ms: must be at least 0"),
@@ -206,7 +206,7 @@ def test_no_secret_stands_on_a_command_line(name: str, section: str) -> None:
     assert len(kafka_settings.SECRETS) >= 8
     with pytest.raises(ConfigError) as raised:
         load(None, {}, [f"{section}.bootstrap_servers=a:1", f"{section}.{name}=hunter2"], tables_needed=False)
-    cure = "everybody on this machine sees a command line: give it env:NAME or file:/path"
+    cure = "everybody on this machine can read command lines: give it env:NAME or file:/path"
     assert f"--set {section}.{name}: {cure}" in raised.value.problems
     assert "hunter2" not in str(raised.value)
 

@@ -22,7 +22,7 @@ def test_nothing_steers_the_terminal(text: str, expected: str) -> None:
 
 
 def test_aligned_columns() -> None:
-    """Numbers are right-aligned where asked for, and no line ends in spaces."""
+    """Numbers are right-aligned if requested, and no line ends in spaces."""
     assert aligned([("topic", "lag"), ("a", "1,500"), ("orders", "")], right=[1]) == [
         "topic     lag",
         "a       1,500",

@@ -66,7 +66,7 @@ def test_every_option_that_takes_a_time_takes_these() -> None:
     "command", [["snapshot"], ["ingest"], ["kafka", "offsets"], ["kafka", "fetch"], ["kafka", "produce"]]
 )
 def test_help_says_so(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """--help tells that times are UTC, and the other spellings."""
+    """--help says that times are UTC, and lists the other spellings."""
     from kafka_lagoon.cli.main import main  # noqa: PLC0415
 
     with pytest.raises(SystemExit):

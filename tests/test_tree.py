@@ -92,12 +92,12 @@ def _orphans(modules: Mapping[str, str]) -> Iterator[str]:
 
 
 def test_every_test_file_has_its_module() -> None:
-    """Tests that a renamed module left where they were are moved; what is about several modules is in the list."""
+    """Tests of a renamed module are moved with it; tests of several modules are in the list."""
     assert [name for name in _orphans(MODULES) if name not in LISTED] == []
 
 
 def test_every_module_of_messages_is_in_the_registry() -> None:
-    """The oracle asks about what is registered; tests of a message alone have its module's name."""
+    """The oracle tests registered messages; tests of a single message have its module's name."""
     registered = {type_.__module__.rpartition(".")[2] for api in APIS.values() for type_ in (api.request, api.response)}
     modules = {path.stem for path in (PRODUCT / MESSAGES).glob("*.py")} - {"__init__"}
     tested = {path.stem.removeprefix("test_") for path in (TESTS / MESSAGES).glob("test_*.py")}

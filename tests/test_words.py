@@ -1,4 +1,4 @@
-"""The check of words finds what it is for, and leaves other words alone."""
+"""The check of words finds the listed words, and leaves others alone."""
 
 import pytest
 

@@ -22,7 +22,7 @@ CHECKED = ("pipeline", "jobs", "tests", "conf", "docs", "README.md", "CONTRIBUTI
 _SUFFIXES = (".py", ".sql", ".md", ".toml", ".conf", ".yml", ".properties", "Makefile")
 _OK = "words: ok"
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_BETWEEN = re.compile(r"[\s_#'`*\"-]*")  # what may stand between two words of a phrase
+_BETWEEN = re.compile(r"[\s_#'`*\"-]*")  # characters between two words of a phrase
 _FORMULA = re.compile(r"\bin[,;]\s[^.]*?\bout\b(?!\s+of\b)|\bout[,;]\s[^.]*?\bin\b(?=[,.;])")
 
 
@@ -47,7 +47,7 @@ class Vocabulary:
 
 
 def vocabulary(text: str) -> Vocabulary:
-    """What a list says."""
+    """Parse a list."""
     sections: dict[str, dict[str, str]] = {"everywhere": {}, "names": {}, "bound": {}, "allowed": {}}
     section = sections["everywhere"]
     for line in text.splitlines():
@@ -68,7 +68,7 @@ def vocabulary(text: str) -> Vocabulary:
 
 
 def findings(path: str, text: str, words: Vocabulary) -> list[Finding]:
-    """What one file says that it should not."""
+    """Return the unwanted words of one file."""
     lines = text.splitlines()
     places = [*_phrases(path, text, words)]
     places += [Finding(path, 1, part, words.everywhere[part,]) for part in _parts(path) if (part,) in words.everywhere]

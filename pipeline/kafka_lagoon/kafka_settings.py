@@ -15,10 +15,10 @@ from kafka_lagoon.sasl.registry import MECHANISMS, mechanism_names
 from kafka_lagoon.secret import Secret
 
 ENV_PREFIX = "LAGOON_"  # of environment variables that are settings
-_OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # folder of jars and kernels: of the machine, not of a run
+_OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # folder of jars and kernels: belongs to the machine, not to a run
 _TLS_VERSIONS = frozenset({"TLSv1.2", "TLSv1.3"})
 _JAAS = "sasl_jaas_config"
-# Properties of Java's login and cryptography, which make no difference to a listener.
+# Properties of Java's login and cryptography, which do not change the connection to a listener.
 _JAVA_ONLY = (
     "sasl.login.",
     "ssl.protocol",
@@ -26,18 +26,18 @@ _JAVA_ONLY = (
     "ssl.trustmanager",
     "ssl.keymanager",
 )
-DEFAULT_CLUSTER = "default"  # name of the one cluster of [kafka]
+DEFAULT_CLUSTER = "default"  # name of the cluster of [kafka]
 
 
 def is_setting(variable: str) -> bool:
-    """True if an environment variable is read as a setting."""
+    """Return True if an environment variable is read as a setting."""
     return variable.startswith(ENV_PREFIX) and variable not in _OTHER_VARIABLES
 
 
 def from_properties(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The settings among a Java client's properties, by our names; and a fault for each security property that we do not have.
+    """Return the settings in a Java client's properties, by their names here, and a fault for each unknown security property.
 
-    Other properties concern producers and consumers, and are left out.
+    Other properties are about producers and consumers, and are left out.
     """
     named = {name.replace(".", "_"): (name, value) for name, value in properties.items()}
     ours = {key: value for key, (_, value) in named.items() if key in NAMES}
@@ -63,7 +63,7 @@ def _tls_versions(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """A check of a value, after the check of its type, or before it so that its message replaces pydantic's."""
+    """A check of a value, after the check of its type, or before it, so that its message replaces pydantic's."""
 
     check: Callable[[Any], Any]
     before: bool = False
@@ -77,7 +77,7 @@ class _Check:
 
 
 def _setting(default: Any = MISSING, *, description: str, **bounds: Any) -> Any:
-    """A field; pydantic reads its description and bounds from the metadata."""
+    """Declare a field; pydantic reads its description and bounds from the metadata."""
     return field(default=default, metadata={"description": description, **bounds})
 
 
@@ -102,26 +102,30 @@ StoreType = Annotated[Literal["PEM", "PKCS12"], _Check(_store_type, before=True)
 class KafkaSettings:
     """Settings to reach one cluster. The names are Kafka's own, in snake case; times are in milliseconds.
 
-    A secret is text, `env:NAME` or `file:/path`; the last two are looked up on the machine that connects.
-    Made of plain values by `checked`; directly only of values that have the types of the fields.
+    A secret is text, `env:NAME` or `file:/path`; the last two are read on the machine that connects. `checked` makes an
+    instance of plain values; the constructor needs values of the fields' types.
     """
 
     __pydantic_config__ = {"extra": "forbid", "hide_input_in_errors": True, "arbitrary_types_allowed": True}  # noqa: RUF012
 
     bootstrap_servers: Annotated[str, _Check(_addresses)] = _setting(
-        description="Comma-separated host:port of some brokers; the others are learned from them."
+        description="Comma-separated host:port of one or more brokers, from which all other brokers are discovered."
     )
     cluster_id: str | None = _setting(
         None,
-        description="Kafka's id of the cluster (`lagoon kafka metadata` shows it); whatever connects is refused if it is "
-        "another one.",
+        description="Kafka's id of the cluster (`lagoon kafka metadata` shows it). Commands and jobs refuse to run if the "
+        "cluster has another id.",
     )
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = _setting(
-        "PLAINTEXT", description="How the connection is protected: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
+        "PLAINTEXT", description="Protocol of the listener: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
     )
-    client_id: str = _setting("kafka-lagoon", description="Shown in the brokers' logs, metrics and quotas.")
-    client_rack: str | None = _setting(None, description="Rack of this machine: records are read from a replica there.")
-    request_timeout_ms: int = _setting(30_000, gt=0, description="Longest wait for one answer.")
+    client_id: str = _setting(
+        "kafka-lagoon", description="Name of this client in the brokers' logs, metrics and quotas."
+    )
+    client_rack: str | None = _setting(
+        None, description="Rack of this machine: records are read from a replica in this rack."
+    )
+    request_timeout_ms: int = _setting(30_000, gt=0, description="Longest wait for one response.")
     socket_connection_setup_timeout_ms: int = _setting(10_000, gt=0, description="Longest wait for one connection.")
     default_api_timeout_ms: int = _setting(60_000, gt=0, description="Longest time for one request, retries included.")
     retry_backoff_ms: int = _setting(100, gt=0, description="First pause before a retry; doubles, with jitter.")
@@ -129,30 +133,28 @@ class KafkaSettings:
     max_in_flight_requests_per_connection: int = _setting(
         5,
         gt=0,
-        description="Most requests to a broker that wait for their answers; brokers before 3.5 get one with TLS.",
+        description="Most requests of a connection that wait for their responses; with TLS one for brokers before 3.5.",
     )
     max_bytes_per_second: int | None = _setting(
         None,
         gt=0,
         description="Most bytes a second that one process exchanges with all brokers of the cluster, on average.",
     )
-    receive_message_max_bytes: int = _setting(128 << 20, gt=0, description="Largest answer that is read.")
+    receive_message_max_bytes: int = _setting(128 << 20, gt=0, description="Largest response that is read.")
     allowed_brokers: str | None = _setting(
         None,
-        description="Comma-separated patterns (`*.example.org`, `*:9093`) of the only addresses to connect to, "
-        "whatever brokers advertise.",
+        description="Comma-separated patterns (`*.example.org`, `*:9093`) of addresses; connections to other addresses that "
+        "brokers advertise are refused.",
     )
 
     ssl_truststore_location: str | None = _setting(
-        None, description="File with the CAs to trust; without one, those of this machine."
+        None, description="File with the CAs to trust; default: the CAs of this machine."
     )
     ssl_truststore_type: StoreType | None = _setting(
         None, description="PEM or PKCS12; by default known from the file itself."
     )
     ssl_truststore_password: Secret | None = _setting(None, description="Password of a PKCS12 truststore.")
-    ssl_truststore_certificates: str | None = _setting(
-        None, description="The CAs themselves as PEM, instead of a file."
-    )
+    ssl_truststore_certificates: str | None = _setting(None, description="CAs to trust as PEM text, instead of a file.")
     ssl_crl_location: str | None = _setting(None, description="PEM file of revoked certificates of the CAs.")
     ssl_keystore_location: str | None = _setting(
         None, description="File with the client's certificate chain and key, for listeners that require one."
@@ -162,17 +164,17 @@ class KafkaSettings:
     )
     ssl_keystore_password: Secret | None = _setting(None, description="Password of a PKCS12 keystore.")
     ssl_keystore_certificate_chain: str | None = _setting(
-        None, description="The client's certificate chain itself as PEM, instead of a file."
+        None, description="The client's certificate chain as PEM text, instead of a file."
     )
     ssl_keystore_key: Secret | None = _setting(
-        None, description="The client's private key itself as PEM, or `file:` of one beside the chain."
+        None, description="The client's private key as PEM text, or `file:` and the path of a PEM file."
     )
     ssl_key_password: Secret | None = _setting(None, description="Password of an encrypted private key.")
     ssl_enabled_protocols: Annotated[str, _Check(_tls_versions)] = _setting(
-        "TLSv1.2,TLSv1.3", description="Comma-separated versions of TLS that may be spoken: TLSv1.2, TLSv1.3."
+        "TLSv1.2,TLSv1.3", description="Comma-separated versions of TLS to allow: TLSv1.2, TLSv1.3."
     )
     ssl_endpoint_identification_algorithm: Literal["https", ""] = _setting(
-        "https", description="Empty to accept certificates that name another host."
+        "https", description="https: the certificate must name the broker's host; empty: it may name another host."
     )
 
     sasl_mechanism: Annotated[str, _Check(_mechanism, before=True)] | None = _setting(
@@ -181,36 +183,40 @@ class KafkaSettings:
     sasl_username: str | None = _setting(None, description="User of PLAIN and SCRAM.")
     sasl_password: Secret | None = _setting(None, description="Password of PLAIN and SCRAM.")
     sasl_scram_tokenauth: bool = _setting(
-        False, description="The user is the id of a delegation token, the password its HMAC."
+        False, description="True if sasl_username is the id of a delegation token, and sasl_password its HMAC."
     )
     sasl_jaas_config: Secret | None = _setting(
-        None, description="A Java client's login module line, read into the settings around it."
+        None, description="Login module line of a Java client; its values become the other sasl settings."
     )
     sasl_oauthbearer_token_endpoint_url: str | None = _setting(
-        None, description="Endpoint that gives tokens for client credentials; https."
+        None, description="URL (https) of the endpoint that issues tokens for client credentials."
     )
     sasl_oauthbearer_allowed_urls: str | None = _setting(
-        None, description="Comma-separated URLs that may be asked for tokens."
+        None, description="Comma-separated URLs from which tokens may be requested."
     )
     sasl_oauthbearer_client_id: str | None = _setting(None, description="Client id at the token endpoint.")
     sasl_oauthbearer_client_secret: Secret | None = _setting(None, description="Its secret.")
-    sasl_oauthbearer_scope: str | None = _setting(None, description="Scope to ask for.")
+    sasl_oauthbearer_scope: str | None = _setting(None, description="Scope of the requested token.")
     sasl_oauthbearer_extensions: str | None = _setting(None, description="SASL extensions as name=value,...")
-    sasl_oauthbearer_token: Secret | None = _setting(None, description="A token; whoever set it renews it.")
+    sasl_oauthbearer_token: Secret | None = _setting(None, description="A token; it is not renewed.")
     sasl_oauthbearer_token_provider: str | None = _setting(
-        None, description="module:function that gives tokens, for clouds with libraries of their own."
+        None, description="module:function that returns tokens, for clouds with their own libraries."
     )
     sasl_oauthbearer_unsecured_principal: str | None = _setting(
-        None, description="Name in an unsigned token; only for brokers on this machine."
+        None, description="Principal of an unsigned token; only for brokers on this machine."
     )
-    sasl_kerberos_service_name: str = _setting("kafka", description="First part of the brokers' Kerberos principals.")
-    sasl_kerberos_principal: str | None = _setting(None, description="Our principal, if the keytab has several.")
+    sasl_kerberos_service_name: str = _setting(
+        "kafka", description="Primary (first part) of the brokers' Kerberos principals."
+    )
+    sasl_kerberos_principal: str | None = _setting(
+        None, description="Principal of this client, if the keytab has several."
+    )
     sasl_kerberos_keytab: str | None = _setting(
-        None, description="Keytab file; without one, the tickets in the credential cache."
+        None, description="Keytab file; default: the tickets in the credential cache."
     )
     allow_plaintext_credentials: bool = _setting(
         False,
-        description="Send credentials of PLAIN and OAUTHBEARER without TLS too; anybody on the network path can read them.",
+        description="Allow PLAIN and OAUTHBEARER without TLS: anybody on the network path can read the credentials.",
     )
 
     @classmethod
@@ -265,33 +271,33 @@ class KafkaSettings:
             yield "ssl_keystore_key needs ssl_keystore_certificate_chain, or ssl_keystore_location without a key in it"
 
     def addresses(self) -> tuple[tuple[str, int], ...]:
-        """Host and port of every bootstrap server."""
+        """Return host and port of every bootstrap server."""
         return tuple(parse_address(part) for part in self.bootstrap_servers.split(","))
 
     def is_local(self) -> bool:
-        """True if every bootstrap server is on this machine."""
+        """Return True if every bootstrap server is on this machine."""
         return all(is_loopback(host) for host, _ in self.addresses())
 
     def uses_tls(self) -> bool:
-        """True if connections are encrypted."""
+        """Return True if connections are encrypted."""
         return self.security_protocol.endswith("SSL")
 
     def tls_versions(self) -> tuple[str, ...]:
-        """The versions of TLS that may be spoken."""
+        """Return the allowed versions of TLS."""
         return tuple(name.strip() for name in self.ssl_enabled_protocols.split(","))
 
     def uses_sasl(self) -> bool:
-        """True if connections authenticate by SASL."""
+        """Return True if connections authenticate by SASL."""
         return self.security_protocol.startswith("SASL")
 
     def shows_secrets(self) -> bool:
-        """True if authentication sends a password or token to a peer whose name no certificate proves."""
+        """Return True if authentication sends a password or token to a server whose name is not verified by a certificate."""
         if not self.uses_sasl() or not self.sasl_mechanism or not MECHANISMS[self.sasl_mechanism].sends_secret:
             return False
         return not (self.uses_tls() and self.ssl_endpoint_identification_algorithm)
 
     def secrets(self) -> tuple[Secret, ...]:
-        """Every secret that is set."""
+        """Return every secret that is set."""
         values = (getattr(self, setting.name) for setting in fields(self))
         return tuple(value for value in values if isinstance(value, Secret))
 
@@ -301,10 +307,10 @@ SECRETS = frozenset(setting.name for setting in fields(KafkaSettings) if Secret 
 
 
 def checked(values: Mapping[str, Any]) -> KafkaSettings:
-    """Settings from values as a file or the environment has them; pydantic's ValidationError lists every fault.
+    """Make settings of values from a file or the environment; pydantic's ValidationError lists every fault.
 
-    pydantic is imported where settings or a desired state are read. That takes 0.1 s of processor time, twice as much as all
-    else that a verb of `lagoon kafka` imports, and a verb that is given nothing but bootstrap servers has nothing to check.
+    pydantic is imported where settings or a desired state are read. The import takes 0.1 s of processor time, twice as long as
+    all other imports of a verb of `lagoon kafka`, and a verb with bootstrap servers alone has nothing to check.
     """
     from pydantic import TypeAdapter  # noqa: PLC0415
 

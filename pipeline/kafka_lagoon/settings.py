@@ -1,6 +1,6 @@
 """Loads the settings of a run from a TOML file, a Java client's properties, the environment and the command line.
 
-Every fault is listed at once, before any I/O, and no secret is ever part of a message.
+All faults are listed together, before any I/O. Messages never contain secrets.
 """
 
 import os
@@ -33,7 +33,7 @@ from kafka_lagoon.text import did_you_mean
 NO_PLACE = "no place for the tables: give --warehouse FOLDER, or --conf FILE with warehouse, or with catalog and schema"
 NO_CLUSTER = "no cluster: give --conf FILE with [kafka] or [clusters.NAME], or --set kafka.bootstrap_servers=HOST:PORT"
 _RELATIONS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
-_UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # of a model, of a dataclass
+_UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # a field of a pydantic model, a field of a dataclass
 _DAY_MS = 86_400_000
 _QUOTE, _QUOTED_NOTHING = "'", "''"
 
@@ -48,20 +48,22 @@ class Settings(BaseSettings):
     schema_name: str | None = Field(None, validation_alias="schema", description="Schema in `catalog`.")
     umask: str | None = Field(
         None,
-        description="Permissions that new files do not have, in octal digits: 027 lets the user's group read. Unset: those "
-        "that the warehouse's folder does not have where it exists, else 077, and nobody else reads them.",
+        description="Permissions that new files do not have (umask), in octal digits: with 027 the user's group can read them. "
+        "Unset: the permissions that an existing warehouse folder does not have, else 077: only the user can read them.",
     )
     kafka: KafkaSettings | None = Field(None, description="The one cluster, called `default` in the tables.")
     clusters: Mapping[str, KafkaSettings] = Field({}, description="Several clusters by name, instead of `kafka`.")
     snapshot: SnapshotSettings = Field(
-        SnapshotSettings(), description="How long a snapshot may take and how strict it is."
+        SnapshotSettings(), description="Time limits, coverage and strictness of snapshots."
     )
-    ingest: IngestSettings = Field(IngestSettings(), description="What an ingest reads, and how much at once.")
-    records: RecordsSettings = Field(RecordsSettings(), description="How the files of table records are written.")
-    restore: RestoreSettings = Field(RestoreSettings(), description="How archived records are written back.")
-    retention: RetentionSettings = Field(RetentionSettings(), description="What is removed because of its age.")
-    sql: SqlSettings = Field(SqlSettings(), description="What a query of DuckDB's may take of this machine.")
-    metrics: MetricsSettings = Field(MetricsSettings(), description="Where a run leaves its metrics for Prometheus.")
+    ingest: IngestSettings = Field(
+        IngestSettings(), description="Records that an ingest reads, and limits of its memory and time."
+    )
+    records: RecordsSettings = Field(RecordsSettings(), description="Format and writer of the files of table records.")
+    restore: RestoreSettings = Field(RestoreSettings(), description="Limits and codec of restores.")
+    retention: RetentionSettings = Field(RetentionSettings(), description="Ages at which data is removed.")
+    sql: SqlSettings = Field(SqlSettings(), description="Limits of DuckDB's queries on this machine.")
+    metrics: MetricsSettings = Field(MetricsSettings(), description="Metrics of runs for Prometheus.")
 
     @field_validator("umask")
     @classmethod
@@ -82,7 +84,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _keeps_published_slots(self) -> "Settings":
-        """Snapshots stay as long as their slot may be requested again, and as long as a run may refer to them."""
+        """Require that snapshots are kept while their slot may be requested again, and while a run may refer to them."""
         days = self.retention.snapshots_all_days
         if days is not None and days * _DAY_MS < max(self.snapshot.slot_max_age_ms, self.snapshot.deadline_ms):
             raise ValueError(
@@ -99,24 +101,24 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take the values that `load` has merged: the environment is read there, with a fault for each unknown name."""
+        """Use only the values that `load` has merged: it reads the environment, too, and reports unknown names there."""
         return (init_settings,)
 
     def named_clusters(self) -> dict[str, KafkaSettings]:
-        """Every cluster under its name in the tables."""
+        """Return every cluster under its name in the tables."""
         return {DEFAULT_CLUSTER: self.kafka} if self.kafka else dict(self.clusters)
 
     def staging(self) -> str | None:
-        """The folder for files that Spark is to write into the tables; None where we commit them ourselves."""
+        """Return the folder for files that Spark copies into the tables; None if the pipeline commits files itself."""
         return self.records.staging if self.records.writer == "spark" else None
 
     def place(self) -> str:
-        """Where the tables are, for a message."""
+        """Return the location of the tables, for messages."""
         return self.warehouse or f"{self.catalog}.{self.schema_name}"
 
 
 def local_folder(warehouse: str) -> Path | None:
-    """The folder of a warehouse on this machine, None if it is elsewhere."""
+    """Return the folder of a warehouse on this machine, None for a warehouse elsewhere."""
     scheme, colon, path = warehouse.partition(":")
     if not colon or "/" in scheme:
         return Path(warehouse)
@@ -125,9 +127,9 @@ def local_folder(warehouse: str) -> Path | None:
 
 
 def opens_without_session(settings: Settings) -> bool:
-    """True if the tables are in a folder of this machine, and no setting of Spark may make a path mean another file system.
+    """Return True if the tables are in a folder of this machine, and paths cannot mean another default file system of Spark.
 
-    spark-submit has started a JVM with settings of its own where PYSPARK_GATEWAY_PORT is set.
+    If PYSPARK_GATEWAY_PORT is set, spark-submit has started a JVM, whose settings may name another default file system.
     """
     is_local = settings.warehouse is not None and local_folder(settings.warehouse) is not None
     return is_local and os.environ.keys().isdisjoint(("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR"))
@@ -153,10 +155,10 @@ def load(
     cluster_needed: bool = True,
     tables_needed: bool = True,
 ) -> Settings:
-    """Settings from a TOML file, then a Kafka `client.properties`, then `LAGOON_...`, then `key=value`; later wins.
+    """Load settings from a TOML file, a Kafka `client.properties`, `LAGOON_...` and `key=value`; later sources win.
 
-    ConfigError lists every fault. These are faults, too: a variable of the environment that names no setting, no cluster
-    although `cluster_needed`, and no place for tables although `tables_needed`.
+    ConfigError lists every fault. Faults are also: an environment variable that names no setting, a missing cluster if
+    `cluster_needed`, and a missing place of the tables if `tables_needed`.
     """
     problems: list[str] = []
     sources = [
@@ -170,7 +172,7 @@ def load(
         settings = Settings.model_validate(_merged(sources))
     except ValidationError as error:
         raise ConfigError([*problems, *_problems(error)]) from None
-    is_read = not (conf and problems)  # a missing setting may stand in a file that could not be read
+    is_read = not (conf and problems)  # a missing setting may be in a file that could not be read
     if is_read and tables_needed and not settings.warehouse and not (settings.catalog and settings.schema_name):
         problems.append(NO_PLACE)
     if is_read and cluster_needed and not settings.named_clusters():
@@ -197,13 +199,13 @@ def _toml(path: Path, problems: list[str]) -> dict[str, Any]:
         problems.append(f"--conf {path}: {error.strerror}")
     except UnicodeDecodeError:
         problems.append(f"--conf {path}: not text in UTF-8")
-    except ValueError as error:  # also for a number of thousands of digits
+    except ValueError as error:  # tomllib raises it for faults, and also for a number with thousands of digits
         problems.append(f"--conf {path}: not TOML: {error}")
     return {}
 
 
 def _properties(path: Path, problems: list[str]) -> dict[str, Any]:
-    """The keys of a Java client's properties file that are settings of ours; the others concern consumers and producers."""
+    """Read the properties of a Java client that are settings here; the others are about consumers and producers."""
     try:
         properties = java_properties.read(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -234,7 +236,7 @@ def _assignments(overrides: Sequence[str], problems: list[str]) -> Iterator[tupl
             problems.append(f"--set {key}: write it as key=value")
         elif path[-1] in kafka_settings.SECRETS and Secret(value).is_text():
             problems.append(
-                f"--set {key}: everybody on this machine sees a command line: give it env:NAME or file:/path"
+                f"--set {key}: everybody on this machine can read command lines: give it env:NAME or file:/path"
             )
         else:
             yield path, value
@@ -254,14 +256,14 @@ def _nested(pairs: Iterator[tuple[list[str], str]], problems: list[str]) -> dict
 
 
 def _problems(error: ValidationError) -> list[str]:
-    """One line per fault that pydantic found; a value of several possible types has a fault for each, and one line."""
+    """Make one line per faulty setting; for a value of several possible types pydantic has several faults."""
     faults = error.errors(include_input=False, include_url=False)
     lines = (_problem(fault["type"], fault["loc"], fault["msg"], fault.get("ctx", {})) for fault in faults)
     return list(dict.fromkeys(lines))
 
 
 def _problem(kind: str, location: tuple[int | str, ...], message: str, bounds: Mapping[str, Any]) -> str:
-    """The setting's dotted name, and what is wrong with it."""
+    """Make a line of the setting's dotted name and its fault."""
     path = _setting(location)
     where = ".".join(path)
     if kind in _UNKNOWN_KEY:
@@ -273,7 +275,7 @@ def _problem(kind: str, location: tuple[int | str, ...], message: str, bounds: M
 
 
 def _must(kind: str, bounds: Mapping[str, Any]) -> str:
-    """The requirement on a value, by pydantic's kind of fault: its own sentences are about types of Python."""
+    """Spell the requirement on a value, by pydantic's type of error: its own messages name types of Python."""
     match kind.partition("_")[0]:
         case "missing":
             return "must be set"
@@ -295,7 +297,7 @@ def _must(kind: str, bounds: Mapping[str, Any]) -> str:
 
 
 def _setting(location: tuple[int | str, ...]) -> tuple[str, ...]:
-    """The part of pydantic's location that is a setting's name; the types that it tried follow."""
+    """Return the part of pydantic's location that is the name of a setting; the types that pydantic tried come after it."""
     match location:
         case ("clusters", *_):
             length = 3
@@ -317,5 +319,5 @@ def _names_beside(path: Sequence[str]) -> set[str]:
 
 
 def _names() -> set[str]:
-    """Settings and sections of the first level, as they are written."""
+    """Return settings and sections of the first level, as they are spelled in a file."""
     return {str(field.validation_alias or name) for name, field in Settings.model_fields.items()}

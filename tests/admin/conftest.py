@@ -13,28 +13,28 @@ from tests.fake.answers import SPOKEN
 
 @pytest.fixture
 def kraft(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Brokers that speak DescribeQuorum."""
+    """Brokers that offer DescribeQuorum."""
     for api, answer in quorum.ANSWERS:
         monkeypatch.setitem(SPOKEN, api.key, (api, answer))
 
 
 @pytest.fixture
 def security_apis(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Brokers that speak of quotas, SCRAM users and delegation tokens."""
+    """Brokers that offer the APIs of quotas, SCRAM users and delegation tokens."""
     for api, answer in security.ANSWERS:
         monkeypatch.setitem(SPOKEN, api.key, (api, answer))
 
 
 @pytest.fixture
 def altering_apis(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Brokers that can be asked to alter ACLs, quotas, users, tokens, and what groups and transactions have stored."""
+    """Brokers that offer the APIs that alter ACLs, quotas, users, tokens, group offsets and transactions."""
     for api, answer in (*security.ANSWERS, *security_changes.ANSWERS, *group_changes.ANSWERS):
         monkeypatch.setitem(SPOKEN, api.key, (api, answer))
 
 
 @pytest.fixture
 def topic_apis(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Brokers that can be asked to alter topics, configs, leaders, replicas, voters and features."""
+    """Brokers that offer the APIs that alter topics, configs, leaders, replicas, voters and features."""
     for api, answer in (*topic_changes.ANSWERS, *quorum.ANSWERS):
         monkeypatch.setitem(SPOKEN, api.key, (api, answer))
 
@@ -48,5 +48,5 @@ def cluster(connect: Callable[[], Cluster]) -> Cluster:
 
 
 def soon() -> Deadline:
-    """A deadline that only a broken test reaches."""
+    """A deadline that passes only if the code under test is broken."""
     return Deadline.after(CLOCK, 30_000)

@@ -26,7 +26,7 @@ READ = AclDescription(principal="User:a", host="*", operation=acls.READ, permiss
 
 
 def test_the_filter_reaches_the_broker(state: FakeCluster, cluster: Cluster) -> None:
-    """Without a filter all ACLs are described, with one only those that match."""
+    """Without a filter all ACLs are described, with a filter only the ACLs that match."""
     resources = tuple(
         DescribeAclsResource(resource_type=resource_type, resource_name="orders", acls=(READ,))
         for resource_type in (acls.TOPIC, acls.GROUP)
@@ -42,7 +42,7 @@ def test_the_filter_reaches_the_broker(state: FakeCluster, cluster: Cluster) -> 
 
 
 def test_no_acls_is_an_answer_and_no_authorizer_a_failure(state: FakeCluster, cluster: Cluster) -> None:
-    """SECURITY_DISABLED means that everybody may do everything, unlike an empty list."""
+    """SECURITY_DISABLED means that every user may do everything, unlike an empty list."""
     refused = describe_acls(cluster, AclFilter(), soon())
     assert isinstance(refused, Failure)
     assert (refused.name, str(refused.scope)) == ("SECURITY_DISABLED", "ACLs")
@@ -58,7 +58,7 @@ def acl(name: str, pattern_type: int = acls.LITERAL) -> Acl:
 
 @pytest.mark.usefixtures("altering_apis")
 def test_create_acls_and_delete_acls_exactly(state: FakeCluster, cluster: Cluster) -> None:
-    """Creating an ACL that exists is a success; a deletion takes exactly that ACL, and tells if it existed."""
+    """Creating an ACL that exists is a success; a deletion deletes exactly that ACL, and reports if it existed."""
     state.acls = ()
     literal, prefixed = acl("orders"), acl("orders", acls.PREFIXED)
     assert create_acls(cluster, [literal, prefixed, literal], soon()).answers == {literal: None, prefixed: None}
@@ -71,7 +71,7 @@ def test_create_acls_and_delete_acls_exactly(state: FakeCluster, cluster: Cluste
 
 @pytest.mark.usefixtures("altering_apis")
 def test_a_refused_acl_says_what_the_broker_says(cluster: Cluster) -> None:
-    """Failures are by ACL, name it, and have the broker's own sentence."""
+    """Each failure names its ACL, and has the broker's own message."""
     failures = create_acls(cluster, [acl("orders"), acl("bills")], soon()).failures
     assert {(str(one.scope), one.name, one.message) for one in failures.values()} == {
         ("ACL ALLOW User:a READ TOPIC orders", "SECURITY_DISABLED", "No Authorizer is configured."),
@@ -130,7 +130,7 @@ def test_brokers_before_pattern_types(
     name: str | None,
     expected: set[str],
 ) -> None:
-    """DescribeAcls v0 knows literal rules only: every pattern type gets the answer that newer brokers give of the same rules."""
+    """DescribeAcls v0 knows only literal ACLs: a request for any pattern type returns the same ACLs as newer brokers do."""
     state.acls = (_rules("orders"), _rules("*"))
     state.highest[DESCRIBE_ACLS.key] = highest
     answer = describe_acls(connect(), AclFilter(pattern_type=pattern_type, resource_name=name), soon())

@@ -11,7 +11,7 @@ from kafka_lagoon.protocol.apis import APIS
 
 ADMIN = Path(kafka_lagoon.admin.__file__).parent
 TESTS = Path(__file__).parent
-# The names of all others are verbs that change something: CreateTopics, AlterPartitionReassignments, WriteTxnMarkers, ...
+# The names of all other APIs begin with a verb that changes state: CreateTopics, WriteTxnMarkers, ...
 _READING = (
     "ApiVersions",
     "Describe",
@@ -64,7 +64,7 @@ def test_alterations_are_complete(path: Path) -> None:
 
 
 def test_what_is_forgotten_is_named() -> None:
-    """Each omission is a line of its own; a request that only reads needs none of it."""
+    """Each omission has a line of its own; a request that only reads needs no declaration."""
     source = """
 def delete_topics(cluster, topics, deadline):
     request = ShardedRequest(api=DELETE_TOPICS, items=topics, build=_build, read=_read)
@@ -84,7 +84,7 @@ def describe_acls(cluster, deadline):
 
 
 def test_every_api_is_known_by_its_constant() -> None:
-    """The constants of all modules of messages are recognized, so that none that alters is overlooked."""
+    """The constants of all message modules are found, so that no altering API is overlooked."""
     for constant, api in _BY_CONSTANT.items():
         (module,) = {api.request.__module__}
         assert (

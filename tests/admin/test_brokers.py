@@ -1,4 +1,4 @@
-"""Brokers that a fake cluster forgets."""
+"""Unregistration and listing of the brokers of a fake cluster."""
 
 import pytest
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("topic_apis")
 
 
 def test_unregister_brokers(state: FakeCluster, cluster: Cluster) -> None:
-    """Each broker has a request; after a lost answer it is not sent again, for the broker may have come back."""
+    """Each broker has a request. After a lost response it is not sent again, because the broker may have registered again."""
     assert unregister_brokers(cluster, [7, 8], soon()) == {}
     assert state.count(UNREGISTER_BROKER.key) == 2
     state.faults.append(Fault(UNREGISTER_BROKER.key, Close()))
@@ -23,5 +23,5 @@ def test_unregister_brokers(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_registered_brokers(cluster: Cluster) -> None:
-    """Brokers are listed by id, with whether they are fenced."""
+    """Brokers are listed by id, with their fencing state."""
     assert registered_brokers(cluster, soon()) == {1: False, 2: False, 3: False}

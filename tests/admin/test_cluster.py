@@ -1,4 +1,4 @@
-"""A cluster as fake brokers describe it: brokers, controller, and what we may do."""
+"""Description of a cluster by fake brokers: brokers, controller, and authorized operations."""
 
 from dataclasses import replace
 
@@ -26,14 +26,14 @@ from tests.fake.cluster import FakeCluster
 def test_the_leader_of_the_quorum_is_the_controller(
     state: FakeCluster, cluster: Cluster, log: object, controller_id: int | None, problem: str | None
 ) -> None:
-    """Metadata name any broker under KRaft; -1 is no controller, and an error inside the answer hides it."""
+    """With KRaft, metadata name any broker as controller. -1 stands for no controller, and an error hides it."""
     state.quorum = log
     identity = identify(cluster, soon())
     assert (identity.controller_id, identity.controller_problem) == (controller_id, problem)
 
 
 def test_without_a_quorum_metadata_name_the_controller(state: FakeCluster, cluster: Cluster) -> None:
-    """Brokers on ZooKeeper do not offer DescribeQuorum, which hides nothing."""
+    """Brokers with ZooKeeper do not offer DescribeQuorum; the controller is known all the same."""
     state.controller_id = 2
     cluster.refresh(None, soon())
     identity = identify(cluster, soon())
@@ -43,7 +43,7 @@ def test_without_a_quorum_metadata_name_the_controller(state: FakeCluster, clust
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_brokers_that_list_no_fenced_ones_are_asked_without(state: FakeCluster, cluster: Cluster, version: int) -> None:
-    """DescribeCluster before v2 has no such field, and the description is still there."""
+    """DescribeCluster before v2 has no field for fenced brokers; the rest of the description is returned."""
     state.highest[DESCRIBE_CLUSTER.key] = version
     for broker in cluster.brokers.values():
         broker.close()
@@ -53,7 +53,7 @@ def test_brokers_that_list_no_fenced_ones_are_asked_without(state: FakeCluster, 
 
 
 def test_what_we_may_do_is_unknown_without_a_description(state: FakeCluster, cluster: Cluster) -> None:
-    """Brokers before Kafka 2.8 describe nothing: no problem, and not "no permission" either."""
+    """Brokers before Kafka 2.8 return no authorized operations: no problem, and no proof that permissions are missing."""
     assert identify(cluster, soon()).operations == state.cluster_operations
     for broker in cluster.brokers.values():
         broker.close()

@@ -17,7 +17,7 @@ def _group(*commits: FakeCommit) -> FakeGroup:
 
 @pytest.mark.parametrize(("version", "requests"), [(9, 1), (7, 3), (6, 3), (2, 3)])
 def test_as_few_requests_as_brokers_allow(state: FakeCluster, cluster: Cluster, version: int, requests: int) -> None:
-    """A request names many groups from v8 on, one group before; every group has its commits at every version."""
+    """A request names many groups from v8 on, and one group before; every group has its commits at every version."""
     state.groups = {name: _group(FakeCommit(offset)) for name, offset in (("a", 1), ("b", 2), ("c", 3))}
     state.highest[OFFSET_FETCH.key] = version
     for broker in cluster.brokers.values():
@@ -34,7 +34,7 @@ def test_as_few_requests_as_brokers_allow(state: FakeCluster, cluster: Cluster, 
 
 
 def test_a_pending_transaction_is_no_failure(state: FakeCluster, cluster: Cluster) -> None:
-    """Only its group is requested again, for the offset that the transaction will replace."""
+    """Only the group of the transaction is requested again, for the offset that the transaction will replace."""
     state.groups = {"g": _group(FakeCommit(5, pending=True)), "other": _group(FakeCommit(6))}
     cluster.learn_coordinators(dict.fromkeys(state.groups, 1))
     committed = committed_offsets(cluster, list(state.groups), soon())

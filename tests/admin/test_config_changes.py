@@ -1,4 +1,4 @@
-"""Configs of a fake cluster, altered one by one, or as a whole where brokers are old."""
+"""Changes of configs of a fake cluster: single configs, or all configs of a resource on old brokers."""
 
 from dataclasses import replace
 from typing import Any
@@ -27,7 +27,7 @@ def old_brokers(topic_apis: None, monkeypatch: pytest.MonkeyPatch) -> None:  # n
 
 
 def test_alter_configs(state: FakeCluster, cluster: Cluster) -> None:
-    """Configs that are not named stay; a broker's own configs go to the broker, all others to the controller."""
+    """Configs that are not named stay. A broker's own configs are sent to the broker, all others to the controller."""
     state.configs[TOPIC, "orders"] = {"flush.ms": "5", "segment.ms": "6"}
     changes = {ORDERS: {"flush.ms": None, "retention.ms": "7"}, ALL_BROKERS: {"a": "1"}, BROKER_2: {"b": "2"}}
     assert alter_configs(cluster, changes, soon(), validate_only=True) == {}
@@ -43,7 +43,7 @@ def test_alter_configs(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_a_change_is_sent_once(state: FakeCluster, cluster: Cluster) -> None:
-    """After a lost answer another client may have changed it since."""
+    """After a lost response the request is not repeated, because another client may have changed the config since."""
     state.faults.append(Fault(INCREMENTAL_ALTER_CONFIGS.key, Close()))
     failure = alter_configs(cluster, {ORDERS: {"flush.ms": "1"}}, soon())[ORDERS]
     assert (failure.may_be_done, state.count(INCREMENTAL_ALTER_CONFIGS.key)) == (True, 1)
@@ -51,7 +51,7 @@ def test_a_change_is_sent_once(state: FakeCluster, cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("old_brokers")
 def test_alter_whole(state: FakeCluster, cluster: Cluster) -> None:
-    """Old brokers unset configs that are not sent, so all configs are sent with the change in them."""
+    """Old brokers unset configs that are missing in a request, so all configs are sent with the change among them."""
     state.configs[TOPIC, "orders"] = {"flush.ms": "5", "segment.ms": "6"}
     changes = {ORDERS: {"flush.ms": None, "retention.ms": "7"}}
     assert alter_configs(cluster, changes, soon()) == {}
@@ -61,7 +61,7 @@ def test_alter_whole(state: FakeCluster, cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("old_brokers")
 def test_a_secret_is_not_unset_by_the_way(state: FakeCluster, cluster: Cluster) -> None:
-    """A sensitive value cannot be read, so it could not be sent again: the resource keeps what it has."""
+    """A sensitive value cannot be read and sent again, so the change is refused and the resource keeps its configs."""
     state.configs[TOPIC, "orders"] = {"password": "x"}
 
     def sensitive(response: Any) -> Any:

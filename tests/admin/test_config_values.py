@@ -43,7 +43,7 @@ def answer_with(state: FakeCluster, *entries: DescribeConfigsEntry) -> None:
 
 
 def test_own_and_inherited_values(state: FakeCluster, cluster: Cluster) -> None:
-    """The first value of another source is inherited, in the unit of the config; secrets are only known to be set."""
+    """The first value of another source is inherited, in the unit of the config; of secrets only their presence is known."""
     answer_with(
         state,
         entry("retention.ms", "5", OWN, ("retention.ms", "5", OWN), ("log.retention.hours", "168", STATIC)),
@@ -64,7 +64,7 @@ def test_own_and_inherited_values(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_failures_are_of_each_resource(state: FakeCluster, cluster: Cluster) -> None:
-    """A topic that does not exist is a failure; a request about many resources without an answer is a failure of each."""
+    """A missing topic is a failure; without a response each resource of a request has a failure."""
     absent = ConfigResource(TOPIC, "absent")
     known = config_values(cluster, [ORDERS, absent, ConfigResource(BROKER, "9"), ConfigResource(BROKER, "")], soon())
     failures = {str(one): value.name for one, value in known.items() if isinstance(value, Failure)}
@@ -80,6 +80,6 @@ def test_failures_are_of_each_resource(state: FakeCluster, cluster: Cluster) -> 
     [("listener.name.a.ssl.key.password", True), ("sasl.jaas.config", True), ("retention.ms", False), ("listed", True)],
 )
 def test_secrets_by_their_names(name: str, *, expected: bool) -> None:
-    """The broker decides whether a listed config is a secret; an unlisted one is known by its name."""
+    """Listed configs are secrets if the broker marks them so; unlisted configs are secrets by their names."""
     values = {"listed": ConfigValue(None, None, is_sensitive=True, is_read_only=False, config_type=2)}
     assert is_sensitive(values, name) is expected

@@ -42,7 +42,7 @@ def test_many_topics_are_few_requests(state: FakeCluster, cluster: Cluster) -> N
 
 
 def test_brokers_before_synonyms_are_asked_without(state: FakeCluster, cluster: Cluster) -> None:
-    """DescribeConfigs v0 has no sources and no synonyms, and the values are still there."""
+    """DescribeConfigs v0 has neither sources nor synonyms; the values are returned."""
     state.highest[DESCRIBE_CONFIGS.key] = 0
     for broker in cluster.brokers.values():
         broker.close()
@@ -52,7 +52,7 @@ def test_brokers_before_synonyms_are_asked_without(state: FakeCluster, cluster: 
 
 @pytest.fixture
 def broker_configs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Brokers that answer for themselves, with a secret that they should not send."""
+    """Brokers that return their own configs, with a secret that they should not send."""
 
     def answer(_state: FakeCluster, node: int, version: int, request: Any) -> Any:
         (resource,) = request.resources
@@ -79,7 +79,7 @@ def broker_configs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("broker_configs")
 @pytest.mark.parametrize("version", [0, 4])
 def test_each_broker_answers_for_itself(state: FakeCluster, cluster: Cluster, version: int) -> None:
-    """Other brokers answer INVALID_REQUEST, so each request goes to its own broker; old brokers have no synonyms."""
+    """Other brokers answer INVALID_REQUEST, so each request is sent to its own broker; old brokers have no synonyms."""
     state.highest[DESCRIBE_CONFIGS.key] = version
     for broker in cluster.brokers.values():
         broker.close()
@@ -90,7 +90,7 @@ def test_each_broker_answers_for_itself(state: FakeCluster, cluster: Cluster, ve
 
 @pytest.mark.usefixtures("broker_configs")
 def test_no_sensitive_value_comes_out(cluster: Cluster) -> None:
-    """Whatever the broker sent, neither the value nor its synonyms are in the result."""
+    """Neither a sensitive value nor its synonyms are in the result, even if the broker sends them."""
     configs = describe_broker_configs(cluster, BROKER, [1], soon())
     assert SECRET not in repr(configs)
     [result] = configs.results
@@ -114,7 +114,7 @@ def test_resources_that_brokers_cannot_list(cluster: Cluster) -> None:
 def test_one_topic_that_is_refused_for_the_moment(
     state: FakeCluster, connect: Callable[..., Cluster], code: int
 ) -> None:
-    """The resource is requested again, alone; a lasting refusal is a failure, and hides no other resource."""
+    """Only the resource with a retriable error is requested again; a lasting refusal is a failure, and hides no other."""
     state.add_topic("other", 1)
 
     def refuse(answer: DescribeConfigsResponse) -> DescribeConfigsResponse:

@@ -21,7 +21,7 @@ from tests.security_samples import token
 
 @pytest.mark.usefixtures("security_apis")
 def test_no_secret_comes_out(state: FakeCluster, cluster: Cluster) -> None:
-    """The broker sends the secret of every token that we may see."""
+    """The secret of a token is not in the result, although brokers send it with every token."""
     state.tokens = (token("t1", "root"),)
     described = describe_delegation_tokens(cluster, soon())
     assert not isinstance(described, Failure)
@@ -31,7 +31,7 @@ def test_no_secret_comes_out(state: FakeCluster, cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("security_apis")
 def test_a_cluster_without_tokens(state: FakeCluster, cluster: Cluster) -> None:
-    """If tokens are switched off there is a failure with a name; no tokens is an answer."""
+    """Disabled tokens are a failure with a name; an empty list is a valid answer."""
     refused = describe_delegation_tokens(cluster, soon())
     assert isinstance(refused, Failure)
     assert refused.name == "DELEGATION_TOKEN_AUTH_DISABLED"
@@ -41,7 +41,7 @@ def test_a_cluster_without_tokens(state: FakeCluster, cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("altering_apis")
 def test_create_delegation_tokens_shows_the_secret_once(cluster: Cluster) -> None:
-    """The secret of a new token is in the answer, as base64, which clients log in with; it is never printed."""
+    """The result has the secret of a new token as base64, as clients use it to log in; it is never printed."""
     wanted = NewToken(owner=("User", "alice"), renewers=(("User", "bob"),))
     (created,) = create_delegation_tokens(cluster, [wanted], soon()).answers.values()
     assert (created.owner, created.hmac.reveal()) == ("User:alice", "//4=")
@@ -59,7 +59,7 @@ def test_create_delegation_tokens_never_twice(state: FakeCluster, cluster: Clust
 
 @pytest.mark.usefixtures("altering_apis")
 def test_tokens_are_renewed_and_expired_by_their_ids(state: FakeCluster, cluster: Cluster) -> None:
-    """renew_delegation_tokens and expire_delegation_tokens look the secrets up; an id that we do not see is a failure."""
+    """renew_delegation_tokens and expire_delegation_tokens look up the secrets by id; an id that is not listed is a failure."""
     state.tokens = (token("t1", "root"),)
     renewed = renew_delegation_tokens(cluster, {"t1": 1_000, "gone": 5}, soon())
     assert renewed.answers == {"t1": 1_000}
@@ -75,7 +75,7 @@ def test_tokens_are_renewed_and_expired_by_their_ids(state: FakeCluster, cluster
 
 @pytest.mark.usefixtures("altering_apis")
 def test_tokens_that_cannot_be_described_are_not_renewed(cluster: Cluster) -> None:
-    """Each token has the reason of its own."""
+    """Each token has its own failure."""
     failures = renew_delegation_tokens(cluster, {"t1": 1_000, "t2": 1_000}, soon()).failures
     assert {one.name for one in failures.values()} == {"DELEGATION_TOKEN_AUTH_DISABLED"}
     assert [str(one.scope) for one in failures.values()] == ["delegation token t1", "delegation token t2"]

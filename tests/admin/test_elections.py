@@ -15,7 +15,7 @@ ORDERS = [TopicPartition("orders", number) for number in range(3)]
 
 
 def test_elect_leaders(state: FakeCluster, cluster: Cluster) -> None:
-    """A partition that has its leader already is a success; a preferred replica that is down is not requested again."""
+    """A partition with its preferred leader is a success; if that replica is down, the request is not repeated."""
     partitions = state.topics["orders"].partitions
     partitions[1].leader_id = 3
     partitions[2].replicas = (9, 1)
@@ -28,7 +28,7 @@ def test_elect_leaders(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_brokers_without_unclean_elections(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
-    """The first version knows preferred elections only: nothing is sent, rather than another kind."""
+    """Version 0 knows only preferred elections: for an unclean election nothing is sent."""
     state.highest[ELECT_LEADERS.key] = 0
     cluster = connect()
     assert {one.name for one in elect_leaders(cluster, ORDERS, UNCLEAN, soon()).values()} == {"UNSUPPORTED_VERSION"}

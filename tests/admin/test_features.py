@@ -33,7 +33,7 @@ def known(level: int, epoch: int, highest: int) -> Callable[[Any], Any]:
 
 
 def test_levels_are_those_of_the_newest_metadata(state: FakeCluster, cluster: Cluster) -> None:
-    """A broker that has not heard of a change yet does not hide it; every broker must support a level."""
+    """A broker with older metadata does not hide a finalized level; a level must be supported by every broker."""
     for node_id, answer in ((1, known(0, 5, 2)), (2, known(1, 9, 1)), (3, known(0, 5, 2))):
         state.faults.append(Fault(API_VERSIONS.key, Altered(answer), node_id=node_id, times=9))
     assert feature_levels(cluster, soon()) == {"group.version": FeatureLevels(1, 0, 1)}
@@ -41,7 +41,7 @@ def test_levels_are_those_of_the_newest_metadata(state: FakeCluster, cluster: Cl
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_update_features(state: FakeCluster, connect: Callable[[], Cluster], version: int) -> None:
-    """Brokers answer for each feature, or for all together; then the refusal is a failure of each requested feature."""
+    """Brokers return an error for each feature, or one for the request, which is then a failure of each requested feature."""
     state.highest[UPDATE_FEATURES.key] = version
     cluster = connect()
     changes = {"group.version": FeatureChange(1, "upgrade"), "share.version": FeatureChange(0, "safe_downgrade")}

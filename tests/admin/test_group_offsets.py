@@ -1,4 +1,4 @@
-"""Offsets of groups that an administrator alters, at fake coordinators."""
+"""Offsets of groups that are set and deleted at fake coordinators."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ def commits(state: FakeCluster, group_id: str) -> dict[tuple[str, int], int]:
 
 @pytest.mark.parametrize("version", [9, 10])
 def test_alter_offsets_of_several_groups(state: FakeCluster, cluster: Cluster, version: int) -> None:
-    """Each coordinator gets the commits of its groups, by topic id where it takes one; coordinators are looked up."""
+    """Each coordinator gets the commits of its groups, with topic ids if its version has them; coordinators are looked up."""
     state.highest[OFFSET_COMMIT.key] = version
     for broker in cluster.brokers.values():
         broker.close()
@@ -37,7 +37,7 @@ def test_alter_offsets_of_several_groups(state: FakeCluster, cluster: Cluster, v
 
 
 def test_a_group_with_members_is_refused(state: FakeCluster, cluster: Cluster) -> None:
-    """The message is for somebody who is no member; the other group is altered."""
+    """The message explains that the group has members; the other group is altered."""
     state.groups = {
         "billing": FakeGroup(coordinator_id=1, members=[FakeMember("m")]),
         "other": FakeGroup(coordinator_id=1),
@@ -51,7 +51,7 @@ def test_a_group_with_members_is_refused(state: FakeCluster, cluster: Cluster) -
 
 
 def test_a_partition_fails_alone(state: FakeCluster, cluster: Cluster) -> None:
-    """A topic that does not exist makes the request go by name, and fails by itself."""
+    """A topic that does not exist fails alone; the request for it names topics instead of ids."""
     state.groups = {"billing": FakeGroup(coordinator_id=2)}
     gone = GroupPartition("billing", "gone", 0)
     gathered = alter_offsets(cluster, {ORDERS[0]: Commit(5), gone: Commit(5)}, soon())
@@ -60,7 +60,7 @@ def test_a_partition_fails_alone(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_commits_are_not_sent_twice(state: FakeCluster, cluster: Cluster) -> None:
-    """A consumer that has started since would be set back; a coordinator that moved did nothing, so it is looked up."""
+    """A repeated commit would set back a consumer that has started since; if the coordinator moved, it is looked up."""
     state.groups = {"billing": FakeGroup(coordinator_id=2)}
     cluster.learn_coordinators({"billing": 1})
     assert not alter_offsets(cluster, {ORDERS[0]: Commit(5)}, soon()).failures
@@ -72,7 +72,7 @@ def test_commits_are_not_sent_twice(state: FakeCluster, cluster: Cluster) -> Non
 
 
 def test_delete_offsets_of_some_partitions(state: FakeCluster, cluster: Cluster) -> None:
-    """Other commits stay; deleting a commit that does not exist is a success, for a group that does not exist a failure."""
+    """Other commits stay; deleting a missing commit is a success, and a group that does not exist is a failure."""
     state.groups = {"billing": FakeGroup(coordinator_id=1, commits={("orders", one): FakeCommit(5) for one in (0, 1)})}
     gathered = delete_offsets(cluster, [ORDERS[0], ORDERS[2]], soon())
     assert set(gathered.answers) == {ORDERS[0], ORDERS[2]}
@@ -85,7 +85,7 @@ def test_delete_offsets_of_some_partitions(state: FakeCluster, cluster: Cluster)
 
 
 def test_a_group_whose_coordinator_we_may_not_know_fails_at_once(state: FakeCluster, cluster: Cluster) -> None:
-    """It fails at once, not after a minute of looking for a coordinator, with old and new FindCoordinator."""
+    """It fails at once, not after a minute of lookups, with old and new versions of FindCoordinator."""
     state.groups = {"billing": FakeGroup(coordinator_id=1)}
 
     def refuse(answer: Any) -> Any:

@@ -38,7 +38,7 @@ def test_each_type_is_described_by_its_api(state: FakeCluster, cluster: Cluster)
 
 
 def test_the_broker_that_listed_a_group_is_its_coordinator(state: FakeCluster, cluster: Cluster) -> None:
-    """Nobody is asked for coordinators, since that request may create a topic, unless a group has moved."""
+    """FindCoordinator may create the offsets topic, so it is sent only if a group has moved."""
     state.groups = {"g": FakeGroup(coordinator_id=1)}
     groups = list_groups(cluster, soon()).groups
     describe_groups(cluster, groups, soon())
@@ -50,7 +50,7 @@ def test_the_broker_that_listed_a_group_is_its_coordinator(state: FakeCluster, c
 
 
 def test_groups_of_a_type_that_the_brokers_cannot_describe(state: FakeCluster, cluster: Cluster) -> None:
-    """Failed descriptions are failures by group, and hide no other group."""
+    """Descriptions that fail are failures of their groups, and hide no other group."""
     state.groups = {"s": FakeGroup(coordinator_id=2, group_type="share"), "g": FakeGroup(coordinator_id=1)}
     described = describe_groups(cluster, list_groups(cluster, soon()).groups, soon())
     assert set(described.descriptions) == {"g"}
@@ -59,7 +59,7 @@ def test_groups_of_a_type_that_the_brokers_cannot_describe(state: FakeCluster, c
 
 
 def test_groups_of_a_broker_that_fails_are_looked_for_again(state: FakeCluster, cluster: Cluster) -> None:
-    """Another broker takes over its groups; the failure stays, because nobody knows whether all were taken over."""
+    """Another broker takes over its groups; the failure stays, because it is not known that all groups were taken over."""
 
     def refuse(response: Any) -> Any:
         response.error_code = 31
@@ -77,7 +77,7 @@ def test_groups_of_a_broker_that_fails_are_looked_for_again(state: FakeCluster, 
 def test_a_group_that_is_migrated_after_it_was_listed(
     state: FakeCluster, cluster: Cluster, listed: str, live: str
 ) -> None:
-    """The group does not exist under its listed type, but it is not gone: it has another type now (KIP-848)."""
+    """The group no longer exists under its listed type: it was migrated to another type (KIP-848), and is described by that."""
     state.groups = {"g": FakeGroup(coordinator_id=1, group_type=listed, state="Stable")}
     groups = list_groups(cluster, soon()).groups
     state.groups["g"].group_type = live
@@ -100,7 +100,7 @@ def refuse_all(state: FakeCluster, api: Any) -> None:
 
 
 def test_a_group_that_is_gone_after_it_was_listed(state: FakeCluster, cluster: Cluster) -> None:
-    """The group exists under no type; each type is asked once."""
+    """The group exists under no type; each type is requested once."""
     state.groups = {"g": FakeGroup(coordinator_id=1, state="Stable")}
     groups = list_groups(cluster, soon()).groups
     state.groups = {}
@@ -112,7 +112,7 @@ def test_a_group_that_is_gone_after_it_was_listed(state: FakeCluster, cluster: C
 
 @pytest.mark.usefixtures("altering_apis")
 def test_delete_groups_that_are_empty(state: FakeCluster, cluster: Cluster) -> None:
-    """A group with members is refused, one that is gone is a failure; each for itself."""
+    """Non-empty and missing groups are failures of their own."""
     state.groups = {
         "empty": FakeGroup(coordinator_id=1),
         "busy": FakeGroup(coordinator_id=1, members=[FakeMember("m")]),
@@ -131,7 +131,7 @@ def test_delete_groups_that_are_empty(state: FakeCluster, cluster: Cluster) -> N
 
 
 def test_brokers_before_authorized_operations_of_groups(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
-    """DescribeGroups has the field from v3 on: before, it is unknown, which is not a refusal."""
+    """DescribeGroups has authorized operations from v3 on; before they are unknown, which is not a refusal."""
     state.groups["old"] = FakeGroup(1)
     state.highest[DESCRIBE_GROUPS.key] = 2
     cluster = connect()

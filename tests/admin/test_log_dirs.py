@@ -18,7 +18,7 @@ OFFLINE = 56
 
 
 def test_every_broker_answers_for_itself(state: FakeCluster, cluster: Cluster) -> None:
-    """One request per broker, answers in the order of their ids, and only of those named."""
+    """Each broker gets a request; results are in the order of their ids, and only of the named brokers."""
     log_dirs = describe_log_dirs(cluster, [3, 1], soon())
     assert list(log_dirs.answers) == [1, 3]
     assert not log_dirs.failures
@@ -41,7 +41,7 @@ def test_a_broken_directory_is_a_failure_beside_its_answer(state: FakeCluster, c
 
 @pytest.mark.parametrize("version", [2, 5])
 def test_an_empty_list_is_a_refusal(state: FakeCluster, cluster: Cluster, version: int) -> None:
-    """Without DESCRIBE on the cluster brokers answer an error from v3 on, and no directories before."""
+    """Without DESCRIBE on the cluster brokers return an error from v3 on, and no directories before."""
     state.cluster_operations, state.highest[DESCRIBE_LOG_DIRS.key] = 0, version
     for broker in cluster.brokers.values():
         broker.close()
@@ -51,7 +51,7 @@ def test_an_empty_list_is_a_refusal(state: FakeCluster, cluster: Cluster, versio
 
 
 def test_sizes_are_the_leaders(state: FakeCluster, cluster: Cluster) -> None:
-    """The leader's replica counts, neither a follower's nor a replica that is still moving to another directory."""
+    """Sizes are those of the leaders' replicas, not of followers or of replicas that are moving to another directory."""
     for index, partition in enumerate(state.topics["orders"].partitions):
         partition.size = 1000 + index
     sizes = replica_sizes(cluster, ORDERS, soon())
@@ -60,7 +60,7 @@ def test_sizes_are_the_leaders(state: FakeCluster, cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("version", [2, 5])
 def test_sizes_need_a_permission(state: FakeCluster, cluster: Cluster, version: int) -> None:
-    """Without it every partition is a failure, at once, whether the broker says so or shows an empty list."""
+    """Without the permission every partition is a failure at once, with a response that is an error or an empty list."""
     state.cluster_operations, state.highest[DESCRIBE_LOG_DIRS.key] = 0, version
     for broker in cluster.brokers.values():
         broker.close()
@@ -80,7 +80,7 @@ def test_a_partition_without_a_directory(state: FakeCluster, cluster: Cluster) -
 
 @pytest.mark.usefixtures("topic_apis")
 def test_move_replicas(cluster: Cluster) -> None:
-    """Each broker is asked about its own replicas; a missing replica is an error at once."""
+    """Each broker gets a request for its own replicas; a missing replica is an error at once."""
     ours, theirs, absent = Replica("orders", 0, 1), Replica("orders", 0, 2), Replica("orders", 1, 9)
     assert move_replicas(cluster, {ours: "/b", theirs: "/b"}, soon()) == {}
     gathered = replica_places(cluster, [ours, theirs, Replica("orders", 1, 1), absent], soon())
@@ -93,7 +93,7 @@ def test_move_replicas(cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("topic_apis")
 def test_a_replica_that_is_not_there_is_not_moved(state: FakeCluster, cluster: Cluster) -> None:
-    """The request is sent once: the broker keeps the choice for a replica that may come, but answers that it has none."""
+    """The request is sent once: the broker stores the directory for a later replica, but reports that it has none."""
     state.topics["orders"].partitions[0].replicas = (2, 3)
     replica = Replica("orders", 0, 1)
     assert move_replicas(cluster, {replica: "/b"}, soon())[replica].name == "REPLICA_NOT_AVAILABLE"

@@ -10,7 +10,7 @@ ORDERS = [TopicPartition("orders", partition) for partition in range(6)]
 
 
 def test_a_time_of_each_partition(state: FakeCluster, cluster: Cluster) -> None:
-    """Every partition has a time of its own; without a record at this time or later the offset is -1."""
+    """Every partition has its own time; if it has no record at or after this time, the offset is -1."""
     for partition in state.topics["orders"].partitions:
         partition.times = ((1_000, 10), (2_000, 20))
     times_ms = {ORDERS[0]: 1_000, ORDERS[1]: 1_001, ORDERS[2]: 2_001}
@@ -20,7 +20,7 @@ def test_a_time_of_each_partition(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_ends_of_epochs(state: FakeCluster, cluster: Cluster) -> None:
-    """Where the leader's log ends for an epoch; an epoch that it does not know is -1 and no failure."""
+    """The result is the end offset of each epoch in the leader's log, or -1 for an unknown epoch, which is no failure."""
     for partition in state.topics["orders"].partitions:
         partition.epoch_ends = {3: 33}
     offsets = epoch_ends(cluster, {ORDERS[0]: 3, ORDERS[1]: 4}, soon())
@@ -39,7 +39,7 @@ def test_ends_of_epochs_follow_the_leader(state: FakeCluster, cluster: Cluster) 
 
 
 def test_epochs_of_a_topic_that_is_re_created_meanwhile(state: FakeCluster, cluster: Cluster) -> None:
-    """Epochs belong to the topic as it was, so the leader of the new topic is not asked for them."""
+    """Epochs belong to the deleted topic, so the leader of the new topic gets no request for them."""
     again = state.topics["orders"].partitions[0]
     state.topics["orders"].topic_id, again.leader_id, again.epoch_ends = b"another topic id", 2, {0: 5}
     offsets = epoch_ends(cluster, {ORDERS[0]: 0}, soon())

@@ -1,4 +1,4 @@
-"""Permissions as people write them."""
+"""Permissions as they are written for people."""
 
 import pytest
 

@@ -46,7 +46,7 @@ def test_any_broker_answers(state: FakeCluster, cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("kraft")
 def test_an_error_inside_the_answer_is_a_failure(state: FakeCluster, cluster: Cluster) -> None:
-    """The answer as a whole has error 0, its partition has not."""
+    """The error is in the partition of the response, although the response as a whole has error 0."""
     state.quorum = replace(LOG, error_code=NOT_CONTROLLER)
     response = describe_quorum(cluster, soon())
     assert not isinstance(response, Failure)

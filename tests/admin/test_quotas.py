@@ -26,7 +26,7 @@ def test_all_entities_come_with_one_request(state: FakeCluster, cluster: Cluster
 
 @pytest.mark.usefixtures("security_apis")
 def test_a_refusal_is_a_failure_and_no_empty_list(state: FakeCluster, cluster: Cluster) -> None:
-    """Without permission the answer's entries are null."""
+    """Without permission the response has null entries."""
     state.cluster_operations = 0
     refused = describe_client_quotas(cluster, soon())
     assert isinstance(refused, Failure)
@@ -35,7 +35,7 @@ def test_a_refusal_is_a_failure_and_no_empty_list(state: FakeCluster, cluster: C
 
 @pytest.mark.usefixtures("altering_apis")
 def test_alter_client_quotas_sets_and_removes(state: FakeCluster, cluster: Cluster) -> None:
-    """None removes a limit and leaves the others; a validation changes nothing."""
+    """None removes a limit, and other limits stay; a validation changes nothing."""
     state.quotas = (quotas({"user": "a"}, producer_byte_rate=1.0, consumer_byte_rate=2.0),)
     changes = {(("user", "a"),): {"producer_byte_rate": None, "request_percentage": 50.0}}
     assert not alter_client_quotas(cluster, changes, soon(), validate_only=True).failures
@@ -47,7 +47,7 @@ def test_alter_client_quotas_sets_and_removes(state: FakeCluster, cluster: Clust
 
 @pytest.mark.usefixtures("altering_apis")
 def test_a_refused_entity_fails_alone(state: FakeCluster, cluster: Cluster) -> None:
-    """A failure names the entity by its parts, whatever their order in the answer, with the broker's message."""
+    """A failure names the entity by its parts, in a fixed order, with the broker's message."""
 
     def refuse(answer: Any) -> Any:
         (pair,) = (one for one in answer.entries if len(one.entity) == 2)

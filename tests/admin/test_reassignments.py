@@ -26,7 +26,7 @@ MOVING = OngoingTopicReassignment(
 
 
 def test_the_controller_answers(state: FakeCluster, cluster: Cluster) -> None:
-    """The controller is looked up again when another broker has become it."""
+    """The controller is looked up again if another broker has become controller."""
     state.reassignments = (MOVING,)
     state.controller_id = 3
     response = list_reassignments(cluster, soon())
@@ -36,7 +36,7 @@ def test_the_controller_answers(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_nothing_waits_for_a_controller(state: FakeCluster, cluster: Cluster) -> None:
-    """A cluster without one is a failure soon, not when the deadline has passed."""
+    """A cluster without a controller fails soon, not when the deadline has passed."""
     state.controller_id = -1
     response = list_reassignments(cluster, soon())
     assert isinstance(response, Failure)
@@ -45,7 +45,7 @@ def test_nothing_waits_for_a_controller(state: FakeCluster, cluster: Cluster) ->
 
 @pytest.mark.usefixtures("topic_apis")
 def test_alter_reassignments(state: FakeCluster, cluster: Cluster) -> None:
-    """The controller of now is asked; an error of the whole request is one of every partition."""
+    """The request is sent to the current controller; an error of the whole request is a failure of every partition."""
     state.controller_id = 2
     targets = {TopicPartition("orders", 0): [3, 2], TopicPartition("orders", 1): None}
     assert alter_reassignments(cluster, targets, soon()) == {}

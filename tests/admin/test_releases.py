@@ -24,7 +24,7 @@ def answer(listed: Listed, level: int | None = None) -> ApiVersionsResponse:
 
 @pytest.mark.parametrize(("release", "mode"), KNOWN)
 def test_the_range_is_as_narrow_as_the_apis_allow(release: str, mode: str) -> None:
-    """The range holds the release, and only releases that list exactly the same APIs."""
+    """The range includes the actual release, and otherwise only releases that list exactly the same APIs."""
     listed = LISTS[release, mode]
     alike = list(dict.fromkeys(minor(other) for other, some in LISTS if LISTS[other, some] == listed))
     assert minor(release) in alike
@@ -32,7 +32,7 @@ def test_the_range_is_as_narrow_as_the_apis_allow(release: str, mode: str) -> No
 
 
 def test_releases_are_distinguished() -> None:
-    """2.4.1 is no 2.2, and only two releases share a list."""
+    """2.4.1 and 2.2 have different lists, and only two releases share a list."""
     assert kafka_version_range([answer(ZK_241)]) == "2.4"
     named = {kafka_version_range([answer(LISTS[one])]) for one in KNOWN}
     assert {one for one in named if one and " " in one} == {"3.3 to 3.4"}
@@ -64,30 +64,30 @@ def test_several_brokers(lists: Sequence[Listed], expected: str | None) -> None:
 @pytest.mark.parametrize(
     ("listed", "expected"),
     [
-        # A vendor's own APIs say nothing of the release.
+        # A vendor's own APIs do not change the release.
         (ZK_241 | {10_000: (0, 3)}, "2.4"),
-        # Newer than all that we know: an API, a version.
+        # An API and a version that are newer than all known releases.
         (LISTS["4.3.1", "kraft"] | {94: (0, 0)}, "newer than 4.3"),
         (LISTS["4.3.1", "kraft"] | {18: (0, 5), 28: (0, 6)}, "newer than 4.3"),
-        # All that 2.4 has for clients, and one API that came with 3.0.
+        # All APIs of 2.4 for clients, and one that was added in 3.0.
         (ZK_241 | {66: (0, 0)}, "between 2.4 and 3.0"),
-        # A broker of 4.3 under a controller of 4.1 offers what both do where it passes requests on.
+        # A broker of 4.3 with a controller of 4.1 offers the common APIs if it forwards requests.
         (LISTS["4.3.1", "kraft"] | {80: LISTS["4.1.1", "kraft"][80]}, "between 4.1 and 4.3"),
-        # 2.4 without an API that only brokers ask.
+        # 2.4 without an API that only brokers use.
         ({key: one for key, one in ZK_241.items() if key != 4}, "close to 2.4"),
-        # Not even all of 0.11: all that is known is that nothing is newer than 3.1.
+        # Fewer APIs than 0.11: it is only known that no API is newer than 3.1.
         ({3: (0, 12), 18: (0, 3)}, "3.1 or older"),
         ({3: (0, 99), 18: (0, 3)}, "unlike any release"),
         (LISTS["0.10.2.2", "zookeeper"], "0.11 or older"),
     ],
 )
 def test_what_fits_no_release(listed: Listed, expected: str) -> None:
-    """A broker with APIs of no release is never called one release; the range is true all the same."""
+    """A broker with APIs of no release is never reported as a single release; the range includes it all the same."""
     assert kafka_version_range([answer(listed)]) == expected
 
 
 def test_a_mix_makes_the_range_of_a_cluster_one() -> None:
-    """One broker that fits no release: the cluster's range says between, not from and to."""
+    """If a broker matches no release, the range of the cluster says "between", not "from ... to"."""
     odd = ZK_241 | {66: (0, 0)}
     assert kafka_version_range([answer(ZK_251), answer(odd)]) == "between 2.4 and 3.0"
     assert kafka_version_range([answer(ZK_251), answer({3: (0, 12)})]) == "3.1 or older"

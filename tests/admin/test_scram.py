@@ -20,14 +20,14 @@ from tests.security_samples import scram_user
 
 @pytest.mark.usefixtures("security_apis")
 def test_all_users_are_described(state: FakeCluster, cluster: Cluster) -> None:
-    """A request without names is about all users."""
+    """A request without names describes all users."""
     state.scram_users = (scram_user("a", 1, 2), scram_user("b", 1))
     assert describe_scram_users(cluster, soon()) == state.scram_users
 
 
 @pytest.mark.usefixtures("security_apis")
 def test_a_refusal_is_a_failure_and_no_empty_list(state: FakeCluster, cluster: Cluster) -> None:
-    """The failure tells that we may not see them; it is not an empty list."""
+    """The failure reports the missing permission; it is not an empty list."""
     state.cluster_operations = 0
     refused = describe_scram_users(cluster, soon())
     assert isinstance(refused, Failure)
@@ -39,7 +39,7 @@ NEW = NewPassword(Secret("wq7-not-shown"), 4096)
 
 @pytest.mark.usefixtures("altering_apis")
 def test_alter_scram_users_of_two_mechanisms(state: FakeCluster, cluster: Cluster) -> None:
-    """A request names a user once: brokers refuse it twice. Deleting and setting go together."""
+    """Deletions and new passwords of a user are in one request, because brokers refuse a user that is named twice."""
     state.scram_users = (scram_user("b", SCRAM_SHA_256),)
     changes = {
         ScramCredential("a", SCRAM_SHA_256): NEW,
@@ -54,7 +54,7 @@ def test_alter_scram_users_of_two_mechanisms(state: FakeCluster, cluster: Cluste
 
 @pytest.mark.usefixtures("altering_apis")
 def test_a_refused_user_fails_alone(cluster: Cluster) -> None:
-    """A deletion of a missing credential fails; the failure names user and mechanism and no password."""
+    """Deleting a missing credential fails; the failure names user and mechanism, but no password."""
     changes = {ScramCredential("a", SCRAM_SHA_256): NEW, ScramCredential("gone", SCRAM_SHA_256): None}
     gathered = alter_scram_users(cluster, changes, soon())
     (failure,) = gathered.failures.values()
@@ -64,7 +64,7 @@ def test_a_refused_user_fails_alone(cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("altering_apis")
 def test_passwords_are_not_sent_twice(state: FakeCluster, cluster: Cluster) -> None:
-    """After a lost answer the caller decides, by what it finds."""
+    """After a lost response the caller decides by the live state."""
     state.faults = [Fault(ALTER_USER_SCRAM_CREDENTIALS.key, Close())]
     (failure,) = alter_scram_users(cluster, {ScramCredential("a", SCRAM_SHA_256): NEW}, soon()).failures.values()
     assert failure.may_be_done
@@ -73,7 +73,7 @@ def test_passwords_are_not_sent_twice(state: FakeCluster, cluster: Cluster) -> N
 
 @pytest.mark.usefixtures("altering_apis")
 def test_the_salted_password_is_that_of_rfc_5802(state: FakeCluster, cluster: Cluster) -> None:
-    """Hi() by its definition, of the password as UTF-8; each credential has a salt of its own."""
+    """Hi() by the definition of RFC 5802, of the password as UTF-8; each credential has its own salt."""
     sent: list[Any] = []
     answer = SPOKEN[ALTER_USER_SCRAM_CREDENTIALS.key][1]
 

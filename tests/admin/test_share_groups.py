@@ -32,7 +32,7 @@ def topic(*error_codes: int) -> messages.DescribeShareGroupOffsetsResponseTopic:
 
 
 def test_each_coordinator_answers_for_its_groups(state: FakeCluster, cluster: Cluster) -> None:
-    """Answers are ordered by group; a partition that is refused, and a group that is gone, are failures beside them."""
+    """Results are ordered by group; refused partitions and missing groups are failures beside them."""
     state.groups = {
         "b": FakeGroup(coordinator_id=1, group_type="share", share_topics=(topic(0, TOPIC_FORBIDDEN),)),
         "a": FakeGroup(coordinator_id=3, group_type="share", share_topics=(topic(0),)),
@@ -54,7 +54,7 @@ def test_each_coordinator_answers_for_its_groups(state: FakeCluster, cluster: Cl
 
 @pytest.mark.usefixtures("altering_apis")
 def test_alter_share_offsets_and_delete_share_offsets(state: FakeCluster, cluster: Cluster) -> None:
-    """Alterations are by partition and deletions by topic; failures have the broker's message or ours."""
+    """Start offsets are altered by partition and deleted by topic; failures have the broker's message or our own."""
     state.groups = {
         "queue": FakeGroup(coordinator_id=1, group_type="share"),
         "busy": FakeGroup(coordinator_id=2, group_type="share", members=[FakeMember("m")]),

@@ -1,4 +1,4 @@
-"""Topics of fake brokers: created, extended, deleted, and shortened."""
+"""Topics of fake brokers: creation, deletion, new partitions, and deletion of records."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ def new(name: str, partitions: int = BROKER_DEFAULT) -> CreatableTopic:
 
 
 def test_describe_topics(state: FakeCluster, cluster: Cluster) -> None:
-    """A topic that does not exist is None and no failure; without an answer there is a failure for each topic."""
+    """A topic that does not exist is None and no failure; without a response each topic has a failure."""
     described = describe_topics(cluster, ["orders", "absent"], soon())
     assert isinstance(described["orders"], MetadataTopic)
     assert described["absent"] is None
@@ -39,7 +39,7 @@ def test_describe_topics(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_create_topics(state: FakeCluster, cluster: Cluster) -> None:
-    """The controller is asked, also when it has changed; a refused topic has the reason, and stops no other."""
+    """The request is sent to the controller, also after it has changed; a refused topic has the reason, and stops no other."""
     state.controller_id = 2
     failures = create_topics(cluster, [new("a", 2), new("orders"), new("b")], soon())
     assert [(name, one.name, one.message) for name, one in failures.items()] == [
@@ -50,7 +50,7 @@ def test_create_topics(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_validation_creates_nothing(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
-    """A validation is not sent to a broker that would create the topic instead."""
+    """A validation is not sent to a broker of a version that would create the topic."""
     assert create_topics(connect(), [new("a")], soon(), validate_only=True) == {}
     assert set(state.topics) == {"orders"}
     state.highest[CREATE_TOPICS.key] = 0
@@ -60,7 +60,7 @@ def test_validation_creates_nothing(state: FakeCluster, connect: Callable[[], Cl
 
 
 def test_a_creation_is_sent_once(state: FakeCluster, cluster: Cluster) -> None:
-    """After a lost connection the failure tells that it may be done, and nothing is sent again."""
+    """After a lost connection the failure says that the topic may have been created, and nothing is sent again."""
     state.faults.append(Fault(CREATE_TOPICS.key, Close()))
     failure = create_topics(cluster, [new("a")], soon())["a"]
     assert (failure.may_be_done, failure.name) == (True, "CONNECTION_LOST")
@@ -77,7 +77,7 @@ def test_large_topics_are_created_in_several_requests(state: FakeCluster, connec
 
 
 def test_delete_topics_by_id(state: FakeCluster, cluster: Cluster) -> None:
-    """Only the described topic is deleted: a topic that was re-created since stays."""
+    """Only the described topic is deleted; a topic that was re-created since stays."""
     topic_id = uuid_text(state.topics["orders"].topic_id)
     other = uuid_text(bytes(15) + b"\x63")
     failures = delete_topics(cluster, {"orders": topic_id, "re-created": other}, soon())
@@ -93,7 +93,7 @@ def test_delete_topics_by_name(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_create_partitions(state: FakeCluster, cluster: Cluster) -> None:
-    """The number of partitions is the total."""
+    """The given number of partitions is the total."""
     wanted = [CreatePartitionsTopic(name="orders", count=8, assignments=None)]
     assert create_partitions(cluster, wanted, soon(), validate_only=True) == {}
     assert len(state.topics["orders"].partitions) == 6
@@ -102,7 +102,7 @@ def test_create_partitions(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_delete_records(state: FakeCluster, cluster: Cluster) -> None:
-    """Each leader is asked about its own partitions."""
+    """Each leader gets a request for its own partitions."""
     offsets = {TopicPartition("orders", number): 10 + number for number in range(6)}
     assert delete_records(cluster, offsets, soon()) == {}
     assert [one.log_start_offset for one in state.topics["orders"].partitions] == [10, 11, 12, 13, 14, 15]

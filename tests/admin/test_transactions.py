@@ -43,7 +43,7 @@ def transaction(name: str, coordinator_id: int, *, error_code: int = 0, open_for
 
 
 def test_descriptions_come_from_the_broker_that_listed(state: FakeCluster, cluster: Cluster) -> None:
-    """No coordinator is looked up: FindCoordinator would create the topic that transactions are kept in."""
+    """No coordinator is looked up, because FindCoordinator would create the topic of transactions."""
     state.transactions = {"a": transaction("a", 1), "b": transaction("b", 3, error_code=FORBIDDEN)}
     listings = list_transactions(cluster, soon())
     assert sorted(listings.answers) == [1, 2, 3]
@@ -56,7 +56,7 @@ def test_descriptions_come_from_the_broker_that_listed(state: FakeCluster, clust
 
 
 def test_a_filter_by_duration(state: FakeCluster, cluster: Cluster) -> None:
-    """Only transactions that are open for longer; brokers before ListTransactions v1 cannot filter, and are not asked."""
+    """Only transactions that are open for longer are listed. Brokers before ListTransactions v1 get no request."""
     state.transactions = {"a": transaction("a", 1, open_for_ms=10), "b": transaction("b", 1, open_for_ms=1_000)}
     listings = list_transactions(cluster, soon(), longer_than_ms=100)
     assert [one.transactional_id for one in listings.answers[1].transaction_states] == ["b"]
@@ -69,7 +69,7 @@ def test_a_filter_by_duration(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_a_broker_that_lists_nothing_is_a_failure(state: FakeCluster, cluster: Cluster) -> None:
-    """The lists of the others stay."""
+    """The transactions that other brokers list stay."""
 
     def refuse(response: Any) -> Any:
         response.error_code = 31
@@ -94,7 +94,7 @@ def test_producers_come_from_the_leaders(state: FakeCluster, cluster: Cluster) -
 
 @pytest.mark.usefixtures("altering_apis")
 def test_abort_transactions_writes_markers_to_the_leaders(state: FakeCluster, cluster: Cluster) -> None:
-    """The marker has both epochs as the leader gave them, 0 for an unknown coordinator epoch. A moved leader is looked up."""
+    """The marker has the epochs that the leader returned, 0 for an unknown coordinator epoch; a moved leader is looked up."""
     first, second = (TopicPartition("orders", index) for index in (0, 1))
     moved = state.topics["orders"].partitions[0]
     moved.leader_id, moved.leader_epoch = 3, 1
@@ -118,7 +118,7 @@ def test_a_marker_is_not_written_twice(state: FakeCluster, cluster: Cluster) -> 
 
 
 def test_fence_producers_takes_their_ids_over(state: FakeCluster, cluster: Cluster) -> None:
-    """While the coordinator aborts an open transaction it answers CONCURRENT_TRANSACTIONS; then the request is repeated."""
+    """While the coordinator aborts an open transaction it returns CONCURRENT_TRANSACTIONS, and the request is repeated."""
 
     def busy(answer: Any) -> Any:
         return replace(answer, error_code=51)
@@ -131,7 +131,7 @@ def test_fence_producers_takes_their_ids_over(state: FakeCluster, cluster: Clust
 
 
 def test_a_producer_is_not_fenced_twice(state: FakeCluster, cluster: Cluster) -> None:
-    """A second request might fence a producer that has taken the id over since."""
+    """A second request might fence a producer that has started with the id since."""
     cluster.learn_coordinators({"a": 2}, TRANSACTION)
     state.faults = [Fault(INIT_PRODUCER_ID.key, Close())]
     (failure,) = fence_producers(cluster, {"a": 60_000}, soon()).failures.values()

@@ -9,16 +9,16 @@ from tests.fake.cluster import FakeCluster
 
 
 def test_every_broker_is_asked(cluster: Cluster, brokers: dict[int, FakeBroker]) -> None:
-    """No answer stands for the cluster; a broker that does not answer is a failure."""
+    """Each broker has its own versions; a broker that does not answer is a failure."""
     brokers[3].die()
-    cluster.unreachable.add(3)  # as after an earlier request, so that it is not waited for
+    cluster.unreachable.add(3)  # marked as failed by an earlier request, so that the test does not wait for it
     versions = api_versions(cluster, soon())
     assert sorted(versions.answers) == [1, 2]
     assert set(versions.failures) == {3}
 
 
 def test_answers_are_the_brokers_own(state: FakeCluster, cluster: Cluster) -> None:
-    """Not what we speak: a lower version of theirs is seen."""
+    """Ranges are those of the broker, also if they are lower than ours."""
     state.highest[METADATA.key] = 5
     versions = api_versions(cluster, soon())
     highest = {

@@ -1,4 +1,4 @@
-"""Kinds of actions on resources that live in a dictionary, and a cluster that has nothing but a clock."""
+"""Kinds of actions on resources in a dictionary, and a cluster with only a clock."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,17 +18,17 @@ RUN = Run(run_id="run", job="admin", principal="alice", user="root", host="here"
 
 
 def failure(name: str, *, may_be_done: bool = False, code: int | None = None) -> Failure:
-    """A failure of some request."""
+    """Make a failure of a request."""
     return replace(own_failure("SomeApi", Scope.list("it"), name), may_be_done=may_be_done, code=code)
 
 
 def resource(name: str) -> Resource:
-    """A resource of the only type that there is."""
+    """Make a resource of the only type."""
     return Resource("thing", name)
 
 
 def action(name: str, kind: str = "put", after: State = None, before: State = None, *guards: Guard) -> Action:
-    """An action; a `put` by default, which gives the resource a value."""
+    """Make an action, by default a `put`, which sets the value of a resource."""
     wanted = {"value": 1} if after is None and kind == "put" else after
     return Action(kind=kind, resource=resource(name), before=before, after=wanted, guards=frozenset(guards))
 
@@ -38,16 +38,18 @@ class Things:
     """The resources of a cluster by name, the answers to requests about names, and the requests."""
 
     live: dict[str, State | Failure] = field(default_factory=dict)
-    answers: dict[str, Failure | Answered] = field(default_factory=dict)  # of `send`, which does it all the same ...
-    undone: set[str] = field(default_factory=set)  # ... except to these
-    invalid: dict[str, Failure] = field(default_factory=dict)  # what validation says
+    answers: dict[str, Failure | Answered] = field(
+        default_factory=dict
+    )  # names whose `send` raises after the change ...
+    undone: set[str] = field(default_factory=set)  # ... except for these names
+    invalid: dict[str, Failure] = field(default_factory=dict)  # results of the validation
     sent: list[tuple[str, str]] = field(default_factory=list)  # kind and name
     hands: Hands = field(default_factory=Hands)
     on_read: Callable[[], None] = lambda: None
-    on_send: Callable[[], None] = lambda: None  # after what is sent was done
+    on_send: Callable[[], None] = lambda: None  # called after the changes of `send`
 
     def cluster(self) -> Cluster:
-        """A cluster that has a clock."""
+        """Make a cluster with a clock."""
 
         @dataclass
         class OnlyClock:
@@ -56,7 +58,7 @@ class Things:
         return cast("Cluster", OnlyClock(self.hands.clock()))
 
     def read(self, _cluster: Cluster, actions: Sequence[Action], _deadline: Deadline) -> Mapping[Resource, Any]:
-        """The live state of the resources."""
+        """Return the live state of the resources."""
         self.on_read()
         return {one.resource: self.live.get(one.resource.name) for one in actions}
 
@@ -82,11 +84,11 @@ class Things:
         return {resource(name): answer for name, answer in self.answers.items()}
 
     def plan(self, *actions: Action) -> Plan:
-        """A plan of some actions."""
+        """Make a plan of these actions."""
         return make_plan("default", "id", actions, self.kinds())
 
     def carry_out(self, *actions: Action, allowed: Sequence[Guard] = (), recorder: "Rows | None" = None) -> Execution:
-        """The execution of a plan of some actions."""
+        """Carry out a plan of these actions."""
         return execute(
             self.cluster(),
             self.plan(*actions),
@@ -99,18 +101,18 @@ class Things:
 
 
 class Rows:
-    """A recorder in memory; it breaks at one write, counted from 1."""
+    """A recorder in memory; one of its writes, counted from 1, raises an error."""
 
     def __init__(self, breaks_at: int = 0) -> None:
         self.written: list[list[AdminActionRow]] = []
         self._breaks_at = breaks_at
 
     def write(self, rows: Sequence[AdminActionRow]) -> None:
-        """Keep rows, or not."""
+        """Keep rows, or raise the error."""
         if len(self.written) + 1 == self._breaks_at:
             raise TableError("the disk is full")
         self.written.append(list(rows))
 
     def brief(self) -> list[list[tuple[str, str, str | None]]]:
-        """Event, name and outcome of each row, by write."""
+        """Return event, name and outcome of each row, by write."""
         return [[(row.event, row.resource_name, row.outcome) for row in rows] for rows in self.written]

@@ -1,4 +1,4 @@
-"""Makes clusters as `read_live` reads them, and desired states, for tests of pure functions."""
+"""Makes live states, as `read_live` returns them, and desired states, for tests of pure functions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,12 +20,12 @@ KNOWN: Mapping[str, Mapping[str, int]] = {
 
 
 def desired(text: str) -> DesiredState:
-    """A desired state of cluster `c` from TOML."""
+    """Parse a desired state of cluster `c` from TOML."""
     return desired_state(toml_document("x.toml", f'cluster_id = "c"\n{text}'), 0)
 
 
 def values(resource_type: str, own: Mapping[str, str]) -> dict[str, ConfigValue]:
-    """All configs of a resource, those of `own` set on it."""
+    """Make all configs of a resource; the configs in `own` are set explicitly."""
     return {
         key: ConfigValue(
             own=own.get(key),
@@ -39,7 +39,7 @@ def values(resource_type: str, own: Mapping[str, str]) -> dict[str, ConfigValue]
 
 
 def topic(name: str, replicas: Sequence[Sequence[int]], *, internal: bool = False) -> LiveTopic:
-    """A topic with these replicas, all in sync and led by the first."""
+    """Make a topic with these replicas, all in sync; the first replica leads."""
     partitions = [
         MetadataPartition(
             error_code=0,
@@ -70,7 +70,7 @@ def live(
     brokers: int = 3,
     **other: Any,
 ) -> Live:
-    """A cluster `c`; configs by resource type and name are those that are set there."""
+    """Make the live state of cluster `c`; `configs` are explicitly set configs by resource type and name."""
     set_on = {"topic": {name: {} for name in topics or {}}, "broker": {"1": {}, "<default>": {}}, "group": {}}
     for resource_type, by_name in (configs or {}).items():
         set_on[resource_type] = {**set_on.get(resource_type, {}), **by_name}

@@ -1,4 +1,4 @@
-"""Plans are named by what they do."""
+"""Ids of plans, and actions as text."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def test_equal_plans_have_the_same_id() -> None:
 
 
 def test_other_plans_have_other_ids() -> None:
-    """The cluster, what it had, what it will have, and the order count."""
+    """Another cluster, another state before or after, or another order gives another id."""
     other = replace(ACTION, resource=Resource("topic", "payments"))
     plans = [
         plan_id("cluster", [ACTION]),
@@ -37,10 +37,10 @@ def test_other_plans_have_other_ids() -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    """An action that is printed shows nothing of what it carries."""
+    """A printed action does not show its secrets."""
     assert "hunter2" not in repr(replace(ACTION, secrets={"password": Secret("hunter2")}))
 
 
 def test_kinds_are_listed_by_name() -> None:
-    """A kind that an action names is found under its own name."""
+    """The list of kinds has each kind under the name that actions use."""
     assert all(kind.name == name for name, kind in KINDS.items())

@@ -1,4 +1,4 @@
-"""Faults that only the cluster shows."""
+"""Faults of a desired state that are known only from the live cluster."""
 
 from kafka_lagoon.apply.checks import faults_of, wrong_cluster
 from kafka_lagoon.apply.desired.resources import ScramUser
@@ -34,7 +34,7 @@ iterations = 8192
 
 
 def test_all_faults_with_their_lines() -> None:
-    """Each names what there is instead, and no value of a sensitive config."""
+    """Each fault names the existing alternatives, and no value of a sensitive config."""
     cluster = live(
         {"orders": topic("orders", [[1, 2]] * 3), "fewer": topic("fewer", [[1]] * 3)},
         scram_users={ScramUser("bob", "SCRAM-SHA-256"): 4096, ScramUser("carol", "SCRAM-SHA-256"): 4096},
@@ -67,7 +67,7 @@ def test_all_faults_with_their_lines() -> None:
 
 
 def test_another_cluster() -> None:
-    """The id of the file must be the cluster's."""
+    """The cluster id of the file must be equal to the cluster's."""
     assert (
         wrong_cluster(desired(TEXT), live(cluster_id="other"))
         == "x.toml:1: cluster_id: is c, and the cluster's is other"
@@ -76,7 +76,7 @@ def test_another_cluster() -> None:
 
 
 def test_a_broker_that_is_down_is_no_fault() -> None:
-    """A topic that has the replicas which are written is left as it is, whichever brokers are there just now."""
+    """A topic that has the replicas of the file is left unchanged, even if its brokers are down."""
     cluster = live({"orders": topic("orders", [[1, 2, 4]])}, brokers=2)
     text = "[topics.orders]\nassignments = [[1, 2, 4]]\nconfigs = { 'min.insync.replicas' = 3 }\n"
     assert faults_of(desired(text), cluster) == []

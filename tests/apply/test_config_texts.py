@@ -25,7 +25,7 @@ BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = range(1, 10)
     ],
 )
 def test_values_that_mean_the_same(name: str, config_type: int, live: str, wanted: str, same: bool) -> None:
-    """Numbers, booleans, and lists whose order says nothing; other text is compared as it is."""
+    """Numbers, booleans, and unordered lists are compared by value; other text is compared exactly."""
     assert is_same(name, config_type, live, wanted) is same
 
 
@@ -45,5 +45,5 @@ def test_values_that_mean_the_same(name: str, config_type: int, live: str, wante
     ],
 )
 def test_what_is_no_value_of_a_type(config_type: int, text: str, fault: str | None) -> None:
-    """Types that the broker does not tell (before Kafka 2.6) are not checked."""
+    """Values are not checked if the broker does not return the type (before Kafka 2.6)."""
     assert type_fault(config_type, text) == fault

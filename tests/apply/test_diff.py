@@ -22,7 +22,7 @@ def changes(actions: list[Action]) -> list[tuple[str, str, Any, Any]]:
 
 
 def test_a_cluster_that_is_as_desired() -> None:
-    """Nothing, also where a value is written in another way, or a default is not written."""
+    """The plan is empty, also if a value is spelled differently, or the file leaves a default out."""
     state = desired(
         '[owns]\ntopics = ["orders"]\nprincipals = [".*"]\nquotas = [".*"]\n[topics.orders]\npartitions = 2\nreplication_factor = 2\n'
         'configs = { "retention.ms" = "0100", "cleanup.policy" = "delete,compact" }\n'
@@ -40,7 +40,7 @@ def test_a_cluster_that_is_as_desired() -> None:
 
 
 def test_configs_are_compared_with_what_is_set_on_the_resource() -> None:
-    """Set, altered, and unset where the file is responsible; a lower retention has its guard."""
+    """Configs are set, altered, and unset if the file owns the resource; a lower retention has its guard."""
     text = '[topics.orders]\nconfigs = { "retention.ms" = 50, "compression.type" = "zstd" }\n'
     cluster = live(
         {"orders": topic("orders", [[1]])}, {"topic": {"orders": {"retention.ms": "100", "cleanup.policy": "compact"}}}
@@ -58,7 +58,7 @@ def test_configs_are_compared_with_what_is_set_on_the_resource() -> None:
 
 
 def test_what_is_owned_and_not_written_is_removed() -> None:
-    """Topics but those of the brokers, configs of resources, ACLs, quotas and users; each deletion has its guard."""
+    """Owned topics (except internal ones), configs, ACLs, quotas and users are removed; each deletion has its guard."""
     state = desired(
         '[owns]\ntopics = ["o.*", "__.*"]\nprincipals = ["User:a.*"]\ngroups = ["g"]\nbrokers = [".*"]\nquotas = ["user=a.*"]\n'
     )
@@ -86,7 +86,7 @@ def test_what_is_owned_and_not_written_is_removed() -> None:
 
 
 def test_without_patterns_nothing_is_removed() -> None:
-    """A file without `owns` adds and changes."""
+    """A file without `owns` only adds and changes."""
     cluster = live(
         {"orders": topic("orders", [[1]])},
         {"broker": {"1": {"log.cleaner.threads": "2"}}, "topic": {"orders": {"retention.ms": "5"}}},
@@ -101,7 +101,7 @@ def test_without_patterns_nothing_is_removed() -> None:
 
 
 def test_what_was_not_read_is_not_planned() -> None:
-    """A topic whose configs were refused, ACLs without an authorizer: the failures say so, and no action guesses."""
+    """If configs of a topic or ACLs cannot be read, failures say so, and no action is planned for them."""
     state = desired('[topics.orders]\nconfigs = { "retention.ms" = 5 }\n' + RULE)
     cluster = live({"orders": topic("orders", [[1]])}, acls=None, quotas=None, scram_users=None, features=None)
     refused = {**cluster.configs, "topic": {}}
@@ -112,7 +112,7 @@ def test_what_was_not_read_is_not_planned() -> None:
 
 @pytest.mark.parametrize(("level", "unset"), [(0, True), (1, False)])
 def test_what_brokers_keep_for_the_whole_cluster_is_not_unset(level: int, unset: bool) -> None:
-    """With eligible leader replicas (KIP-966) the minimum of replicas in sync is set, and brokers refuse to unset it."""
+    """With eligible leader replicas (KIP-966) min.insync.replicas is set on the cluster, and brokers refuse to unset it."""
     state = desired('[owns]\nbrokers = ["<default>"]\n')
     features = {"eligible.leader.replicas.version": FeatureLevels(level, 0, 1)}
     cluster = live({}, {"broker": {"<default>": {"min.insync.replicas": "1"}}}, features=features)
@@ -120,7 +120,7 @@ def test_what_brokers_keep_for_the_whole_cluster_is_not_unset(level: int, unset:
 
 
 def test_passwords_are_not_in_actions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are references until they are sent."""
+    """Passwords are references until they are sent."""
     monkeypatch.setenv("PASSWORD", "hunter2")
     state = desired('[scram_users.alice.SCRAM-SHA-256]\npassword = "env:PASSWORD"\n')
     (action,) = diff(state, live())
@@ -130,7 +130,7 @@ def test_passwords_are_not_in_actions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sensitive_configs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set where there is none, also of a listener and of all brokers, and never shown; one that is set cannot be compared."""
+    """Sensitive configs, also of listeners and all brokers, are set if missing and never shown; set ones are not compared."""
     monkeypatch.setenv("PASSWORD", "hunter2")
     names = ("ssl.keystore.password", "listener.name.x.ssl.keystore.password")
     lines = "".join(f'"{name}" = "env:PASSWORD"\n' for name in names)
@@ -151,7 +151,7 @@ OWN = st.dictionaries(st.sampled_from(["retention.ms", "compression.type"]), st.
 
 @given(st.dictionaries(NAMES, OWN), st.dictionaries(NAMES, OWN), st.sampled_from(["", "a", "[ab]", ".*"]))
 def test_after_the_plan_the_cluster_is_as_desired(wanted, there, owned):
-    """The actions that are carried out leave nothing to do, and touch nothing that is neither written nor owned."""
+    """The plan of the resulting state is empty, and resources that are neither in the file nor owned are unchanged."""
     lines = [f'[topics."{name}"]\npartitions = 1\n[topics."{name}".configs]\n' + "".join(f'"{key}" = "{text}"\n' for key, text in own.items()) for name, own in wanted.items()]  # fmt: skip
     owns = f'[owns]\ntopics = ["{owned}", {", ".join(map(repr, wanted))}]\n' if owned else ""
     state = desired(owns + "".join(lines))

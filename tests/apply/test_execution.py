@@ -1,4 +1,4 @@
-"""Plans are carried out as they were shown, or not at all; each action ends on its own, and the rows say how."""
+"""Plans are carried out as they were shown, or not at all; each action has its own outcome, which is recorded."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_kinds_come_in_their_order_and_each_in_one_request() -> None:
 
 
 def test_rows_stand_before_requests_and_after_each_kind() -> None:
-    """All actions are recorded in one write before the first request, and each kind when it has ended."""
+    """All actions are recorded in one write before the first request, and each kind again when it has ended."""
     things, rows = Things(live={"old": {"value": 0}}), Rows()
     things.carry_out(DROP, action("a"), allowed=[Guard.DELETIONS], recorder=rows)
     assert rows.brief() == [
@@ -34,7 +34,7 @@ def test_rows_stand_before_requests_and_after_each_kind() -> None:
 
 
 def test_nothing_is_sent_without_its_guard() -> None:
-    """One action that needs an option stops all of them, and every one of those is named."""
+    """A single action without its guard stops the whole plan, and all such actions are named."""
     things, rows = Things(live={"old": {"value": 0}}), Rows()
     other = action("older", "drop", None, {"value": 0}, Guard.DELETIONS, Guard.RECORD_DELETION)
     with pytest.raises(ConfigError) as raised:
@@ -47,7 +47,7 @@ def test_nothing_is_sent_without_its_guard() -> None:
 
 
 def test_nothing_is_sent_when_the_cluster_changed() -> None:
-    """Every resource that is not as it was planned is named with both states."""
+    """Every resource that has changed since the plan is named with both states."""
     things, rows = Things(live={"a": {"value": 7}, "old": None}), Rows()
     with pytest.raises(PlanOutdated) as raised:
         things.carry_out(action("a"), DROP, action("c"), allowed=[Guard.DELETIONS], recorder=rows)
@@ -59,7 +59,7 @@ def test_nothing_is_sent_when_the_cluster_changed() -> None:
 
 
 def test_nothing_is_sent_that_cannot_be_recorded() -> None:
-    """A recorder that cannot be written stops everything before it begins."""
+    """If the recorder cannot write, nothing is sent."""
     things = Things()
     with pytest.raises(TableError):
         things.carry_out(action("a"), recorder=Rows(breaks_at=1))
@@ -67,7 +67,7 @@ def test_nothing_is_sent_that_cannot_be_recorded() -> None:
 
 
 def test_after_an_outcome_that_cannot_be_recorded_nothing_else_is_sent() -> None:
-    """Actions that were sent are still reported; the next kinds wait for another run."""
+    """Actions that were sent are still reported; the following kinds are not sent."""
     things, rows = Things(live={"old": {"value": 0}}), Rows(breaks_at=2)
     execution = things.carry_out(action("a"), DROP, allowed=[Guard.DELETIONS], recorder=rows)
     assert things.sent == [("put", "a")]
@@ -77,7 +77,7 @@ def test_after_an_outcome_that_cannot_be_recorded_nothing_else_is_sent() -> None
 
 
 def test_a_failure_concerns_its_own_action() -> None:
-    """Other actions are carried out; what cannot be undone waits until everything before it was done."""
+    """Other actions are carried out, but irreversible actions only if all earlier actions are done."""
     things, rows = Things(live={"old": {"value": 0}}, answers={"a": failure("DENIED", code=29)}, undone={"a"}), Rows()
     execution = things.carry_out(action("a"), action("b"), DROP, allowed=[Guard.DELETIONS], recorder=rows)
     assert things.sent == [("put", "a"), ("put", "b")]
@@ -103,7 +103,7 @@ def test_what_cannot_be_read_or_is_invalid_is_not_sent() -> None:
 
 
 def test_a_check_changes_nothing() -> None:
-    """It says what execution would say, and sends nothing but validations."""
+    """A check reports the same as an execution, and sends only validations."""
     things = Things(live={"a": failure("DENIED")}, invalid={"b": failure("INVALID_CONFIG")})
     plan = things.plan(action("a"), action("b"), action("c"))
     refused = check(things.cluster(), plan, Deadline.after(things.hands.clock(), 1000), things.kinds())
@@ -112,7 +112,7 @@ def test_a_check_changes_nothing() -> None:
 
 
 def test_answers_are_returned_and_not_recorded() -> None:
-    """The cluster's answer to an action is returned to the caller only."""
+    """The response of the cluster to an action is only returned to the caller."""
     things, rows = Things(answers={"a": Answered({"token": "hunter2"})}), Rows()
     (result,) = things.carry_out(action("a"), recorder=rows).results
     assert result.values == {"token": "hunter2"}
@@ -120,18 +120,18 @@ def test_answers_are_returned_and_not_recorded() -> None:
 
 
 def test_no_time_is_no_request() -> None:
-    """A kind that would begin after the deadline is not sent, and says so."""
+    """A kind that would begin after the deadline is not sent, and the result says so."""
     things = Things(live={"old": {"value": 0}})
     times = iter([0, 0, 61, 0, 0])
     things.on_read = lambda: things.hands.move(next(times, 0))
-    things.answers = {"a": failure("CONNECTION_LOST", may_be_done=True)}  # read for the third time after it
+    things.answers = {"a": failure("CONNECTION_LOST", may_be_done=True)}  # the deadline passes at the third time
     execution = things.carry_out(action("a"), DROP, allowed=[Guard.DELETIONS])
     assert [result.outcome for result in execution.results] == [Outcome.DONE, Outcome.FAILED]
     assert things.sent == [("put", "a")]
 
 
 def test_an_action_is_asked_for_once() -> None:
-    """Two actions of a kind for one resource are a fault of the plan."""
+    """Two actions of one kind for one resource are a fault of the plan."""
     with pytest.raises(ConfigError) as raised:
         Things().plan(action("a"), action("b"), action("a"))
     assert raised.value.problems == ("put a: asked for twice",)
@@ -146,7 +146,7 @@ def test_resources_are_compared_as_json() -> None:
 
 
 def test_an_error_in_the_middle_leaves_no_action_behind() -> None:
-    """The cluster's state decides which actions were done; the others are sent."""
+    """After an error the cluster's state decides which actions were done; other actions are still sent."""
     things = Things(live={"old": {"value": 0}}, undone={"b"})
 
     def broken() -> None:
@@ -159,7 +159,7 @@ def test_an_error_in_the_middle_leaves_no_action_behind() -> None:
 
 
 def test_an_interrupted_run_says_what_it_did_not_send() -> None:
-    """An action that was being sent stays open; later actions were never sent, and the rows say so."""
+    """An action that was being sent stays without an outcome; later actions are recorded as not sent."""
     things, rows = Things(live={"old": {"value": 0}}), Rows()
 
     def interrupted() -> None:

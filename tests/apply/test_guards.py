@@ -29,7 +29,7 @@ ACTIONS = [
 
 
 def test_every_action_that_may_not_be_is_named() -> None:
-    """With the options that are missing, and no others."""
+    """Refused actions are named with the missing options, and only those."""
     kinds = Things().kinds()
     assert list(missing_guards(ACTIONS, [Guard.DELETIONS], kinds)) == ["drop c needs --allow-record-deletion"]
     assert list(missing_guards(ACTIONS, Guard, kinds)) == []
@@ -39,7 +39,7 @@ def test_every_action_that_may_not_be_is_named() -> None:
 
 @pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state", "__share_group_state"])
 def test_topics_of_brokers_need_one_more(name: str) -> None:
-    """Commits of all groups are gone with __consumer_offsets: what is enough for any topic is not enough for it."""
+    """__consumer_offsets has the commits of all groups, so an action on it needs one more option than other topics."""
     known = values("topic", {"retention.ms": "10", "cleanup.policy": "compact"})
     for about, has_guards in ((name, {Guard.INTERNAL_TOPICS}), ("__another", set[Guard]())):
         metadata = replace(topic("t", [[1]]).metadata, name=about)
@@ -58,7 +58,7 @@ def test_topics_of_brokers_need_one_more(name: str) -> None:
 
 
 def test_absurd_numbers_of_partitions() -> None:
-    """More than a controller takes at once has to be allowed, several thousand are noted."""
+    """More partitions than a controller accepts at once need an option, several thousand get a note."""
     several = [create_topic("a", partitions=2_001), extend_topic("b", 6, 2_007), create_topic("c", partitions=2_000)]
     assert not any(one.guards for one in several)
     assert [note.partition(":")[0] for note in partition_notes(several)] == ["topic a", "topic b"]
@@ -67,7 +67,7 @@ def test_absurd_numbers_of_partitions() -> None:
 
 
 def test_secrets_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Known before anything is read or sent; an empty password is none."""
+    """Missing secrets are found before anything is read or sent; an empty password counts as missing."""
     empty = tmp_path / "empty"
     empty.write_text("\n")
     monkeypatch.delenv("UNSET", raising=False)

@@ -1,4 +1,4 @@
-"""A cluster as desired state: read back, it is what the cluster is."""
+"""Import of a cluster as a desired state, and the empty plan of the imported file."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,7 +42,7 @@ CLUSTER = live(
 
 
 def test_what_is_imported() -> None:
-    """Only what is set, and nothing that is secret, internal, or unknown to us."""
+    """The file has only explicit values, and nothing that is secret, internal or unknown here."""
     assert state_of(CLUSTER, with_assignments=True) == {
         "cluster_id": "c",
         "features": {"metadata.version": 25},
@@ -78,7 +78,7 @@ def test_what_is_imported() -> None:
 
 
 def test_a_plan_of_it_is_empty() -> None:
-    """Although patterns match everything."""
+    """The plan is empty, although patterns match all resources."""
     owns = {key: [".*"] for key in ("topics", "principals", "groups", "quotas", "brokers", "client_metrics")}
     for with_assignments in (False, True):
         state = {**state_of(CLUSTER, with_assignments=with_assignments), "owns": owns}
@@ -146,7 +146,7 @@ FEATURES = st.dictionaries(
 
 @st.composite
 def clusters(draw: st.DrawFn) -> Live:
-    """A cluster as brokers may describe it, also one that was altered by others than this project."""
+    """Clusters in any state that brokers may describe, including alterations by other tools."""
     topics = draw(st.dictionaries(TOPICS, st.tuples(REPLICAS, st.booleans()), max_size=4))
     configs = {kind: draw(st.dictionaries(ODD_NAMES, some, max_size=3)) for kind, some in CONFIGS.items()}
     configs["topic"] = {name: draw(CONFIGS["topic"]) for name in topics}
@@ -183,7 +183,7 @@ def test_a_plan_of_any_import_is_empty(cluster: Live, with_assignments: bool, is
 
 
 def test_what_no_file_can_say_is_named() -> None:
-    """Limits, users and rules of a later Kafka, or that other tools have made: left out, with a line each."""
+    """Limits, users and ACLs of later releases, or from other tools, are left out, with a line each."""
     cluster = live(
         acls=frozenset({Acl("TOPIC", "t", "LITERAL", "ops", "*", "READ", "ALLOW")}),
         quotas={"user=u": {"later_rate": 5.0, "producer_byte_rate": 0}, 'user="<default>"': {"producer_byte_rate": 1}},
@@ -204,7 +204,7 @@ def test_what_no_file_can_say_is_named() -> None:
 
 
 def test_principals_of_other_types_are_announced() -> None:
-    """A rule of a group is one that the file may have, because the file says that there are groups."""
+    """ACLs of group principals are written, and the file declares that there are groups."""
     cluster = live(
         acls=frozenset({Acl("TOPIC", "t", "LITERAL", name, "*", "READ", "ALLOW") for name in ("Group:ops", "User:a")})
     )

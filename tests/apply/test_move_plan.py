@@ -1,4 +1,4 @@
-"""Targets of partitions, from every section of a desired state that can move them."""
+"""Target replicas of partitions, from every section of a desired state that can move partitions."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ def moved(actions: list[Action]) -> dict[str, list[int]]:
 def moving(
     cluster: Live, name: str, replicas: tuple[int, ...], adding: tuple[int, ...], removing: tuple[int, ...]
 ) -> Live:
-    """The cluster while a partition 0 is moved."""
+    """The cluster while partition 0 of a topic is being moved."""
     known = cluster.topics[name]
     partition = replace(known.partitions[0], replicas=replicas, adding=adding, removing=removing)
     topics = {**cluster.topics, name: replace(known, partitions={**known.partitions, 0: partition})}
@@ -28,7 +28,7 @@ CLUSTER = live(
 
 
 def test_what_is_assigned_and_where_it_is_already() -> None:
-    """Assignments and replication factors of topics, and of actions; nothing for partitions that are there."""
+    """Targets of assignments and replication factors, in topics and actions; partitions already in place have none."""
     text = "[topics.a]\nassignments = [[1, 2], [3, 2], [1, 3]]\n[topics.b]\nreplication_factor = 2\n"
     actions, faults = move_actions(desired(text), CLUSTER)
     assert not faults
@@ -39,7 +39,7 @@ def test_what_is_assigned_and_where_it_is_already() -> None:
 
 
 def test_a_broker_is_emptied_after_what_is_assigned() -> None:
-    """Written assignments count first, internal topics are moved too, and topics of others stay with a note."""
+    """Written assignments have precedence; internal topics are moved, too; topics that the file does not own stay."""
     text = "[topics.b]\nassignments = [[2]]\n[[actions]]\naction = 'empty_broker'\nbroker = 3\n"
     actions, faults = move_actions(desired(text), CLUSTER)
     assert not faults
@@ -51,7 +51,7 @@ def test_a_broker_is_emptied_after_what_is_assigned() -> None:
 
 
 def test_faults_of_moves() -> None:
-    """Partitions and brokers that there are not, what is assigned twice, and what cannot be anywhere else."""
+    """Missing partitions and brokers, partitions that are assigned twice, and partitions without another possible broker."""
     text = """
 [topics.a]
 assignments = [[1, 3], [2, 3]]
@@ -82,7 +82,7 @@ topics = ["nothing", "a"]
 
 
 def test_moves_under_way() -> None:
-    """One to the right place is left alone, another is replaced or cancelled; both at once is a fault."""
+    """A move to the right target is left alone, another is replaced or cancelled; replacing and cancelling is a fault."""
     cluster = moving(CLUSTER, "a", (3, 2, 1), (3,), (1,))
     assert move_actions(desired("[topics.a]\nassignments = [[3, 2], [2, 3]]\n"), cluster) == ([], [])
     (action,), _ = move_actions(desired("[topics.a]\nassignments = [[1, 2], [2, 3]]\n"), cluster)
@@ -96,7 +96,7 @@ def test_moves_under_way() -> None:
 
 
 def test_when_moves_under_way_have_to_be_known() -> None:
-    """Only if something may have to be moved: to list moves takes a permission on the cluster."""
+    """Moves are listed only if partitions may have to be moved, because listing takes a permission on the cluster."""
     assert not needs_moves(desired("[topics.a]\nreplication_factor = 2\n"), CLUSTER.topics)
     assert needs_moves(desired("[topics.a]\nreplication_factor = 3\n"), CLUSTER.topics)
     assert needs_moves(desired("[[actions]]\naction = 'empty_broker'\nbroker = 9\n"), CLUSTER.topics)

@@ -1,4 +1,4 @@
-"""Offsets of groups are set to what specs name, and to nothing outside of the logs."""
+"""Offsets of groups are set by position specs, and never to an offset outside the log."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ ORDERS = [TopicPartition("orders", partition) for partition in range(6)]
 
 @pytest.fixture(autouse=True)
 def group(state: FakeCluster) -> None:
-    """A group that has stored 20 for each partition of logs from 10 to 100."""
+    """A group with commit 20 in each partition, whose logs have offsets 10 to 100."""
     for log in state.topics["orders"].partitions:
         log.log_start_offset = 10
         log.times = ((1_000, 30), (2_000, 60))
@@ -28,7 +28,7 @@ def group(state: FakeCluster) -> None:
 
 
 def planned(cluster: Cluster, specs: Mapping[TopicPartition, ResetSpec]) -> tuple[dict[str, int], dict[str, str]]:
-    """Offsets and names of failures by partition."""
+    """Return offsets, or names of failures, by partition."""
     actions, failures = reset_actions(cluster, "billing", specs, soon(), "file:1")
     assert {action.kind for action in actions} <= {"alter_offsets"}
     assert {action.source for action in actions} <= {"file:1"}
@@ -37,7 +37,7 @@ def planned(cluster: Cluster, specs: Mapping[TopicPartition, ResetSpec]) -> tupl
 
 
 def test_every_spec(cluster: Cluster) -> None:
-    """Start, end, an offset, a time, before the end, by a number."""
+    """Specs: start, end, an offset, a time, before the end, a shift by a number."""
     specs: dict[TopicPartition, ResetSpec] = dict(
         zip(ORDERS, (EARLIEST, LATEST, AtOffset(33), AtTime(1_500), BeforeEnd(5), AtTime(9_000)), strict=True)
     )
@@ -48,7 +48,7 @@ def test_every_spec(cluster: Cluster) -> None:
 
 
 def test_what_is_outside_is_a_failure_and_not_moved(cluster: Cluster) -> None:
-    """Before the start, after the end, and where there is nothing to shift; the others are set."""
+    """An offset before the start or after the end, and a shift without a commit, are failures; other partitions are set."""
     specs: dict[TopicPartition, ResetSpec] = {
         ORDERS[0]: AtOffset(9),
         ORDERS[1]: AtOffset(101),
@@ -65,12 +65,12 @@ def test_what_is_outside_is_a_failure_and_not_moved(cluster: Cluster) -> None:
 
 
 def test_what_is_there_already_needs_no_action(cluster: Cluster) -> None:
-    """Nor is it a failure."""
+    """An offset that is already committed needs no action and is no failure."""
     assert planned(cluster, {ORDERS[0]: AtOffset(20), ORDERS[1]: ShiftBy(0)}) == ({}, {})
 
 
 def test_a_group_with_members_is_left_alone(state: FakeCluster, cluster: Cluster) -> None:
-    """It would be refused anyway; a group that is not there can be set."""
+    """Brokers would refuse it; offsets of a group that does not exist can be set."""
     state.groups["billing"].members = [FakeMember("m")]
     state.groups["billing"].state = "Stable"
     assert planned(cluster, {ORDERS[0]: EARLIEST}) == ({}, {"group billing": "NON_EMPTY_GROUP"})

@@ -1,4 +1,4 @@
-"""If no answer tells the outcome of an action, the live state decides, and says when it cannot."""
+"""Without a response the live state decides the outcome of an action, or the outcome is unknown."""
 
 import pytest
 
@@ -12,7 +12,7 @@ TIMED_OUT = failure("REQUEST_TIMED_OUT", code=7)
 
 @pytest.mark.parametrize("answer", [LOST, TIMED_OUT])
 def test_what_was_done_all_the_same_is_done(answer: Failure) -> None:
-    """A timeout is no failure: the resource has the state that was asked for."""
+    """After a timeout the resource has the requested state, so the action is done."""
     things, rows = Things(answers={"a": answer}), Rows()
     (result,) = things.carry_out(action("a"), recorder=rows).results
     assert result.outcome is Outcome.DONE
@@ -23,7 +23,7 @@ def test_what_was_done_all_the_same_is_done(answer: Failure) -> None:
 
 @pytest.mark.parametrize("answer", [LOST, TIMED_OUT])
 def test_what_is_as_before_failed(answer: Failure) -> None:
-    """It is waited for: brokers may be late. Then nothing has changed."""
+    """Brokers may be late, so the state is read repeatedly; if it stays unchanged, the action failed."""
     things = Things(answers={"a": answer}, undone={"a"})
     (result,) = things.carry_out(action("a")).results
     assert result.outcome is Outcome.FAILED
@@ -31,7 +31,7 @@ def test_what_is_as_before_failed(answer: Failure) -> None:
 
 
 def test_what_comes_late_is_done() -> None:
-    """The state is read again and again, not once."""
+    """The state is read repeatedly, not once."""
     things = Things(answers={"a": TIMED_OUT}, undone={"a"})
     reads = []
 
@@ -47,7 +47,7 @@ def test_what_comes_late_is_done() -> None:
 
 
 def test_another_state_decides_nothing() -> None:
-    """Somebody else may have changed the resource: how the action ended is not known."""
+    """Another client may have changed the resource, so the outcome is unknown."""
     things = Things(answers={"a": LOST}, undone={"a"})
     things.on_read = lambda: things.live.update({"a": {"value": 9}}) if things.sent else None
     (result,) = things.carry_out(action("a")).results
@@ -55,7 +55,7 @@ def test_another_state_decides_nothing() -> None:
 
 
 def test_a_state_that_cannot_be_read_decides_nothing() -> None:
-    """Neither does a failure to read it."""
+    """If the state cannot be read, the outcome is unknown."""
     things = Things(answers={"a": LOST}, undone={"a"})
     things.on_read = lambda: things.live.update({"a": failure("DENIED")}) if things.sent else None
     (result,) = things.carry_out(action("a")).results
@@ -64,7 +64,7 @@ def test_a_state_that_cannot_be_read_decides_nothing() -> None:
 
 
 def test_only_the_unsure_are_looked_at_again() -> None:
-    """A refusal is an answer, and an address that nothing listens on got no request."""
+    """A refusal decides the outcome, and a refused connection means that no request was sent."""
     assert is_unsure(failure("UNKNOWN_SERVER_ERROR", code=-1))
     assert not is_unsure(failure("TOPIC_AUTHORIZATION_FAILED", code=29))
     assert not is_unsure(failure("CONNECTION_FAILED"))

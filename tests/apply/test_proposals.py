@@ -1,4 +1,4 @@
-"""Moves are as few as possible, keep racks apart, and spread what is added: for any cluster."""
+"""Proposed moves are as few as possible, keep racks apart, and spread new replicas, for any cluster."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ from kafka_lagoon.client.cluster import TopicPartition
 
 @st.composite
 def clusters(draw: st.DrawFn) -> tuple[dict[TopicPartition, tuple[int, ...]], dict[int, str | None]]:
-    """Brokers in racks, and partitions on some of them."""
+    """Brokers in racks, and partitions on some of the brokers."""
     count = draw(st.integers(1, 7))
     racks = {broker_id: draw(st.sampled_from(["a", "b", "c", None])) for broker_id in range(1, count + 1)}
     lists = draw(st.lists(st.lists(st.sampled_from(sorted(racks)), min_size=1, unique=True), max_size=12))
@@ -20,7 +20,7 @@ def clusters(draw: st.DrawFn) -> tuple[dict[TopicPartition, tuple[int, ...]], di
 
 @given(clusters(), st.integers(1, 7))
 def test_a_broker_is_emptied(cluster, broker_id):
-    """Each of its partitions has one other broker in its place and nothing else is moved; the same is proposed again."""
+    """Each partition of the broker gets one other broker and nothing else is moved; proposals are deterministic."""
     replicas, racks = cluster
     proposed, impossible = without_broker(replicas, racks, broker_id)
     assert set(proposed) | set(impossible) == {one for one, brokers in replicas.items() if broker_id in brokers}
@@ -43,7 +43,7 @@ def test_a_broker_is_emptied(cluster, broker_id):
 
 @given(clusters(), st.integers(1, 5))
 def test_another_replication_factor(cluster, factor):
-    """As many replicas as wanted, with the same preferred leader; what stays is not moved, and racks are not doubled."""
+    """Partitions get the wanted number of replicas and keep the preferred leader; kept replicas stay, in separate racks."""
     replicas, racks = cluster
     factor = min(factor, len(racks))
     proposed = with_factor(replicas, racks, list(replicas), factor)
@@ -60,7 +60,7 @@ def test_another_replication_factor(cluster, factor):
 
 
 def test_leaders_and_replicas_are_spread() -> None:
-    """Of 60 partitions that one broker led, the others lead and have the same number."""
+    """After 60 partitions leave the broker that led them, the other brokers lead and hold equal numbers."""
     replicas = {TopicPartition("t", number): (1, 2 + number % 4) for number in range(60)}
     racks = dict.fromkeys(range(1, 6))
     proposed, _ = without_broker(replicas, racks, 1)
@@ -69,7 +69,7 @@ def test_leaders_and_replicas_are_spread() -> None:
 
 
 def test_racks_are_kept_apart() -> None:
-    """The broker in the rack that the partition has no replica in is taken, however many replicas it has already."""
+    """The broker in a rack without a replica of the partition is chosen, even if it has more replicas than others."""
     racks = {1: "a", 2: "a", 3: "b", 4: "c", 5: "c"}
     replicas = {TopicPartition("t", 0): (1, 4), TopicPartition("t", 1): (3, 5), TopicPartition("t", 2): (3,)}
     assert without_broker(replicas, racks, 1)[0] == {TopicPartition("t", 0): (2, 4)}

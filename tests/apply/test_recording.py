@@ -1,4 +1,4 @@
-"""Rows say who did what, when and how it ended, and no secret."""
+"""Rows have user, action, time and outcome, and no secret."""
 
 import json
 
@@ -30,7 +30,7 @@ SCRAM = KafkaSettings(
 
 
 def test_both_rows_of_an_action_agree() -> None:
-    """The second row adds the outcome and nothing else."""
+    """The second row differs from the first only by the outcome."""
     run = Run.new("apply", SCRAM, 1000)
     started = run.started(PLAN, ACTION, "one", 1000)
     result = ActionResult(action_id="one", action=ACTION, outcome=Outcome.FAILED, failure=failure("DENIED", code=29))
@@ -58,7 +58,7 @@ def test_both_rows_of_an_action_agree() -> None:
 
 
 def test_who_it_was() -> None:
-    """The user of the operating system, the machine, and the user of SASL where one is sent."""
+    """Rows have the user of the operating system, the machine, and the SASL user if there is one."""
     run = Run.new("admin", SCRAM, 1000)
     assert (run.user, run.principal) == (operating_system_user(), "bob")
     assert run.host

@@ -27,7 +27,7 @@ DELETED = Action(
 
 
 def test_a_plan_for_people() -> None:
-    """A plan shows what is created, changed and deleted, the options that it needs, and the lines that ask for it."""
+    """The text shows created, changed and deleted resources, required options, and the lines of the file."""
     assert render([CREATED, CHANGED, DELETED]) == [
         "+ topic orders: create topic  (x.toml:3)",
         "    partitions          6",

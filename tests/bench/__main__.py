@@ -45,7 +45,7 @@ _RESULTS = Path(__file__).resolve().parents[2] / "bench-results"
 
 
 def main(names: Sequence[str]) -> int:
-    """Run the named benchmarks; 2 when one of them is none."""
+    """Run the named benchmarks; return 2 for an unknown name."""
     unknown = sorted(set(names) - BENCHMARKS.keys())
     if unknown:
         print(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)

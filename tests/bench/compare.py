@@ -1,4 +1,4 @@
-"""`lagoon compare` of a topic with itself, beside two consumers of librdkafka whose messages Python compares.
+"""Compares a topic with itself: `lagoon compare` against two consumers of librdkafka whose messages Python compares.
 
 Both read every record twice, once for each side, as they would of two clusters. Each round is a process of its own, so that its
 start and its largest size count, too.
@@ -21,11 +21,11 @@ from tests.bench.measure import Comparison, Findings, Sample, alternate
 from tests.bench.record_topics import PARTITIONS, SMALL, SMALL_ZSTD, BenchTopic, fill
 
 _ROUNDS = 3
-_AT_ONCE, _WAIT_S = 1_000, 0.05  # it waits for all of them, also at the end of a partition
+_AT_ONCE, _WAIT_S = 1_000, 0.05  # it waits for this many messages, also at the end of a partition
 
 
 def run() -> Findings:
-    """Small records, plain and compressed: processor seconds of both."""
+    """Measure processor seconds of both, for small records, plain and compressed."""
     comparisons: list[Comparison] = []
     notes: list[str] = []
     with tempfile.TemporaryDirectory(prefix="bench-") as name, LocalKafka(Path(name, "kafka"), heap_mb=1024) as kafka:

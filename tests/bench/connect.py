@@ -1,4 +1,4 @@
-"""From nothing to the first metadata on one secured broker: our client and librdkafka, each a new client, in one process."""
+"""Times new clients up to the first metadata of a secured broker: ours against librdkafka, in one process."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +24,7 @@ _WAYS = {
 
 
 def run() -> Findings:
-    """Time a new client to its first metadata, way by way."""
+    """Time a new client up to its first metadata, for each security mode."""
     with tempfile.TemporaryDirectory() as folder, secured_kafka(Path(folder), "4.3.1") as secured:
         return Findings(comparisons=list(_compared(secured)))
 

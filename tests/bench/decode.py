@@ -1,4 +1,4 @@
-"""The decoder of records alone: its processor time in every codec, beside kafka-python's decoder of the same bytes.
+"""Measures the processor time of the record decoder in every codec, against kafka-python's decoder of the same bytes.
 
 And what it costs a process to begin: with no compiled kernel on the machine, and with one.
 """
@@ -29,7 +29,7 @@ _FOUR = frozenset({"offset", "timestamp", "key", "value"})
 
 
 def run() -> Findings:
-    """Ours against kafka-python's, and notes on columns, codecs and starts."""
+    """Compare ours with kafka-python's, with notes about columns, codecs and starts."""
     cases = {name: timed(partial(_decode, b"".join(_batches(codec)), None)) for codec, name in CODEC_NAMES.items()}
     plain = list(_batches(0))
     cases["four columns"] = timed(partial(_decode, b"".join(plain), _FOUR))
@@ -80,7 +80,7 @@ def _scaled(sample: Sample) -> Sample:
 
 
 def _speeds(samples: Mapping[str, list[Sample]]) -> str:
-    """The best round of each case as records a second of one core."""
+    """Return the best round of each case, in records per second of one core."""
     spelled = {"four columns": "none with offset, time, key and value only"}
     parts = [
         f"{spelled.get(name, name)} {_RECORDS / min(one.cpu_s for one in some) / 1e6:.1f}"
@@ -91,7 +91,7 @@ def _speeds(samples: Mapping[str, list[Sample]]) -> str:
 
 
 def _starts() -> str:
-    """The processor time of a fresh process up to the decoder."""
+    """Return the processor time of a fresh process up to the decoder."""
     with tempfile.TemporaryDirectory(prefix="bench-") as empty:
         cold = _cpu_of_import(NUMBA_CACHE_DIR=empty)
         warm = min(_cpu_of_import(NUMBA_CACHE_DIR=empty) for _ in range(3))

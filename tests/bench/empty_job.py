@@ -1,4 +1,4 @@
-"""The least that a Spark job can do for a Delta table: append one row, by Spark's own writer."""
+"""Appends one row to a Delta table with Spark's own writer: the smallest useful Spark job."""
 
 import sys
 

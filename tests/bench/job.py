@@ -1,4 +1,4 @@
-"""spark-submit of a whole snapshot of a small cluster, against spark-submit of a job that appends one Delta row.
+"""Compares spark-submit of a snapshot of a small cluster with spark-submit of a job that appends one Delta row.
 
 Both are whole processes under the same conf/, and their tables exist already. What lies between them is ours.
 """
@@ -24,7 +24,7 @@ _ROUNDS = 3
 
 
 def run() -> Findings:
-    """Our job against an empty one."""
+    """Compare our job with an empty job."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, LocalKafka(Path(folder, "kafka")) as kafka:
         _fill(kafka.bootstrap_servers)
         environment = _environment(kafka.bootstrap_servers, Path(folder, "warehouse"))
@@ -58,7 +58,7 @@ def _fill(bootstrap_servers: str) -> None:
 
 
 def _environment(bootstrap_servers: str, warehouse: Path) -> dict[str, str]:
-    """As `make` sets it, and the settings of the job beside it."""
+    """Return the environment of `make`, with the settings of the job."""
     return {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -69,7 +69,7 @@ def _environment(bootstrap_servers: str, warehouse: Path) -> dict[str, str]:
 
 
 def _spark_submit(environment: Mapping[str, str], folder: str, *arguments: str) -> Callable[[], Sample]:
-    """A case that runs spark-submit to its end, which has to be a good one."""
+    """Make a case that runs spark-submit and checks its exit code."""
     program = str(Path(sys.executable).parent / "spark-submit")
 
     def run() -> Sample:
@@ -78,7 +78,7 @@ def _spark_submit(environment: Mapping[str, str], folder: str, *arguments: str) 
             process = subprocess.Popen(
                 [program, *arguments], env=environment, cwd=folder, stdout=output, stderr=subprocess.STDOUT
             )
-            _, status, used = os.wait4(process.pid, 0)  # of this process and of those that it has waited for
+            _, status, used = os.wait4(process.pid, 0)  # of this process and of its children that have ended
             wall_s = time.perf_counter() - began
             process.returncode = os.waitstatus_to_exitcode(status)
             output.seek(0)

@@ -1,4 +1,4 @@
-"""The lag of 300 groups on a real cluster with 2,000 partitions, against what else can be asked for it.
+"""Collects the lag of 300 groups on a real cluster with 2,000 partitions, against other clients and Kafka's own tool.
 
 Wall time, connections included, in one warm process; Kafka's own tool is a process of its own, start of the JVM included,
 as its users run it. All have to find the same lag.
@@ -19,7 +19,7 @@ _TOOL_ROUNDS = 2
 
 
 def run() -> Findings:
-    """Ours, plain and whole, against the peers and Kafka's tool."""
+    """Compare our client, with few and with all facts, with the peers and Kafka's tool."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, many_groups(Path(folder)) as kafka:
         rows = _check_equal(kafka)
         return Findings(
@@ -28,7 +28,7 @@ def run() -> Findings:
 
 
 def _check_equal(kafka: LocalKafka) -> int:
-    """All clients find the same lag; how many rows ours has."""
+    """Check that all clients find the same lag; return the number of our rows."""
     servers = kafka.bootstrap_servers
     snapshot = lag_ours.whole(servers)
     assert snapshot.published.status == "complete"

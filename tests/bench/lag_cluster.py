@@ -14,13 +14,13 @@ TOPICS, PARTITIONS_EACH = 200, 10
 GROUPS, TOPICS_OF_A_GROUP = 300, 4
 _LIVE: tuple[dict[str, str], ...] = ({}, {}, {"group.protocol": "consumer"}, {"group.protocol": "consumer"})
 _RECORDS_EACH = 3
-_QUIET = {"log.connection.close": False}  # brokers end before their clients here
+_QUIET = {"log.connection.close": False}  # brokers are stopped here before their clients
 _TIMEOUT_S = 120
 
 
 @contextmanager
 def many_groups(folder: Path) -> Iterator[LocalKafka]:
-    """Three brokers with the groups; four more groups have a living member each, two of either protocol."""
+    """Run three brokers with the groups, and four more groups with a live member each, two of each protocol."""
     with LocalKafka(folder, brokers=3, heap_mb=512) as kafka, ExitStack() as members:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, **_QUIET})
         names = [f"topic-{number:03}" for number in range(TOPICS)]
@@ -45,7 +45,7 @@ def _produce(bootstrap_servers: str, names: list[str]) -> None:
 
 
 def _commit(admin: AdminClient, names: list[str]) -> None:
-    """Offsets for groups that never had a member; one request per group, many at once.
+    """Commit offsets for groups that never had a member; one request per group, many at once.
 
     The first ones are refused while the brokers still make the topic for commits, so those are asked for again.
     """
@@ -66,7 +66,7 @@ def _is_refused(future: Future[ConsumerGroupTopicPartitions]) -> bool:
 
 
 def _member(bootstrap_servers: str, group_id: str, topic: str, more: dict[str, str]) -> Consumer:
-    """A member that has joined, committed nothing, and is left alone: librdkafka's threads keep it alive."""
+    """Make a member that has joined and never commits; librdkafka's threads keep it alive."""
     member = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,

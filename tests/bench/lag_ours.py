@@ -24,14 +24,14 @@ _BUDGET_MS = 60_000
 
 
 def whole(bootstrap_servers: str) -> Snapshot:
-    """Every table of a snapshot."""
+    """Collect every table of a snapshot."""
     with _connect(bootstrap_servers, RequestStats()) as cluster:
         return collect(cluster, "bench", SYSTEM_CLOCK.now_ms(), _deadline(), _tell)
 
 
 @gc_paused()
 def lag(bootstrap_servers: str) -> Sequence[ConsumerLagRow]:
-    """The inputs of `consumer_lag`: groups, members, commits with epochs, end offsets before and after them."""
+    """Collect the inputs of `consumer_lag`: groups, members, commits with epochs, end offsets before and after them."""
     with _connect(bootstrap_servers, RequestStats()) as cluster:
         topology = topology_of(cluster.refresh(None, _deadline()))
         state = read_groups(cluster, topology, _deadline(), _tell, KINDS_OF_LAG)
@@ -40,7 +40,7 @@ def lag(bootstrap_servers: str) -> Sequence[ConsumerLagRow]:
 
 @gc_paused()
 def plain(bootstrap_servers: str) -> Lag:
-    """The same facts as kafka-python returns: groups, commits, end offsets."""
+    """Collect the same facts as kafka-python: groups, commits, end offsets."""
     with _connect(bootstrap_servers, RequestStats()) as cluster:
         topology = topology_of(cluster.refresh(None, _deadline()))
         listed = list_groups(cluster, _deadline()).groups
@@ -55,7 +55,7 @@ def plain(bootstrap_servers: str) -> Lag:
 
 
 def requests(bootstrap_servers: str) -> Counter[str]:
-    """The number of requests of each API in a whole snapshot."""
+    """Count the requests of each API in a whole snapshot."""
     request_stats = RequestStats()
     with _connect(bootstrap_servers, request_stats) as cluster:
         collect(cluster, "bench", SYSTEM_CLOCK.now_ms(), _deadline(), _tell)
@@ -66,7 +66,7 @@ def requests(bootstrap_servers: str) -> Counter[str]:
 
 
 def known(rows: Sequence[ConsumerLagRow]) -> Lag:
-    """The rows as the peers give theirs: of partitions with a commit."""
+    """Return the rows of partitions with a commit, as the peers do."""
     return {(row.group_id, row.topic, row.partition): row.lag for row in rows if row.lag is not None}
 
 
@@ -79,4 +79,4 @@ def _deadline() -> Deadline:
 
 
 def _tell(_step: str, _items: int) -> None:
-    """Progress is not shown."""
+    """Ignore progress."""

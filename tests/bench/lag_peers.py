@@ -15,7 +15,7 @@ _TIMEOUT_S = 60
 
 
 def confluent(bootstrap_servers: str) -> Lag:
-    """confluent-kafka: groups, their members, their commits (it takes one group a request; all at once), the ends."""
+    """Use confluent-kafka: groups, members, commits (one group per request, all at once) and end offsets."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     group_ids = [one.group_id for one in admin.list_consumer_groups().result(_TIMEOUT_S).valid]
     described = admin.describe_consumer_groups(group_ids)
@@ -39,7 +39,7 @@ def confluent(bootstrap_servers: str) -> Lag:
 
 
 def kafka_python(bootstrap_servers: str) -> Lag:
-    """kafka-python, whose requests hold many groups: groups, commits, ends; neither members nor what ends were before."""
+    """Use kafka-python, whose requests hold many groups: groups, commits, end offsets, but no members."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap_servers.split(","))
     try:
         group_ids = [one["group_id"] for one in admin.list_groups()]

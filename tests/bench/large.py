@@ -1,4 +1,4 @@
-"""One snapshot of 100,000 partitions and 50,000 groups: processor seconds and memory of the process that takes it.
+"""Measures processor seconds and memory of the process that takes a snapshot of 100,000 partitions and 50,000 groups.
 
 The brokers are synthetic and answer at once, so what is measured is the client, the rows and the files; nothing is written through
 the JVM. Each run is a process of its own, because a peak of memory belongs to a process. It is compared with nothing: the size
@@ -28,7 +28,7 @@ _BUDGET_MS = 600_000
 
 
 def run() -> Findings:
-    """The best of some runs."""
+    """Return the best of several runs."""
     with synthetic_brokers(SIZE) as address:
         runs = [_in_a_process(address) for _ in range(_ROUNDS)]
     best = min(runs, key=lambda sample: sample["gathering_s"] + sample["files_s"])

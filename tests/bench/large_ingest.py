@@ -1,4 +1,4 @@
-"""An ingest of gigabytes: the memory of each kind of process, on this machine's cores and on a cluster of executors.
+"""Measures the memory of each kind of process in an ingest of gigabytes, on local cores and on a cluster of executors.
 
     python -m tests.bench.large_ingest 10
 
@@ -30,7 +30,7 @@ _RECORDS_PER_GB = 1_000_000
 _PARTITIONS = 100
 _EVERY_S = 0.2
 _TICKS = os.sysconf("SC_CLK_TCK")
-# The first that a command line contains; what has none is the driver's Python.
+# The first that a command line contains; the driver's Python process contains none.
 _KINDS = {
     b"pyspark.daemon": "Python worker",
     b"CoarseGrainedExecutorBackend": "JVM of an executor",
@@ -40,15 +40,15 @@ _KINDS = {
 
 @dataclass(slots=True)
 class Processes:
-    """The largest process of each kind in MB, how many there were, and their processor seconds."""
+    """The largest process of each kind in MB, the number of processes, and their processor seconds."""
 
     peak_mb: dict[int, tuple[str, float]] = field(default_factory=dict)
     cpu_s: dict[int, float] = field(default_factory=dict)
 
     def sample(self, session: int) -> None:
-        """Look at the processes of a session."""
+        """Measure the processes of a session."""
         for process in members(session):
-            with suppress(OSError, IndexError, KeyError):  # it has ended
+            with suppress(OSError, IndexError, KeyError):  # the process has ended
                 status = dict(
                     line.split(":", 1) for line in Path(f"/proc/{process.pid}/status").read_text().splitlines()
                 )
@@ -61,7 +61,7 @@ class Processes:
                 self.cpu_s[process.pid] = (int(times[11]) + int(times[12])) / _TICKS
 
     def summary(self) -> str:
-        """One line."""
+        """Format the measurement in one line."""
         by_kind: defaultdict[str, list[float]] = defaultdict(list)
         for kind, peak in self.peak_mb.values():
             by_kind[kind].append(peak)
@@ -70,7 +70,7 @@ class Processes:
 
 
 def run(gigabytes: int) -> Iterator[str]:
-    """The resources that each run took."""
+    """Measure the resources of each run."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name, LocalKafka(Path(name, "kafka"), heap_mb=1024) as kafka:
         for part in (gigabytes / 4, gigabytes):
             topic = BenchTopic(

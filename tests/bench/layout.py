@@ -35,7 +35,7 @@ _FIRST_DAY = date(2026, 11, 1)
 _VALUES = 20_000
 _ROUNDS = 3
 _OPTIONS = {
-    "spark.databricks.delta.optimize.maxFileSize": str(32 << 20),  # so that there are many files to choose from
+    "spark.databricks.delta.optimize.maxFileSize": str(32 << 20),  # so that queries can skip files
     "spark.databricks.delta.optimize.minFileSize": str(16 << 20),
     "parquet.block.size": str(32 << 20),
     "spark.databricks.io.skipping.mdc.sortWithinFiles": "true",
@@ -46,7 +46,7 @@ _OPTIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The cost of a query: seconds, and the files that the log's statistics left for reading."""
+    """The cost of a query: seconds, and the number of files that statistics could not exclude."""
 
     seconds: float
     files: int
@@ -57,7 +57,7 @@ Query = Callable[[DataFrame], DataFrame]
 
 
 def queries(per_partition: int) -> dict[str, Query]:
-    """Typical questions to `records`; `per_partition` is how many records each partition of a topic has."""
+    """Make typical queries of `records`; `per_partition` is the number of records of each partition."""
     noon = datetime(2026, 11, 3, 12, tzinfo=UTC)
     day = datetime(2026, 11, 3, tzinfo=UTC)
     aggregate = ("count(*)", "sum(length(value))")
@@ -80,7 +80,7 @@ def queries(per_partition: int) -> dict[str, Query]:
 
 
 def generate(folder: Path, records: int) -> Iterator[tuple[date, list[DataFile]]]:
-    """The files of each run; partitions of all topics grow alike, tasks have neighbouring ones."""
+    """Generate the files of each run; partitions of all topics grow at the same rate, tasks have neighbouring partitions."""
     per_run = records // (_DAYS * _RUNS_A_DAY * _TOPICS * _PARTITIONS)
     keys, values = _texts()
     pairs = [(f"topic-{topic:02}", partition) for topic in range(_TOPICS) for partition in range(_PARTITIONS)]
@@ -138,7 +138,7 @@ def _batch(first: int, count: int, began: datetime, keys: pa.Array, values: pa.A
 
 
 def partitioned(spark: SparkSession, folder: Path, records: int) -> tuple[Warehouse, float, float]:
-    """The table as an ingest makes it; and the seconds that writing and committing took."""
+    """Make the table as an ingest does; return the seconds of writing and committing."""
     warehouse = at_path(spark, str(folder))
     location = warehouse.locations[RECORDS.name]
     warehouse.kernel.create(location, RECORDS.delta_schema(), RECORDS.partition_by, RECORDS.properties)
@@ -151,7 +151,7 @@ def partitioned(spark: SparkSession, folder: Path, records: int) -> tuple[Wareho
 
 
 def clustered(spark: SparkSession, folder: Path, source: Path) -> str:
-    """The same files as a table clustered by topic, partition and time; committed by hand, one version a run."""
+    """Make a table of the same files, clustered by topic, partition and time, with one commit per run."""
     target = folder / "clustered"
     columns = ", ".join(f"{column.name} {column.sql_type()}" for column in RECORDS.stored())
     spark.sql(f"CREATE TABLE delta.`{target}` ({columns}) USING delta CLUSTER BY (topic, `partition`, `timestamp`)")
@@ -169,7 +169,7 @@ def clustered(spark: SparkSession, folder: Path, source: Path) -> str:
 
 
 def ask(spark: SparkSession, name: str, chosen: Mapping[str, Query]) -> dict[str, Answer]:
-    """The best of some rounds for each question."""
+    """Return the best of several rounds for each query."""
     answers = {}
     for what, query in chosen.items():
         seconds = []
@@ -186,7 +186,7 @@ def ask(spark: SparkSession, name: str, chosen: Mapping[str, Query]) -> dict[str
 
 
 def measure(records: int, folder: Path) -> tuple[dict[str, dict[str, Answer]], list[str]]:
-    """Answers by layout, and what else was seen."""
+    """Return the costs by layout, and other observations."""
     spark = session("layout")
     for key, value in _OPTIONS.items():
         spark.conf.set(key, value)
@@ -221,7 +221,7 @@ def _tell(layout: str, answers: Mapping[str, Mapping[str, Answer]]) -> None:
 
 
 def run(records: int = 5_000_000, folder: str | None = None) -> Findings:
-    """The layout that tables have after maintenance, against the clustered one."""
+    """Compare the layout after maintenance with the clustered layout."""
     place = Path(tempfile.mkdtemp(prefix="lagoon-layout-", dir=folder))
     try:
         answers, notes = measure(records, place)

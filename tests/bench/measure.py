@@ -1,4 +1,4 @@
-"""Times functions alternately, so that a busy moment of the machine meets all of them."""
+"""Times functions alternately, so that other load on the machine affects all of them."""
 
 import gc
 import statistics
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One run: seconds on the wall, processor seconds, and the largest process in MB where processes were measured."""
+    """A run: wall seconds, processor seconds, and the size of the largest process in MB if processes were measured."""
 
     wall_s: float
     cpu_s: float
@@ -18,7 +18,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Ours and a peer's samples of one run; `measure` is the field of the samples that is compared."""
+    """Samples of ours and of a peer from one run; `measure` is the compared field of the samples."""
 
     what: str
     ours: Sequence[Sample]
@@ -27,15 +27,15 @@ class Comparison:
     measure: str = "wall_s"
 
     def median(self, samples: Sequence[Sample]) -> float:
-        """The median of what is compared."""
+        """Return the median of the compared field."""
         return statistics.median(getattr(one, self.measure) for one in samples)
 
     def best(self, samples: Sequence[Sample]) -> float:
-        """The least of what is compared: the run that was disturbed least."""
+        """Return the minimum of the compared field, from the least disturbed run."""
         return min(getattr(one, self.measure) for one in samples)
 
     def ratios(self) -> tuple[float, float]:
-        """The peer's time in ours, by medians and by best runs: above 1 we are faster."""
+        """Return the peer's time divided by ours, by medians and by best runs: above 1 ours is faster."""
         return self.median(self.theirs) / self.median(self.ours), self.best(self.theirs) / self.best(self.ours)
 
 
@@ -50,7 +50,7 @@ class Findings:
 def alternate(
     cases: Mapping[str, Callable[[], Sample]], rounds: int, *, warm_up: bool = True
 ) -> dict[str, list[Sample]]:
-    """Run every case once per round, each round beginning with another one; a warm-up round is not counted."""
+    """Run every case once per round, each round beginning with another case; a warm-up round is not counted."""
     samples: dict[str, list[Sample]] = {name: [] for name in cases}
     names = list(cases)
     for number in range(-1 if warm_up else 0, rounds):
@@ -63,7 +63,7 @@ def alternate(
 
 
 def timed(function: Callable[[], object]) -> Callable[[], Sample]:
-    """The function as a case of `alternate`; what it makes is thrown away after the clock has stopped."""
+    """Make a case for `alternate`; the result of the function is discarded after the clock has stopped."""
 
     def run() -> Sample:
         gc.collect()

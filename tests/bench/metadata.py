@@ -1,4 +1,4 @@
-"""Decoding the metadata of a cluster with 100,000 partitions, against kafka-python's decoder of the same bytes.
+"""Decodes the metadata of a cluster with 100,000 partitions, against kafka-python's decoder of the same bytes.
 
 The processor's time is compared: neither waits for anything.
 """
@@ -22,7 +22,7 @@ _ROUNDS = 12
 
 
 def run() -> Findings:
-    """Ours against kafka-python's."""
+    """Compare ours with kafka-python's."""
     frame = encode(_response(), _VERSION, METADATA.is_flexible(_VERSION))
     _check_equal(_decode(frame), _peers_decode(frame))
     samples = alternate(

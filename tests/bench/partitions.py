@@ -1,4 +1,4 @@
-"""Many small partitions: 2,000 with twenty records each from a real broker, as executors read and write them, in this process.
+"""Reads and writes 2,000 partitions with twenty records each on a real broker, as executors do, in this process.
 
 Spark's connector is not compared: it takes minutes. What the driver does for many partitions is in planning.py.
 """
@@ -34,7 +34,7 @@ _START = OffsetSpecs(name="start", default=EARLIEST)
 
 
 def run() -> Findings:
-    """The best of some runs."""
+    """Return the best of several runs."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name, LocalKafka(Path(name, "kafka"), heap_mb=1024) as kafka:
         fill(kafka.bootstrap_servers, TOPIC, PARTITIONS)
         tasks = tasks_of(kafka.bootstrap_servers, TOPIC)
@@ -48,14 +48,14 @@ def run() -> Findings:
 
 
 def fill(bootstrap_servers: str, topic: str, partitions: int) -> None:
-    """A topic whose partitions have twenty records of 116 bytes each."""
+    """Make a topic whose partitions have twenty records of 116 bytes each."""
     create_topics(bootstrap_servers, [NewTopic(topic, partitions, 1)])
     producer = Producer(
         {
             "bootstrap.servers": bootstrap_servers,
             "linger.ms": 200,
             "queue.buffering.max.messages": 10**6,
-            "log_level": 2,  # it wonders about every new partition
+            "log_level": 2,  # the producer asks for metadata of every new partition
         }
     )
     for partition in range(partitions):
@@ -66,7 +66,7 @@ def fill(bootstrap_servers: str, topic: str, partitions: int) -> None:
 
 
 def tasks_of(bootstrap_servers: str, topic: str) -> Sequence[Task]:
-    """The tasks of a run on two cores over a topic."""
+    """Make the tasks of a run on two cores over a topic."""
     deadline = Deadline.after(SYSTEM_CLOCK, _BUDGET_MS)
     settings = KafkaSettings(bootstrap_servers=bootstrap_servers)
     with Cluster.connect(settings, SYSTEM_CLOCK, RequestStats(), deadline) as cluster:
@@ -75,7 +75,7 @@ def tasks_of(bootstrap_servers: str, topic: str) -> Sequence[Task]:
 
 
 def archived(bootstrap_servers: str, tasks: Sequence[Task], folder: Path) -> tuple[Sample, int]:
-    """Carry out the tasks one after the other: what it cost, and how many Fetch requests it took."""
+    """Carry out the tasks one after the other; return their cost and the number of Fetch requests."""
     settings = TaskSettings(
         kafka=KafkaSettings(bootstrap_servers=bootstrap_servers),
         clock=SYSTEM_CLOCK,

@@ -1,4 +1,4 @@
-"""The driver's share of an ingest of 100,000 partitions: next offsets read and written, and the plan between the two.
+"""Measures the driver's share of an ingest of 100,000 partitions: read and write next offsets, and plan.
 
 The brokers are synthetic and answer at once. Each case is a process of its own, because a peak of memory belongs to a process; it has
 no Spark, which takes as much with one partition. Give another checkout as PYTHONPATH to compare with it.
@@ -35,7 +35,7 @@ _NEW = {"nothing new": 0, "20 new records in each": 20}
 
 
 def run() -> Findings:
-    """The best of some runs of each case."""
+    """Return the best of several runs of each case."""
     notes = []
     with synthetic_brokers(SIZE) as address:
         for case, new in _NEW.items():
@@ -58,7 +58,7 @@ def _in_a_process(address: str, new: int) -> dict[str, float]:
 
 
 def _archived(new: int) -> Mapping[str, Archived]:
-    """All topics, of which so many records of each partition are missing."""
+    """Make archived topics that lack this many records of each partition."""
     return {
         topic_name(topic): Archived(
             topic_id=uuid_text((topic + 1).to_bytes(16, "big")),
@@ -77,7 +77,7 @@ def _archived(new: int) -> Mapping[str, Archived]:
 
 
 def measured(address: str, stored: str) -> dict[str, float]:
-    """One case, in this process."""
+    """Measure one case in this process."""
     at_first, stats, spec = _peak_mb(), RequestStats(), OffsetSpecs(name="ingest.start", default=EARLIEST)
     deadline = Deadline.after(SYSTEM_CLOCK, _BUDGET_MS)
     settings = KafkaSettings(bootstrap_servers=address)
@@ -104,7 +104,7 @@ def measured(address: str, stored: str) -> dict[str, float]:
 
 
 def _peak_mb() -> float:
-    """Of this process; getrusage would count the one that has started it."""
+    """Return the peak memory of this process; getrusage would include the process that has started it."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024  # words: ok, a field of Linux
 

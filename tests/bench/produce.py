@@ -1,4 +1,4 @@
-"""Rows of a Parquet file into topics of a real broker: our sink against Spark's connector, and our writer against other clients.
+"""Writes rows of a Parquet file to topics of a real broker: our sink against Spark's, our writer against other clients.
 
 Everybody is idempotent and waits for all in-sync replicas. The connector and the other clients have batches of 128 KB and
 100 ms to fill them; with their defaults they are slower. Processor seconds are those of Spark's JVM and its Python workers, or
@@ -37,13 +37,13 @@ from tests.integration.every_broker import wait_until
 
 ROWS = int(os.environ.get("BENCH_PRODUCE_ROWS", "2000000"))
 _ROUNDS = int(os.environ.get("BENCH_PRODUCE_ROUNDS", "5"))
-_PLAIN_ROWS = ROWS // 10  # kafka-python writes some 40,000 a second
+_PLAIN_ROWS = ROWS // 10  # kafka-python writes about 40,000 records per second
 _VALUE_BYTES, _PARTITIONS, _BATCH_BYTES, _LINGER_MS = 100, 4, 131_072, 100
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def run() -> Findings:
-    """Spark's sinks with and without compression, then plain clients."""
+    """Compare Spark's sinks with and without compression, then plain clients."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name, LocalKafka(Path(name, "kafka"), heap_mb=1024) as kafka:
         rows = Path(name, "rows.parquet")
         pq.write_table(_rows(ROWS), rows, row_group_size=ROWS // 8)
@@ -54,7 +54,7 @@ def run() -> Findings:
 
 
 def _rows(count: int) -> pa.Table:
-    """Keys of 16 bytes and values of JSON, as in the topics that the benchmarks read."""
+    """Make rows with keys of 16 bytes and values of JSON, as in the topics that the benchmarks read."""
     values = [value for value, _ in zip(json_values(_VALUE_BYTES), range(50_000), strict=False)]
     keys = [b"k%015d" % (number % 1_000_003) for number in range(count)]
     chosen = [values[number % len(values)] for number in range(count)]
@@ -155,7 +155,7 @@ def _kafka_python(servers: str, topic: str, rows: pa.Table) -> None:
 
 
 def _into_topic(spark: SparkSession | None, servers: str, write: Callable[[str], None]) -> Callable[[], Sample]:
-    """A case that writes into a new topic, which is deleted afterwards; every row must be there."""
+    """Make a case that writes to a new topic, checks the number of rows, and deletes the topic."""
     admin = AdminClient({"bootstrap.servers": servers})
     count = ROWS if spark else _PLAIN_ROWS
 
@@ -175,8 +175,8 @@ def _into_topic(spark: SparkSession | None, servers: str, write: Callable[[str],
 
 
 def _records(servers: str, topic: str) -> int:
-    """Offsets that were given out: those of transactions' markers too."""
-    client = AdminClient({"bootstrap.servers": servers})  # kept until it has answered
+    """Count the assigned offsets, including those of transaction markers."""
+    client = AdminClient({"bootstrap.servers": servers})  # kept until the broker has answered
     wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(_PARTITIONS)}
     return sum(future.result().offset for future in client.list_offsets(wanted).values())
 
@@ -188,13 +188,13 @@ def _jvm(spark: SparkSession) -> int:
 
 
 def _cpu_s(root: int) -> float:
-    """Processor seconds of a process and of all below it, those that have ended included."""
+    """Return processor seconds of a process and all of its descendants, including ended ones."""
     parents, used = dict[int, int](), dict[int, float]()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it has ended since
+            continue  # the process has ended
         parents[int(folder.name)] = int(fields[1])
         used[int(folder.name)] = sum(map(int, fields[11:15])) / _TICKS
     return sum(seconds for pid, seconds in used.items() if _is_below(pid, root, parents))

@@ -1,4 +1,4 @@
-"""A data source for Spark that reads nothing: each task hands over the same Arrow batch until it has its share of records.
+"""A data source for Spark that reads nothing: each task returns the same Arrow batch until it has its number of records.
 
 What it costs is what Spark takes for any source in Python: Arrow to the JVM, and two conversions of each row there. No source in
 Python can be quicker.
@@ -13,17 +13,17 @@ from pyspark.sql.types import StructType
 from kafka_lagoon.source.columns import default_schema
 from tests.bench.record_topics import BenchTopic
 
-_ROWS = 50_000  # as our own source has them
+_ROWS = 50_000  # the same schema as our own source
 
 
 def ready_batches(spark: SparkSession, topic: BenchTopic) -> DataFrame:
-    """As many rows as the topic has records, with keys and values of the same size."""
+    """Make as many rows as the topic has records, with keys and values of the same size."""
     spark.dataSource.register(_source(topic.records, topic.partitions, topic.value_bytes))
     return spark.read.format("ready").load()
 
 
 def _source(records: int, partitions: int, value_bytes: int) -> type[DataSource]:
-    # Classes of a function travel to the workers by value; these could not import this module.
+    # Classes of a function are pickled by value; workers could not import this module.
 
     class Reader(DataSourceReader):
         def partitions(self) -> Sequence[InputPartition]:

@@ -11,13 +11,13 @@ from confluent_kafka.admin import NewTopic
 from tests.integration.state import create_topics
 
 PARTITIONS = 4
-_POOL = 50_000  # different values; keys differ more
-_IN_A_ROW = 500  # records for one partition, so that its batches fill
+_POOL = 50_000  # number of different values; keys differ more
+_IN_A_ROW = 500  # consecutive records of one partition, so that its batches fill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchTopic:
-    """A topic: how many records, of how many bytes of value, in which codec."""
+    """A topic: number of records, size of values, and codec."""
 
     name: str
     records: int
@@ -60,7 +60,7 @@ def fill(bootstrap_servers: str, topic: BenchTopic) -> None:
 
 
 def json_values(size: int) -> Iterator[bytes]:
-    """JSON documents of about `size` bytes whose words come from a short list, as those of events do."""
+    """Make JSON documents of about `size` bytes with words of a short list, as in typical events."""
     dice = random.Random(7)
     words = ["order", "shipment", "invoice", "refund", "basket", "checkout", "delivery", "return", "payment", "account"]
     for number in range(_POOL):

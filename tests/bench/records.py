@@ -1,4 +1,4 @@
-"""Records from a real broker into Delta and into Spark, against Spark's own Kafka connector, and against other clients.
+"""Reads records from a real broker into Delta and Spark, against Spark's own Kafka connector and other clients.
 
 One Spark session on two cores runs ours and the connector in turns, in fresh tables. Ours is the whole ingest: plan, reading
 with checksums verified, Parquet, the commit with positions, and the ranges.
@@ -33,11 +33,11 @@ from tests.bench.ready_batches import ready_batches
 from tests.bench.record_topics import LARGE_ZSTD, PARTITIONS, SMALL, SMALL_ZSTD, BenchTopic, fill
 
 _ROUNDS = 4
-_PEERS_RECORDS = 300_000  # kafka-python reads no more, and its time is scaled
+_PEERS_RECORDS = 300_000  # kafka-python reads only these, and its time is scaled
 
 
 def run() -> Findings:
-    """Every topic: ingest against the connector into Delta, the data source against it into nothing, and plain reading."""
+    """Compare, for every topic, the ingest and the data source with the connector, and plain reading with other clients."""
     comparisons: list[Comparison] = []
     with tempfile.TemporaryDirectory(prefix="bench-") as name, LocalKafka(Path(name, "kafka"), heap_mb=1024) as kafka:
         folder, servers = Path(name), kafka.bootstrap_servers
@@ -52,7 +52,7 @@ def run() -> Findings:
 
 @contextmanager
 def session(folder: Path) -> Iterator[SparkSession]:
-    """Two cores, the connector's jars beside Delta's, and the compilers that a server would have."""
+    """Make a session with two cores, the connector's jars beside Delta's, and the JIT compilers of a server."""
     os.environ.pop("SPARK_CONF_DIR", None)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     jars = ",".join(map(str, jar_paths("connector-4.2.0")))
@@ -127,7 +127,7 @@ def _into_spark(spark: SparkSession, folder: Path, servers: str, topic: BenchTop
 
 
 def _fresh(folder: Path, name: str) -> Iterator[str]:
-    """One new folder after the other; the one before the last is removed."""
+    """Yield new folders; only the last two are kept."""
     made: list[Path] = []
     while True:
         made.append(folder / f"{name}-{len(made)}")
@@ -137,7 +137,7 @@ def _fresh(folder: Path, name: str) -> Iterator[str]:
 
 
 def _prepared(prepare: Callable[[], None], function: Callable[[], None]) -> Callable[[], Sample]:
-    """A case whose tables exist before the clock starts, as they do in every run but the first."""
+    """Make a case whose tables exist before the clock starts, as in every run but the first."""
 
     def run() -> Sample:
         prepare()
@@ -175,7 +175,7 @@ def _to_nothing(rows: DataFrame) -> None:
 
 
 def _plain_reading(servers: str, topic: BenchTopic) -> list[Comparison]:
-    """Reading alone, in Python: our decoder's columns against the clients' objects, one process each."""
+    """Compare reading alone, in Python: our decoder's columns against the clients' objects, one process each."""
     cases: Mapping[str, Callable[[], Any]] = {
         "ours": lambda: _read_by_us(servers, topic),
         "confluent": lambda: _read_by_confluent(servers, topic),
@@ -225,7 +225,7 @@ def _read_by_confluent(servers: str, topic: BenchTopic) -> None:
             "bootstrap.servers": servers,
             "group.id": "bench",
             "enable.auto.commit": False,
-            # By default it pauses for a second whenever 100,000 records are waiting: seven times slower here.
+            # With its default it pauses for a second at 100,000 waiting records, which makes it seven times slower.
             "queued.min.messages": 1_000_000,
             "queued.max.messages.kbytes": 1 << 20,
             "fetch.queue.backoff.ms": 10,
@@ -234,7 +234,7 @@ def _read_by_confluent(servers: str, topic: BenchTopic) -> None:
     consumer.assign([TopicPartition(topic.name, partition, 0) for partition in range(PARTITIONS)])
     rows = 0
     while rows < topic.records:
-        wanted = min(10_000, topic.records - rows)  # for more than there is, the client would wait
+        wanted = min(10_000, topic.records - rows)  # with a larger number the client would wait
         rows += sum(1 for message in consumer.consume(wanted, timeout=5) if message.value() is not None)
     consumer.close()
 

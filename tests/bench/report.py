@@ -16,7 +16,7 @@ _UNITS = {"wall_s": "s", "cpu_s": "CPU s"}
 
 
 def machine() -> str:
-    """One line about what the figures were taken on."""
+    """Describe the machine in one line."""
     cpu = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
     gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
@@ -28,7 +28,7 @@ def machine() -> str:
 
 
 def markdown(findings: Mapping[str, Findings]) -> str:
-    """The table of all comparisons, and the notes below it."""
+    """Format the table of all comparisons, and the notes below it."""
     lines = [
         "| what | Kafka Lagoon: median (best) | compared with | median (best) | ratio of medians (of best) |",
         "|---|---|---|---|---|",
@@ -48,7 +48,7 @@ def _line(comparison: Comparison) -> str:
 
 
 def write_json(path: Path, findings: Mapping[str, Findings], load: Mapping[str, float]) -> None:
-    """Every sample, with ratios, machine, and the load average when each benchmark began."""
+    """Write every sample, with ratios, machine, and the load average at the start of each benchmark."""
     path.parent.mkdir(parents=True, exist_ok=True)
     benchmarks = {
         name: {"load": load[name], "comparisons": list(_plain(one)), "notes": list(one.notes)}

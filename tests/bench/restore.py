@@ -1,4 +1,4 @@
-"""Archived records back into a real broker: `lagoon restore` against Spark's connector writing the same rows of the same table.
+"""Restores archived records to a real broker: `lagoon restore` against Spark's connector with the same rows of the same table.
 
 Ours is the whole job after its cluster has answered: plan, topics, writing, reading everything back, receipts. The connector
 is idempotent and waits for all in-sync replicas, with batches of 128 KB and 100 ms to fill them; it keeps neither times nor
@@ -39,7 +39,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class _Silent:
-    """Hears no progress."""
+    """Ignores progress."""
 
     def connected(self, cluster_id: str | None) -> None:
         """Nothing."""
@@ -49,7 +49,7 @@ class _Silent:
 
 
 def run() -> Findings:
-    """Small records, plain and compressed."""
+    """Compare both for small records, plain and compressed."""
     comparisons: list[Comparison] = []
     notes: list[str] = []
     with tempfile.TemporaryDirectory(prefix="bench-") as name, LocalKafka(Path(name, "kafka"), heap_mb=1024) as kafka:
@@ -130,7 +130,7 @@ def _connector(spark: SparkSession, servers: str, lake: Path, topic: BenchTopic,
 
 
 def _case(spark: SparkSession, servers: str, write: Callable[[str], None]) -> Callable[[], Sample]:
-    """Into a new topic, which is deleted afterwards; every record must be there."""
+    """Make a case that writes to a new topic, checks the number of records, and deletes the topic."""
     admin = AdminClient({"bootstrap.servers": servers})
 
     def run() -> Sample:
@@ -149,7 +149,7 @@ def _case(spark: SparkSession, servers: str, write: Callable[[str], None]) -> Ca
 
 
 def _records(admin: AdminClient, topic: str) -> int:
-    """Offsets that were given out: those of transactions' markers too."""
+    """Count the assigned offsets, including those of transaction markers."""
     wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(PARTITIONS)}
     return sum(future.result().offset for future in admin.list_offsets(wanted).values())
 
@@ -161,7 +161,7 @@ def _jvm(spark: SparkSession) -> int:
 
 
 def _cpu_s(root: int) -> float:
-    """Processor seconds of a process and of all below it, those that have ended included."""
+    """Return processor seconds of a process and all of its descendants, including ended ones."""
     parents, used = dict[int, int](), dict[int, float]()
     for pid, fields in _processes():
         parents[pid], used[pid] = int(fields[1]), sum(map(int, fields[11:15])) / _TICKS
@@ -173,7 +173,7 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
         try:
             yield int(folder.name), (folder / "stat").read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it has ended since
+            continue  # the process has ended
 
 
 def _is_below(pid: int, root: int, parents: Mapping[int, int]) -> bool:
@@ -183,7 +183,7 @@ def _is_below(pid: int, root: int, parents: Mapping[int, int]) -> bool:
 
 
 def _largest_worker_mb() -> float:
-    """The memory of the largest Python worker of Spark."""
+    """Return the memory of the largest Python worker of Spark."""
     peaks = [0]
     for folder in Path("/proc").glob("[0-9]*"):
         try:

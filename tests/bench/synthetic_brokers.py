@@ -1,4 +1,4 @@
-"""Brokers of one cluster that answer at once with messages encoded beforehand: the client's share of a large snapshot, alone.
+"""Synthetic brokers of one cluster that answer at once with encoded messages, to measure the client's share of a snapshot.
 
 They speak our own codec, so they prove nothing about it. `python -m tests.bench.synthetic_brokers TOPICS PARTITIONS BROKERS GROUPS
 PROCESSES` prints the port of the first broker once all listen, and ends with its standard input.
@@ -48,7 +48,7 @@ APIS: tuple[Api[Any, Any], ...] = (
     metadata.METADATA,
     offset_fetch.OFFSET_FETCH,
 )
-# Offered by a cluster without groups, whose archive is planned; a snapshot would take them, too.
+# Offered by a cluster without groups, for plans of archives; a snapshot would also request them.
 _OF_AN_ARCHIVE: tuple[Api[Any, Any], ...] = (
     describe_log_dirs.DESCRIBE_LOG_DIRS,
     offset_for_leader_epoch.OFFSET_FOR_LEADER_EPOCH,
@@ -56,7 +56,7 @@ _OF_AN_ARCHIVE: tuple[Api[Any, Any], ...] = (
 _BY_KEY = {api.key: api for api in (*APIS, *_OF_AN_ARCHIVE)}
 _VERSIONS = {api.key: api.versions.highest for api in _BY_KEY.values()} | {offset_fetch.OFFSET_FETCH.key: 9}
 COMMITTED = 40  # partitions of a group
-_PAGE = 2_000  # partitions in an answer to DescribeTopicPartitions, as brokers have it by default
+_PAGE = 2_000  # partitions in a DescribeTopicPartitions response, as brokers limit it by default
 _STABLE_OF_FIVE = 2  # groups with a member
 
 
@@ -70,16 +70,16 @@ class Size:
     groups: int
 
     def leader(self, topic: int, partition: int) -> int:
-        """The broker that leads a partition."""
+        """Return the broker that leads a partition."""
         return (topic * self.partitions + partition) % self.brokers + 1
 
     def replicas(self, topic: int, partition: int) -> tuple[int, ...]:
-        """Three brokers, the leader first."""
+        """Return three brokers, the leader first."""
         first = self.leader(topic, partition) - 1
         return tuple((first + place) % self.brokers + 1 for place in range(min(3, self.brokers)))
 
     def committed(self, group: int) -> Iterator[tuple[int, int]]:
-        """The topics of a group, and how many of the first partitions of each it has committed."""
+        """Return the topics of a group, with the number of partitions that it has committed in each."""
         left, topic = COMMITTED, group
         while left > 0:
             yield topic % self.topics, min(left, self.partitions)
@@ -87,22 +87,22 @@ class Size:
 
 
 def topic_name(topic: int) -> str:
-    """Name of a topic."""
+    """Return the name of a topic."""
     return f"team-{topic % 29:02}.events-{topic:05}"
 
 
 def end_offset(topic: int, partition: int) -> int:
-    """End of a partition's log."""
+    """Return the end offset of a partition."""
     return 1_000_000 + topic * 7 + partition
 
 
 def group_id(group: int) -> str:
-    """Id of a group."""
+    """Return the id of a group."""
     return f"application-{group % 97:02}.reader-{group:06}"
 
 
 class Answers:
-    """The messages of some brokers, by what is asked for."""
+    """The messages of some brokers, by request."""
 
     def __init__(self, size: Size, nodes: list[int], first_port: int) -> None:
         self.size, self.nodes, self.first_port = size, nodes, first_port
@@ -136,7 +136,7 @@ class Answers:
 
     @cached_property
     def versions(self) -> bytes:
-        """APIs, and the features that a snapshot looks at."""
+        """ApiVersions: all APIs, and the features that a snapshot reads."""
         keys = tuple(
             api_versions.OfferedApi(api_key=api.key, min_version=api.versions.lowest, max_version=_VERSIONS[api.key])
             for api in (APIS if self.size.groups else _BY_KEY.values())
@@ -203,7 +203,7 @@ class Answers:
         return _encoded(list_offsets.LIST_OFFSETS, list_offsets.ListOffsetsResponse(topics=tuple(topics)))
 
     def _led(self, node: int) -> Iterator[tuple[int, list[int]]]:
-        """Topics of which a broker leads partitions, and which."""
+        """Return the topics with partitions that a broker leads, and these partitions."""
         for topic in range(self.size.topics):
             led = [index for index in range(self.size.partitions) if self.size.leader(topic, index) == node]
             if led:
@@ -227,7 +227,7 @@ class Answers:
         return _encoded(describe_log_dirs.DESCRIBE_LOG_DIRS, message)
 
     def _epoch_ends(self, node: int) -> bytes:
-        """Epoch 7 of every log has its end."""
+        """Return the end of every log for epoch 7."""
         topics = tuple(
             offset_for_leader_epoch.OffsetForLeaderTopicResult(
                 topic=topic_name(topic),
@@ -367,7 +367,7 @@ def _encoded(api: Api[Any, Any], message: object) -> bytes:
 
 
 def _many(groups: Iterator[bytes]) -> bytes:
-    """A response without throttle time that lists groups which are encoded already."""
+    """Make a response without throttle time that lists encoded groups."""
     encoded = list(groups)
     out = bytearray(4)
     write_uvarint(out, len(encoded) + 1)
@@ -403,7 +403,7 @@ def _run(size: Size, servers: dict[int, socket.socket], first_port: int, ready: 
 
 
 def _listening(brokers: int) -> list[socket.socket]:
-    """Neighbouring ports, so that an address follows from a broker's number."""
+    """Open neighbouring ports, so that a broker's address follows from its number."""
     while True:
         servers = [socket.create_server(("127.0.0.1", 0), backlog=64)]
         first = servers[0].getsockname()[1]
@@ -433,7 +433,7 @@ def main(arguments: list[str]) -> None:
 
 @contextmanager
 def synthetic_brokers(size: Size, processes: int = 2) -> Iterator[str]:
-    """The address of the first of the brokers, which are processes of their own."""
+    """Start the brokers as processes; return the address of the first one."""
     numbers = (size.topics, size.partitions, size.brokers, size.groups, processes)
     command = [sys.executable, "-m", "tests.bench.synthetic_brokers", *map(str, numbers)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

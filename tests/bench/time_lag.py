@@ -1,4 +1,4 @@
-"""What the time lag of 100,000 positions costs this process and the network: `python -m tests.bench.time_lag [POSITIONS]`.
+"""Measures the cost of the time lag of 100,000 positions: `python -m tests.bench.time_lag [POSITIONS]`.
 
 Fake leaders in another process answer with batches of real producers' sizes. Prints CPU seconds, requests and bytes by size of a batch.
 """
@@ -23,7 +23,7 @@ from tests.fake.cluster import FakeBatch, FakeCluster
 from tests.records.examples import LZ4, NONE, Batch, Record
 
 _BROKERS, _PARTITIONS = 12, 50
-# Records of a batch, bytes of each, and codec: a trickle, a small application, Java's default batch, librdkafka's under load.
+# Records per batch, bytes per record, and codec: a trickle, a small application, Java's default batch, librdkafka under load.
 _SHAPES = {
     "1 x 200": (1, 200, NONE),
     "10 x 200": (10, 200, NONE),
@@ -33,7 +33,7 @@ _SHAPES = {
 
 
 def main(positions: int) -> None:
-    """Measure each shape."""
+    """Measure each shape of batches."""
     print("batch           | CPU s | requests | MB | bytes a position | exact")
     for name, (count, size, codec) in _SHAPES.items():
         with _brokers(positions // _PARTITIONS, count, size, codec) as servers:
@@ -51,7 +51,7 @@ def _brokers(topics: int, count: int, size: int, codec: int) -> Iterator[str]:
 
 
 def _serve(sender: Connection, topics: int, count: int, size: int, codec: int) -> None:
-    """Every partition has the same log: three batches."""
+    """Serve the same log of three batches for every partition."""
     value = bytes(range(256)) * (size // 256 + 1)
     log = []
     for number in range(3):

@@ -1,4 +1,4 @@
-"""`lagoon kafka metadata` from start to end, against the same question by librdkafka and by Kafka's own tool.
+"""Runs `lagoon kafka metadata` from start to end, against the same query with librdkafka and with Kafka's own tool.
 
 All are whole processes, started each time, that print every topic and partition of one broker on this machine.
 """
@@ -33,7 +33,7 @@ for topic in sorted(found.topics.values(), key=lambda one: one.topic):
 
 
 def run() -> Findings:
-    """Ours against its peers; kcat, a program in C, is one where it is installed."""
+    """Compare ours with its peers; kcat, a program in C, is included if it is installed."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, LocalKafka(Path(folder, "kafka")) as kafka:
         servers = kafka.bootstrap_servers
         create_topics(servers, [NewTopic(f"topic-{number:02}", _PARTITIONS, 1) for number in range(_TOPICS)])
@@ -72,7 +72,7 @@ def _topic_command(bootstrap_servers: str) -> list[str]:
 
 
 def _process(*command: str, each: str = "topic-") -> Callable[[], Sample]:
-    """A case that runs a command to its end, which has to be a good one, and looks whether it showed every partition."""
+    """Make a case that runs a command, and checks its exit code and that every partition is printed."""
 
     def run() -> Sample:
         with tempfile.TemporaryFile(mode="w+") as output:

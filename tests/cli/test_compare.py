@@ -1,4 +1,4 @@
-"""`lagoon compare`: what people and scripts are shown, which exit code it ends with, and which arguments it refuses."""
+"""`lagoon compare`: output for people and scripts, exit codes, and refused arguments."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ LOG = [record(number) for number in range(50)]
 
 @pytest.fixture
 def state() -> Iterator[FakeCluster]:
-    """Topics that are alike, that differ in every way, and that have another number of partitions."""
+    """Topics that are equal, that differ in every way, and that have different numbers of partitions."""
     state = FakeCluster()
     for topic, records in (
         ("orders", LOG),
@@ -49,7 +49,7 @@ def state() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def compare(state: FakeCluster, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, list[str], list[str]]]:
-    """Exit code and lines of a comparison within clusters a and b, which are one."""
+    """Return exit code and lines of a comparison of clusters a and b, which are the same cluster."""
     servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
     values = [
         f"clusters.{name}.{pair}"
@@ -66,7 +66,7 @@ def compare(state: FakeCluster, capsys: pytest.CaptureFixture[str]) -> Callable[
 
 
 def test_equal(compare: Callable[..., tuple[int, list[str], list[str]]]) -> None:
-    """Two lines and exit 0; order and fields may be left out."""
+    """Two lines and exit 0; order and fields can be ignored."""
     counts = "a:orders: 50 records; b:copy: 50"
     assert compare("a:orders", "b:copy") == (0, [counts, "equal"], [])
     assert compare("a:orders", "b:copy", "--ignore", "order")[1] == [f"{counts}, without regard to order", "equal"]
@@ -75,7 +75,7 @@ def test_equal(compare: Callable[..., tuple[int, list[str], list[str]]]) -> None
 
 
 def test_different(compare: Callable[..., tuple[int, list[str], list[str]]]) -> None:
-    """A line for each range, named by the clusters, then sums; exit 3."""
+    """A line for each range, with the names of the clusters, then sums; exit 3."""
     code, lines, warnings = compare("a:orders", "b:bad")
     assert (code, warnings) == (3, [])
     assert [line.split() for line in lines] == [
@@ -115,7 +115,7 @@ def test_different(compare: Callable[..., tuple[int, list[str], list[str]]]) -> 
 
 
 def test_other_partitions(compare: Callable[..., tuple[int, list[str], list[str]]]) -> None:
-    """Where the records lie is said of each side, and that order does not count."""
+    """Each side has its own partitions, and the summary says that order is ignored."""
     code, lines, warnings = compare("a:wide", "b:orders")
     assert code == 3
     assert warnings == ["lagoon: a:wide has 2 partitions, b:orders 1: compared as a whole, without order"]
@@ -124,7 +124,7 @@ def test_other_partitions(compare: Callable[..., tuple[int, list[str], list[str]
 
 
 def test_json(compare: Callable[..., tuple[int, list[str], list[str]]]) -> None:
-    """Every range is an object, then each partition, then the summary; nothing is beside it."""
+    """Each range is an object, then each partition, then the summary; nothing else is printed."""
     code, lines, warnings = compare("a:orders", "b:bad", "--json")
     rows = [json.loads(line) for line in lines]
     assert (code, warnings) == (3, [])
@@ -147,7 +147,7 @@ def test_json(compare: Callable[..., tuple[int, list[str], list[str]]]) -> None:
 
 
 def test_what_cannot_be_read(state: FakeCluster, compare: Callable[..., tuple[int, list[str], list[str]]]) -> None:
-    """Exit 1, and nothing says that the topics are equal."""
+    """Exit 1, and no line says that the topics are equal."""
     broken = state.topics["copy"].partitions[0].log[2]
     broken.data = broken.data[:-1] + b"?"
     code, lines, warnings = compare("a:orders", "b:copy")
@@ -167,13 +167,13 @@ def test_what_cannot_be_read(state: FakeCluster, compare: Callable[..., tuple[in
             ["--from: ", "--ignore: nothing is left", "x:: not CLUSTER:TOPIC", "c:copy: no cluster c"],
         ),
         (["a:orders", "b:copy", "--from", "orders:0=5"], ["--from: the same for all partitions"]),
-        (["a:orders", "b:copy", "--until", "2999-01-01"], ["--until: that time is still to come"]),
+        (["a:orders", "b:copy", "--until", "2999-01-01"], ["--until: this time is in the future"]),
         (["a:orders", "b:copy", "--ignore", "time"], ["--ignore: time: there are timestamp, key"]),
         (["a:orders", "b:copy", "--partitions", "x"], ["--partitions: 'x' is not a list of numbers"]),
     ],
 )
 def test_faults_of_arguments(argv: list[str], faults: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """All at once, with exit 2, before anything is connected."""
+    """All faults are listed, with exit 2, before anything is connected."""
     values = [f"clusters.{name}.bootstrap_servers=127.0.0.1:1" for name in "ab"]
     assert main(["compare", *argv, *(word for value in values for word in ("--set", value))]) == 2
     lines = capsys.readouterr().err.splitlines()

@@ -1,4 +1,4 @@
-"""Completion by real shells: each is given a line, and says what may follow."""
+"""Completion in real shells: each gets a part of a line, and returns its candidates."""
 
 import fcntl
 import os
@@ -20,7 +20,9 @@ from kafka_lagoon.cli.completion import everything, script
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.cli.registry import COMMANDS
 
-LINES: dict[str, tuple[set[str], set[str]]] = {  # a line -> what must follow, and what must not
+LINES: dict[
+    str, tuple[set[str], set[str]]
+] = {  # a line -> candidates that must be offered, and candidates that must not
     "lagoon ": ({"snapshot", "kafka", "completion"}, {"lag-time", "describe-group"}),
     "lagoon sn": ({"snapshot"}, {"sql"}),
     "lagoon kafka ": ({"lag", "describe-group", "topics"}, {"snapshot", "create-topic"}),
@@ -37,7 +39,7 @@ INSTALL = "apt-get install zsh fish"
 
 
 def test_every_command_has_its_options() -> None:
-    """Each command and verb accepts --help and explains --conf, so that its parser was found."""
+    """Each command and verb accepts --help and documents --conf, which shows that its parser was found."""
     parsers = {"": everything()}
     for name in COMMANDS:
         family, _, last = name.rpartition(" ")
@@ -46,7 +48,7 @@ def test_every_command_has_its_options() -> None:
     without = [name for name, parser in parsers.items() if "--help" not in parser._option_string_actions]
     assert without == ["kafka", "admin"]
     conf = parsers["snapshot"]._option_string_actions["--conf"]
-    assert conf.help == "settings as TOML"
+    assert conf.help == "TOML file with settings"
 
 
 def by_bash(path: Path, line: str) -> str:
@@ -69,7 +71,7 @@ def output(command: list[str]) -> str:
 
 
 def by_zsh(path: Path, line: str) -> str:
-    """What a terminal shows after a tab: zsh completes in its line editor only."""
+    """Return the terminal output after a tab: zsh completes only in its line editor."""
     process, terminal = pty.fork()
     if process == 0:
         os.execvpe("zsh", ["zsh", "-f", "-i"], {**os.environ, "TERM": "dumb"})  # noqa: S606  words: ok, the variable of terminals
@@ -91,7 +93,7 @@ def by_zsh(path: Path, line: str) -> str:
 
 
 def _read(terminal: int, until: str | None) -> str:
-    """What is printed until a text, or until nothing was printed for two seconds."""
+    """Read output up to a text, or until nothing was printed for two seconds."""
     shown = ""
     while select.select([terminal], [], [], 2 if until is None else 60)[0]:
         shown += os.read(terminal, 1 << 16).decode(errors="replace")
@@ -104,12 +106,12 @@ ASK: dict[str, Callable[[Path, str], str]] = {"bash": by_bash, "zsh": by_zsh, "f
 
 
 def check(shell: str, folder: Path, line: str) -> None:
-    """Ask a shell what follows a line."""
+    """Return a shell's candidates for a line."""
     path = folder / "script"
     path.write_text(script(shell))
     shown, typed = ASK[shell](path, line), line.rpartition(" ")[2]
     wanted, unwanted = LINES[line]
-    if shell == "zsh" and len(wanted) == 1 and typed:  # what is left of the only answer is shown where the cursor is
+    if shell == "zsh" and len(wanted) == 1 and typed:  # a single candidate is completed at the cursor
         shown = shown.replace(typed, "").replace(min(wanted).removeprefix(typed), min(wanted))
     answers = set(re.findall(r"[-\w]+", shown))
     assert wanted <= answers
@@ -118,12 +120,12 @@ def check(shell: str, folder: Path, line: str) -> None:
 
 @pytest.mark.parametrize("line", LINES)
 def test_bash(tmp_path: Path, line: str) -> None:
-    """Commands, verbs, options and values, with options of all verbs before the verb."""
+    """Commands, verbs, options and values are completed, also options that all verbs have before the verb."""
     check("bash", tmp_path, line)
 
 
 def test_files_in_bash(tmp_path: Path) -> None:
-    """Where an option takes a file."""
+    """Names of files are completed for options that take a file."""
     path = tmp_path / "lagoon"
     path.write_text(script("bash"))
     assert by_bash(path, f"lagoon snapshot --conf {tmp_path}/la").split() == [str(path)]
@@ -133,7 +135,7 @@ def test_files_in_bash(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells(tmp_path: Path, shell: str, line: str) -> None:
-    """As in bash; zsh knows only the options of all verbs where they stand before the verb."""
+    """As in bash, but zsh completes options before the verb only if all verbs have them."""
     if shell == "zsh" and " -b kafka:9092 " in line:
         pytest.skip("shtab's script for zsh does not find the verb after options")
     assert shutil.which(shell), f"{shell} is not installed: {INSTALL}"
@@ -141,7 +143,7 @@ def test_other_shells(tmp_path: Path, shell: str, line: str) -> None:
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """It prints the script and nothing else; another shell is one line."""
+    """It prints only the script; an unknown shell is an error of one line."""
     assert main(["completion", "tcsh"]) == 2
     assert re.match(r"lagoon: shell: invalid choice: 'tcsh'", capsys.readouterr().err)
     assert main(["completion", "bash"]) == 0

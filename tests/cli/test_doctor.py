@@ -1,4 +1,4 @@
-"""`lagoon doctor` as a command: exit codes, lines, JSON, and an installation that is broken."""
+"""`lagoon doctor` as a command: exit codes, lines, JSON, and broken installations."""
 
 import json
 import re
@@ -18,14 +18,14 @@ from tests.fake.cluster import FakeCluster
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> list[Result]:
-    """What is observed of this machine: nothing, unless the test says so."""
+    """Observations of this machine: none, unless the test sets them."""
     results: list[Result] = []
     monkeypatch.setattr(checks, "machine", lambda: iter(results))
     return results
 
 
 def doctor(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, dict[str, list[dict[str, str]]]]:
-    """The exit code, and the results by check."""
+    """Return the exit code, and the results by check."""
     code = main(["doctor", "--json", *argv])
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return code, {name: [row for row in rows if row["check"] == name] for name in {row["check"] for row in rows}}
@@ -39,7 +39,7 @@ def options(state: FakeCluster) -> list[str]:
 def test_a_cluster_without_authorizer(
     state: FakeCluster, brokers: dict[int, FakeBroker], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All is well: each address once as the settings name it and once as a broker advertises it."""
+    """All checks pass: each address is checked as the settings name it and as a broker advertises it."""
     code, results = doctor(capsys, *options(state), "--warehouse", str(tmp_path))
     assert code == 0
     assert len(results["connection"]) == 2 * len(brokers)
@@ -51,7 +51,7 @@ def test_a_cluster_without_authorizer(
 def test_a_broker_that_is_gone(
     state: FakeCluster, brokers: dict[int, FakeBroker], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is named, the others are asked, and the exit code is 1."""
+    """The broker is named, other brokers are checked, and the exit code is 1."""
     servers = options(state)
     brokers[2].die()
     code, results = doctor(capsys, *servers)
@@ -62,7 +62,7 @@ def test_a_broker_that_is_gone(
 
 
 def test_settings_with_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every fault is a line, and what needs no settings is looked at still."""
+    """Every fault is a line, and checks that need no settings are still made."""
     conf = tmp_path / "lagoon.toml"
     conf.write_text('warehous = "lake"\n[kafka]\nbootstrap_servers = "here"\n')
     code, results = doctor(capsys, "--conf", str(conf))
@@ -75,7 +75,7 @@ def test_settings_with_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_without_settings(capsys: pytest.CaptureFixture[str]) -> None:
-    """What could be checked with them is said."""
+    """Checks that need settings are reported as not checked."""
     code, results = doctor(capsys)
     assert code == 0
     assert results["connection"][0]["to_do"] == "give --conf FILE, or -b HOST:PORT"
@@ -96,7 +96,7 @@ def test_bad_arguments(argv: list[str], line: str, capsys: pytest.CaptureFixture
 
 
 def test_lines_for_people(machine: list[Result], capsys: pytest.CaptureFixture[str]) -> None:
-    """One a check, with what to do; a sum; warnings alone are exit 3."""
+    """One line per check with a remedy, and a sum; only warnings are exit 3."""
     check = Check("disk", "warehouse /lake")
     machine += [check.ok("70 GB free"), check.warning("1 GB free\x1b[2J", "free some space")]
     assert main(["doctor"]) == 3
@@ -107,7 +107,7 @@ def test_lines_for_people(machine: list[Result], capsys: pytest.CaptureFixture[s
 
 
 def test_a_broken_installation(tmp_path: Path) -> None:
-    """Without Java, PySpark, pyarrow and even pydantic every check says what it misses, and the others run."""
+    """Without Java, PySpark, pyarrow or even pydantic, each check names the missing package, and others run."""
     absent = ("pyspark", "pyarrow", "llvmlite", "pydantic", "pydantic_core", "deltalake", "rich", "cryptography")
     script = (
         f"import sys\nfor name in {absent!r}: sys.modules[name] = None\n"

@@ -12,11 +12,15 @@ from kafka_lagoon.cli.extras import EXTRAS, with_extra
 from tests.installed import CLONE
 
 _IMPORTED_AS = {"pyyaml": "yaml", "python-snappy": "snappy", "delta-spark": "delta"}
-_COME_WITH_OTHERS = {"llvmlite", "py4j", "markupsafe"}  # numba's, PySpark's and Jinja's, which we import too
+_COME_WITH_OTHERS = {
+    "llvmlite",
+    "py4j",
+    "markupsafe",
+}  # packages of numba, PySpark and Jinja, which this project imports, too
 
 
 def lacking(package: str) -> int:
-    """A command that lacks a package."""
+    """Make a command that lacks a package."""
     raise ModuleNotFoundError(f"No module named '{package}.part'", name=f"{package}.part")
 
 
@@ -34,28 +38,28 @@ def lacking(package: str) -> int:
 def test_the_extra_is_named(
     of_command: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is the command's own where that has the package, else the one that has it."""
+    """It is the command's own extra if that has the package, else another extra with the package."""
     monkeypatch.setattr(extras, "find_spec", lambda _: None)
     assert with_extra(of_command, lambda: lacking(package)) == 2
     assert capsys.readouterr().err == f"lagoon: {package} is not installed: pip install 'kafka-lagoon[{extra}]'\n"
 
 
 def test_a_platform_keeps_its_spark(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where PySpark is there, `spark` would install another one over it; `records` is what is missing."""
+    """If a platform has PySpark, extra `spark` would replace it, so `records` is named for other packages."""
     assert "pyspark" in sys.modules or extras.find_spec("pyspark")
     assert with_extra("spark", lambda: lacking("isal")) == 2
     assert capsys.readouterr().err.endswith("pip install 'kafka-lagoon[records]'\n")
 
 
 def test_another_package_is_a_fault_of_ours() -> None:
-    """A module that no extra brings is not hidden; what a command returns is its exit code."""
+    """A missing module that is in no extra is not hidden; the return value of a command is its exit code."""
     with pytest.raises(ModuleNotFoundError, match="kafka_lagoon"):
         with_extra("spark", lambda: lacking("kafka_lagoon"))
     assert with_extra("spark", lambda: 3) == 3
 
 
 def test_extras_are_those_of_pyproject() -> None:
-    """Every package that an extra requires is known under the name that it is imported by, and no other."""
+    """The packages of each extra in pyproject.toml are listed under their import names, and no others."""
     declared = tomllib.loads((CLONE / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     packages = {
         name: {Requirement(text).name for text in declared[name]} - {"kafka-lagoon"}
@@ -70,7 +74,7 @@ def test_extras_are_those_of_pyproject() -> None:
 def test_a_client_of_spark_connect_is_no_spark(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where `pyspark` is the package pyspark-client, which lacks the JVM and with it SparkContext and py4j, a job says so."""
+    """The package pyspark-client has no JVM, no SparkContext and no py4j: a job reports it."""
     (tmp_path / "pyspark").mkdir()
     (tmp_path / "pyspark" / "__init__.py").touch()
     for name in [name for name in sys.modules if name.partition(".")[0] == "pyspark"]:

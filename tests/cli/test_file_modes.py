@@ -1,4 +1,4 @@
-"""What commands write is for their user alone, unless settings or an existing warehouse say otherwise."""
+"""Files that commands write are readable only for their user, unless settings or an existing warehouse allow more."""
 
 import os
 import stat
@@ -14,19 +14,19 @@ from kafka_lagoon.settings import load
 from tests.fake.broker import FakeBroker
 from tests.jobs.commands import lagoon, run, submit
 
-SHELL_UMASK = 0o022  # what users have
+SHELL_UMASK = 0o022  # the usual umask of users
 
 
 @pytest.fixture(autouse=True)
 def _umask() -> Iterator[None]:
-    """That of a shell, for what a test starts; and it is the same after the test."""
+    """Set the umask of a shell for commands that a test starts, and restore it after the test."""
     before = os.umask(SHELL_UMASK)
     yield
     os.umask(before)
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """What others may read, write or enter below a folder: nobody gets through a folder that is closed."""
+    """Return files below a folder that other users can access; a closed folder closes its content."""
     reached = []
     for path in folder.iterdir():
         if not path.is_symlink() and path.lstat().st_mode & 0o077:
@@ -48,7 +48,7 @@ def open_to_others(folder: Path) -> list[str]:
     ],
 )
 def test_modes_of_new_files(tmp_path: Path, folder: int | None, umask: str | None, expected: int) -> None:
-    """The setting decides; without it an existing warehouse's folder, so that its readers read on; else nobody reads them."""
+    """The setting decides, then the folder of an existing warehouse, so that its readers can go on; else only the user."""
     lake = tmp_path / "lake"
     if folder is not None:
         lake.mkdir()
@@ -62,7 +62,7 @@ def test_modes_of_new_files(tmp_path: Path, folder: int | None, umask: str | Non
 
 @pytest.mark.parametrize("text", ["rwx", "8", "77", "09", "1777"])
 def test_a_umask_is_octal(text: str) -> None:
-    """As chmod and systemd have it."""
+    """The umask is octal, as in chmod and systemd."""
     with pytest.raises(ConfigError, match="umask: must be octal digits"):
         load(None, {}, ["warehouse=x", f"umask={text}"], cluster_needed=False)
 
@@ -70,7 +70,7 @@ def test_a_umask_is_octal(text: str) -> None:
 @pytest.mark.proof
 @pytest.mark.spark
 def test_jobs_keep_their_files_private(brokers: dict[int, FakeBroker], tmp_path: Path) -> None:
-    """Tables, locks, reports, logs and what they leave in the temporary folder, by a JVM of our own and by Spark."""
+    """Tables, locks, reports, logs and temporary files are private, with a JVM of our own and with Spark."""
     server = f"kafka.bootstrap_servers=127.0.0.1:{next(iter(brokers.values())).server_address[1]}"
     (tmp_path / "tmp").mkdir(mode=0o755)
     options = ("--warehouse", str(tmp_path / "lake"), "--log-file", str(tmp_path / "events.jsonl"))
@@ -94,7 +94,7 @@ def test_jobs_keep_their_files_private(brokers: dict[int, FakeBroker], tmp_path:
 @pytest.mark.proof
 @pytest.mark.spark
 def test_spark_spills_into_a_private_folder(tmp_path: Path) -> None:
-    """Blocks, shuffles and spills of a session on this machine; the folder is gone after it, and Delta's files are private."""
+    """Blocks, shuffles and spills of a local session are in a private folder that is removed; so are Delta's files."""
     script = (
         "import os, pathlib\n"
         "from kafka_lagoon.delta.session import session\n"

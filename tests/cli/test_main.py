@@ -1,4 +1,4 @@
-"""`lagoon` itself: what is said of commands and options that are not there, and which settings Spark reads."""
+"""`lagoon` itself: messages about unknown commands and options, and the settings that Spark reads."""
 
 import os
 import re
@@ -31,7 +31,7 @@ from kafka_lagoon.cli.registry import ALIASES, COMMANDS
     ],
 )
 def test_a_wrong_word_is_one_line(argv: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Which word, and where help is: exit 2, and no page of usage before it."""
+    """One line has the wrong word and the place of the help; exit 2, without a page of usage."""
     assert main(argv) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -70,7 +70,7 @@ def test_a_wrong_word_is_one_line(argv: list[str], line: str, capsys: pytest.Cap
     ],
 )
 def test_habits_of_kafkas_tools(command: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line says what to type."""
+    """One line names the command to type."""
     assert main(command.split()) == 2
     printed = capsys.readouterr()
     assert (printed.out, printed.err.count("\n")) == ("", 1)
@@ -78,7 +78,7 @@ def test_habits_of_kafkas_tools(command: str, line: str, capsys: pytest.CaptureF
 
 
 def test_what_is_suggested_exists() -> None:
-    """Every command and verb that is to be typed instead is there, and no tool of Kafka's name is a verb here."""
+    """Every suggested command exists, and no verb has the name of a tool of Kafka."""
     for text in [*habits._TOOLS.values(), *habits._OPTIONS.values()]:
         for command, names in re.findall(r"lagoon (kafka|admin) ([a-z]+(?:-[a-z]+)*(?:, [a-z]+(?:-[a-z]+)*)*)", text):
             suggested = {f"{command} {name}" for name in names.split(", ") if name != "with"}
@@ -88,7 +88,7 @@ def test_what_is_suggested_exists() -> None:
 
 @pytest.mark.parametrize("argv", [[], ["kafka"]])
 def test_usage(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """On standard output for those who ask for it, and exit 0; for those who say nothing an error."""
+    """Requested usage is printed on standard output with exit 0; without a command it is an error."""
     assert main([*argv, "--help"]) == 0
     page = capsys.readouterr()
     assert page.out.startswith(f"usage: lagoon {'kafka VERB' if argv else 'COMMAND'}")
@@ -98,12 +98,12 @@ def test_usage(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_which_settings_spark_reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Those of the package, unless the user has named a folder, or a Spark that has settings."""
+    """Spark reads the settings of the package, unless the user has named a folder or SPARK_HOME has settings."""
 
     def conf_dir(**environ: str) -> str | None:
         with monkeypatch.context() as patch:
             for name in ("SPARK_CONF_DIR", "SPARK_HOME"):
-                patch.setenv(name, "")  # so that it is put back afterwards
+                patch.setenv(name, "")  # so that monkeypatch restores it
                 patch.delenv(name)
             for name, value in environ.items():
                 patch.setenv(name, value)

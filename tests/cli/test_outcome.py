@@ -19,19 +19,19 @@ NAMES = ("a", "b", "c")
 
 
 def outcomes() -> list[RunOutcome]:
-    """One of each cluster."""
+    """Make an outcome for each cluster."""
     return [RunOutcome(job=SNAPSHOT, cluster=name) for name in NAMES]
 
 
 @pytest.fixture
 def events(tmp_path: Path) -> Path:
-    """Where the events of the test go."""
+    """Make a stream for the events of the test."""
     log.append_to(tmp_path / "events")
     return tmp_path / "events"
 
 
 def test_reports_are_in_the_order_of_the_settings(events: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All run at once, the last ends first, and one fails: lines and events are in order, and each has its exit code."""
+    """All run at once, the last ends first, and one fails: lines and events are ordered, and each has its exit code."""
     meeting, ended = Barrier(3), []
 
     def run(outcome: RunOutcome) -> int:
@@ -58,7 +58,7 @@ def test_reports_are_in_the_order_of_the_settings(events: Path, capsys: pytest.C
 
 @pytest.mark.parametrize("limit", [1, 2])
 def test_no_more_than_the_limit(limit: int) -> None:
-    """Only as many as the setting says are under way at the same time."""
+    """At most as many runs as the limit are under way at once."""
     lock, running, most = Lock(), [], []
 
     def run(outcome: RunOutcome) -> int:
@@ -75,7 +75,7 @@ def test_no_more_than_the_limit(limit: int) -> None:
 
 @pytest.mark.usefixtures("events")
 def test_what_nobody_expects_is_raised() -> None:
-    """An error of ours ends the command with a traceback, after the clusters before it were reported."""
+    """An unexpected error ends the command with a traceback, after earlier clusters were reported."""
 
     def run(outcome: RunOutcome) -> int:
         if outcome.cluster == "b":
@@ -101,12 +101,12 @@ def test_what_nobody_expects_is_raised() -> None:
     ],
 )
 def test_exit_code_of_several_clusters(codes: tuple[int, ...], together: int) -> None:
-    """What was written of some clusters is written: only if all fail is the run a failure."""
+    """A run over several clusters fails only if all of them fail."""
     assert worst_of_clusters(codes) == together
 
 
 def test_a_lock_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """The cluster that another run holds is named."""
+    """The line names the cluster whose lock another run holds."""
 
     def run(outcome: RunOutcome) -> int:
         if outcome.cluster == "c":
@@ -126,7 +126,7 @@ with Steps("a", ["x", "y"]) as a, Steps("b", ["x", "y"]) as b:
 
 
 def test_a_terminal_has_one_line_for_all_clusters() -> None:
-    """What each cluster is at stands on the live line; other lines are printed whole, and nothing of it is left at the end."""
+    """The live line has the step of each cluster; other lines are printed whole, and the live line is removed at the end."""
     ours, theirs = os.openpty()
     done = subprocess.run([sys.executable, "-c", TWO_CLUSTERS], stdout=subprocess.PIPE, stderr=theirs, check=True)
     os.close(theirs)

@@ -1,4 +1,4 @@
-"""People see aligned tables that cannot steer their terminal; scripts see every value exactly."""
+"""Output for people is aligned tables without control characters; output for scripts has every value exactly."""
 
 import json
 
@@ -28,7 +28,7 @@ def _odd() -> _Row:
 
 
 def test_names_never_steer_a_terminal() -> None:
-    """Control characters, escapes and marks of direction are spelled out, also inside lists."""
+    """Control characters, escapes and direction marks are escaped, also in lists."""
     lines = list(RowSet(kind="odd", rows=[_odd()]).table_lines(COLUMNS))
     assert all(line.isprintable() for line in lines)
     assert lines[1].startswith(r"a\u001b[31m\u202e\u000a\u0000b  9223372036854775807  1970-01-01T00:00:00.001Z")
@@ -36,7 +36,7 @@ def test_names_never_steer_a_terminal() -> None:
 
 
 def test_scripts_see_every_value_exactly() -> None:
-    """64-bit numbers, odd names and bytes come back as they were; a row is one line, with its kind first."""
+    """64-bit numbers, odd names and bytes are exact; a row is one line, with its kind first."""
     (block,) = RowSet(kind="odd", rows=[_odd()]).json_blocks()
     line = block.removesuffix("\n")
     assert line.isascii()
@@ -53,7 +53,7 @@ def test_scripts_see_every_value_exactly() -> None:
 
 
 def test_what_is_unknown_is_a_dash_and_numbers_stand_right() -> None:
-    """A column of numbers is right-aligned; times outside the calendar stay numbers; no row at all is said."""
+    """Numbers are right-aligned, unknown values are dashes; times outside the calendar stay numbers; no rows have a text."""
     rows = [
         _Row(name="", offset=5, at_ms=None, some=(), flag=None, raw=None),
         _Row(name=None, offset=None, at_ms=2**62, some=(1, 2), flag=False, raw=None),
@@ -68,7 +68,7 @@ def test_what_is_unknown_is_a_dash_and_numbers_stand_right() -> None:
 
 
 def test_rows_may_have_lines_of_their_own() -> None:
-    """Rows of a generator are shown one by one, as they come."""
+    """Rows of a generator are printed one by one as lines."""
     records = RowSet(kind="record", rows=iter([1, 2]), line=str)
     shown = iter(people_lines(records, Screen(), wide=False, is_titled=False, is_first=True))
     assert next(shown) == "1"
@@ -76,7 +76,7 @@ def test_rows_may_have_lines_of_their_own() -> None:
 
 
 def test_failures_are_one_line_per_broker_and_reason() -> None:
-    """However many partitions fail alike; what a broker said stays on the line."""
+    """Equal failures of many partitions share a line, with the broker's message."""
 
     def failed(partition: int) -> Failure:
         scope = Scope.of_partition("t", partition)

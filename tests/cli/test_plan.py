@@ -1,4 +1,4 @@
-"""`lagoon plan` and `lagoon import`: what people and scripts are shown, and what is refused before anything is asked."""
+"""`lagoon plan` and `lagoon import`: output for people and scripts, and faults that are found before any request."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def server(state: FakeCluster) -> str:
 
 
 def test_faults_of_the_file_need_no_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All of them, a line each; exit 2. Nobody listens at the address."""
+    """All faults of the file are listed, a line each, with exit 2. No cluster is at the address."""
     file = tmp_path / "x.toml"
     file.write_text("topcs = 1\n[topics.a]\npartitions = 'two'\n")
     assert main(["plan", str(file), "-b", "127.0.0.1:1"]) == 2
@@ -42,7 +42,7 @@ def test_faults_of_the_file_need_no_cluster(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_plan_for_scripts(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A line for each action and one of the plan, in the file of --out too; --exit-code says that there is something to do."""
+    """A line for each action and one for the plan, also in the file of --out; --exit-code returns 3 for a plan with actions."""
     file, out = tmp_path / "x.toml", tmp_path / "plan.json"
     file.write_text(f'cluster_id = "{CLUSTER_ID}"\n[topics.orders]\npartitions = 3\n[topics.new]\npartitions = 1\n')
     assert main(["plan", str(file), "-b", server, "--json", "--out", str(out), "--exit-code"]) == 3
@@ -61,7 +61,7 @@ def test_a_plan_for_scripts(server: str, tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_yaml_gives_the_same_plan(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The id of a plan goes by what it does, not by who asks for it."""
+    """The id of a plan depends on its actions, not on the format of the file."""
     files = {
         "x.toml": f'cluster_id = "{CLUSTER_ID}"\n[topics.new]\nassignments = [[1, 2], [2, 3]]\n',
         "x.yaml": f"cluster_id: {CLUSTER_ID}\ntopics:\n  new:\n    assignments:\n      0: [1, 2]\n      1: [2, 3]\n",
@@ -75,7 +75,7 @@ def test_yaml_gives_the_same_plan(server: str, tmp_path: Path, capsys: pytest.Ca
 
 
 def test_another_cluster_is_refused(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The id of the file must be the cluster's."""
+    """The cluster id of the file must be equal to the cluster's."""
     file = tmp_path / "x.toml"
     file.write_text('cluster_id = "another"\n[topics.orders]\npartitions = 3\n')
     assert main(["plan", str(file), "-b", server]) == 2
@@ -83,7 +83,7 @@ def test_another_cluster_is_refused(server: str, tmp_path: Path, capsys: pytest.
 
 
 def test_a_delta_table(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its rows are the same desired state, and the same plan; other columns are a fault."""
+    """Its rows are the same desired state, and give the same plan; other columns are a fault."""
     rows = [
         ("cluster_id", None, None, CLUSTER_ID),
         ("topics", "orders", "partitions", "3"),

@@ -13,7 +13,7 @@ from tests.clock import CLOCK
 
 
 def test_a_long_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Share, bytes, rate and what is left by the pace until now; an event a minute; more than was planned is 100 %."""
+    """Share, bytes, rate and estimated remaining time; an event per minute; more items than planned are 100 %."""
     shown: list[str | None] = []
     events: list[dict[str, object]] = []
     now = 100.0

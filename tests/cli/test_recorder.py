@@ -1,4 +1,4 @@
-"""Alterations are recorded where the settings name a warehouse, and not sent where it cannot be written."""
+"""Alterations are recorded if the settings name a warehouse, and not sent if it cannot be written."""
 
 from pathlib import Path
 
@@ -23,20 +23,20 @@ __all__ = ["server", "things"]  # fixtures
 
 @pytest.fixture(autouse=True)
 def one_jvm(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The JVM of the session instead of one for each command; tests/delta/test_admin_actions.py starts another."""
+    """Uses the JVM of the session instead of a JVM per command; tests/delta/test_admin_actions.py starts another."""
     assert spark
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
 
 
 def recorded(folder: Path) -> list[tuple[str, ...]]:
-    """Name, outcome and error of every action that a warehouse knows."""
+    """Return name, outcome and error of every action in a warehouse."""
     with duckdb_engine.opened(folder, {"admin_outcomes"}) as ask:
         rows = ask("SELECT resource_name, outcome, error_name FROM admin_outcomes ORDER BY 1")
         return [tuple(row.values()) for batch in rows.batches for row in batch.to_pylist()]
 
 
 def test_a_verb_is_recorded(things: Things, server: str, tmp_path: Path, capsys: Output) -> None:
-    """Every action with its outcome; a dry run makes no warehouse."""
+    """Every action is recorded with its outcome; a dry run makes no warehouse."""
     things.answers, things.undone = {"b": failure("DENIED", code=29)}, {"b"}
     assert main(["admin", "set", "a", server, "--warehouse", str(tmp_path / "new"), "--dry-run"]) == 0
     assert not (tmp_path / "new").exists()
@@ -58,7 +58,7 @@ def test_a_warehouse_that_cannot_be_written_stops_everything(
 def test_two_runs_do_not_alter_a_cluster_at_once(
     things: Things, server: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit 4 after a while, and nothing is sent."""
+    """Exit 4 after the wait for the lock, and nothing is sent."""
     monkeypatch.setattr(recorder, "LOCK_WAIT_MS", 200)
     warehouse = open_at(spark, tmp_path)
     with recording(warehouse, "fake", CLOCK):
@@ -70,7 +70,7 @@ def test_two_runs_do_not_alter_a_cluster_at_once(
 def test_a_record_that_breaks_in_the_middle_is_incomplete(
     things: Things, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    """Exit 3: what was sent is reported, and its outcome stays unknown in the table."""
+    """Exit 3: sent actions are reported, and their outcome stays unknown in the table."""
     real, calls = Kernel.append, []
 
     def breaking(*args: object, **kwargs: object) -> int:
@@ -87,7 +87,7 @@ def test_a_record_that_breaks_in_the_middle_is_incomplete(
 
 
 def test_errors_come_when_the_recorder_is_asked_for(tmp_path: Path) -> None:
-    """Not while it opens in the background: a plan without actions needs no recorder."""
+    """Errors are not raised while it opens in the background: a plan without actions needs no recorder."""
     (tmp_path / "file").write_text("")
     given = settings(f"warehouse={tmp_path / 'file'}", "kafka.bootstrap_servers=localhost:9092")
     opening = OpeningRecorder("admin", given, CLOCK)
@@ -97,7 +97,7 @@ def test_errors_come_when_the_recorder_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_without_a_warehouse_it_says_so_before_a_plan_is_confirmed(capsys: Output) -> None:
-    """Once: nothing is recorded, and nothing keeps two runs apart."""
+    """One warning says that nothing is recorded, and that no lock prevents simultaneous runs."""
     with OpeningRecorder("admin", None, CLOCK) as made:
         made.begin()
         said = capsys.readouterr().err

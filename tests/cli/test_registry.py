@@ -1,4 +1,4 @@
-"""A new command of any kind is one file and one line; each check names what was forgotten about it."""
+"""A new command of any kind is one file and one line; each check names a missing part of it."""
 
 import importlib
 import re
@@ -39,7 +39,7 @@ DECLARED = [name for name, listed in COMMANDS.items() if listed.place]
 
 @pytest.fixture(scope="module")
 def integration() -> str:
-    """All tests on real clusters."""
+    """Returns all tests on real clusters as text."""
     return "".join(path.read_text("utf-8") for path in (TESTS / "integration").glob("test_*.py"))
 
 
@@ -56,7 +56,7 @@ def test_every_declared_command_is_listed() -> None:
 
 @pytest.mark.parametrize("name", DECLARED)
 def test_a_command_has_what_all_commands_have(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A line in the help, an extra, a page with its exit codes, and a help that explains every option."""
+    """A command has a line in the help, an extra, a page with its exit codes, and a help that explains every option."""
     command, listed = declaration(name), COMMANDS[name]
     family = name.rpartition(" ")[0]
     assert isinstance(command, Command)
@@ -81,7 +81,7 @@ def test_a_command_has_what_all_commands_have(name: str, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("name", names_of("kafka"))
 def test_a_verb_of_kafka_is_proven(name: str) -> None:
-    """On real brokers with the least permissions, and on every old release."""
+    """It is tested on real brokers with the least permissions, and on every old release."""
     run = {command.split()[1] for command in test_least_permissions.RUN}
     assert name in run, f"tests/integration/test_least_permissions.py: RUN needs `kafka {name}`"
     old = {words.split()[0] for words in test_old_releases.VERBS}
@@ -90,7 +90,7 @@ def test_a_verb_of_kafka_is_proven(name: str) -> None:
 
 @pytest.mark.parametrize("name", names_of("admin"))
 def test_a_verb_of_admin_is_proven(name: str, integration: str) -> None:
-    """On a real cluster; what it may destroy is an option of its kind."""
+    """It is tested on a real cluster; its guards are options of its kind."""
     assert re.search(rf'"{name}"', integration), f"tests/integration: nothing runs `admin {name}`"
     parser = ArgumentParser()
     declaration(f"admin {name}").declare(parser)
@@ -104,7 +104,7 @@ class _CountRow:
 
 
 def listed(monkeypatch: pytest.MonkeyPatch, name: str, command: Command[Any], heading: str = "") -> None:
-    """Add a scratch command: its module, and its line."""
+    """Add a test command: its module, and its line."""
     module = ModuleType("kafka_lagoon.cli.scratch")
     monkeypatch.setattr(module, "COMMAND", command, raising=False)
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -114,7 +114,7 @@ def listed(monkeypatch: pytest.MonkeyPatch, name: str, command: Command[Any], he
 def test_a_verb_of_kafka_is_one_file_and_one_line(
     monkeypatch: pytest.MonkeyPatch, brokers: dict[int, FakeBroker], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It has the options, the connection, the tables and the JSON of all verbs."""
+    """It gets the options, the connection, the tables and the JSON of all verbs."""
     rows = [RowSet(kind="count", rows=[_CountRow(count=7)], columns=["count"])]
     listed(
         monkeypatch, "kafka count", Command(kind=CLUSTER, summary="Counts.", answer=lambda _: CommandOutput(rows=rows))
@@ -131,7 +131,7 @@ def test_a_verb_of_kafka_is_one_file_and_one_line(
 def test_a_verb_of_admin_is_one_file_and_one_line(
     monkeypatch: pytest.MonkeyPatch, brokers: dict[int, FakeBroker], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It has the plan, the confirmation and the guards of all verbs."""
+    """It gets the plan, the confirmation and the guards of all verbs."""
     verb = Command(kind=altering(Guard.DELETIONS), summary="Drops.", answer=lambda _: PlannedActions(notes=["a note"]))
     listed(monkeypatch, "admin drop", verb)
     server = f"127.0.0.1:{brokers[1].server_address[1]}"
@@ -142,7 +142,7 @@ def test_a_verb_of_admin_is_one_file_and_one_line(
 
 
 def test_a_command_over_tables_is_one_file_and_one_line(monkeypatch: pytest.MonkeyPatch, ask: Ask) -> None:
-    """It has the snapshots, the engines, the tables and the JSON of all such commands."""
+    """It gets the snapshots, the engines, the tables and the JSON of all such commands."""
     statement = "SELECT cluster, brokers FROM snapshots_now"
 
     def count(context: Any) -> CommandOutput:
@@ -173,6 +173,6 @@ def test_other_commands_are_one_file_and_one_line(kind: Any, monkeypatch: pytest
 
 
 def test_every_module_of_a_family_imports_alone() -> None:
-    """A command starts with its own module; helpers beside it declare nothing."""
+    """A command starts with its own module; other modules of the family declare no command."""
     for name in DECLARED:
         assert importlib.import_module(COMMANDS[name].module)

@@ -1,4 +1,4 @@
-"""`lagoon report`: the page is written whole or not at all, and the exit code says how it went."""
+"""`lagoon report`: the page is written whole or not at all, and the exit code shows incomplete pages."""
 
 import json
 from pathlib import Path
@@ -21,11 +21,11 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_is_written(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line says what is in it; the event has its name and size, for a log collector."""
+    """One line summarizes the page; the event has its path and size."""
     out = tmp_path / "report.html"
     assert main(["report", "--warehouse", str(lake), "--out", str(out), "--title", "Ours"]) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith("default: 0 groups, ")  # as its row of table snapshots says
+    assert shown.out.startswith("default: 0 groups, ")  # the value in its row of table snapshots
     event = json.loads(shown.err.splitlines()[-1])
     assert (event["page"], event["page_bytes"]) == (str(out), out.stat().st_size)
     assert "<title>Ours</title>" in out.read_text()
@@ -35,7 +35,7 @@ def test_the_page_is_written(lake: Path, tmp_path: Path, capsys: pytest.CaptureF
 def test_a_page_that_cannot_be_made_leaves_the_last_one(
     lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 1 and one line: a cluster that is not there, or a folder that is not."""
+    """Exit code 1 and one line, for an unknown cluster or a missing folder."""
     out = tmp_path / "report.html"
     out.write_text("before")
     assert main(["report", "--warehouse", str(lake), "--out", str(out), "--cluster", "other"]) == 1
@@ -48,7 +48,7 @@ def test_a_page_that_cannot_be_made_leaves_the_last_one(
 def test_a_part_that_cannot_be_read_is_exit_code_3(
     lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page is written, and says it, too."""
+    """The page is written, and says that a part is missing."""
     made = Report(html="the page", clusters=[])
     monkeypatch.setattr("kafka_lagoon.cli.report.make_report", lambda *_: made)
     monkeypatch.setattr(Report, "problems", ["default: Health: gone"])
@@ -59,7 +59,7 @@ def test_a_part_that_cannot_be_read_is_exit_code_3(
 
 
 def test_arguments(lake: Path) -> None:
-    """Days are hours; a slot may be relative to now; both histories at once are refused."""
+    """Days are hours; a slot may be relative to now; --hours and --days exclude each other."""
     given = ["--warehouse", str(lake), "--out", "x.html"]
     assert report_arguments(options_of("report", given), {}, CLOCK).options.hours == 24
     options = report_arguments(

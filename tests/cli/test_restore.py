@@ -1,4 +1,4 @@
-"""What `lagoon restore` shows before it writes, and says when it ends."""
+"""The plan that `lagoon restore` shows before it writes, and its report at the end."""
 
 from collections import Counter
 from dataclasses import replace
@@ -51,7 +51,7 @@ def result() -> RestoreResult:
 def test_what_is_confirmed(
     answer: str, is_confirmed: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cluster by name and id, the topics with at most how many records, and what is created, ACLs included."""
+    """The plan has the cluster by name and id, the topics with an upper bound of records, and created resources with ACLs."""
     monkeypatch.setattr("builtins.input", lambda: answer)
     assert command._is_confirmed(result()) == is_confirmed
     shown = capsys.readouterr()
@@ -63,7 +63,7 @@ def test_what_is_confirmed(
 
 
 def test_what_is_said_of_a_finished_restore() -> None:
-    """When, whether its receipts were good, and that nothing was written."""
+    """The report has the time of the restore and the result of its receipts, and says that nothing was written."""
     done = replace(
         result(), actions=(), notes=[], plan=FINISHED.plan, finished_at=FINISHED.finished_at, receipts=[RECEIPT]
     )
@@ -75,6 +75,6 @@ def test_what_is_said_of_a_finished_restore() -> None:
     other = replace(RECEIPT, problem="OTHER_RECORDS", other_records=3, other_offsets="1-3")
     done = replace(done, receipts=[RECEIPT, other])
     first, last = lines(done)
-    assert first.endswith("and 3 are there that somebody else wrote meanwhile, at offsets 1-3")
+    assert first.endswith("and others wrote 3 records in between, at offsets 1-3")
     assert "1 of 2 receipts good" in last
     assert not done.is_complete

@@ -1,4 +1,4 @@
-"""The command line of `lagoon restore`: every fault at once, before any cluster or table is asked."""
+"""The command line of `lagoon restore`: every fault is listed before any request to a cluster or a table."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def arguments(argv: list[str]) -> RestoreArguments:
 
 
 def test_what_is_asked_for() -> None:
-    """Options become the request; the condition names columns as the tables have them."""
+    """Options become the request; the condition has the columns of the tables."""
     argv = ["--partitions", "a:1,0", "--partitions", "a:3", "--rename", "b.c=new", "--where", "offset > 5"]
     argv += ["--until", "1970-01-02", "--topic-id", "a=x", "--replication-factor", "2", "--with-offsets"]
     request = arguments([*BASE, *argv]).request
@@ -27,7 +27,7 @@ def test_what_is_asked_for() -> None:
 
 
 def test_a_run_goes_on_with_what_chooses_records() -> None:
-    """Options that choose no records may change from run to run."""
+    """Options that do not select records may change from run to run."""
     plain = arguments(BASE).request
     more = ["--with-offsets", "--accept-changes", "--dry-run", "--into-existing"]
     assert arguments([*BASE, *more]).request.identity() == plain.identity()
@@ -36,7 +36,7 @@ def test_a_run_goes_on_with_what_chooses_records() -> None:
 
 
 def test_all_faults_at_once() -> None:
-    """Each names its option."""
+    """Each fault names its option."""
     argv = [*PLACES, "--yes", "--from-cluster", "prod", "--to-cluster", "spar", "--topics", "a,b"]
     argv += ["--partitions", "a", "--partitions", "c:1", "--rename", "a=b", "--rename", "x", "--rename", "d=e"]
     argv += ["--where", "random() > 1", "--until", "soon", "--at", "never", "--topic-id", "a=1", "--topic-id", "a=2"]
@@ -58,7 +58,7 @@ def test_all_faults_at_once() -> None:
 
 
 def test_somebody_must_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a terminal a restore that writes has to be allowed on the command line, as every alteration has."""
+    """Without a terminal a restore that writes needs --yes, like every alteration."""
     unasked = [option for option in BASE if option != "--yes"]
     with pytest.raises(ConfigError) as raised:
         arguments(unasked)
@@ -70,7 +70,7 @@ def test_somebody_must_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_from_a_time_on_and_by_pattern() -> None:
-    """Times are conditions beside --where; a pattern is what another run must have, too, and old restores are known as they were."""
+    """Times become conditions beside --where; the pattern identifies a restore, also for restores of older versions."""
     request = arguments([*BASE, "--from", "1970-01-02", "--until", "1970-01-03"]).request
     assert request.condition == "(timestamp_ms < 172800000) AND (timestamp_ms >= 86400000)"
     plain = arguments(BASE).request
@@ -79,7 +79,7 @@ def test_from_a_time_on_and_by_pattern() -> None:
     request = arguments([*only, "--pattern", "orders-.*"]).request
     assert (request.topics, request.pattern, request.identity()["pattern"]) == ((), "orders-.*", "orders-.*")
     for argv, fault in (
-        (only, "--topics or --pattern: say which topics"),
+        (only, "--topics or --pattern: name the topics"),
         ([*BASE, "--from", "1970-01-03", "--until", "1970-01-03"], "--from: is not before --until"),
     ):
         with pytest.raises(ConfigError) as raised:

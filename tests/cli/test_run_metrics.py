@@ -1,4 +1,4 @@
-"""A run leaves its metrics behind however it ends, and what is known of the newest snapshot stays."""
+"""A run writes its metrics also if it fails, and the metrics of the newest snapshot stay."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ LAG = Metric("lagoon_group_lag", "Lag.", ("kafka_cluster", "group"))
 
 
 def run(folder: Path, *outcomes: RunOutcome, ends: object = COMPLETE, clock: object = CLOCK_AT_1000) -> None:
-    """Run outcomes that all end so: with an exit code, or an error."""
+    """Make run outcomes with this exit code, or this error."""
 
     def end(_: RunOutcome) -> int:
         if isinstance(ends, BaseException):
@@ -35,7 +35,7 @@ def names(folder: Path) -> list[str]:
 
 
 def test_each_cluster_has_its_files(tmp_path: Path) -> None:
-    """So runs over several clusters, and several jobs, do not replace each other's."""
+    """Runs over several clusters, and several jobs, do not replace each other's files."""
     run(tmp_path, RunOutcome(job=SNAPSHOT, cluster="a"), RunOutcome(job=SNAPSHOT, cluster="b"))
     run(tmp_path, RunOutcome(job=INGEST, cluster="a", records=7, bytes_fetched=900, lost=1))
     assert names(tmp_path) == [
@@ -60,7 +60,7 @@ def test_each_cluster_has_its_files(tmp_path: Path) -> None:
     ],
 )
 def test_a_run_that_failed_leaves_the_last_result(tmp_path: Path, ends: Exception, status: str, code: int) -> None:
-    """Its own file says how it ended and when; the lag and the time of the newest snapshot are still there."""
+    """Its own file has the exit code and the time; the lag and the time of the newest snapshot are kept."""
     run(tmp_path, RunOutcome(job=SNAPSHOT, cluster="a", metrics=[Sample(LAG, ("a", "g"), 5)]))
     try:
         run(tmp_path, RunOutcome(job=SNAPSHOT, cluster="a"), ends=ends, clock=LATER)
@@ -78,7 +78,7 @@ def test_a_run_that_failed_leaves_the_last_result(tmp_path: Path, ends: Exceptio
 
 
 def test_a_partial_result_is_a_result(tmp_path: Path) -> None:
-    """It is in the tables, whether the exit code is 3, 0 or 1."""
+    """A partial result is in the tables, with exit code 3, 0 or 1."""
     run(tmp_path, RunOutcome(job=SNAPSHOT, cluster="a", status=PARTIAL), ends=INCOMPLETE)
     run(tmp_path, RunOutcome(job=SNAPSHOT, cluster="b", status=PARTIAL), ends=TableError("fail_when_incomplete"))
     assert [name for name in names(tmp_path) if "result" in name] == [
@@ -88,7 +88,7 @@ def test_a_partial_result_is_a_result(tmp_path: Path) -> None:
 
 
 def test_a_repeated_slot_is_no_new_result(tmp_path: Path) -> None:
-    """The run ended well and published nothing: what was published before stays."""
+    """The run ended well and published nothing: the metrics of the published snapshot stay."""
     run(tmp_path, RunOutcome(job=SNAPSHOT, cluster="a", metrics=[Sample(LAG, ("a", "g"), 5)]))
     run(tmp_path, RunOutcome(job=SNAPSHOT, cluster="a", already_published=True), clock=LATER)
     result = in_file(tmp_path / "lagoon-result-snapshot-a.prom")
@@ -98,18 +98,18 @@ def test_a_repeated_slot_is_no_new_result(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_leaves_no_metrics(tmp_path: Path) -> None:
-    """It has not done what the schedule is for."""
+    """A dry run has not done the scheduled work."""
     run(tmp_path, RunOutcome(job=MAINTAIN, dry_run=True))
     assert names(tmp_path) == []
 
 
 def test_a_job_without_a_cluster(tmp_path: Path) -> None:
-    """`lagoon maintain` is about tables."""
+    """`lagoon maintain` has tables instead of clusters."""
     run(tmp_path, RunOutcome(job=MAINTAIN))
     assert value(in_file(tmp_path / "lagoon-run-maintain.prom"), "lagoon_run_exit_code", lagoon_job="maintain") == 0
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line, and the run ends as it did: what it was for is done."""
+    """One line reports it, and the exit code stays the same, because the work of the run is done."""
     run(tmp_path / "none", RunOutcome(job=MAINTAIN))
     assert capsys.readouterr().err.startswith("lagoon: metrics.folder: ")

@@ -1,4 +1,4 @@
-"""`lagoon sql` as its users start it, with DuckDB."""
+"""`lagoon sql` as users start it, with DuckDB."""
 
 import csv
 import io
@@ -51,7 +51,7 @@ def sql(lake: Path, capsys: pytest.CaptureFixture[str]):
 
 
 def test_without_a_statement_names_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every table and view, a line each with what it is; no settings and no tables are needed."""
+    """Every table and view is listed with its comment; neither settings nor tables are needed."""
     assert main(["sql"]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line and not line.endswith(":")]
     assert [line.split()[0] for line in lines] == list(NAMES)
@@ -60,7 +60,7 @@ def test_without_a_statement_names_are_listed(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("words", [["describe", "records"], ["DESCRIBE Records;"], ["desc", "RECORDS"]])
 def test_describe_tells_the_columns(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Name, type as in the tables' DDL, and meaning."""
+    """Columns are listed with name, type as in the tables' DDL, and comment."""
     assert main(["sql", *words]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == [column.name for column in RECORDS.columns]
@@ -72,7 +72,7 @@ def test_describe_tells_the_columns(words: list[str], capsys: pytest.CaptureFixt
 
 @pytest.mark.long
 def test_describe_knows_every_name(capsys: pytest.CaptureFixture[str]) -> None:
-    """Views too, with a type and a meaning for each column; a wrong name is one line with the nearest."""
+    """Views are described, too, with types and comments of all columns; an unknown name is a line with the nearest name."""
     for name in NAMES:
         assert main(["sql", "describe", name]) == 0
         assert all(re.fullmatch(r"\w+ +[A-Z]+.* .+\.", line) for line in capsys.readouterr().out.splitlines())
@@ -84,7 +84,7 @@ def test_describe_knows_every_name(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_tables_are_aligned_and_harmless(sql) -> None:
-    """Numbers to the right, null spelled out, times in UTC, and no name that a stranger chose is a command for a terminal."""
+    """Numbers are right-aligned, null is spelled out, times are UTC, and no name can send commands to a terminal."""
     code, out, _ = sql("SELECT group_id, lag, captured_at, snapshot_date FROM lag_now ORDER BY lag DESC NULLS LAST")
     lines = out.splitlines()
     assert code == 0
@@ -98,7 +98,7 @@ def test_tables_are_aligned_and_harmless(sql) -> None:
 
 
 def test_json_is_exact(sql) -> None:
-    """64-bit integers, sums beyond them, null, odd names, nested values, bytes as text or base64, as `fetch --json` has them."""
+    """64-bit integers, larger sums, null, odd names, nested values and bytes are exact, as in `fetch --json`."""
     _, out, _ = sql("SELECT group_id, lag, member_id FROM lag_now ORDER BY lag", "--json")
     assert [json.loads(line) for line in out.splitlines()] == [
         {"group_id": HOSTILE, "lag": -2, "member_id": None},
@@ -122,7 +122,7 @@ def test_json_is_exact(sql) -> None:
 
 
 def test_csv_can_be_read_back(sql) -> None:
-    """RFC 4180: any text in quotes where it must be, CRLF after each line; null differs from an empty text."""
+    """RFC 4180: text is quoted if necessary, lines end with CRLF; null differs from empty text."""
     code, out, _ = sql(
         "SELECT group_id, lag, '' AS empty, NULL AS none, 'a,\"b' AS odd FROM lag_now ORDER BY lag", "--format", "csv"
     )
@@ -134,7 +134,7 @@ def test_csv_can_be_read_back(sql) -> None:
 
 
 def test_a_file_is_written_whole_or_not_at_all(sql, tmp_path: Path) -> None:
-    """--out takes every format; an error in the midst of the rows leaves what was there, and nothing beside it."""
+    """--out writes every format; after an error among the rows the earlier file is unchanged, and no other file is left."""
     out = tmp_path / "lag.parquet"
     assert sql("SELECT * FROM lag_now", "--out", str(out)) == (0, "", "")
     assert pq.read_table(out).num_rows == 3
@@ -170,7 +170,7 @@ def test_a_file_is_written_whole_or_not_at_all(sql, tmp_path: Path) -> None:
     ],
 )
 def test_faults_are_one_line(sql, arguments: list[str], code: int, line: str) -> None:
-    """With what to do about it."""
+    """The line names a remedy."""
     result = sql(*arguments)
     assert result[:2] == (code, "")
     assert result[2].startswith(f"lagoon: {line}")
@@ -179,7 +179,7 @@ def test_faults_are_one_line(sql, arguments: list[str], code: int, line: str) ->
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_head_ends_it(lake: Path, form: str) -> None:
-    """Rows of a result without end come at once; whoever has enough of them is not answered with a traceback."""
+    """Rows of an infinite result are printed at once, and a closed pipe ends the command without a traceback."""
     with subprocess.Popen(
         command(lake, "--format", form, ENDLESS), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as run:
@@ -197,7 +197,7 @@ def _heed_sigint() -> None:
 
 
 def test_ctrl_c_ends_it(lake: Path) -> None:
-    """Also while DuckDB looks for the next row and finds none: exit 130 at once, and no traceback."""
+    """Exit 130 at once and no traceback, also while DuckDB searches for the next row."""
     few = "SELECT range FROM range(1_000_000_000_000) WHERE range % 1_000_000_000_000 < 5000"
     with subprocess.Popen(
         command(lake, "--json", few),
@@ -216,7 +216,7 @@ def test_ctrl_c_ends_it(lake: Path) -> None:
 
 
 def on_terminal(arguments: Sequence[str], **environ: str) -> str:
-    """What a command shows on a terminal of 24 lines."""
+    """Return the output of a command on a terminal of 24 lines."""
     master, terminal = pty.openpty()
     with subprocess.Popen(
         arguments, stdout=terminal, stdin=subprocess.DEVNULL, env={**os.environ, **environ, "LINES": "24"}
@@ -226,7 +226,7 @@ def on_terminal(arguments: Sequence[str], **environ: str) -> str:
         try:
             while piece := os.read(master, 1 << 16):
                 shown += piece
-        except OSError:  # the other side is closed
+        except OSError:  # the command has ended and closed its side
             pass
         assert run.wait(60) == 0
     os.close(master)
@@ -237,7 +237,7 @@ PAGED = {"PAGER": "sed s/^/paged:/"}
 
 
 def test_what_is_long_goes_through_the_pager(lake: Path) -> None:
-    """On a terminal, where it does not fit; an unknown pager is done without; quitting one early is no error."""
+    """Output that does not fit a terminal is shown in the pager; a missing pager is skipped; closing it early is no error."""
     long, short = "SELECT * FROM range(100)", "SELECT * FROM range(3)"
     assert on_terminal(command(lake, long), **PAGED).count("paged:") == 101
     assert "paged:" not in on_terminal(command(lake, short), **PAGED)
@@ -249,14 +249,14 @@ def test_what_is_long_goes_through_the_pager(lake: Path) -> None:
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_no_format_steers_a_terminal(lake: Path, form: str) -> None:
-    """Names that strangers chose are spelled out there, also where a file would have them exactly."""
+    """Names are escaped on a terminal, in every format, although files have them exactly."""
     shown = on_terminal(command(lake, "--no-pager", "--format", form, "SELECT DISTINCT group_id FROM lag_now"))
     assert all(character.isprintable() or character in "\r\n" for character in shown)
     assert "u001b[31m" in shown
 
 
 def test_neither_spark_nor_the_decoder_is_loaded(lake: Path) -> None:
-    """Which is why it answers at once: both cost seconds."""
+    """Both take seconds to import."""
     arguments = command(lake, "SELECT max(lag) FROM lag_now")
     arguments[1:1] = ["-X", "importtime"]
     loaded = subprocess.run(arguments, capture_output=True, text=True, check=True).stderr
@@ -266,7 +266,7 @@ def test_neither_spark_nor_the_decoder_is_loaded(lake: Path) -> None:
 
 
 def test_sql_imports_no_messages_that_it_does_not_need() -> None:
-    """The schemas of the tables come without the registry of all 73 APIs, which takes a tenth of a second."""
+    """The schemas of the tables do not import the registry of all 73 APIs, which takes a tenth of a second."""
     code = (
         "import sys; from kafka_lagoon.cli.main import main; main(['sql', 'SELECT 1']); "
         "print('kafka_lagoon.protocol.apis' in sys.modules)"
@@ -277,7 +277,7 @@ def test_sql_imports_no_messages_that_it_does_not_need() -> None:
 
 @pytest.mark.parametrize("count", [4, pytest.param(100, marks=pytest.mark.proof)])
 def test_short_runs_end_well(lake: Path, count: int) -> None:
-    """No thread of a reader outlives Python: with DeltaTable.to_pyarrow_table 14 of 50 would end with exit 134."""
+    """No thread of a reader outlives Python: with DeltaTable.to_pyarrow_table 14 of 50 runs ended with exit code 134."""
 
     def run(number: int) -> subprocess.CompletedProcess[bytes]:
         statement = ("SELECT * FROM consumer_lag_published", "SELECT * FROM records", "SELECT 1")[number % 3]
@@ -290,7 +290,7 @@ def test_short_runs_end_well(lake: Path, count: int) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_format_has_all_that_formats_have(name: str, lake: Path, tmp_path: Path) -> None:
-    """A line in the help, a suffix, a place on the page, and a file that it writes; a new format is one declaration."""
+    """A format has a line in the help, a suffix, a place on the page, and a written file; it is a single declaration."""
     form = FORMATS[name]
     assert form.meaning in (declaration("sql").epilog), "cli/sql_formats.py: what does it write?"
     assert f"`{name}`" in page("sql") or f"--format {name}" in page("sql"), f"docs/sql.md: when is {name} of use?"

@@ -1,4 +1,4 @@
-"""The one line that a person reads."""
+"""The summary line of a snapshot."""
 
 import pytest
 
@@ -84,12 +84,12 @@ def line(
     ],
 )
 def test_an_outage_is_printed(brokers: list[BrokerRow], partitions: list[PartitionRow], expected: str) -> None:
-    """Brokers that are down and what partitions suffer come first; a cluster in health has neither."""
+    """Brokers that are down and affected partitions come first; they are missing for a healthy cluster."""
     assert line([], brokers=brokers, partitions=partitions) == f"prod (abc): {expected}, {SIZES}"
 
 
 def test_sizes_and_worst_lag() -> None:
-    """The largest known lag, with its group and partition."""
+    """The line has the largest known lag, with its group and partition."""
     assert line([lag("a", 5), lag("b", 1_500), lag("c", -9)]) == (
         "prod (abc): 3 brokers, 12 topics, 1,048 partitions, 9 groups, worst lag 1,500 (group b, orders-3); "
         "tables in /lake (6.1 s)"
@@ -97,7 +97,7 @@ def test_sizes_and_worst_lag() -> None:
 
 
 def test_what_is_unknown_is_said() -> None:
-    """Unknown lag and failures are not silent."""
+    """The line reports unknown lag and failures."""
     printed = line([lag("a", 5), lag("b", None)], failures=2, status="partial")
     assert "lag unknown for 1 of 2" in printed
     assert "INCOMPLETE: 2 failures" in printed
@@ -108,5 +108,5 @@ def test_what_is_unknown_is_said() -> None:
 
 
 def test_hostile_names_do_not_steer_the_terminal() -> None:
-    """Control characters in a group's name are spelled out."""
+    """Control characters in a group's name are escaped."""
     assert "\x1b" not in line([lag("\x1b[2J", 1)])

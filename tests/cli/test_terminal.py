@@ -1,4 +1,4 @@
-"""Nothing that a broker, a record or another user has written steers the terminal of whoever runs a command."""
+"""Text of brokers, records and other users cannot send control characters to the terminal."""
 
 import ast
 import io
@@ -20,13 +20,13 @@ from kafka_lagoon.errors import ConfigError, TableError
 from tests.clock import CLOCK
 from tests.installed import CLONE
 
-# Clears the screen, sets its title, turns what follows around, and begins lines of its own.
+# Clears the screen, sets its title, reverses text direction, and starts lines of its own.
 HOSTILE = "a\x1b[2J\x1b]0;owned\x07\x9b31m\u202egnp\u2028new\r\nlagoon: complete\x7f\x00"
 PACKAGE = CLONE / "pipeline" / "kafka_lagoon"
 
 
 def steers(text: str) -> list[str]:
-    """The characters of some output that are no text: its lines may end, and nothing else."""
+    """Return the control characters of an output, except line ends."""
     return [one for one in text if not one.isprintable() and one != "\n"]
 
 
@@ -43,7 +43,7 @@ SAID: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("name", SAID)
 def test_lines_are_harmless(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line each, the control characters spelled out: also the question before something is altered."""
+    """Each text is one line with escaped control characters, also in the question before an alteration."""
     monkeypatch.setattr("sys.stdin", io.StringIO("no\n"))
     SAID[name]()
     said = "".join(capsys.readouterr())
@@ -62,7 +62,7 @@ def test_events_are_harmless() -> None:
     assert json.loads(stream.getvalue())["reason"] == HOSTILE
 
 
-# Who prints without escaping, and why that is safe.
+# Functions that print without escaping, and the reason why that is safe.
 EXACT = {
     "cli/alterations.py": "JSON",
     "cli/completion.py": "scripts of ours",
@@ -78,7 +78,7 @@ WRITES = {
 
 
 def calls(path: Path) -> set[str]:
-    """What a module calls to print: `say_exactly`, `print`, and `write` of a standard stream."""
+    """Return the calls of a module that print: `say_exactly`, `print`, and `write` of a standard stream."""
     called = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Call):
@@ -91,7 +91,7 @@ def calls(path: Path) -> set[str]:
 
 
 def test_all_others_escape_what_they_print() -> None:
-    """A command that prints by other means than `say` and `warn` is listed above, with the reason."""
+    """A command that prints without `say` and `warn` is listed above, with the reason."""
     by_module = {
         path.relative_to(PACKAGE).as_posix(): calls(path)
         for path in PACKAGE.rglob("*.py")
@@ -102,12 +102,12 @@ def test_all_others_escape_what_they_print() -> None:
 
 
 def test_the_tests_find_what_steers() -> None:
-    """Each of the characters is found where it is printed as it is."""
+    """Each of the characters is detected if it is printed unescaped."""
     assert set(steers(HOSTILE)) == set("\x1b\x07\x9b\u202e\u2028\r\x7f\x00")
 
 
 def test_a_name_of_a_table_is_harmless_above_its_answer() -> None:
-    """Whoever can write the warehouse names clusters there; the line about a snapshot stands above tables of cells."""
+    """Users who can write to the warehouse choose names of clusters, which are in the line about a snapshot."""
     moment = datetime(2026, 11, 21, tzinfo=UTC)
     chosen = ChosenSnapshot(
         cluster=HOSTILE,

@@ -1,4 +1,4 @@
-"""The grammar of `--fail-above`, and what is said of a limit."""
+"""The grammar of `--fail-above`, and the lines about limits."""
 
 import argparse
 
@@ -35,7 +35,7 @@ def parsed(*argv: str) -> list[Threshold]:
     ],
 )
 def test_limits(text: str, limit: int) -> None:
-    """Counts with k, M, G; durations with their unit, without which only 0 is one; a name alone is 0."""
+    """Counts can have k, M, G; durations have a unit, except 0; a name alone is 0."""
     (threshold,) = parsed("--fail-above", text)
     assert (threshold.name, threshold.limit) == (text.partition("=")[0], limit)
 
@@ -54,13 +54,13 @@ def test_several_limits() -> None:
     "text", ["lag=-1", "lag=1.5", "lag=", "lag=5m", "lag=1 k", "time=5", "time=m", "time=1y", "x=1", "=1"]
 )
 def test_what_is_no_limit(text: str) -> None:
-    """Is refused: a limit that is read otherwise than it was meant would never fail."""
+    """Faulty limits are refused, because a misread limit might never fail."""
     with pytest.raises(argparse.ArgumentError):
         parsed("--fail-above", text)
 
 
 def test_lines() -> None:
-    """What is above names the highest and where; what is not known is a line of its own; what is kept is none."""
+    """The line of a passed limit names the highest value and its place; unknown values have their own line."""
     lag = Threshold("lag", 10_000)
     assert list(lines_of(lag, Measured(highest=9), "partitions")) == []
     measured = Measured(above=2, highest=20_000, where="g t-1\x1b", unknown=1, unknown_where="h t-0")

@@ -1,4 +1,4 @@
-"""A token endpoint that is not: a real socket, scripted answers, and what it was asked."""
+"""A fake token endpoint: a real socket with scripted responses, which keeps the requests."""
 
 import json
 import socket
@@ -16,19 +16,19 @@ JSON = "Content-Type: application/json"
 
 
 def answering(status: str, body: bytes | dict[str, Any] = b"", *headers: str) -> Script:
-    """Answer, and close as it was asked to do."""
+    """Answer, and close the connection if requested."""
     content = json.dumps(body).encode() if isinstance(body, dict) else body
     head = "\r\n".join([f"HTTP/1.1 {status}", *headers, f"Content-Length: {len(content)}", "", ""])
     return lambda peer: peer.sendall(head.encode() + content)
 
 
 def raw(answer: bytes) -> Script:
-    """Bytes as they are."""
+    """Send these bytes unchanged."""
     return lambda peer: peer.sendall(answer)
 
 
 def trickling(peer: socket.socket) -> None:
-    """A byte of a header every now and then, for as long as somebody listens."""
+    """Send a byte of a header at intervals, as long as the client reads."""
     peer.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
     for _ in range(200):
         peer.sendall(b"a")
@@ -36,7 +36,7 @@ def trickling(peer: socket.socket) -> None:
 
 
 def flooding(peer: socket.socket) -> None:
-    """More than anybody wants."""
+    """Send more than any client reads."""
     peer.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
     for _ in range(200):
         peer.sendall(b" " * 65536)
@@ -45,7 +45,7 @@ def flooding(peer: socket.socket) -> None:
 class _Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         server: Any = self.server
-        with suppress(OSError):  # a client that refuses our certificate, or that has heard enough
+        with suppress(OSError):  # the client has refused our certificate, or has read enough
             if server.tls:
                 self.connection = server.tls.wrap_socket(self.connection, server_side=True)
             server.requests.append(_request(self.connection.makefile("rb")))
@@ -55,7 +55,7 @@ class _Handler(socketserver.StreamRequestHandler):
 
 
 class Endpoint(socketserver.ThreadingTCPServer):
-    """An endpoint on loopback; `requests` are those so far."""
+    """An endpoint on loopback; `requests` are all requests until now."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -67,13 +67,13 @@ class Endpoint(socketserver.ThreadingTCPServer):
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Return the URL of the endpoint."""
         return f"{'https' if self.tls else 'http'}://localhost:{self.server_address[1]}/token"
 
 
 @contextmanager
 def endpoint(script: Script, tls: ssl.SSLContext | None = None) -> Iterator[Endpoint]:
-    """An endpoint that ends with the context."""
+    """Run an endpoint until the context ends."""
     with Endpoint(script, tls) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()

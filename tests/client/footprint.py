@@ -1,15 +1,15 @@
-"""Measures how much memory an object keeps, with everything that only it leads to."""
+"""Measures the memory of an object, with all objects that only it refers to."""
 
 import gc
 import sys
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-_SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType)  # belongs to the program, not to an object
+_SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType)  # belongs to the program, not to the measured object
 
 
 def footprint(kept: object) -> int:
-    """Bytes of the object and of all that it refers to, without classes, functions and modules."""
+    """Return the bytes of the object and of all that it refers to, without classes, functions and modules."""
     seen: set[int] = set()
     to_visit: list[Any] = [kept]
     size = 0

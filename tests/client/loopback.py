@@ -1,4 +1,4 @@
-"""A transport without sockets: what is sent is answered at once, in this process, by a function."""
+"""A transport without sockets: a function answers requests at once in this process."""
 
 import struct
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ _HEADER = struct.Struct(">ihhi")
 
 
 def access(clock: Clock, **settings: object) -> Access:
-    """The values that connections to a cluster with these settings share, without TLS."""
+    """Make the values that connections to a cluster with these settings share, without TLS."""
     kafka = checked({"bootstrap_servers": "127.0.0.1:9092", **settings})
     pace = Pace(clock, kafka.max_bytes_per_second)
     return Access(settings=kafka, tls=None, clock=clock, request_stats=RequestStats(), pace=pace)
@@ -39,7 +39,7 @@ class Loopback:
         self._responses = bytearray()
 
     def exchange(self, outgoing: bytearray, room: memoryview, _deadline: Deadline, phase: str) -> int:
-        """Take every request that is there, and give as much of the responses as fits."""
+        """Take every complete request, and return as much of the responses as fits."""
         while outgoing:
             size, key, version, correlation_id = _HEADER.unpack_from(outgoing)
             del outgoing[: 4 + size]
@@ -54,10 +54,10 @@ class Loopback:
         return count
 
     def interrupt(self) -> None:
-        """Nothing waits here."""
+        """Do nothing: no call waits here."""
 
     def close(self) -> None:
-        """Note it."""
+        """Record the call."""
         self.is_closed = True
 
 

@@ -1,4 +1,4 @@
-"""Streams through TLS for tests: opened, used, and refused."""
+"""Streams through TLS for tests: opened, used, and refused connections."""
 
 import ssl
 import time
@@ -19,7 +19,7 @@ VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
 @contextmanager
 def connected(port: int, host: str = "127.0.0.1", **given: object) -> Iterator[Transport]:
-    """A stream through TLS, closed in the end."""
+    """Open a stream through TLS, and close it at the end."""
     transport = Transport.connect(host, port, Deadline.after(CLOCK, 5_000), context(tls_settings(**given)))
     yield transport
     transport.close()
@@ -28,7 +28,7 @@ def connected(port: int, host: str = "127.0.0.1", **given: object) -> Iterator[T
 def exchanged(
     transport: Transport, outgoing: bytes, expected: int, room: int = 1 << 16, budget_ms: int = 5_000
 ) -> bytes:
-    """Received bytes while `outgoing` is sent, at most `room` at a time, until `expected` bytes have arrived."""
+    """Return the received bytes while `outgoing` is sent, at most `room` at a time, until `expected` bytes have arrived."""
     deadline = Deadline.after(CLOCK, budget_ms)
     left, here, memory = bytearray(outgoing), bytearray(), memoryview(bytearray(room))
     while left or len(here) < expected:
@@ -39,7 +39,7 @@ def exchanged(
 def refused(
     port: int, host: str = "127.0.0.1", pause_s: float = 0, said: bytes = b"hello", **given: object
 ) -> ConnectionFailed:
-    """Why there is no connection, even if the peer says so only at the first exchange."""
+    """Return the reason of a refused connection, even if the peer reports it only at the first exchange."""
 
     def say() -> None:
         with connected(port, host, **given) as transport:

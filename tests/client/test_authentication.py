@@ -24,7 +24,7 @@ _WELCOME = SaslHandshakeResponse(error_code=0, mechanisms=())
 
 
 def mechanisms() -> list[Login]:
-    """The mechanisms that need only a secret."""
+    """Make the mechanisms that need only a secret."""
     return [
         Plain(username="alice", password=_SECRET),
         Scram(name="SCRAM-SHA-512", username="alice", password=_SECRET),
@@ -40,7 +40,7 @@ def answer(token: bytes = b"", error_code: int = 0, message: str | None = None, 
 
 
 def lifetime_ms(mechanism: Login, *responses: Any) -> int:
-    """The session's lifetime after an exchange with these responses."""
+    """Return the session's lifetime after an exchange with these responses."""
     exchange = authenticate(mechanism, "broker:9092")
     next(exchange)
     try:
@@ -53,7 +53,7 @@ def lifetime_ms(mechanism: Login, *responses: Any) -> int:
 
 
 def refusal(mechanism: Login, *responses: Any) -> str:
-    """The message of a failed exchange, in which the secret never appears."""
+    """Return the message of a failed exchange, and check that it does not contain the secret."""
     with pytest.raises(AuthenticationFailed) as failure:
         lifetime_ms(mechanism, *responses)
     shown = "".join(traceback.format_exception(failure.value)) + repr(failure.value) + repr(mechanism)
@@ -76,7 +76,7 @@ def test_the_requests() -> None:
 
 
 def test_tokens_without_a_header_are_not_spoken() -> None:
-    """A broker that knows only the first handshake is recognised before anything is sent."""
+    """A broker that knows only the first handshake is detected before anything is sent."""
     with pytest.raises(UnsupportedVersion, match=r"SaslHandshake needs Kafka 1\.0 or newer; broker 7 is older"):
         choose_version(FRAMED_HANDSHAKE, {SASL_HANDSHAKE.key: Versions(0, 0)}, "broker 7")
     assert choose_version(FRAMED_HANDSHAKE, {SASL_HANDSHAKE.key: Versions(0, 1)}, "broker 7") == 1
@@ -100,7 +100,7 @@ def test_a_handshake_that_fails(error_code: int, offered: tuple[str, ...], reaso
 
 @pytest.mark.parametrize("mechanism", mechanisms(), ids=lambda mechanism: mechanism.name)
 def test_a_refusal(mechanism: Login) -> None:
-    """The broker's message is shown without control characters, cut to a length, and not if it contains our secret."""
+    """The broker's message is shown without control characters, shortened, and not if it contains our secret."""
     reason = refusal(mechanism, _WELCOME, answer(error_code=58, message="go away\x1b[2J\udcff"))
     assert reason == f"{mechanism.name}: SASL_AUTHENTICATION_FAILED: go away\\u001b[2J\\udcff"
     assert refusal(mechanism, _WELCOME, answer(error_code=58)).endswith("SASL_AUTHENTICATION_FAILED")
@@ -110,7 +110,7 @@ def test_a_refusal(mechanism: Login) -> None:
 
 
 def test_a_broker_that_never_ends() -> None:
-    """The exchange ends, also if the mechanism would go on."""
+    """The exchange ends, also if the mechanism would continue."""
 
     class Endless:
         name, secrets = "ENDLESS", ()
@@ -123,12 +123,12 @@ def test_a_broker_that_never_ends() -> None:
 
 
 def test_a_broker_that_ends_early() -> None:
-    """An empty answer before the broker's proof does not end SCRAM with success."""
+    """An empty response before the broker's proof does not make SCRAM succeed."""
     assert "challenge cannot be read" in refusal(mechanisms()[1], _WELCOME, answer())
 
 
 def test_a_mechanism_that_cannot_begin() -> None:
-    """A mechanism's reason is raised like a broker's."""
+    """The reason of a mechanism is raised like that of a broker."""
 
     class Broken:
         name, secrets = "BROKEN", ()
@@ -157,7 +157,7 @@ _handshakes = st.builds(
 @pytest.mark.parametrize("mechanism", mechanisms(), ids=lambda mechanism: mechanism.name)
 @given(handshake=_handshakes, responses=st.lists(_responses, min_size=20, max_size=20))
 def test_hostile_brokers(mechanism: Login, handshake: Any, responses: list[Any]) -> None:
-    """Whatever a broker answers, the exchange ends, with success or with AuthenticationFailed, in one line."""
+    """With any responses of a broker the exchange ends with success, or with AuthenticationFailed in one line."""
     try:
         lifetime_ms(mechanism, handshake, *responses)
     except AuthenticationFailed as failure:

@@ -1,4 +1,4 @@
-"""One broker: large answers, and a request that another thread ends."""
+"""One broker: large responses, and a request that another thread interrupts."""
 
 import threading
 import time
@@ -28,7 +28,7 @@ EVERYTHING = FetchRequest(
 
 
 def fetched(broker: Broker) -> memoryview:
-    """All records of the partition, in one answer."""
+    """Return all records of the partition, in one response."""
     answer = broker.ask(FETCH, EVERYTHING, Deadline.after(CLOCK, 30_000), BY_NAME)
     records = answer.responses[0].partitions[0].records
     assert isinstance(records, memoryview)
@@ -37,7 +37,7 @@ def fetched(broker: Broker) -> memoryview:
 
 @pytest.mark.parametrize("size", [10, 60_000, 100_000, 3_000_000])
 def test_answers_of_any_size(state: FakeCluster, connect: Callable[[], Cluster], size: int) -> None:
-    """Record data is a view of the answer, which stays as it is while others come."""
+    """Record data is a view of the response, which stays unchanged while others arrive."""
     log = state.topics["orders"].partitions[0]
     log.high_watermark = 0
     log.append(batch(0, [bytes(size)]))
@@ -51,7 +51,7 @@ def test_answers_of_any_size(state: FakeCluster, connect: Callable[[], Cluster],
 
 
 def test_a_request_that_is_interrupted(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Another thread's request ends at once and is not tried again; after `close` the broker answers as before."""
+    """The interrupted request ends at once and is not repeated; after `close` the broker answers again."""
     broker = connect(request_timeout_ms=60_000).brokers[1]
     state.faults.append(Fault(FETCH.key, Hang()))
     caught: list[BaseException] = []
@@ -68,7 +68,7 @@ def test_a_request_that_is_interrupted(state: FakeCluster, connect: Callable[...
         time.sleep(0.005)
     broker.interrupt()
     thread.join(30)
-    assert not thread.is_alive()  # long before the request's own time is over
+    assert not thread.is_alive()  # long before the deadline of the request
     assert len(caught) == 1
     assert state.count(FETCH.key) == 1
     broker.close()

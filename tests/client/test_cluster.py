@@ -1,4 +1,4 @@
-"""Clusters: what a bad address costs, what is learned, and that requests create nothing."""
+"""Clusters: time that a bad address takes, cached metadata, and requests that create nothing."""
 
 import time
 from collections.abc import Callable
@@ -23,11 +23,11 @@ from tests.short_timeouts import short_timeouts
 
 API_VERSIONS_KEY = 18
 Connect = Callable[..., Cluster]
-BUDGET_S = 5  # the deadline of a connection attempt: it has to end on its own before that
+BUDGET_S = 5  # deadline of a connection attempt, which must end before it
 
 
 def refusal(servers: str) -> tuple[ConnectionFailed, float]:
-    """The error of connecting to these servers, and the seconds until it was raised."""
+    """Return the error of connecting to these servers, and the seconds until it was raised."""
     settings = short_timeouts(FakeCluster(), bootstrap_servers=servers)
     started = time.monotonic()
     with pytest.raises(ConnectionFailed) as raised:
@@ -36,14 +36,14 @@ def refusal(servers: str) -> tuple[ConnectionFailed, float]:
 
 
 def test_a_refusing_address_is_named() -> None:
-    """A port where nobody listens: the address and the reason, at once."""
+    """For a port without a listener the error names address and reason, at once."""
     error, seconds = refusal("127.0.0.1:1")
     assert str(error) == "127.0.0.1:1: connect: Connection refused"
     assert seconds < BUDGET_S
 
 
 def test_every_bootstrap_server_is_named() -> None:
-    """With several, each has its own reason."""
+    """The error has a reason for each of several servers."""
     error, _ = refusal("127.0.0.1:1,127.0.0.1:2")
     assert "127.0.0.1:1: connect: Connection refused" in str(error)
     assert "127.0.0.1:2: connect: Connection refused" in str(error)
@@ -77,7 +77,7 @@ def test_another_protocol_is_recognised(answer: bytes, expected: str) -> None:
 
 
 def test_a_half_open_connection_ends_in_time() -> None:
-    """A peer that accepts and never answers costs the connection's time-out and no more."""
+    """A peer that accepts and never answers takes the connection's timeout and no more."""
     with peer(b"") as port:
         error, seconds = refusal(f"127.0.0.1:{port}")
     assert "handshake: no answer within" in str(error)
@@ -85,7 +85,7 @@ def test_a_half_open_connection_ends_in_time() -> None:
 
 
 def test_a_dead_bootstrap_server_does_not_matter(state: FakeCluster, brokers: dict[int, FakeBroker]) -> None:
-    """A single bootstrap server that answers is enough."""
+    """A single bootstrap server that answers is enough, while others are down."""
     assert brokers
     settings = short_timeouts(state)
     servers = f"127.0.0.1:1,{settings.bootstrap_servers}"
@@ -95,7 +95,7 @@ def test_a_dead_bootstrap_server_does_not_matter(state: FakeCluster, brokers: di
 
 
 def test_asking_for_everything_creates_nothing(state: FakeCluster, connect: Connect) -> None:
-    """Metadata forbids auto-creation, and no coordinator is looked for."""
+    """Metadata requests forbid auto-creation, and no coordinator is looked up."""
     seen = []
     state.faults.append(Fault(METADATA.key, Altered(lambda answer: seen.append(answer) or answer), times=5))
     cluster = connect()
@@ -105,7 +105,7 @@ def test_asking_for_everything_creates_nothing(state: FakeCluster, connect: Conn
 
 
 def test_older_news_of_a_leader_is_ignored(state: FakeCluster, connect: Connect) -> None:
-    """The leader with the highest epoch stays, whichever broker answers last."""
+    """The leader with the highest epoch stays, independent of the order of responses."""
     deadline = Deadline.after(CLOCK, 2_000)
     partition = state.topics["orders"].partitions[0]
     partition.leader_id, partition.leader_epoch = 2, 5
@@ -117,7 +117,7 @@ def test_older_news_of_a_leader_is_ignored(state: FakeCluster, connect: Connect)
 
 
 def test_a_re_created_topic_has_epochs_of_its_own(state: FakeCluster, connect: Connect) -> None:
-    """Another topic id is another topic: its leaders are believed although their epochs begin again, and no others stay."""
+    """A topic with another id is another topic: its leaders are accepted although their epochs begin again."""
     topic, orders_0, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 1, 5
     cluster = connect()
@@ -131,7 +131,7 @@ def test_a_re_created_topic_has_epochs_of_its_own(state: FakeCluster, connect: C
 
 
 def test_the_old_topic_from_a_broker_with_old_metadata(state: FakeCluster, connect: Connect) -> None:
-    """The old topic is believed, as in Kafka's client, until the next answer about the new topic."""
+    """The old topic is accepted, as in Kafka's client, until the next response about the new topic."""
     topic, orders_0, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     cluster, seen = connect(), []
     for topic_id, leader_id, epoch in ((b"old".zfill(16), 1, 5), (b"new".zfill(16), 2, 0)) * 2:
@@ -142,7 +142,7 @@ def test_the_old_topic_from_a_broker_with_old_metadata(state: FakeCluster, conne
 
 
 def test_a_re_created_topic_without_ids(state: FakeCluster, connect: Connect) -> None:
-    """Before Kafka 2.8 topics have no ids: that a topic was not there is what tells the new one from the old."""
+    """Before Kafka 2.8 topics have no ids: a topic that was missing in between is recognized as re-created."""
     topic, orders_0, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     state.highest[METADATA.key] = 9
     topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 1, 5
@@ -158,7 +158,7 @@ def test_a_re_created_topic_without_ids(state: FakeCluster, connect: Connect) ->
 
 
 def test_a_leader_without_an_epoch_is_believed(state: FakeCluster, connect: Connect) -> None:
-    """An answer without epochs does not count as older, as in Kafka's client."""
+    """A response without epochs does not count as older, as in Kafka's client."""
     orders_0, deadline = TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     partition = state.topics["orders"].partitions[0]
     partition.leader_id, partition.leader_epoch = 1, 5
@@ -173,7 +173,7 @@ def test_a_leader_without_an_epoch_is_believed(state: FakeCluster, connect: Conn
 def test_coordinators_are_found_in_every_version(
     state: FakeCluster, connect: Callable[[], Cluster], highest: int
 ) -> None:
-    """Many groups in one request where brokers can, one by one where they cannot."""
+    """Many groups are looked up in one request if brokers can, else one by one."""
     state.groups = {f"g{i}": FakeGroup(coordinator_id=i % 3 + 1) for i in range(4)}
     state.highest[FIND_COORDINATOR.key] = highest
     cluster = connect()
@@ -195,7 +195,7 @@ def test_another_broker_answers_instead(
 
 
 def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Connect) -> None:
-    """A broker that refuses our version of ApiVersions names its own in v0, and gets that."""
+    """A broker that refuses our version of ApiVersions returns its own versions in v0, which are then used."""
 
     state.highest[API_VERSIONS_KEY] = 2
     frame = bytes.fromhex("00000010 00000000 0023 00000001 0012 0000 0002".replace(" ", ""))
@@ -206,7 +206,7 @@ def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Conn
 
 
 def test_a_broker_that_could_create_topics(state: FakeCluster, connect: Connect) -> None:
-    """Before Kafka 0.11 a request for a topic could create it: nothing is sent, and the error names the missing version."""
+    """Before Kafka 0.11 a metadata request could create a topic: nothing is sent, and the error names the missing version."""
     state.highest[METADATA.key] = 3
     with pytest.raises(UnsupportedVersion) as refused:
         connect()
@@ -216,7 +216,7 @@ def test_a_broker_that_could_create_topics(state: FakeCluster, connect: Connect)
 
 
 def test_any_broker_that_offers_an_api_answers(state: FakeCluster, connect: Connect) -> None:
-    """In a cluster that is being upgraded brokers without the API pass; those that have it are found."""
+    """In a cluster that is being upgraded brokers without the API are skipped, and a broker with the API is found."""
     state.missing = {1: {DESCRIBE_CLUSTER.key}, 2: {DESCRIBE_CLUSTER.key}}
     cluster = connect()
     answer = cluster.ask_any(DESCRIBE_CLUSTER, DescribeClusterRequest(), Deadline.after(CLOCK, 2_000))
@@ -225,7 +225,7 @@ def test_any_broker_that_offers_an_api_answers(state: FakeCluster, connect: Conn
 
 
 def test_an_api_that_no_broker_offers(state: FakeCluster, brokers: dict[int, FakeBroker], connect: Connect) -> None:
-    """UnsupportedVersion after a look at each broker, also where one of them cannot be reached; nothing is waited for."""
+    """UnsupportedVersion is raised after each broker was tried, also if one cannot be reached, and without a wait."""
     state.missing = {node: {DESCRIBE_CLUSTER.key} for node in (1, 2, 3)}
     cluster = connect()
     brokers[2].die()
@@ -238,7 +238,7 @@ def test_an_api_that_no_broker_offers(state: FakeCluster, brokers: dict[int, Fak
 
 
 def test_a_leader_that_another_broker_names(connect: Connect) -> None:
-    """A leader named by another broker is learned if its epoch is newer and the broker is known."""
+    """The leader is accepted if its epoch is newer and the broker is known."""
     cluster, orders_0 = connect(), TopicPartition("orders", 0)
     assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (None, -1)
     cluster.refresh(None, Deadline.after(CLOCK, 1_000))
@@ -251,7 +251,7 @@ def test_a_leader_that_another_broker_names(connect: Connect) -> None:
 
 
 def identified(state: FakeCluster, *cluster_ids: str | None) -> None:
-    """Metadata answer these ids, one after the other."""
+    """Make Metadata responses with these ids, one after the other."""
     for cluster_id in cluster_ids:
         answer = Altered(lambda answer, cluster_id=cluster_id: replace(answer, cluster_id=cluster_id))
         state.faults.append(Fault(METADATA.key, answer))
@@ -259,7 +259,7 @@ def identified(state: FakeCluster, *cluster_ids: str | None) -> None:
 
 @pytest.mark.parametrize("cluster_id", ["../victim", "", "a b", "a\x1b[2J", "a\udcff", ".", "a" * 101])
 def test_an_id_that_no_cluster_has_ends_the_run(state: FakeCluster, connect: Connect, cluster_id: str) -> None:
-    """The error is one line; nothing was learned of the cluster."""
+    """The error is one line, and nothing of the response is kept."""
     identified(state, cluster_id)
     with pytest.raises(ClusterRefused, match="is no cluster id") as raised:
         connect()
@@ -267,7 +267,7 @@ def test_an_id_that_no_cluster_has_ends_the_run(state: FakeCluster, connect: Con
 
 
 def test_no_id_is_allowed(state: FakeCluster, connect: Connect) -> None:
-    """Brokers before 0.10.1 and Azure Event Hubs have none; one that is learned later stays."""
+    """Brokers before 0.10.1 and Azure Event Hubs have no id; an id that is returned later is kept."""
     identified(state, None, "fake", None)
     cluster, deadline = connect(), Deadline.after(CLOCK, 2_000)
     assert cluster.cluster_id is None
@@ -276,7 +276,7 @@ def test_no_id_is_allowed(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_another_cluster_than_before_ends_the_run(state: FakeCluster, connect: Connect) -> None:
-    """A name of a bootstrap server, or a broker's address, may lead elsewhere from one moment to the next."""
+    """The name of a bootstrap server, or a broker's address, may lead to another cluster at any time."""
     cluster = connect()
     identified(state, "other")
     with pytest.raises(ClusterRefused, match="was cluster fake and is now cluster other"):
@@ -298,7 +298,7 @@ def test_a_cluster_id_of_the_settings(state: FakeCluster, connect: Connect, clus
 
 
 def test_a_cluster_id_of_the_settings_on_an_executor(state: FakeCluster, brokers: dict[int, FakeBroker]) -> None:
-    """Tasks begin with what a driver knows, and ask Metadata first."""
+    """Tasks get the driver's metadata, and send Metadata first."""
     assert brokers
     with (
         Cluster(short_timeouts(state, cluster_id="other"), CLOCK, RequestStats()) as cluster,
@@ -319,7 +319,7 @@ def test_a_cluster_id_of_the_settings_on_an_executor(state: FakeCluster, brokers
 def test_a_bootstrap_server_that_refuses_does_not_matter(
     state: FakeCluster, connect: Connect, api_key: int, change: dict[str, Any]
 ) -> None:
-    """A broker that refuses, or answers nothing useful, is skipped: the next broker is asked at once."""
+    """A broker that refuses or returns a useless response is skipped: the next broker is tried at once."""
     state.faults.append(Fault(api_key, Altered(lambda answer: replace(answer, **change)), node_id=1, times=1_000))
     cluster = connect()
     assert sorted(cluster.brokers) == [1, 2, 3]
@@ -327,7 +327,7 @@ def test_a_bootstrap_server_that_refuses_does_not_matter(
 
 
 def test_what_is_left_out_of_answers_is_kept_once(state: FakeCluster, connect: Connect) -> None:
-    """However often it is asked."""
+    """Repeated requests do not add to it."""
     topic = state.add_topic("../x", 1)
     cluster, deadline = connect(), Deadline.after(CLOCK, 2_000)
     for _ in range(3):

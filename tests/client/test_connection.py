@@ -44,19 +44,19 @@ def response(correlation_id: int, group_id: str) -> bytes:
 
 
 def received(peer: Connection, data: bytes) -> list[ReceivedResponse]:
-    """The answers that these bytes complete."""
+    """Return the responses that these bytes complete."""
     with peer.room() as room:
         room[: len(data)] = data
     return list(peer.filled(len(data)))
 
 
 def groups(answers: list[ReceivedResponse]) -> list[str]:
-    """The groups in ListGroups answers."""
+    """Return the groups in ListGroups responses."""
     return [group.group_id for answer in answers for group in answer.message.groups]
 
 
 def test_responses_come_in_the_order_of_requests() -> None:
-    """Each request has the next correlation id; however the bytes are cut, every response is given once it is whole."""
+    """Each request has the next correlation id; bytes may arrive in any pieces, and a complete response is returned at once."""
     peer = connection()
     frames = [peer.frame(LIST_GROUPS, VERSION, ListGroupsRequest()) for _ in range(3)]
     assert [int.from_bytes(frame[8:12], "big") for frame in frames] == [0, 1, 2]
@@ -67,7 +67,7 @@ def test_responses_come_in_the_order_of_requests() -> None:
 
 
 def test_a_response_to_another_request_is_refused() -> None:
-    """A late response is recognised before it is decoded, so it is never taken for a later one."""
+    """A late response is detected before it is decoded, so it is never taken for a later one."""
     peer = connection()
     peer.frame(LIST_GROUPS, VERSION, ListGroupsRequest())
     with pytest.raises(CorrelationMismatch) as mismatch:
@@ -76,7 +76,7 @@ def test_a_response_to_another_request_is_refused() -> None:
 
 
 def test_a_response_that_nothing_waits_for_is_refused() -> None:
-    """A response to nothing is an error, also after a request that has no response."""
+    """A response without a request is an error, also after a request that has no response."""
     peer = connection()
     peer.unanswered_frame(LIST_GROUPS, VERSION, ListGroupsRequest())
     assert peer.in_flight == 0
@@ -94,7 +94,7 @@ def test_correlation_ids_stay_positive() -> None:
 
 
 def test_responses_beyond_the_limit_and_damaged_ones_are_refused() -> None:
-    """Other protocols are recognised by their length, or by their content."""
+    """Other protocols are detected by their length, or by their content."""
     peer = connection()
     peer.frame(LIST_GROUPS, VERSION, ListGroupsRequest())
     received(peer, (1_001).to_bytes(4, "big")[:3])
@@ -109,7 +109,7 @@ def test_responses_beyond_the_limit_and_damaged_ones_are_refused() -> None:
 
 @pytest.mark.parametrize("own", [2, 3, None])
 def test_the_handshake_with_a_broker_that_knows_less(own: int | None) -> None:
-    """The broker names its own highest version of ApiVersions, which is sent next; without it, version 0 is (KIP-511)."""
+    """The broker returns its highest version of ApiVersions, which is sent next; else version 0 is sent (KIP-511)."""
     handshake = negotiate()
     version, request = next(handshake)
     assert (version, type(request)) == (API_VERSIONS.versions.highest, ApiVersionsRequest)
@@ -122,7 +122,7 @@ def test_the_handshake_with_a_broker_that_knows_less(own: int | None) -> None:
 
 
 def test_a_refused_version_of_api_versions_is_read_as_version_0() -> None:
-    """Whatever version was sent, and also where the list cannot be read."""
+    """This holds for every sent version, and also if the list cannot be read."""
     keys = (OfferedApi(api_key=API_VERSIONS.key, min_version=0, max_version=2),)
     for body in (
         encode(ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=keys), 0, False),
@@ -168,7 +168,7 @@ def test_the_version_is_the_highest_that_all_allow(
     ],
 )
 def test_each_api_has_a_largest_response(api: Api[Any, Any], version: int, limit: int) -> None:
-    """Responses must be small before authentication and for APIs without lists; no memory is taken for a larger one."""
+    """Responses must be small before authentication and for APIs without lists; larger ones are refused without allocation."""
     peers = [Connection("test", 100 << 20) for _ in range(2)]
     for peer in peers:
         peer.frame(api, version, api.request())
@@ -179,7 +179,7 @@ def test_each_api_has_a_largest_response(api: Api[Any, Any], version: int, limit
 
 
 def test_a_second_response_has_its_own_limit() -> None:
-    """Also where both arrive together."""
+    """The limit holds also if both responses arrive together."""
     peer = Connection("test", 100 << 20)
     for api, version in ((LIST_GROUPS, VERSION), (API_VERSIONS, 4)):
         peer.frame(api, version, api.request())

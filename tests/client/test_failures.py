@@ -1,4 +1,4 @@
-"""A failure is made in one place, from an error code or from the error that kept a broker from answering."""
+"""A failure is made in one place, from an error code or from the error of a request without a response."""
 
 import ast
 from pathlib import Path
@@ -42,7 +42,7 @@ SCOPES = (
 
 @pytest.mark.parametrize(("scope", "text"), SCOPES)
 def test_a_scope_in_words(scope: Scope, text: str) -> None:
-    """A failure's subject has one spelling, with its kind in front where the name alone would be ambiguous."""
+    """A failure's subject has one spelling, with its type before the name if the name alone would be ambiguous."""
     assert str(scope) == text
 
 
@@ -52,7 +52,7 @@ def test_every_type_of_scope_has_a_spelling() -> None:
 
 
 def test_scopes_are_values() -> None:
-    """Failures are found by their scope: a group that is named like a partition is not that partition."""
+    """Failures are found by their scope: a group with the name of a partition is not that partition."""
     assert Scope.group("orders-0") != Scope.of_partition("orders", 0)
     assert len({Scope.of_partition("orders", 0), Scope.of_partition("orders", 0)}) == 1
 
@@ -70,7 +70,7 @@ def test_scopes_are_values() -> None:
     ],
 )
 def test_names_of_refusals(refusal: PipelineError | int, name: str, code: int | None) -> None:
-    """Kafka's name where a broker gave a code, ours where none did."""
+    """Failures have Kafka's name if a broker returned a code, else ours."""
     failure = failure_of(METADATA, Scope.cluster(), refusal, node_id=1, attempts=2, elapsed_ms=5)
     assert (failure.name, failure.code, failure.api) == (name, code, "Metadata")
     assert (failure.node_id, failure.attempts, failure.elapsed_ms, failure.may_be_done) == (1, 2, 5, False)
@@ -78,21 +78,21 @@ def test_names_of_refusals(refusal: PipelineError | int, name: str, code: int | 
 
 
 def test_every_error_of_ours_has_a_name() -> None:
-    """The more special error decides; any other error in an answer is a fault of the protocol."""
+    """The more specific error decides; any other error in a response is a protocol error."""
     assert issubclass(ConnectionLost, ConnectionFailed)
     names = [refusal_name(error.__new__(error)) for error in (AddressRefused, AuthenticationFailed, DecodeError)]
     assert names == ["ADDRESS_REFUSED", "AUTHENTICATION_FAILED", "PROTOCOL_ERROR"]
 
 
 def test_what_we_find_ourselves() -> None:
-    """No broker was asked, so there is neither a code nor a node."""
+    """No broker has returned it, so there is neither a code nor a node."""
     failure = own_failure(METADATA, Scope.of_topic("t"), "NOT_LISTED", "no broker lists it")
     assert (failure.api, failure.name, failure.message) == ("Metadata", "NOT_LISTED", "no broker lists it")
     assert (failure.node_id, failure.code, failure.attempts) == (None, None, 1)
 
 
 def test_failures_are_constructed_in_one_place() -> None:
-    """`Failure(...)` stands in client/failures.py alone, so that scopes, codes and names go together."""
+    """`Failure(...)` is only called in client/failures.py, so that scopes, codes and names agree."""
     callers = {
         path.relative_to(PRODUCT).as_posix()
         for path in PRODUCT.rglob("*.py")

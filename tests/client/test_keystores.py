@@ -1,4 +1,4 @@
-"""Truststores and keystores: every form that is read, and one line for whatever is wrong with one."""
+"""Truststores and keystores: every supported format, and a line for each fault."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ KEY_LINES = CLIENT.key_pem().splitlines()[1:-1]
 
 @pytest.fixture
 def file(tmp_path: Path) -> Callable[[bytes | str], str]:
-    """Puts content into a file and gives its path."""
+    """Write content to a file and return its path."""
 
     def made(content: bytes | str) -> str:
         path = tmp_path / f"store-{len(list(tmp_path.iterdir()))}"
@@ -34,12 +34,12 @@ def file(tmp_path: Path) -> Callable[[bytes | str], str]:
 
 
 def in_one_line(text: str, line_end: str) -> str:
-    """PEM as a properties file may have it."""
+    """Spell PEM in one line, as in a properties file."""
     return text.replace("\n", line_end)
 
 
 def own(settings: KafkaSettings) -> KeyPair:
-    """The client's certificate and key, which OpenSSL accepts too."""
+    """Return the client's certificate and key, which OpenSSL accepts."""
     context(settings)
     pair = keystores.own(settings)
     assert pair
@@ -47,7 +47,7 @@ def own(settings: KafkaSettings) -> KeyPair:
 
 
 def test_without_stores() -> None:
-    """Without a truststore the machine's authorities are trusted, without a keystore no certificate is shown."""
+    """Without a truststore the machine's CAs are trusted, without a keystore no certificate is sent."""
     settings = KafkaSettings(bootstrap_servers="a:1", security_protocol="SSL")
     assert keystores.trusted(settings) is None
     assert keystores.own(settings) is None
@@ -66,7 +66,7 @@ def test_without_stores() -> None:
     ],
 )
 def test_trust_as_text(file: Callable[[bytes | str], str], text: str) -> None:
-    """Certificates are found in PEM of any layout, among other things, inline and in files."""
+    """Certificates are found in PEM of any layout, among other text, inline and in files."""
     for settings in (
         tls_settings(ssl_truststore_certificates=text),
         tls_settings(ssl_truststore_location=file(text)),
@@ -77,7 +77,7 @@ def test_trust_as_text(file: Callable[[bytes | str], str], text: str) -> None:
 
 @pytest.mark.parametrize("certificates", [ROOT.chain, (ROOT.chain[0], MIDDLE.chain[0])])
 def test_trust_in_pkcs12(file: Callable[[bytes | str], str], certificates: tuple[object, ...]) -> None:
-    """A truststore as Java makes it is read, whatever its type is said to be."""
+    """A truststore that Java has made is read, also if its declared type is wrong."""
     settings = tls_settings(
         ssl_truststore_location=file(truststore(certificates, SECRET)),
         ssl_truststore_type="PEM",
@@ -87,7 +87,7 @@ def test_trust_in_pkcs12(file: Callable[[bytes | str], str], certificates: tuple
 
 
 def test_own_certificate_as_text(file: Callable[[bytes | str], str]) -> None:
-    """Chain and key may be in one file, in either order, in two, or inline; the chain stays whole."""
+    """Chain and key may be in one file in either order, in two files, or inline; the whole chain is used."""
     chain, key = CLIENT.chain_pem(), CLIENT.key_pem()
     for given in (
         {"ssl_keystore_location": file(chain + key)},
@@ -112,7 +112,7 @@ def test_encrypted_keys(file: Callable[[bytes | str], str], key: str) -> None:
 
 
 def test_own_certificate_in_pkcs12(file: Callable[[bytes | str], str]) -> None:
-    """A keystore with the chain in any order gives it in order, and leaves out what does not belong to it."""
+    """The chain of a keystore may have any order; it is sorted, and unrelated certificates are left out."""
     content = pkcs12.serialize_key_and_certificates(
         b"key",
         CLIENT.key,
@@ -190,7 +190,7 @@ CHAIN = {"ssl_keystore_certificate_chain": CLIENT.chain_pem()}
     ],
 )
 def test_files_that_cannot_be_used(tmp_path: Path, content: bytes | str | None, given: str, problem: str) -> None:
-    """One line names the setting and what is wrong, and shows nothing of what is inside."""
+    """One line names the setting and the fault, without the content of the file."""
     path = tmp_path / "store"
     if content is not None:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -233,7 +233,7 @@ def test_files_that_cannot_be_used(tmp_path: Path, content: bytes | str | None, 
 def test_settings_that_cannot_be_used(
     file: Callable[[bytes | str], str], given: dict[str, str | bytes], problem: str
 ) -> None:
-    """Wrong passwords and texts are named by their setting, and neither they nor the keys are shown."""
+    """The setting of a wrong password or text is named, and neither passwords nor keys are shown."""
     paths = {name: file(value) for name, value in given.items() if isinstance(value, bytes)}
     with pytest.raises(ConfigError) as caught:
         context(tls_settings(**given | paths))
@@ -246,7 +246,7 @@ def test_settings_that_cannot_be_used(
     ("name", "converted"), [("store", "store.p12"), ("store.jks", "store.p12"), ("store.p12", "store.p12.p12")]
 )
 def test_a_converted_store_is_another_file_in_the_same_folder(tmp_path: Path, name: str, converted: str) -> None:
-    """A dot in a folder's name is no suffix, and keytool never gets the file that it reads as its target."""
+    """A dot in a folder's name is no suffix, and keytool never overwrites its source."""
     folder = tmp_path / "kafka.d"
     folder.mkdir()
     (folder / name).write_bytes(JKS)

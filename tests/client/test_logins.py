@@ -1,4 +1,4 @@
-"""Logins as the settings declare them; secrets are looked up for each connection and not earlier."""
+"""Logins by settings; secrets are read for each connection and not earlier."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tests.clock import CLOCK
 
 
 def settings(mechanism: str, **given: Any) -> KafkaSettings:
-    """Settings of a cluster on this machine."""
+    """Make settings of a cluster on this machine."""
     return checked(
         {
             "bootstrap_servers": "localhost:9092",
@@ -31,7 +31,7 @@ def settings(mechanism: str, **given: Any) -> KafkaSettings:
 
 
 def bearer(**given: Any) -> OAuthBearer:
-    """The mechanism that settings of OAUTHBEARER ask for."""
+    """Make the mechanism of OAUTHBEARER settings."""
     made = login_for(settings("OAUTHBEARER", **given), "localhost", CLOCK)
     assert isinstance(made, OAuthBearer)
     return made
@@ -49,7 +49,7 @@ def test_user_and_password() -> None:
 
 
 def test_secrets_are_looked_up_for_each_connection(tmp_path: Path) -> None:
-    """A password that was changed is the new one at the next connection."""
+    """A changed password is used by the next connection."""
     path = tmp_path / "word"
     given = settings("PLAIN", sasl_username="alice", sasl_password=f"file:{path}")
     for word in ("one", "two"):
@@ -67,18 +67,18 @@ def test_a_token_that_is_given() -> None:
 
 
 def provide(host: str) -> tuple[str, int]:
-    """A token for a broker."""
+    """Return a token for a broker."""
     return f"for-{host}", CLOCK.now_ms() + 3_600_000
 
 
 def test_a_token_of_a_function() -> None:
-    """The function is called for the broker at hand."""
+    """The function is called with the broker of the connection."""
     function = f"{__name__}:provide"
     assert bearer(sasl_oauthbearer_token_provider=function).token.value == "for-localhost"
 
 
 def test_a_token_of_an_endpoint() -> None:
-    """The token is fetched once, from an endpoint that the cluster's truststore may vouch for."""
+    """The token is fetched once, from an endpoint whose certificate the cluster's truststore may verify."""
     with endpoint(answering("200 OK", {"access_token": "abc", "expires_in": 300}), server_context()) as server:
         given = {
             "ssl_truststore_certificates": ROOT_PEM,
@@ -95,7 +95,7 @@ def test_a_token_of_an_endpoint() -> None:
 
 
 def test_an_unsecured_token_stays_on_this_machine() -> None:
-    """An unsecured token is refused for every other host, whatever a broker advertises."""
+    """An unsecured token is refused for every other host, also if a broker advertises it."""
     given = settings("OAUTHBEARER", sasl_oauthbearer_unsecured_principal="alice")
     assert login_for(given, "127.0.0.1", CLOCK).name == "OAUTHBEARER"
     with pytest.raises(ConfigError, match=r"broker\.example is not this machine"):
@@ -103,7 +103,7 @@ def test_an_unsecured_token_stays_on_this_machine() -> None:
 
 
 def test_kerberos() -> None:
-    """For the host's own service: full names end with a dot, those of services do not."""
+    """The service name has the host without the final dot of a full name."""
     given = settings("GSSAPI", sasl_kerberos_keytab="/keys/alice", sasl_kerberos_principal="alice")
     expected = Kerberos(host="broker.example", service="kafka", principal="alice", keytab="/keys/alice")
     assert login_for(given, "broker.example.", CLOCK) == expected

@@ -1,4 +1,4 @@
-"""Odd items in a Metadata response: each is a failure, and hides no other item."""
+"""Faulty items in a Metadata response: each is a failure, and hides no other item."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def topic(name: str | None = "t", *indexes: int, leader_id: int = 1) -> Metadata
 
 
 def checked(*items: Any, requested: set[str] | None = None) -> tuple[MetadataResponse, list[str]]:
-    """The response of these brokers and topics as it is used, and the failures as lines."""
+    """Return the checked response of these brokers and topics, and the failures as lines."""
     brokers = tuple(one for one in items if isinstance(one, MetadataBroker))
     topics = tuple(one for one in items if isinstance(one, MetadataTopic))
     response, failures = checked_metadata(MetadataResponse(brokers=brokers, topics=topics), requested)
@@ -29,7 +29,7 @@ def checked(*items: Any, requested: set[str] | None = None) -> tuple[MetadataRes
 
 
 def test_a_plain_response_stays_as_it_is() -> None:
-    """Nothing is copied, and nothing fails."""
+    """Nothing is copied, and there are no failures."""
     plain = broker(1), broker(2), topic("a", 0, 1), topic("b")
     response, lines = checked(*plain)
     assert (*response.brokers, *response.topics) == plain
@@ -41,7 +41,7 @@ def test_a_plain_response_stays_as_it_is() -> None:
     "odd", [broker(-1), broker(2, ""), broker(2, "a\x1b[2J"), broker(2, port=0), broker(2, port=-1)]
 )
 def test_an_address_that_cannot_be(odd: MetadataBroker) -> None:
-    """The broker is left out; the others stay."""
+    """The broker is left out, and others stay."""
     response, lines = checked(odd, broker(1))
     assert response.brokers == (broker(1),)
     assert lines == [f"broker {odd.node_id}: ADDRESS_REFUSED"]
@@ -49,7 +49,7 @@ def test_an_address_that_cannot_be(odd: MetadataBroker) -> None:
 
 @pytest.mark.parametrize("name", ["../x", "..", "", None, "a\x1b[2J", "a\udcff", "a" * 250])
 def test_a_name_that_no_topic_has(name: str | None) -> None:
-    """The topic is left out; the others stay, and the line can be printed and written."""
+    """The topic is left out, others stay, and the message can be printed safely."""
     response, lines = checked(topic(name, 0), topic("t", 0))
     assert [one.name for one in response.topics] == ["t"]
     assert len(lines) == 1
@@ -58,7 +58,7 @@ def test_a_name_that_no_topic_has(name: str | None) -> None:
 
 
 def test_what_is_there_twice() -> None:
-    """Equal items are one item; of two that differ the first is kept, and a failure tells it."""
+    """Equal items are one item; of two different ones the first is kept, with a failure."""
     response, lines = checked(broker(), broker(), topic("t", 0, 0, 1), topic("t", 0, 0, 1))
     assert (len(response.brokers), len(response.topics), len(response.topics[0].partitions)) == (1, 1, 2)
     assert lines == []
@@ -81,7 +81,7 @@ def test_partitions_without_a_number() -> None:
 
 
 def test_topics_that_are_named() -> None:
-    """The response has each requested topic once and no others; an omitted topic has an error, and so has a bad name."""
+    """The response has exactly the requested topics, once each; missing and badly named topics have errors."""
     response, lines = checked(
         topic("a", 0),
         topic("z", 0),

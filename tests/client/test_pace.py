@@ -1,4 +1,4 @@
-"""A limit of bytes a second holds over all brokers of a cluster, and a limit of requests in flight for each connection."""
+"""A limit of bytes per second applies to all brokers of a cluster, a limit of requests in flight to each connection."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.clock import Hands
 
 
 def test_bytes_have_their_time() -> None:
-    """Requests wait for the bytes of all connections at the rate; time without traffic is not saved up."""
+    """Requests wait for the bytes of all connections at the rate; idle time is not credited."""
     hands = Hands()
     pace = Pace(hands.clock(), 1_000)
     deadline = Deadline.after(hands.clock(), 60_000)
@@ -37,7 +37,7 @@ def test_without_a_limit_nothing_waits() -> None:
 
 
 def requested(monkeypatch: pytest.MonkeyPatch, requests: int, **settings: object) -> tuple[Broker, Hands]:
-    """A broker that was sent so many requests at once, by a clock that moves when something waits."""
+    """A broker that got this many requests at once, with a clock that advances when a request waits."""
     hands = Hands()
     monkeypatch.setattr(Transport, "connect", lambda *_: Loopback({LIST_GROUPS.key: ListGroupsResponse}))
     broker = Broker(1, "127.0.0.1", 9092, access(hands.clock(), **settings))
@@ -50,26 +50,26 @@ def requested(monkeypatch: pytest.MonkeyPatch, requests: int, **settings: object
 
 
 def exchanged(broker: Broker) -> int:
-    """Bytes in both directions."""
+    """Return the bytes in both directions."""
     by_api = broker._access.request_stats.by_api.values()
     return sum(stats.request_bytes + stats.answer_bytes for stats in by_api)
 
 
 def test_requests_wait_for_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many requests take as long as their bytes at the rate, but for those that were under way."""
+    """Many requests take as long as their bytes at the rate, except requests that were in flight."""
     broker, hands = requested(monkeypatch, 200, max_bytes_per_second=1_000)
     seconds = exchanged(broker) / 1_000
     assert 0.9 * seconds < hands.seconds <= seconds
 
 
 def test_a_deadline_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pace that cannot be kept within the deadline is an error, and not a longer run."""
+    """A deadline that is too short for the rate is an error, and does not make the run longer."""
     with pytest.raises(DeadlinePassed):
         requested(monkeypatch, 200, max_bytes_per_second=10)
 
 
 @pytest.mark.parametrize("limit", [1, 3, 5])
 def test_requests_in_flight(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
-    """No more requests wait for their answers than the setting allows, and the statistics count them."""
+    """No more requests are in flight than the setting allows, and the statistics count them."""
     broker, _ = requested(monkeypatch, 20, max_in_flight_requests_per_connection=limit)
     assert broker._access.request_stats.by_api[LIST_GROUPS.name, 1].most_in_flight == limit

@@ -1,4 +1,4 @@
-"""Which advertised addresses we connect to: what is refused before anything is sent, and what allows it."""
+"""Advertised addresses: some are refused before anything is sent, and settings allow some of them."""
 
 import socket
 from functools import partial
@@ -47,7 +47,7 @@ def configured(servers: str = "kafka.example.org:9092", **more: Any) -> KafkaSet
     ],
 )
 def test_admitted(settings: KafkaSettings, host: str) -> None:
-    """Brokers may be at any public address; bootstrap servers anywhere."""
+    """Brokers may have any public address, bootstrap servers any address."""
     admit(settings, host, 9092)
 
 
@@ -61,9 +61,9 @@ def test_admitted(settings: KafkaSettings, host: str) -> None:
         (configured(), "fe80::1%eth0", "a link-local address"),
         (configured(), "::ffff:127.0.0.1", "this machine"),
         (configured(), "::ffff:169.254.169.254", "a link-local address"),
-        (configured(), "64:ff9b::a9fe:a9fe", "a link-local address"),  # NAT64 of the same
+        (configured(), "64:ff9b::a9fe:a9fe", "a link-local address"),  # NAT64 of the same address
         (configured(), "64:ff9b::7f00:1", "this machine"),
-        (configured(), "2002:7f00:1::", "this machine"),  # 6to4
+        (configured(), "2002:7f00:1::", "this machine"),  # 6to4 of the same address
         (configured(), "2002:a9fe:a9fe::1", "a link-local address"),
         (configured(), "2001:0:4136:e378:8000:63bf:80ff:fffe", "this machine"),  # Teredo of 127.0.0.1
         (configured(), "::127.0.0.1", "this machine"),
@@ -82,13 +82,13 @@ def test_admitted(settings: KafkaSettings, host: str) -> None:
     ],
 )
 def test_refused(settings: KafkaSettings, host: str, reason: str) -> None:
-    """Refused: our own address, special addresses, addresses not on the list, and unproven ones that would get a password."""
+    """Local and special addresses, unlisted addresses, and unverified ones that would get a password are refused."""
     with pytest.raises(AddressRefused, match=reason):
         admit(settings, host, 9092)
 
 
 def test_names_are_looked_up_before_they_are_trusted() -> None:
-    """A name that leads to this machine, or to a link-local address, is refused like the address itself."""
+    """A name that resolves to this machine, or to a link-local address, is refused like the address itself."""
     assert vet(configured(), "127.0.0.1") == (
         "leads to 127.0.0.1, which is this machine: change the broker's advertised.listeners, or set allowed_brokers"
     )
@@ -103,7 +103,7 @@ def test_names_are_looked_up_before_they_are_trusted() -> None:
 
 
 def reach(host: str, port: int) -> None:
-    """Connect as to a broker's advertised address."""
+    """Connect to a broker's advertised address."""
     admit(configured(), host, port)
     Transport.connect(host, port, Deadline.after(CLOCK, 500), vet=partial(vet, configured()))
 
@@ -112,7 +112,7 @@ def reach(host: str, port: int) -> None:
     "host", [ANYWHERE, "0", "127.1", "2130706433", "0x7f000001", "::ffff:127.0.0.1", "::ffff:7f00:1", "::"]
 )
 def test_no_spelling_of_this_machine_is_connected_to(host: str) -> None:
-    """A broker that advertises any of them would lead us to another service on this machine."""
+    """A broker that advertises such an address would make us connect to another service on this machine."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.2)
         port = listener.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Request statistics: what is counted, and that neither they nor a cluster grow with the number of requests."""
+"""Request statistics: counted values, and constant memory of statistics and clusters."""
 
 import pickle
 from itertools import cycle, islice
@@ -18,18 +18,18 @@ from tests.client.loopback import Loopback, access
 from tests.clock import CLOCK, Hands
 
 KEYS = [(api, broker) for api in ("Fetch", "ListOffsets", "Metadata") for broker in (None, 1, 2, 3)]
-LONGER_NUMBERS = 4_000  # bytes: the counts of the same entries, in integers that are no longer small ones
+LONGER_NUMBERS = 4_000  # bytes: counts of the same entries become larger integer objects
 
 
 def count(request_stats: RequestStats, requests: int) -> None:
-    """Count so many requests and responses, of some APIs to some brokers."""
+    """Count this many requests and responses, of some APIs to some brokers."""
     for number, key in enumerate(islice(cycle(KEYS), requests)):
         request_stats.sent(key, 12, 100)
         request_stats.answered(key, 100_000, number, number + 0.5, 1)
 
 
 def test_requests_and_responses_are_counted() -> None:
-    """Numbers, bytes and throttle times are sums, the version is the highest, and the time is from first to last."""
+    """Numbers, bytes and throttle times are summed, the version is the highest, and the time is from first to last."""
     request_stats = RequestStats()
     for version, sent_at in ((11, 5.0), (12, 2.0), (10, 9.0)):
         request_stats.sent(("Fetch", 1), version, 100)
@@ -53,7 +53,7 @@ def test_a_million_requests_take_no_more_memory_than_a_thousand() -> None:
 
 
 def test_a_connection_keeps_nothing_per_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broker that is asked thousands of times holds what it held after a hundred."""
+    """A broker takes as much memory after thousands of requests as after a hundred."""
     loopback = Loopback({LIST_GROUPS.key: ListGroupsResponse})
     monkeypatch.setattr(Transport, "connect", lambda *_: loopback)
     clock = Hands().clock()
@@ -70,11 +70,11 @@ def test_a_connection_keeps_nothing_per_request(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_cluster_keeps_nothing_per_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Brokers that come and go, refreshed metadata and failed brokers leave a cluster as large as it was."""
+    """Changing brokers, refreshed metadata and failed brokers do not make a cluster larger."""
     moves = cycle(range(1_000, 1_100))
 
     def metadata() -> MetadataResponse:
-        ports = (9092, 9092 + next(moves))  # one broker stays, the other has a new address each time
+        ports = (9092, 9092 + next(moves))  # one broker stays, the other changes its address each time
         brokers = tuple(
             MetadataBroker(node_id=number, host="127.0.0.1", port=port) for number, port in enumerate(ports)
         )
@@ -90,7 +90,7 @@ def test_a_cluster_keeps_nothing_per_request(monkeypatch: pytest.MonkeyPatch) ->
                 cluster.refresh((), deadline)
                 cluster.unreachable.add(number % 2)
             for broker in cluster.brokers.values():
-                broker.close()  # what a loopback keeps is not the cluster's
+                broker.close()  # memory of the loopback transport is not the cluster's
             return footprint([cluster.request_stats, cluster.brokers, cluster.unreachable, vars(cluster)])
 
         before = refresh(100)
@@ -99,7 +99,7 @@ def test_a_cluster_keeps_nothing_per_request(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_counts_of_another_process() -> None:
-    """Statistics are sent without their lock and added; of times only durations, because clocks may differ."""
+    """Statistics are pickled without their lock and added; times are only durations, because clocks may differ."""
     ours, theirs = RequestStats(), RequestStats()
     ours.sent(("Fetch", 1), 12, 100)
     ours.answered(("Fetch", 1), 1_000, 5.0, 5.5, 1)

@@ -1,4 +1,4 @@
-"""Routes: the broker of an item, what its failures are about, and which request looks it up again."""
+"""Routes: the broker of an item, the scope of its failures, and the request that looks it up again."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,19 +19,19 @@ ORDERS = TopicPartition("orders", 0)
 
 
 def soon() -> Deadline:
-    """A deadline that is long enough."""
+    """A deadline that does not pass in a test."""
     return Deadline.after(CLOCK, 2_000)
 
 
 def requests(state: FakeCluster, refresh: Callable[[], None]) -> list[int]:
-    """The APIs of the requests that a refresh sends."""
+    """Return the APIs of the requests that a refresh sends."""
     before = len(state.requests)
     refresh()
     return [key for _, key, _ in state.requests[before:]]
 
 
 def test_partitions_go_to_their_leaders(state: FakeCluster, connect: Connect) -> None:
-    """The leader is unknown before metadata are; a refresh asks for the topics concerned, once for all."""
+    """The leader is unknown before metadata; a refresh requests the affected topics, once for all."""
     route = ByLeader(connect())
     assert route.node_of(ORDERS) is None
     others = [TopicPartition("orders", partition) for partition in range(3)]
@@ -41,7 +41,7 @@ def test_partitions_go_to_their_leaders(state: FakeCluster, connect: Connect) ->
 
 
 def test_groups_go_to_their_coordinators(state: FakeCluster, connect: Connect) -> None:
-    """The coordinator is unknown before it was listed or looked up, which one request does for all groups."""
+    """The coordinator is unknown before it was listed or looked up; one request looks up all groups."""
     state.groups = {name: FakeGroup(coordinator_id=node) for node, name in enumerate(("a", "b", "c"), 1)}
     route = ByCoordinator(connect())
     assert route.node_of("a") is None
@@ -51,7 +51,7 @@ def test_groups_go_to_their_coordinators(state: FakeCluster, connect: Connect) -
 
 
 def test_kinds_of_coordinators_are_apart(connect: Connect) -> None:
-    """A transactional id that is spelled like a group is another thing."""
+    """A transactional id with the name of a group has its own coordinator."""
     cluster = connect()
     cluster.learn_coordinators({"same": 1})
     cluster.learn_coordinators({"same": 3}, TRANSACTION)
@@ -61,7 +61,7 @@ def test_kinds_of_coordinators_are_apart(connect: Connect) -> None:
 
 
 def test_changes_go_to_the_controller(state: FakeCluster, connect: Connect) -> None:
-    """The controller is the broker that metadata name now."""
+    """The controller is the broker that current metadata name."""
     route = ByController(connect())
     assert route.node_of("anything") == 1
     state.controller_id = 3
@@ -82,7 +82,7 @@ def test_brokers_go_to_themselves(state: FakeCluster, connect: Connect) -> None:
 
 @pytest.mark.parametrize(("route", "item"), [(ByLeader, ORDERS), (ByCoordinator, "g"), (ByController, "x")])
 def test_a_broker_that_is_gone_is_no_target(state: FakeCluster, connect: Connect, route: Any, item: Any) -> None:
-    """A leader, coordinator or controller that metadata no longer list is not asked."""
+    """No request is sent to a leader, coordinator or controller that metadata no longer list."""
     cluster = connect()
     cluster.refresh(None, soon())
     cluster.learn_coordinators({"g": 1})

@@ -1,4 +1,4 @@
-"""Routing: every item has an answer or a failure, and stale leaders and coordinators are looked up again."""
+"""Routing: every item has a response or a failure, and stale leaders and coordinators are looked up again."""
 
 import dataclasses
 import threading
@@ -50,7 +50,7 @@ def ends(cluster: Cluster, budget_ms: int = 4_000) -> Gathered[TopicPartition, A
 
 
 def test_one_request_per_leader(state: FakeCluster, connect: Connect) -> None:
-    """Six partitions on three brokers are three requests."""
+    """Six partitions on three brokers need three requests."""
     gathered = ends(connect())
     assert set(gathered.answers) == set(ORDERS)
     assert not gathered.failures
@@ -59,7 +59,7 @@ def test_one_request_per_leader(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_a_moved_leader_is_looked_up(state: FakeCluster, connect: Connect) -> None:
-    """NOT_LEADER_OR_FOLLOWER costs one refresh, and only the partition concerned is asked again."""
+    """NOT_LEADER_OR_FOLLOWER causes one refresh, and only the affected partition is requested again."""
     cluster = connect()
     cluster.refresh(None, soon())
     moved = state.topics["orders"].partitions[0]
@@ -73,7 +73,7 @@ def test_a_moved_leader_is_looked_up(state: FakeCluster, connect: Connect) -> No
 
 
 def test_a_partition_without_a_leader_is_a_failure_and_nothing_else(state: FakeCluster, connect: Connect) -> None:
-    """An item without a leader fails with LEADER_NOT_AVAILABLE, soon, and the others have their answers."""
+    """An item without a leader fails with LEADER_NOT_AVAILABLE, soon, and the others have responses."""
     state.topics["orders"].partitions[2].leader_id = -1
     gathered = ends(connect())
     assert set(gathered.answers) == set(ORDERS) - {ORDERS[2]}
@@ -82,7 +82,7 @@ def test_a_partition_without_a_leader_is_a_failure_and_nothing_else(state: FakeC
 
 
 def test_a_final_error_is_not_retried(state: FakeCluster, connect: Connect) -> None:
-    """TOPIC_AUTHORIZATION_FAILED is an answer."""
+    """TOPIC_AUTHORIZATION_FAILED is a final error."""
     state.topics["orders"].partitions[1].error_code = 29
     gathered = ends(connect())
     failure = gathered.failures[ORDERS[1]]
@@ -91,7 +91,7 @@ def test_a_final_error_is_not_retried(state: FakeCluster, connect: Connect) -> N
 
 
 def test_what_a_broker_says_beside_the_code_is_kept(state: FakeCluster, connect: Connect) -> None:
-    """A failure has the text for its item; an empty one is none, and items with an answer need none."""
+    """A failure has the message for its item; an empty message is none, and items without an error need none."""
     cluster = connect()
     cluster.refresh(None, soon())
     for partition in (1, 2):
@@ -126,7 +126,7 @@ def test_what_a_broker_says_beside_the_code_is_kept(state: FakeCluster, connect:
 
 
 def test_a_transient_error_is_retried(state: FakeCluster, connect: Connect) -> None:
-    """OFFSET_NOT_AVAILABLE is asked again of the same leader, without a refresh."""
+    """OFFSET_NOT_AVAILABLE is requested again of the same leader, without a refresh."""
     partition = state.topics["orders"].partitions[4]
     partition.error_code = 78
     cluster = connect()
@@ -155,7 +155,7 @@ def test_a_transient_error_is_retried(state: FakeCluster, connect: Connect) -> N
     ],
 )
 def test_what_passes_is_waited_for(state: FakeCluster, connect: Connect, name: str, refreshed: bool) -> None:
-    """Every transient error is retried, after a refresh of the metadata where that may help."""
+    """Every transient error is retried, after a refresh of the metadata if that may help."""
     (code,) = (one.code for one in ERROR_CODES.values() if one.name == name)
 
     def refuse(answer: Any) -> Any:
@@ -176,7 +176,7 @@ def test_what_passes_is_waited_for(state: FakeCluster, connect: Connect, name: s
     "name", ["TOPIC_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "INVALID_REQUEST", "UNSUPPORTED_FOR_MESSAGE_FORMAT"]
 )
 def test_what_lasts_is_a_failure_at_once(state: FakeCluster, connect: Connect, name: str) -> None:
-    """A final error fails its own partitions, by Kafka's name, and is not retried."""
+    """A final error is a failure of its own partitions, with Kafka's name, and is not retried."""
     (code,) = (one.code for one in ERROR_CODES.values() if one.name == name)
     for partition in ORDERS[1::3]:
         state.topics["orders"].partitions[partition.partition].error_code = code
@@ -188,7 +188,7 @@ def test_what_lasts_is_a_failure_at_once(state: FakeCluster, connect: Connect, n
 
 
 def test_a_moved_controller_is_found(state: FakeCluster, connect: Connect) -> None:
-    """NOT_CONTROLLER: the controller that metadata name now is asked."""
+    """After NOT_CONTROLLER the request is sent to the controller that metadata name now."""
     cluster = connect()
 
     def moved(answer: ListGroupsResponse) -> ListGroupsResponse:
@@ -207,7 +207,7 @@ def test_a_moved_controller_is_found(state: FakeCluster, connect: Connect) -> No
 
 
 def test_a_deleted_topic_is_a_failure_soon(state: FakeCluster, connect: Connect) -> None:
-    """UNKNOWN_TOPIC_OR_PARTITION may be metadata that spread slowly, so it is retried a few times, not until the deadline."""
+    """UNKNOWN_TOPIC_OR_PARTITION may be a delay of metadata, so it is retried a few times, not until the deadline."""
     cluster = connect()
     cluster.refresh(None, soon())
     del state.topics["orders"]
@@ -219,7 +219,7 @@ def test_a_deleted_topic_is_a_failure_soon(state: FakeCluster, connect: Connect)
 
 @pytest.mark.parametrize("action", [Close(), Close(sent=20)])
 def test_a_connection_that_breaks_is_opened_again(state: FakeCluster, connect: Connect, action: Close) -> None:
-    """An answer that is cut off is never used; the same broker is asked again."""
+    """A response that is cut off is never used; the same broker is tried again."""
     cluster = connect()
     state.faults.append(Fault(LIST_OFFSETS.key, action, node_id=2))
     gathered = ends(cluster)
@@ -230,7 +230,7 @@ def test_a_connection_that_breaks_is_opened_again(state: FakeCluster, connect: C
 def test_a_broker_that_dies_costs_its_own_partitions(
     state: FakeCluster, brokers: dict[int, FakeBroker], connect: Connect
 ) -> None:
-    """If its leaders do not move, they fail with the name of the connection's error, and the others answer."""
+    """If its partitions get no other leader, they fail with the name of the connection's error, and others have responses."""
     cluster = connect()
     cluster.refresh(None, soon())
     brokers[2].die()
@@ -252,7 +252,7 @@ def test_a_broker_that_dies_costs_its_own_partitions(
 def test_an_advertised_address_that_leads_nowhere(
     state: FakeCluster, connect: Connect, address: tuple[str, int], reason: str
 ) -> None:
-    """Its partitions fail, each with the address, the broker that advertises it, and what to change."""
+    """Its partitions fail with the address, the broker that advertises it, and a remedy."""
     cluster = connect()
     state.addresses[2] = address
     cluster.refresh(None, soon())
@@ -275,7 +275,7 @@ def test_an_address_that_is_not_allowed_is_not_asked(state: FakeCluster, connect
 
 
 def test_a_broker_that_never_answers_is_waited_for_once(state: FakeCluster, connect: Connect) -> None:
-    """After one request spent its deadline on it, later requests try it only once."""
+    """After one request spent its deadline on the broker, later requests try it only once."""
     cluster = connect()
     state.faults.append(Fault(LIST_OFFSETS.key, Hang(), node_id=2, times=1000))
     first = ends(cluster, 2_000)
@@ -286,7 +286,7 @@ def test_a_broker_that_never_answers_is_waited_for_once(state: FakeCluster, conn
 
 
 def test_garbage_is_a_failure_of_what_was_asked(state: FakeCluster, connect: Connect) -> None:
-    """After garbage the request is not repeated; the other items have answers."""
+    """After garbage the request is not repeated; the other items have responses."""
     cluster = connect()
     cluster.refresh(None, soon())
     state.faults.append(Fault(LIST_OFFSETS.key, Raw(b"\x00\x00\x00\x06\x00\x00\x00\x01ab"), node_id=3, times=9))
@@ -296,7 +296,7 @@ def test_garbage_is_a_failure_of_what_was_asked(state: FakeCluster, connect: Con
 
 
 def test_garbage_instead_of_metadata_is_a_failure(state: FakeCluster) -> None:
-    """A refresh that fails leaves the items to their refusals, also where the only broker answers with garbage."""
+    """After a failed refresh items keep their errors, also if the only broker sends garbage."""
     for partition in state.topics["orders"].partitions:
         partition.leader_id, partition.error_code = 1, 6
     with fake_cluster(state, nodes=1):
@@ -310,7 +310,7 @@ def test_garbage_instead_of_metadata_is_a_failure(state: FakeCluster) -> None:
 
 
 def test_what_an_answer_leaves_out_is_not_lost(state: FakeCluster, connect: Connect) -> None:
-    """A list that is shorter than the request is requested again, and then a failure."""
+    """Items that a response leaves out are requested again, and then are failures."""
 
     def shorten(answer: Any) -> Any:
         answer.topics = ()
@@ -326,7 +326,7 @@ def test_what_an_answer_leaves_out_is_not_lost(state: FakeCluster, connect: Conn
 
 
 def test_a_kind_that_brokers_are_too_old_for(state: FakeCluster, connect: Connect) -> None:
-    """The largest timestamp needs ListOffsets v7; other kinds are not touched by it."""
+    """The largest timestamp needs ListOffsets v7; other kinds of offsets are still returned."""
     state.highest[LIST_OFFSETS.key] = 5
     cluster = connect()
     cluster.refresh(None, soon())
@@ -336,7 +336,7 @@ def test_a_kind_that_brokers_are_too_old_for(state: FakeCluster, connect: Connec
 
 
 def test_throttling_is_obeyed(state: FakeCluster, connect: Connect) -> None:
-    """After an answer with a throttle time the broker is left alone for that long (KIP-219)."""
+    """After a response with a throttle time no request is sent to the broker for that long (KIP-219)."""
 
     def throttle(answer: Any) -> Any:
         answer.throttle_time_ms = 300
@@ -353,7 +353,7 @@ def test_throttling_is_obeyed(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_a_moved_coordinator_is_found(state: FakeCluster, connect: Connect) -> None:
-    """NOT_COORDINATOR makes one look-up for the groups concerned."""
+    """NOT_COORDINATOR causes one lookup for the affected groups."""
     state.groups = {"g": FakeGroup(coordinator_id=2, commits={("orders", 0): FakeCommit(5)})}
     cluster = connect()
     cluster.learn_coordinators({"g": 1})
@@ -376,7 +376,7 @@ def test_many_groups_are_few_requests(state: FakeCluster, connect: Connect) -> N
 
 
 def test_old_brokers_are_asked_group_by_group(state: FakeCluster, connect: Connect) -> None:
-    """Where a request holds one group only, every group still has its commits."""
+    """If a request can hold only one group, every group still has its commits."""
     state.groups = {f"g{i}": FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(i)}) for i in range(5)}
     state.highest[9] = 5
     cluster = connect()
@@ -388,7 +388,7 @@ def test_old_brokers_are_asked_group_by_group(state: FakeCluster, connect: Conne
 
 
 def test_a_request_that_is_not_split_names_its_refusal(state: FakeCluster, connect: Connect) -> None:
-    """An error code at the top of an answer is a failure with that code."""
+    """An error code of the whole response is a failure with that code."""
 
     def refuse(answer: Any) -> Any:
         answer.error_code = 31
@@ -409,7 +409,7 @@ def test_every_item_is_answered_or_failed_once(
     brokers: dict[int, FakeBroker],
     codes: list[int],
 ) -> None:
-    """Whatever leaders answer, every item has one answer or one failure."""
+    """For any responses of leaders, every item has exactly one response or failure."""
     for partition, code in zip(state.topics["orders"].partitions, codes, strict=True):
         partition.error_code = code
     assert brokers
@@ -425,7 +425,7 @@ def test_every_item_is_answered_or_failed_once(
 
 
 def test_nothing_to_ask_is_no_request(state: FakeCluster, connect: Connect) -> None:
-    """A request about no items costs nothing."""
+    """A call without items sends no request."""
     cluster = connect()
     requests = len(state.requests)
     empty: ShardedRequest[str, Any] = ShardedRequest(
@@ -438,7 +438,7 @@ def test_nothing_to_ask_is_no_request(state: FakeCluster, connect: Connect) -> N
 
 
 def test_request_statistics_do_not_grow_with_requests(connect: Connect) -> None:
-    """A cluster that lives on counts by API and broker: a hundred requests take no more memory than one."""
+    """A cluster counts by API and broker: a hundred requests take no more memory than one."""
     cluster = connect()
 
     def entries() -> int:

@@ -1,4 +1,4 @@
-"""One connection's session: what is sent before anything else, when it waits, and what its errors say."""
+"""The session of a connection: its first requests, its waits, and its errors."""
 
 import re
 from collections.abc import Callable
@@ -30,13 +30,13 @@ PLAIN = {
 
 @pytest.fixture
 def hands() -> Hands:
-    """A clock that moves when somebody waits."""
+    """A clock that advances when the session waits."""
     return Hands()
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch, hands: Hands) -> Callable[..., tuple[Session, Loopback]]:
-    """Opens a session of broker 7 to a peer that gives these answers."""
+    """Open a session of broker 7 to a peer with these responses."""
 
     def open_session(
         answers: Answers, offered: dict[int, Versions] | None = None, **settings: object
@@ -53,12 +53,12 @@ Opened = Callable[..., tuple[Session, Loopback]]
 
 
 def soon(hands: Hands, budget_ms: int = 1_000) -> Deadline:
-    """A deadline by the test's clock."""
+    """Make a deadline by the test's clock."""
     return Deadline.after(hands.clock(), budget_ms)
 
 
 def ask(session: Session, hands: Hands) -> Any:
-    """The response to one ListGroups."""
+    """Return the response to a ListGroups request."""
     outgoing = bytearray(session.frame(LIST_GROUPS, 4, ListGroupsRequest()))
     answers: list[Any] = []
     while not answers:
@@ -68,7 +68,7 @@ def ask(session: Session, hands: Hands) -> Any:
 
 
 def test_versions_are_agreed_before_anything_else(opened: Opened, hands: Hands) -> None:
-    """ApiVersions is the first request; a version is the highest that both sides have, or UnsupportedVersion."""
+    """ApiVersions is the first request; the version is the highest that both sides have, or UnsupportedVersion is raised."""
     session, loopback = opened(
         {LIST_GROUPS.key: ListGroupsResponse},
         {API_VERSIONS.key: API_VERSIONS.versions, LIST_GROUPS.key: Versions(0, 4)},
@@ -82,7 +82,7 @@ def test_versions_are_agreed_before_anything_else(opened: Opened, hands: Hands) 
 
 
 def test_a_handshake_that_fails_closes_the_connection(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error code of ApiVersions is raised, and nothing is left open."""
+    """An error code of ApiVersions is raised, and the connection is closed."""
     closed: list[Loopback] = []
     monkeypatch.setattr(Loopback, "close", lambda loopback: closed.append(loopback))  # noqa: PLW0108  bound as a method
     with pytest.raises(BrokerError, match="CLUSTER_AUTHORIZATION_FAILED"):
@@ -114,7 +114,7 @@ def test_requests_in_flight_are_not_held_back(opened: Opened, hands: Hands) -> N
 
 
 def test_a_request_without_a_response_does_not_wait(opened: Opened, hands: Hands) -> None:
-    """Produce with acks=0 is sent and not in flight; the next response is still matched to its request."""
+    """Produce with acks=0 has no response; the next response is still matched to its request."""
     session, loopback = opened(
         {LIST_GROUPS.key: ListGroupsResponse}, {API_VERSIONS.key: API_VERSIONS.versions, PRODUCE.key: Versions(3, 9)}
     )
@@ -129,7 +129,7 @@ def test_a_request_without_a_response_does_not_wait(opened: Opened, hands: Hands
 def test_a_session_that_expires_is_authenticated_again(
     opened: Opened, hands: Hands, lifetime_ms: int, expires: bool
 ) -> None:
-    """After 85 to 95 percent of its lifetime (KIP-368); one without a lifetime never is."""
+    """It is authenticated again after 85 to 95 percent of its lifetime (KIP-368); without a lifetime it never is."""
     answers = {
         SASL_HANDSHAKE.key: lambda: SaslHandshakeResponse(mechanisms=("PLAIN",)),
         SASL_AUTHENTICATE.key: lambda: SaslAuthenticateResponse(session_lifetime_ms=lifetime_ms),
@@ -171,7 +171,7 @@ def test_a_closed_connection_says_what_may_be_wrong(opened: Opened, hands: Hands
 
 
 def test_how_many_requests_are_in_flight(opened: Opened) -> None:
-    """Five as in Java; one through TLS to brokers that leave what they have read ahead (KAFKA-13559)."""
+    """Five as in Java; one with TLS to brokers that do not process buffered requests (KAFKA-13559)."""
     session, _ = opened({})
     assert session.max_in_flight == 5
     for highest, expected in ((13, 1), (14, 5)):

@@ -1,4 +1,4 @@
-"""The TLS context of a cluster: what every connection insists on, whatever the settings."""
+"""The TLS context of a cluster: properties of every connection, with any settings."""
 
 import ssl
 import tempfile
@@ -13,7 +13,7 @@ from tests.certificates import CLIENT, tls_settings
 
 
 def test_what_every_context_insists_on() -> None:
-    """TLS 1.2 at least, and a certificate that is verified, with the host's name unless that was switched off."""
+    """TLS 1.2 at least, and a certificate that is verified, with the host's name unless that is disabled."""
     made = context(tls_settings())
     assert made.minimum_version is ssl.TLSVersion.TLSv1_2
     assert made.verify_mode is ssl.CERT_REQUIRED
@@ -28,7 +28,7 @@ def test_what_every_context_insists_on() -> None:
     [("TLSv1.3", "TLSv1_3", "TLSv1_3"), ("TLSv1.2", "TLSv1_2", "TLSv1_2"), ("TLSv1.3, TLSv1.2", "TLSv1_2", "TLSv1_3")],
 )
 def test_enabled_protocols(enabled: str, lowest: str, highest: str) -> None:
-    """`ssl.enabled.protocols` of a Java client is obeyed."""
+    """`ssl.enabled.protocols` of a Java client is applied."""
     properties = {"ssl.enabled.protocols": enabled}
     values, faults = from_properties(properties)
     made = context(tls_settings(**values))
@@ -44,14 +44,14 @@ def test_protocols_that_are_not_spoken(enabled: str) -> None:
 
 
 def test_trust_without_a_truststore() -> None:
-    """Without a truststore the machine's own authorities are trusted; with one, nothing else is."""
+    """Without a truststore the machine's CAs are trusted; with a truststore only its CAs."""
     assert context(tls_settings()).cert_store_stats()["x509"] == 1
     machine = context(tls_settings(ssl_truststore_certificates=None)).cert_store_stats()
     assert machine == ssl.create_default_context().cert_store_stats()
 
 
 def test_keys_leave_no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The key that OpenSSL reads as a file is in none that has a name."""
+    """OpenSSL reads the key from a file without a name."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     seen: list[list[Path]] = []
     load = ssl.SSLContext.load_cert_chain
@@ -59,7 +59,7 @@ def test_keys_leave_no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     def spy(self: ssl.SSLContext, chain: str, key: str, password: str) -> None:
         seen.append(list(tmp_path.iterdir()))
         assert "PRIVATE KEY" in Path(key).read_text()
-        assert str(Path(key).readlink()).startswith("/memfd:")  # never on a disk, not even without a name
+        assert str(Path(key).readlink()).startswith("/memfd:")  # in memory, never on a disk
         load(self, chain, key, password)
 
     monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", spy)
@@ -73,5 +73,5 @@ def test_keys_leave_no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     [("broker.example.", "broker.example"), ("10.0.0.1", "10.0.0.1"), ("fe80::1%eth0", "fe80::1"), ("", "")],
 )
 def test_the_name_to_check(host: str, name: str) -> None:
-    """The dot that ends a full name and the network of an address are no part of what certificates name."""
+    """The final dot of a full name and the zone of an address are not part of a certificate's names."""
     assert server_name(host) == name

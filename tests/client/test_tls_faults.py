@@ -1,4 +1,4 @@
-"""Why a TLS connection fails: one line each, from real servers of both versions of TLS."""
+"""Reasons of failed TLS connections: one line each, from real servers of both versions of TLS."""
 
 import re
 import socket
@@ -20,7 +20,7 @@ MANY = issue(ROOT, "many", [f"broker-{i}.example" for i in range(9)])
 TRUST = "which is not trusted: put that authority's certificate into ssl_truststore_location"
 CARE = "if it is the right one"
 RENAME = "advertise a name that it has, or add this one"
-INCOMPLETE = Certificate(key=BELOW.key, chain=BELOW.chain[:1])  # without the authority between it and the root
+INCOMPLETE = Certificate(key=BELOW.key, chain=BELOW.chain[:1])  # without the intermediate CA
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -59,7 +59,7 @@ INCOMPLETE = Certificate(key=BELOW.key, chain=BELOW.chain[:1])  # without the au
     ids=["expired", "other-names", "nameless", "stranger", "incomplete", "self-signed", "control-characters"],
 )
 def test_certificates_that_are_not_accepted(version: ssl.TLSVersion, certificate: Certificate, reason: str) -> None:
-    """A fault of a broker's certificate is one line, with its content and the remedy."""
+    """A fault of a broker's certificate is one line, with the certificate's content and the remedy."""
     with secure_peer(server_context(certificate, maximum_version=version)) as server:
         refusal = refused(server.port)
     assert (refusal.phase, refusal.reason) == ("tls", reason)
@@ -67,7 +67,7 @@ def test_certificates_that_are_not_accepted(version: ssl.TLSVersion, certificate
 
 
 def test_a_certificate_of_the_future() -> None:
-    """A certificate that is not valid yet says so, and where to look."""
+    """The message says that the certificate is not valid yet, and suggests to check the clock."""
     future = issue(ROOT, "server", ["127.0.0.1"], valid_until=YESTERDAY.replace(year=YESTERDAY.year + 1))
     with secure_peer(server_context(future)) as server:
         assert re.fullmatch(
@@ -98,7 +98,7 @@ def test_a_certificate_of_the_future() -> None:
     ],
 )
 def test_clients_that_are_not_accepted(version: ssl.TLSVersion, shown: Certificate | None, reasons: set[str]) -> None:
-    """A broker's refusal is recognised, also in TLS 1.3 where it says so only after the handshake."""
+    """A broker's refusal is detected, also in TLS 1.3, where it is sent only after the handshake."""
     given = {"ssl_keystore_certificate_chain": shown.chain_pem(), "ssl_keystore_key": shown.key_pem()} if shown else {}
     with secure_peer(server_context(clients_of=ROOT, maximum_version=version)) as server:
         refusal = refused(server.port, **given)
@@ -109,25 +109,25 @@ def test_clients_that_are_not_accepted(version: ssl.TLSVersion, shown: Certifica
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_refusal_that_comes_with_the_close(version: ssl.TLSVersion) -> None:
-    """A peer that refuses us and closes with our request unread is understood, not taken for a lost connection."""
+    """A refusal from a peer that closes before it has read our request is not taken for a lost connection."""
     with secure_peer(server_context(clients_of=ROOT, maximum_version=version)) as server:
         reasons = {refused(server.port, pause_s=0.02, said=bytes(100_000)).reason for _ in range(5)}
     assert all("certificate from clients" in reason for reason in reasons)
 
 
 def garbage(stream: ssl.SSLSocket) -> None:
-    """Send a record that nobody can decrypt, past TLS."""
+    """Send a record that cannot be decrypted, bypassing TLS."""
     socket.socket.sendall(stream, b"\x17\x03\x03\0\x20" + bytes(32))
 
 
 def word_and_garbage(stream: ssl.SSLSocket) -> None:
-    """Answer in order, once."""
+    """Send an answer and garbage, once."""
     stream.sendall(stream.recv(1))
     garbage(stream)
 
 
 def test_garbage_from_a_broker() -> None:
-    """As the first answer it is how Kafka 2.8 refuses a certificate; later it is a connection lost, worth another try."""
+    """As the first answer it is how Kafka 2.8 refuses a certificate; later it is a lost connection."""
     with secure_peer(server_context(), garbage) as server:
         refusal = refused(server.port)
     assert not isinstance(refusal, ConnectionLost)
@@ -140,14 +140,14 @@ def test_garbage_from_a_broker() -> None:
 
 
 def test_a_name_that_python_does_not_know() -> None:
-    """An error that is newer than the names that Python was built with is known by OpenSSL's words."""
+    """An error that is newer than Python's names is reported with OpenSSL's text."""
     error = ssl.SSLError(1, "[SSL] record layer failure (_ssl.c:1028)")
     assert first_words(error) == first_words(ssl.SSLError(1, "unexpected message"))
     assert other(error) == "TLS: record layer failure"
 
 
 def old(context: ssl.SSLContext) -> ssl.SSLContext:
-    """A server that knows no TLS after 1.1."""
+    """Run a server that knows no TLS after 1.1."""
     context.set_ciphers("ALL:@SECLEVEL=0")
     with pytest.warns(DeprecationWarning, match="TLSv1_1 is deprecated"):
         context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
@@ -155,7 +155,7 @@ def old(context: ssl.SSLContext) -> ssl.SSLContext:
 
 
 def foreign(context: ssl.SSLContext) -> ssl.SSLContext:
-    """A server whose only ciphers want another kind of key than it has."""
+    """Run a server whose ciphers need another type of key than it has."""
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers("ECDHE-RSA-AES256-GCM-SHA384")
     return context
@@ -172,6 +172,6 @@ def foreign(context: ssl.SSLContext) -> ssl.SSLContext:
     ],
 )
 def test_nothing_in_common(limit: Callable[[ssl.SSLContext], ssl.SSLContext], reason: str) -> None:
-    """Versions and ciphers that only one side has are named."""
+    """Versions and ciphers that only one side supports are named."""
     with secure_peer(limit(server_context())) as server:
         assert refused(server.port).reason == reason

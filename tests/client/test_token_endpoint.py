@@ -1,4 +1,4 @@
-"""The client-credentials flow against an endpoint on loopback that does as it likes."""
+"""The client-credentials flow against a scripted endpoint on loopback."""
 
 import json
 import traceback
@@ -22,13 +22,13 @@ _TOKEN = {"access_token": "abc.def.ghi", "expires_in": 300}
 
 
 def asking(server: Endpoint | str, **given: Any) -> TokenEndpoint:
-    """Us, with credentials."""
+    """Make the client with credentials."""
     url = server if isinstance(server, str) else server.url
     return TokenEndpoint(url=url, client_id="lagoon", client_secret=_SECRET, **given)
 
 
 def refusal(script: Script) -> ConnectionFailed:
-    """Why an answer has no token. It never shows the secret."""
+    """Return the reason of a response without a token, and check that it does not contain the secret."""
     with endpoint(script) as server, pytest.raises(ConnectionFailed) as failure:
         asking(server).fetch(CLOCK)
     shown = "".join(traceback.format_exception(failure.value)) + repr(failure.value)
@@ -39,12 +39,12 @@ def refusal(script: Script) -> ConnectionFailed:
 
 @pytest.fixture
 def short_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tenth of a second instead of ten."""
+    """Sets a deadline of a tenth of a second instead of ten."""
     monkeypatch.setattr(token_endpoint, "DEADLINE_MS", 100)
 
 
 def test_what_is_asked() -> None:
-    """Credentials in the header, the grant and the scope in the form, over TLS that trusts the authorities given."""
+    """Credentials are in the header, grant and scope in the form, over TLS that trusts the given CAs."""
     with endpoint(answering("200 OK", _TOKEN), server_context()) as server:
         before_ms = CLOCK.now_ms()
         token = asking(server, scope="a b", certificates=ROOT_PEM).fetch(CLOCK)
@@ -62,7 +62,7 @@ def test_what_is_asked() -> None:
     ("given", "seconds"), [(300, 300), ("300", 300), (0, None), (-1, None), ("soon", None), (1e300, None), ({}, None)]
 )
 def test_lifetime(given: Any, seconds: int | None) -> None:
-    """Seconds as a number or, as some endpoints have it, as text; what is no time is unknown."""
+    """A lifetime is a number of seconds, or text as from some endpoints; other values are unknown."""
     with endpoint(answering("200 OK", {"access_token": "abc", "expires_in": given})) as server:
         token = asking(server).fetch(CLOCK)
     if seconds is None:
@@ -73,7 +73,7 @@ def test_lifetime(given: Any, seconds: int | None) -> None:
 
 
 def test_chunked_answer() -> None:
-    """However long the answer said it would be."""
+    """The declared length is ignored."""
     body = json.dumps(_TOKEN).encode()
     chunks = b"%x\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (5, body[:5], len(body) - 5, body[5:])
     with endpoint(raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)) as server:
@@ -81,7 +81,7 @@ def test_chunked_answer() -> None:
 
 
 def test_wrong_authority() -> None:
-    """An endpoint whose certificate is not trusted is not sent the secret."""
+    """The secret is not sent to an endpoint whose certificate is not trusted."""
     with endpoint(answering("200 OK", _TOKEN), server_context()) as server:
         for certificates in (None, OTHER_ROOT.chain_pem()):
             with pytest.raises(ConnectionFailed, match=r"localhost:\d+: tls"):
@@ -90,7 +90,7 @@ def test_wrong_authority() -> None:
 
 
 def test_redirects_are_not_followed() -> None:
-    """The secret stays where it was allowed to go."""
+    """The secret is only sent to allowed URLs."""
     with endpoint(answering("200 OK", _TOKEN)) as elsewhere:
         failure = refusal(answering("307 Temporary Redirect", b"", f"Location: {elsewhere.url}"))
     assert isinstance(failure, AuthenticationFailed)
@@ -99,39 +99,39 @@ def test_redirects_are_not_followed() -> None:
 
 
 def test_refused_credentials() -> None:
-    """The reason in the fields of RFC 6749 is shown; another attempt would fail too."""
+    """The reason in the fields of RFC 6749 is shown; the request is not repeated."""
     failure = refusal(answering("401 No", {"error": "invalid_client", "error_description": "who?\x1b[2J"}))
     assert isinstance(failure, AuthenticationFailed)
     assert "the token endpoint answered 401: invalid_client, who?\\u001b[2J" in str(failure)
 
 
 def test_an_endpoint_that_repeats_the_secret() -> None:
-    """Its words are not repeated."""
+    """A message that contains the secret is not shown."""
     assert "not repeated" in str(refusal(answering("400 Bad", {"error": f"bad secret {_SECRET}"})))
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_an_endpoint_out_of_order(status: int) -> None:
-    """Another try may be better: not a refusal."""
+    """The failure can be retried, and is no refusal."""
     failure = refusal(answering(f"{status} Oops", b"<html>"))
     assert not isinstance(failure, AuthenticationFailed)
     assert f"answered {status}" in str(failure)
 
 
 def test_huge_answer() -> None:
-    """Reading ends soon after the limit."""
+    """Reading ends soon after the limit is passed."""
     assert "more than 1048576 bytes" in str(refusal(flooding))
 
 
 @pytest.mark.usefixtures("short_deadline")
 def test_slow_answer() -> None:
-    """The deadline is for all of it, not for each byte."""
+    """The deadline is for the whole response, not for each byte."""
     assert isinstance(refusal(trickling), DeadlinePassed)
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"[1]", b'"x"', b"{}", b'{"access_token": 5}', b"[" * 100_000, b"\xff"])
 def test_no_token_in_the_answer(body: bytes) -> None:
-    """Whatever else is in it."""
+    """Other fields of the response do not matter."""
     failure = refusal(answering("200 OK", body))
     assert isinstance(failure, AuthenticationFailed)
     assert "no access_token" in str(failure)
@@ -142,7 +142,7 @@ def test_no_token_in_the_answer(body: bytes) -> None:
     [b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", b"HTTP/1.1 two hundred\r\n\r\n"],
 )
 def test_not_http(answer: bytes) -> None:
-    """Another protocol, or an answer that was cut off."""
+    """The peer speaks another protocol, or the response was cut off."""
     assert "not HTTP, or is cut off" in str(refusal(raw(answer)))
 
 
@@ -169,7 +169,7 @@ _pieces = st.sampled_from(
 
 @given(answer=st.lists(_pieces, max_size=20).map(b"".join) | st.binary(max_size=200))
 def test_hostile_answers(answer: bytes) -> None:
-    """Any bytes are a token or a failure of the endpoint's."""
+    """Any bytes give a token or a failure of the endpoint."""
     try:
         token = asking("https://idp.example/token")._token(answer, "idp.example:443", 0)
     except ConnectionFailed:
@@ -193,7 +193,7 @@ def test_hostile_answers(answer: bytes) -> None:
     ],
 )
 def test_urls_that_are_never_asked(url: str, reason: str) -> None:
-    """Not even when they are allowed by name; and passwords in them are not shown."""
+    """They are refused even if they are allowed by name; passwords in them are not shown."""
     with pytest.raises(ConfigError, match=f"^sasl_oauthbearer_token_endpoint_url: .*{reason}") as failure:
         check_url(url, url)
     assert "word@" not in str(failure.value)
@@ -201,17 +201,17 @@ def test_urls_that_are_never_asked(url: str, reason: str) -> None:
 
 @pytest.mark.parametrize("allowed", [None, "", "https://idp.example/", "https://idp.example/token2"])
 def test_urls_that_are_not_allowed(allowed: str | None) -> None:
-    """The line says how to allow one (CVE-2025-27817)."""
+    """The message says how to allow a URL (CVE-2025-27817)."""
     with pytest.raises(ConfigError, match="is not among sasl_oauthbearer_allowed_urls: add it there to allow it"):
         check_url("https://idp.example/token", allowed)
 
 
 def test_allowed_urls() -> None:
-    """https anywhere, http on this machine; several are separated by commas."""
+    """https is allowed anywhere, http on this machine; several URLs are separated by commas."""
     for url in ("https://idp.example/token?tenant=1", "http://localhost:8080/token", "http://[::1]/token"):
         check_url(url, f"https://other.example/token, {url}")
 
 
 def test_no_secret_is_shown() -> None:
-    """By what an endpoint looks like."""
+    """The text form of an endpoint does not contain the secret."""
     assert _SECRET not in repr(asking("https://idp.example/token"))

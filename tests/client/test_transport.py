@@ -1,4 +1,4 @@
-"""Streams through TLS: bytes in both directions, ends, deadlines, and what is checked before."""
+"""Streams through TLS: bytes in both directions, closing, deadlines, and checks of the peer."""
 
 import socket
 import ssl
@@ -31,7 +31,7 @@ from tests.fake.secure_peer import chopped, echo, secure_peer
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("size", [1, 16_384, 16_385, 300_000])
 def test_what_is_sent_comes_back(version: ssl.TLSVersion, size: int) -> None:
-    """Both versions of TLS carry any number of bytes, whatever the size of a record."""
+    """Both versions of TLS carry any number of bytes, with records of any size."""
     said = bytes(i % 251 for i in range(size))
     with secure_peer(server_context(maximum_version=version)) as server, connected(server.port) as transport:
         assert exchanged(transport, said, size) == said
@@ -50,7 +50,7 @@ def test_byte_by_byte(version: ssl.TLSVersion) -> None:
 
 
 def test_both_directions_at_once() -> None:
-    """A peer that does not read before it has written everything is read while we write, and both arrive whole."""
+    """A peer that writes everything before it reads is read while we write, and all bytes arrive."""
     theirs, ours = bytes(6_000_000), b"\x01" * 6_000_000
     heard = bytearray()
 
@@ -65,13 +65,13 @@ def test_both_directions_at_once() -> None:
 
 
 def test_bytes_that_poll_does_not_see() -> None:
-    """A record that is larger than the room is had by further exchanges, though nothing more arrives."""
+    """The remainder of a record that is larger than the room is returned by further exchanges, though nothing more arrives."""
     with secure_peer(server_context()) as server, connected(server.port) as transport:
         assert exchanged(transport, bytes(range(100)), 100, room=7) == bytes(range(100))
 
 
 def test_words_before_the_end() -> None:
-    """The bytes that arrived before the peer closed are returned first, then the error."""
+    """Bytes that arrived before the peer closed are returned first, then the error."""
     with (
         secure_peer(server_context(), lambda stream: stream.sendall(b"goodbye")) as server,
         connected(server.port) as transport,
@@ -82,7 +82,7 @@ def test_words_before_the_end() -> None:
 
 
 def test_close_says_goodbye() -> None:
-    """`close` tells the peer that nothing was cut off, and may be called again."""
+    """`close` sends close_notify, and may be called again."""
     with secure_peer(server_context()) as server:
         with connected(server.port) as transport:
             assert exchanged(transport, b"x", 1) == b"x"
@@ -95,12 +95,12 @@ def test_another_thread_ends_an_exchange() -> None:
     """`interrupt` ends a wait at once, with ConnectionLost."""
     with secure_peer(server_context()) as server, connected(server.port) as transport:
         threading.Timer(0.05, transport.interrupt).start()
-        with pytest.raises(ConnectionLost):  # and not the DeadlinePassed of a minute later
+        with pytest.raises(ConnectionLost):  # and not DeadlinePassed after a minute
             exchanged(transport, b"", 1, budget_ms=60_000)
 
 
 def test_an_exchange_has_a_deadline() -> None:
-    """A peer that says nothing is waited for until the deadline."""
+    """A silent peer is waited for until the deadline."""
     with (
         secure_peer(server_context()) as server,
         connected(server.port) as transport,
@@ -110,7 +110,7 @@ def test_an_exchange_has_a_deadline() -> None:
 
 
 def test_the_handshake_has_a_deadline() -> None:
-    """A peer that accepts and says nothing is left in time."""
+    """A peer that accepts and sends nothing is left at the deadline."""
     with peer(b"") as port, pytest.raises(DeadlinePassed, match="tls: no answer within 50 ms"):
         Transport.connect("127.0.0.1", port, Deadline.after(CLOCK, 50), context(tls_settings()))
 
@@ -119,7 +119,7 @@ def test_the_handshake_has_a_deadline() -> None:
     "answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH_9.2\r\n", b"\0\0\0\x05hello"]
 )
 def test_a_peer_without_tls(answer: bytes) -> None:
-    """Who answers in another protocol is named as such, with the setting to change."""
+    """A peer of another protocol is named, with the setting to change."""
     with peer(answer) as port:
         refusal = refused(port)
     assert not isinstance(refusal, ConnectionLost)
@@ -127,7 +127,7 @@ def test_a_peer_without_tls(answer: bytes) -> None:
 
 
 def test_a_peer_that_hangs_up() -> None:
-    """A broker's listener without TLS closes without a word; so does a broker that stops, hence a loss."""
+    """A broker's listener without TLS closes silently; so does a broker that stops, so the connection counts as lost."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def hang_up() -> None:
@@ -146,7 +146,7 @@ def test_a_peer_that_hangs_up() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_whole_chain_is_shown(version: ssl.TLSVersion) -> None:
-    """A broker that trusts the root alone accepts a client whose certificate an authority below it has signed."""
+    """A broker that trusts only the root accepts a client whose certificate an intermediate CA has signed."""
     given = {"ssl_keystore_certificate_chain": CLIENT.chain_pem(), "ssl_keystore_key": CLIENT.key_pem()}
     server_side = server_context(clients_of=ROOT, maximum_version=version)
     with secure_peer(server_side) as server, connected(server.port, **given) as transport:
@@ -157,7 +157,7 @@ def test_the_whole_chain_is_shown(version: ssl.TLSVersion) -> None:
     ("host", "named"), [("localhost", "localhost"), ("localhost.", "localhost"), ("127.0.0.1", None)]
 )
 def test_the_name_that_is_checked(monkeypatch: pytest.MonkeyPatch, host: str, named: str | None) -> None:
-    """The host is sent and checked without the dot that ends full names; addresses are checked but not sent."""
+    """The host is sent and checked without a final dot; addresses are checked but not sent."""
     resolve = socket.getaddrinfo
     monkeypatch.setattr(socket, "getaddrinfo", lambda _, port, **kind: resolve("127.0.0.1", port, **kind))
     requested: list[str | None] = []
@@ -169,7 +169,7 @@ def test_the_name_that_is_checked(monkeypatch: pytest.MonkeyPatch, host: str, na
 
 
 def test_a_name_that_is_not_checked() -> None:
-    """Without endpoint identification another host's certificate is accepted, a stranger's is not."""
+    """Without endpoint identification the certificate of another host is accepted, an untrusted one is not."""
     unchecked = {"ssl_endpoint_identification_algorithm": ""}
     with secure_peer(server_context(ELSEWHERE)) as server, connected(server.port, **unchecked) as transport:
         assert exchanged(transport, b"x", 1) == b"x"
@@ -179,14 +179,14 @@ def test_a_name_that_is_not_checked() -> None:
 
 @pytest.mark.parametrize("trusted", [MIDDLE, BELOW])
 def test_trust_in_what_is_no_root(trusted: Certificate) -> None:
-    """An authority below the root, or the broker's own certificate, may be all that is trusted, as in Java."""
+    """An intermediate CA, or the broker's own certificate, may be the only trusted one, as in Java."""
     trust = {"ssl_truststore_certificates": pem(trusted.chain[0])}
     with secure_peer(server_context(BELOW)) as server, connected(server.port, **trust) as transport:
         assert exchanged(transport, b"x", 1) == b"x"
 
 
 def test_revoked_certificates(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A certificate in the list is refused, others are not; a list of another authority is of no use."""
+    """A certificate in the list is refused, others are not; a list of another CA has no effect."""
     folder = tmp_path_factory.mktemp("revoked")
     lists = {"this": revoke(ROOT, [SERVER]), "none": revoke(ROOT, []), "other": revoke(OTHER_ROOT, [])}
     for name, text in lists.items():
@@ -202,7 +202,7 @@ def test_revoked_certificates(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.mark.parametrize("host", ["." * 3, "a" * 70, "a\0b"])
 def test_hosts_that_are_no_names(host: str) -> None:
-    """Whatever text a broker advertises as its host, the fault is one of the connection."""
+    """Any text as the advertised host gives a connection error."""
     with pytest.raises(ConnectionFailed) as caught:
         Transport.connect(host, 9093, Deadline.after(CLOCK, 1_000), context(tls_settings()))
     assert caught.value.phase in {"resolve", "tls"}

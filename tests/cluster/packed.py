@@ -1,4 +1,4 @@
-"""An environment as `pip install 'kafka-lagoon[records]'` makes it, all of it in one folder, and packed for executors."""
+"""An environment of `pip install 'kafka-lagoon[records]'`, all of it in one folder, and packed for executors."""
 
 import subprocess
 from importlib.metadata import PathDistribution
@@ -8,7 +8,7 @@ from tests.installed import CLONE, closure, hard_link, install_wheel
 
 
 def pack(folder: Path) -> Path:
-    """The archive that conf/pack-environment.sh makes of an environment; packages are those that run the tests."""
+    """Make the archive of conf/pack-environment.sh; its packages are those of the tests' environment."""
     environment, site = install_wheel(folder)
     (metadata,) = site.glob("kafka_lagoon-*.dist-info")
     for package in closure(PathDistribution(metadata), ["records"]).values():

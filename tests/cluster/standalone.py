@@ -1,4 +1,4 @@
-"""A standalone cluster of Spark on loopback: a master and workers, processes of their own that know nothing of this environment.
+"""A standalone cluster of Spark on loopback: a master and workers, as processes without the tests' environment.
 
 Executors have the environment of their worker: a PATH without our packages, and an empty home, which shows what they left there.
 """
@@ -28,11 +28,11 @@ _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 class Standalone:
-    """A cluster that runs while it is entered; each worker has `cores` cores and `memory_mb`."""
+    """A cluster that runs while the context is entered; each worker has `cores` cores and `memory_mb`."""
 
     def __init__(self, folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 1024) -> None:
         self.folder, self.home = folder, folder / "home"
-        self.properties = folder / "lagoon.conf"  # of master, workers and jobs, as docs/executors.md has it
+        self.properties = folder / "lagoon.conf"  # options of master, workers and jobs, as in docs/executors.md
         self._sizes = (workers, cores, memory_mb)
         self._stack = ExitStack()
         self._watchdog: Watchdog | None = None
@@ -58,7 +58,7 @@ class Standalone:
         self.close()
 
     def close(self) -> None:
-        """End the cluster with all that its workers have started."""
+        """Stop the cluster and all processes of its workers."""
         for pid in self._pids:
             for process in [*members(pid)]:
                 send(process.pid, signal.SIGKILL)
@@ -67,21 +67,21 @@ class Standalone:
             self._watchdog.close()
 
     def executors(self) -> list[int]:
-        """The JVMs of executors."""
+        """Return the JVMs of executors."""
         return [process.pid for process in self._processes() if _EXECUTOR in process.command]
 
     def python_workers(self) -> list[int]:
-        """The processes that run tasks of ours: they are forked by a daemon of each executor."""
+        """Return the processes that run our tasks: a daemon of each executor forks them."""
         pythons = [process for process in self._processes() if _DAEMON in process.command]
         daemons = {process.pid for process in pythons}
         return [process.pid for process in pythons if process.parent in daemons]
 
     def executor_folders(self) -> set[Path]:
-        """The folders of all executors that there were, of every application."""
+        """Return the folders of all executors, of every application, running or not."""
         return {path for path in self.folder.glob("work-*/app-*/*") if path.is_dir()}
 
     def left_at_home(self) -> set[Path]:
-        """Files that executors made in the home of their user."""
+        """Return files that executors made in the home of their user."""
         return {path for path in self.home.rglob("*") if path.is_file()}
 
     def _processes(self) -> Iterator[Process]:
@@ -95,7 +95,7 @@ class Standalone:
         self.master = self._wait_for(lambda: re.findall(r"Starting Spark master at (spark://\S+)", log.read_text()))[0]
         options = [*common, "--cores", str(cores), "--memory", f"{memory_mb}m"]
         for number in range(workers):
-            # Hosts of their own: speculation starts no second attempt on the host of the first.
+            # Different hosts, because speculation starts no second attempt on the host of the first.
             own = ["--host", f"127.0.0.{number + 1}", "--work-dir", str(self.folder / f"work-{number}")]
             self._launch(f"worker-{number}", "worker.Worker", [*options, *own, self.master])
         self._wait_for(lambda: [""] * (log.read_text().count("Registering worker ") == workers))

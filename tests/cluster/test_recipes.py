@@ -1,4 +1,4 @@
-"""Files of conf/ for clusters agree with the rest: names of files, versions, and hidden settings."""
+"""Files of conf/ for clusters agree with the package: names of files, versions, and hidden settings."""
 
 from pathlib import Path
 from typing import Any
@@ -10,24 +10,24 @@ from kafka_lagoon.job_settings import IngestSettings
 from tests.installed import CLONE
 
 CONF = CLONE / "conf"
-MB_OF_A_WORKER = 600  # beside its executor's JVM; measured by tests/bench/large_ingest.py
+MB_OF_A_WORKER = 600  # in addition to its executor's JVM; measured by tests/bench/large_ingest.py
 
 
 def properties(name: str) -> dict[str, str]:
-    """Spark's settings of a file."""
+    """Read Spark's settings of a file."""
     lines = (line.strip() for line in (CONF / name).read_text().splitlines())
     pairs = (line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
     return {name: value.strip() for name, value in pairs}
 
 
 def manifest() -> dict[str, Any]:
-    """The SparkApplication's spec."""
+    """Return the spec of the SparkApplication."""
     spec: dict[str, Any] = yaml.safe_load((CONF / "kubernetes" / "spark-application.yaml").read_text())["spec"]
     return spec
 
 
 def test_secrets_are_hidden_everywhere() -> None:
-    """Settings that Spark stars on one machine are starred on a cluster, too."""
+    """Settings that Spark redacts on one machine are redacted on a cluster, too."""
     local, cluster = properties("spark-defaults.conf"), properties("cluster.conf")
     hidden = {name: value for name, value in local.items() if "redaction" in name}
     assert len(hidden) == 2
@@ -36,7 +36,7 @@ def test_secrets_are_hidden_everywhere() -> None:
 
 
 def test_executors_have_memory_for_their_workers() -> None:
-    """One worker per core, beside the JVM, at the task memory that settings have by default."""
+    """There is memory for one worker per core besides the JVM, with the default task memory of the settings."""
     assert IngestSettings().task_memory_mb == 256
     cluster, executor = properties("cluster.conf"), manifest()["executor"]
     for cores, overhead in (
@@ -47,7 +47,7 @@ def test_executors_have_memory_for_their_workers() -> None:
 
 
 def test_the_manifest_runs_a_job_of_this_version() -> None:
-    """The script is one of jobs/, the image has this version, and its Spark is the one that Delta's jars are for."""
+    """The script is in jobs/, the image has this version, and its Spark is the release that Delta's jars need."""
     spec = manifest()
     assert (CLONE / "jobs" / Path(spec["mainApplicationFile"]).name).is_file()
     assert spec["image"].endswith(f":{__version__}")

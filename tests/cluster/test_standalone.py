@@ -1,4 +1,4 @@
-"""Ingests whose tasks run on a standalone cluster: how the package reaches executors, and what may happen to them meanwhile.
+"""Ingests whose tasks run on a standalone cluster: ways to install the package, and failures of executors.
 
 Every run is held against what another client reads from the same brokers: each record once, and ranges that tile.
 """
@@ -23,11 +23,11 @@ from tests.jobs.archived import archived, assert_tiled, consumed
 from tests.jobs.test_kill import ATTEMPTS, TIMEOUT_S, Job, load, started
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.proof, pytest.mark.timeout(900)]
-# Several tasks, and a driver whose Python is that of the tests, wherever executors take theirs from.
+# Several tasks; the driver has the Python of the tests, with any Python on executors.
 SMALL_TASKS = {"LAGOON_INGEST__TASK_MB": "1", "PYSPARK_DRIVER_PYTHON": sys.executable}
 INSTALLED = SMALL_TASKS | {"PYSPARK_PYTHON": sys.executable}
-ESTABLISHED = "01"  # in /proc/net/tcp
-# The environment of the tests refers to the clone that `make setup` was run in, which may not be this one.
+ESTABLISHED = "01"  # state of a connection in /proc/net/tcp
+# The environment of the tests may refer to another clone, where `make setup` was run.
 THIS_CLONE = {"spark.executorEnv.PYTHONPATH": str(CLONE / "pipeline")}
 PACKED = SMALL_TASKS | {"PYSPARK_PYTHON": "./lagoon/bin/python"}
 
@@ -46,14 +46,14 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def topic_of(kafka: LocalKafka, name: str) -> str:
-    """A new topic of eight partitions with a few megabytes."""
+    """Make a topic of eight partitions with a few megabytes."""
     create_topics(kafka.bootstrap_servers, [NewTopic(name, 8, 3)])
     load(kafka, name)
     return name
 
 
 def on(cluster: Standalone, **conf: str) -> list[str]:
-    """Options of spark-submit."""
+    """Make options of spark-submit."""
     settings = {"spark.executor.cores": "1", "spark.executor.memory": "512m", **conf}
     recipe = ["--properties-file", str(cluster.properties)]
     return [
@@ -65,14 +65,14 @@ def on(cluster: Standalone, **conf: str) -> list[str]:
 
 
 def check(job: Job, kafka: LocalKafka, topic: str) -> None:
-    """The run ended well, and the tables hold what the brokers have."""
+    """Check that the run ended well, and the tables are equal to the brokers' records."""
     assert job.process.returncode == 0, "".join(job.output)
     assert archived(job.warehouse) == consumed(kafka.bootstrap_servers, [topic])
     assert_tiled(job.warehouse)
 
 
 def test_a_packed_environment(cluster: Standalone, kafka: LocalKafka, archive: Path, tmp_path: Path) -> None:
-    """Executors that have no package of ours take all from the archive, the compiled decoder too: nothing is left at their home."""
+    """Executors without our packages take all from the archive, with the compiled decoder; their home stays empty."""
     topic = topic_of(kafka, "cluster-packed")
     before = cluster.executor_folders()
     with started(kafka, tmp_path / "lake", topic, *on(cluster), "--archives", f"{archive}#lagoon", **PACKED) as job:
@@ -83,11 +83,11 @@ def test_a_packed_environment(cluster: Standalone, kafka: LocalKafka, archive: P
     assert all((folder / "lagoon" / "bin" / "python").exists() for folder in executors)
     assert not cluster.left_at_home()
     for folder in executors:
-        shutil.rmtree(folder / "lagoon")  # half a gigabyte each
+        shutil.rmtree(folder / "lagoon")  # half a gigabyte for each
 
 
 def test_an_installed_package(cluster: Standalone, kafka: LocalKafka, tmp_path: Path) -> None:
-    """If each machine, or the image, has the package, PYSPARK_PYTHON names its Python; the decoder is compiled once a machine."""
+    """With the package on each machine, PYSPARK_PYTHON names its Python; the decoder is compiled once per machine."""
     topic = topic_of(kafka, "cluster-installed")
     with started(kafka, tmp_path / "lake", topic, *on(cluster, **THIS_CLONE), **INSTALLED) as job:
         job.end()
@@ -99,7 +99,7 @@ def test_an_installed_package(cluster: Standalone, kafka: LocalKafka, tmp_path: 
 def attempted(
     interfere: Callable[[Job], bool], cluster: Standalone, kafka: LocalKafka, lake: Path, topic: str, **conf: str
 ) -> None:
-    """A run that is interfered with while its tasks read; another one where reading was over before."""
+    """Return a run that is interfered with while its tasks read; repeat it with another run if reading ended before."""
     for _ in range(ATTEMPTS):
         with started(kafka, lake, topic, *on(cluster, **THIS_CLONE, **conf), **INSTALLED) as job:
             happened = interfere(job)
@@ -112,7 +112,7 @@ def attempted(
 
 
 def reading(job: Job, find: Callable[[], list[int]]) -> list[int]:
-    """Wait until there is a data file of this run, and others are missing; the processes found then."""
+    """Wait until some data files of this run exist and others are missing; return the processes at that time."""
     job.wait_until(lambda: job.begins("read"))
     before = job.files("records/ingest_date=*/*.parquet")
     job.wait_until(lambda: job.files("records/ingest_date=*/*.parquet") - before)
@@ -120,7 +120,7 @@ def reading(job: Job, find: Callable[[], list[int]]) -> list[int]:
 
 
 def test_an_executor_that_is_killed(cluster: Standalone, kafka: LocalKafka, tmp_path: Path) -> None:
-    """The master starts another one, which runs the tasks again: nothing is doubled."""
+    """The master starts another executor, which runs the tasks again, and no record is written twice."""
 
     def kill(job: Job) -> bool:
         executors = reading(job, cluster.executors)
@@ -134,7 +134,7 @@ def test_an_executor_that_is_killed(cluster: Standalone, kafka: LocalKafka, tmp_
 
 
 def asks(pid: int, servers: str) -> bool:
-    """True if a process has a connection to a broker, as a worker has while it reads a task's records."""
+    """Return True if a process has a connection to a broker, as a worker has while it reads a task's records."""
     ports = {int(address.rpartition(":")[2]) for address in servers.split(",")}
     rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     sockets = {
@@ -147,7 +147,7 @@ def asks(pid: int, servers: str) -> bool:
 
 
 def test_a_task_that_runs_twice(cluster: Standalone, kafka: LocalKafka, tmp_path: Path) -> None:
-    """With speculation a worker that hangs is overtaken; when it wakes it writes on, and nobody ever sees those files."""
+    """With speculation a second attempt overtakes a hanging worker; files that the first one writes later are never visible."""
     lake, topic = tmp_path / "lake", topic_of(kafka, "cluster-speculation")
     speculation = {
         "spark.speculation": "true",
@@ -166,9 +166,7 @@ def test_a_task_that_runs_twice(cluster: Standalone, kafka: LocalKafka, tmp_path
             send(pid, signal.SIGSTOP)
         was_in_a_task = any(asks(pid, kafka.bootstrap_servers) for pid in stopped)
         try:
-            job.wait_until(
-                lambda: job.begins("commit")
-            )  # which waits for the task that hangs, or for its other attempt
+            job.wait_until(lambda: job.begins("commit"))  # it waits for the hanging task, or for its other attempt
         finally:
             for pid in stopped:
                 send(pid, signal.SIGCONT)
@@ -178,7 +176,7 @@ def test_a_task_that_runs_twice(cluster: Standalone, kafka: LocalKafka, tmp_path
 
 
 def test_executors_that_come_and_go(cluster: Standalone, kafka: LocalKafka, tmp_path: Path) -> None:
-    """With dynamic allocation a run starts with none, asks for them when it has tasks, and ends well when they are taken away."""
+    """With dynamic allocation a run starts without executors, requests them for its tasks, and survives their removal."""
     topic = topic_of(kafka, "cluster-dynamic")
     before = cluster.executor_folders()
     allocation = {

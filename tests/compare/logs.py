@@ -17,12 +17,12 @@ HOW = How(limits=LIMITS, read=ReadOptions(fetch_bytes=600, fetch_wait_ms=10, sta
 
 
 def record(number: int, **more: bytes) -> Record:
-    """A record that is like no other."""
+    """Make a record that differs from all others."""
     return Record(1_000 + number, more.get("key", b"k%d" % number), more.get("value", b"v%d" % number))
 
 
 def append(log: FakePartition, records: Sequence[Record], size: int = 10, gap: int = 0) -> None:
-    """Append batches of so many records, with so many offsets between them that have no record."""
+    """Append batches with these numbers of records, and gaps of this many offsets between them."""
     for start in range(0, len(records), size):
         part = records[start : start + size]
         base, data = log.high_watermark + (gap if start else 0), encode_batch(part)
@@ -37,6 +37,6 @@ def compare(
     how: How = HOW,
     report: Report = lambda _: None,
 ) -> Comparison:
-    """Two topics of one cluster."""
+    """Compare two topics of one cluster."""
     sides = (TopicOfCluster(cluster="c", kafka=settings, topic=topic) for topic in (left, right))
     return compare_topics(*sides, wanted or Wanted(), how, CLOCK, report)

@@ -1,4 +1,4 @@
-"""Each edit of a log is found with its kind, at its offsets."""
+"""Each edit of a log is found with its kind and its offsets."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ ENDS = tuple[Kind, int, int | None, int | None, int | None, int | None]
 
 
 def find(left: Sequence[int], right: Sequence[int], **more: int) -> list[Difference]:
-    """The differences between logs of numbers."""
+    """Find the differences between logs of numbers."""
     compared = compare_sequences(chunks(left), chunks(right))
     unequal = Unequal(compared)
     words = set(unequal.to_count().tolist())
@@ -24,7 +24,7 @@ def find(left: Sequence[int], right: Sequence[int], **more: int) -> list[Differe
 
 
 def ends(differences: Sequence[Difference]) -> list[ENDS]:
-    """All of each difference."""
+    """Return all fields of each difference."""
     return [
         (one.kind, one.records, one.left_first, one.left_last, one.right_first, one.right_last) for one in differences
     ]
@@ -34,7 +34,7 @@ LOG = list(range(100))
 
 
 def test_each_kind_at_its_offsets() -> None:
-    """Ranges on both sides; where a side has none of the records, the offset at which they would be."""
+    """Differences have ranges on both sides; a side without the records has the offset at which they would be."""
     assert find(LOG, LOG) == []
     assert ends(find(LOG, [*LOG[:10], *LOG[15:]])) == [(Kind.MISSING, 5, 10, 14, 10, None)]
     assert ends(find(LOG, [*LOG[:10], 500, 501, *LOG[10:]])) == [(Kind.EXTRA, 2, 10, None, 10, 11)]
@@ -48,7 +48,7 @@ def test_each_kind_at_its_offsets() -> None:
 
 
 def test_starts_that_retention_moved() -> None:
-    """Records before the first equal one are not compared if the other log has lost as many; those beyond that are missing."""
+    """Records before the first equal one are ignored, up to the number that the other log has lost; others are missing."""
     assert ends(find(LOG, LOG[30:], right_start=30)) == [(Kind.EXPIRED_RIGHT, 30, 0, 29, None, None)]
     assert ends(find(LOG[30:], LOG, left_start=30)) == [(Kind.EXPIRED_LEFT, 30, None, None, 0, 29)]
     assert ends(find(LOG, LOG[30:], right_start=7)) == [
@@ -67,7 +67,7 @@ def test_starts_that_retention_moved() -> None:
 
 
 def test_compacted_records_are_no_difference() -> None:
-    """If the other side has a later record of their key; one that comes before does not explain it."""
+    """They are no difference if the other side has a later record of their key; an earlier one does not explain them."""
     compared = compare_sequences(chunks(LOG), chunks([*LOG[:10], *LOG[11:]]))
     key = int(compared.gaps[0].left.keys[0])
     for last, kind in ((10, Kind.COMPACTED_RIGHT), (9, Kind.MISSING)):
@@ -78,7 +78,7 @@ def test_compacted_records_are_no_difference() -> None:
 @settings(max_examples=examples(100))
 @given(st.lists(st.integers(0, 30), max_size=50), st.lists(st.integers(0, 30), max_size=50))
 def test_counts_are_those_of_multisets(left: list[int], right: list[int]) -> None:
-    """For any logs: records that one side has more of are missing, extra, doubled or altered; the rest is equal or moved."""
+    """For any logs: records that one side has more often are missing, extra, doubled or altered; others are equal or moved."""
     counts = count_kinds(find(left, right))
     more_left, more_right = Counter(left) - Counter(right), Counter(right) - Counter(left)
     altered = counts.get(Kind.ALTERED, 0)
@@ -98,7 +98,7 @@ RECORDS = st.lists(st.integers(0, 30), max_size=40)
 def test_retention_explains_no_more_than_it_removed(
     left: list[int], right: list[int], shared: list[int], left_start: int, right_start: int
 ) -> None:
-    """However logs begin: as many records as offsets were deleted may be explained by that, and all others are accounted for."""
+    """At most as many records as offsets were deleted are explained by retention, and all others are reported."""
     left, right = [*left, *shared], [*right, *shared]
     counts = count_kinds(find(left, right, left_start=left_start, right_start=right_start))
     unexplained = count_kinds(find(left, right))

@@ -1,4 +1,4 @@
-"""Without regard to order, what differs is what multisets of the records differ by, wherever the records lie."""
+"""Without order, differences are those of the multisets of records, in any partitions."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _LOGS = st.dictionaries(st.integers(0, 3), st.lists(st.integers(0, 20), max_size
 
 
 def sums(log: Log) -> BucketSums:
-    """The sums of all partitions."""
+    """Return the sums of all partitions."""
     total = BucketSums()
     for values in log.values():
         part = BucketSums()
@@ -25,20 +25,20 @@ def sums(log: Log) -> BucketSums:
 
 
 def find(left: Log, right: Log, most: int = 1_000) -> list[SetDifference]:
-    """The differences found by both passes."""
+    """Return the differences that both passes find."""
     buckets = fitting(sums(left), sums(right), most)
     sides = [{number: records_in(chunks(values), buckets) for number, values in log.items()} for log in (left, right)]
     return set_differences(*sides)
 
 
 def count(differences: list[SetDifference], *kinds: Kind) -> int:
-    """Records of some kinds."""
+    """Count records of some kinds."""
     return sum(difference.records for difference in differences if difference.kind in kinds)
 
 
 @given(_LOGS, _LOGS)
 def test_differences_are_those_of_multisets(left: Log, right: Log) -> None:
-    """In whatever partitions the records are."""
+    """They do not depend on the partitions of the records."""
     all_left, all_right = (Counter(value for values in log.values() for value in values) for log in (left, right))
     is_equal = all_left == all_right
     assert (len(sums(left).differing(sums(right))) == 0) == is_equal
@@ -54,7 +54,7 @@ def test_differences_are_those_of_multisets(left: Log, right: Log) -> None:
 
 
 def test_where_they_are() -> None:
-    """By partition and range of offsets; an altered record on both sides, because its key is on both."""
+    """Differences have a partition and a range of offsets; an altered record is on both sides, because its key is."""
     left = {0: list(range(10)), 1: list(range(10, 20))}
     assert find(left, {0: list(range(10))}) == [SetDifference(kind=Kind.MISSING, records=10, left=(1, 0, 9))]
     assert find(left, {3: [*range(20), 4]}) == [SetDifference(kind=Kind.DOUBLED_RIGHT, records=1, right=(3, 20, 20))]
@@ -64,7 +64,7 @@ def test_where_they_are() -> None:
 
 
 def test_a_second_pass_keeps_what_fits() -> None:
-    """If all buckets differ, the first ones are looked at; at least one always is."""
+    """If all buckets differ, only the first ones are examined, at least one."""
     left, right = {0: list(range(10_000))}, {0: list(range(10_000, 20_000))}
     assert 90 < len(fitting(sums(left), sums(right), 100)) <= 100
     assert len(fitting(sums(left), sums(right), 0)) == 1

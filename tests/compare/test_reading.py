@@ -1,4 +1,4 @@
-"""Ranges are read as offsets and hashes, and what is not read is named."""
+"""Ranges are read as offsets and hashes, and unread ranges are named."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ def state() -> FakeCluster:
 
 
 def test_hashes_by_offset(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Equal records have equal hashes wherever they are; offsets without records have none; keys are hashed alone, too."""
+    """Equal records have equal hashes in any place; offsets without records have none; keys are hashed separately, too."""
     log(state).append(
         batch(0, [b"a", b"b"], keys=[b"x", b"x"]), marker(2, 7, commit=True), batch(3, [b"a"], keys=[b"x"])
     )

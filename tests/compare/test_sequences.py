@@ -1,4 +1,4 @@
-"""A comparison in order finds what a slow diff finds, however the sides come in chunks and whatever windows are kept."""
+"""A comparison in order finds the same differences as a slow diff, for any chunks and windows."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -22,20 +22,20 @@ from tests.effort import examples
 
 
 def hashes(values: Sequence[int]) -> Hashes:
-    """A hash for each number."""
+    """Make a hash for each number."""
     words = np.array(values, np.uint64).reshape(-1, 1)
     return np.concatenate([words * np.uint64(0x9E3779B97F4A7C15), words + np.uint64(1)], axis=1)
 
 
 def chunks(values: Sequence[int], cuts: Sequence[int] = (), step: int = 1) -> Iterator[Chunk]:
-    """A side in chunks that end at these positions; `step` offsets from record to record."""
+    """Yield a side in chunks that end at these positions; `step` is the distance of offsets."""
     ends = [0, *sorted(cut for cut in cuts if 0 < cut < len(values)), len(values)]
     for start, end in pairwise(ends):
         yield Chunk(np.arange(start, end, dtype=np.int64) * step, hashes(values[start:end]))
 
 
 def sides(compared: Compared, left: Sequence[int], right: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Both sides without the records of gaps, which must be equal; and the gaps must be what is between them."""
+    """Return both sides without the records of gaps; check that they are equal, and that gaps are between equal blocks."""
     rest_left, rest_right = list(left), list(right)
     for gap in reversed(compared.gaps):
         for rest, records in ((rest_left, gap.left), (rest_right, gap.right)):
@@ -47,7 +47,7 @@ def sides(compared: Compared, left: Sequence[int], right: Sequence[int]) -> tupl
 
 @st.composite
 def _edited(draw: st.DrawFn) -> tuple[list[int], list[int]]:
-    """A side, and the same with parts that are missing, doubled, altered or moved."""
+    """Generate a side, and an edited copy of it with missing, doubled, altered or moved parts."""
     left = draw(st.lists(st.integers(0, 40), max_size=60))
     right = left.copy()
     for _ in range(draw(st.integers(0, 4))):
@@ -72,7 +72,7 @@ _CUTS = st.lists(st.integers(0, 60), max_size=6)
 def test_what_is_not_in_gaps_is_equal(
     edited: tuple[list[int], list[int]], left_cuts: list[int], right_cuts: list[int], window: int
 ) -> None:
-    """In order, on both sides, and counted; with small windows a comparison may be given up, and then says so."""
+    """Records outside of gaps are equal, in order on both sides, and counted; a comparison that is given up says so."""
     left, right = edited
     compared = compare_sequences(chunks(left, left_cuts), chunks(right, right_cuts), CompareLimits(window=window))
     rest_left, rest_right = sides(compared, left, right)
@@ -85,7 +85,7 @@ def test_what_is_not_in_gaps_is_equal(
 
 @given(_edited())
 def test_blocks_ascend_and_are_equal(edited: tuple[list[int], list[int]]) -> None:
-    """For any sides; equal sides are one block."""
+    """This holds for any sides; equal sides are one block."""
     left, right = edited
     end_left = end_right = 0
     for block in align(hashes(left), hashes(right)):
@@ -118,7 +118,7 @@ BIG = list(range(5_000))
 def test_gaps_are_as_small_as_can_be(
     right: list[int], gaps: list[tuple[list[int], list[int], int | None, int | None]]
 ) -> None:
-    """Missing, doubled, altered, swapped, missing at the start and at the end: only that is in a gap, at its offsets."""
+    """Only missing, doubled, altered or swapped records are in a gap, at their offsets, also at the start and the end."""
     compared = compare_sequences(chunks(BIG, [10, 1_500, 4_000]), chunks(right, [900, 905, 2_500]))
     assert [
         (
@@ -133,7 +133,7 @@ def test_gaps_are_as_small_as_can_be(
 
 
 def test_equal_logs_need_no_window() -> None:
-    """Chunks of any sizes are compared as they come, and progress is reported."""
+    """Chunks of any sizes are compared as they are read, and progress is reported."""
     done: list[int] = []
     compared = compare_sequences(chunks(BIG, [1, 2, 3]), chunks(BIG, [2_000]), report=done.append)
     assert (compared.equal, compared.gaps, compared.gave_up) == (5_000, [], None)
@@ -154,7 +154,7 @@ def test_sides_without_anything_in_common() -> None:
 
 
 def test_too_many_differences() -> None:
-    """The records kept of gaps are limited."""
+    """The number of records kept for gaps is limited."""
     other = [value + 10_000 * (value % 2) for value in BIG]
     compared = compare_sequences(
         chunks(BIG, range(0, 5_000, 10)), chunks(other), CompareLimits(window=300, different=500)

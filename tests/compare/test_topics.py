@@ -30,12 +30,12 @@ def settings(state: FakeCluster, brokers: dict[int, FakeBroker]) -> KafkaSetting
 
 
 def logs(state: FakeCluster, topic: str, partitions: int = 2) -> list[FakePartition]:
-    """The logs of a new topic."""
+    """Make the logs of a new topic."""
     return state.add_topic(topic, partitions, end=0).partitions
 
 
 def kinds(comparison: Comparison) -> list[tuple[int, Kind, int]]:
-    """Partition, kind and number of records of each difference."""
+    """Return partition, kind and number of records of each difference."""
     return [(part.partition, one.kind, one.records) for part in comparison.partitions for one in part.differences]
 
 
@@ -52,7 +52,7 @@ def test_equal_topics(state: FakeCluster, settings: KafkaSettings) -> None:
 
 
 def test_differences_by_partition(state: FakeCluster, settings: KafkaSettings) -> None:
-    """Each partition has its own; a second pass over the left side tells doubled from extra."""
+    """Each partition has its own differences; a second pass over the left side distinguishes doubled from extra."""
     for log in logs(state, "a"):
         append(log, LOG)
     first, second = logs(state, "b")
@@ -74,7 +74,7 @@ def test_differences_by_partition(state: FakeCluster, settings: KafkaSettings) -
 
 
 def test_fields_that_may_differ(state: FakeCluster, settings: KafkaSettings) -> None:
-    """Times that another cluster set are no difference if they are left out."""
+    """Times that another cluster has set are no difference if they are ignored."""
     append(logs(state, "a", 1)[0], LOG)
     append(logs(state, "b", 1)[0], [Record(one.timestamp_ms + 5, one.key, one.value) for one in LOG])
     assert compare(settings, "a", "b", how=replace(HOW, limits=CompareLimits())).counts() == {Kind.ALTERED: 100}
@@ -82,7 +82,7 @@ def test_fields_that_may_differ(state: FakeCluster, settings: KafkaSettings) -> 
 
 
 def test_ranges(state: FakeCluster, settings: KafkaSettings) -> None:
-    """Both sides begin and end where the arguments say, within what they have."""
+    """Both sides begin and end at the given positions, within their logs."""
     append(logs(state, "a", 1)[0], LOG)
     append(logs(state, "b", 1)[0], [*LOG[:50], *LOG[60:]])
     specs = [OffsetSpecs(name=name, default=AtOffset(offset)) for name, offset in (("--from", 10), ("--until", 50))]
@@ -112,7 +112,7 @@ def test_retention_and_compaction(state: FakeCluster, settings: KafkaSettings) -
 
 
 def test_retention_explains_what_it_removed(state: FakeCluster, settings: KafkaSettings) -> None:
-    """A log that has lost ten records of its own, and never had the first twenty of the other, lacks records."""
+    """A log that has lost ten records by retention, and never had the first twenty of the other, lacks records."""
     (left,), (right,) = logs(state, "a", 1), logs(state, "b", 1)
     append(left, [record(number) for number in range(60)])
     append(right, [record(number) for number in (*range(900, 910), *range(20, 60))])
@@ -123,7 +123,7 @@ def test_retention_explains_what_it_removed(state: FakeCluster, settings: KafkaS
 
 
 def test_what_is_deleted_meanwhile(state: FakeCluster, settings: KafkaSettings) -> None:
-    """Before the second pass: a note, because what differs is known already, if not by its right name."""
+    """If records are deleted before the second pass, a note says so: the difference is known, but maybe not its kind."""
     (left,), (right,) = logs(state, "a", 1), logs(state, "b", 1)
     append(left, LOG)
     append(right, [*LOG, LOG[3]])
@@ -138,7 +138,7 @@ def test_what_is_deleted_meanwhile(state: FakeCluster, settings: KafkaSettings) 
 
 
 def test_other_numbers_of_partitions(state: FakeCluster, settings: KafkaSettings) -> None:
-    """Compared as a whole, and a note says so; also on demand. Equal if the records are, wherever they lie."""
+    """The topics are compared as a whole, with a note, also on request. Equal records in any partitions make them equal."""
     for log, part in zip(logs(state, "a", 2), (LOG[:50], LOG[50:]), strict=True):
         append(log, part)
     parts = (LOG[::3][::-1], LOG[1::3], LOG[2::3])
@@ -156,7 +156,7 @@ def test_other_numbers_of_partitions(state: FakeCluster, settings: KafkaSettings
 
 
 def test_too_different(state: FakeCluster, settings: KafkaSettings) -> None:
-    """A comparison that is given up is not equal, and says how far it came."""
+    """A comparison that is given up is not equal, and reports its position."""
     append(logs(state, "a", 1)[0], LOG * 3)
     append(logs(state, "b", 1)[0], [record(number + 1_000) for number in range(300)])
     comparison = compare(settings, "a", "b")
@@ -169,7 +169,7 @@ def test_too_different(state: FakeCluster, settings: KafkaSettings) -> None:
 
 
 def test_what_cannot_be_read(state: FakeCluster, settings: KafkaSettings) -> None:
-    """A partition whose leader does not answer is a failure beside the others; a broken batch is one, too."""
+    """A partition without a response and a broken batch are failures; other partitions are compared."""
     for topic in ("a", "b"):
         for log in logs(state, topic):
             append(log, LOG)
@@ -185,7 +185,7 @@ def test_what_cannot_be_read(state: FakeCluster, settings: KafkaSettings) -> Non
 
 
 def test_header_keys_that_are_not_text(state: FakeCluster, settings: KafkaSettings) -> None:
-    """They are compared as they are spelled out, and a note says how many there are."""
+    """They are compared in their escaped form, and a note has their number."""
     odd = [Record(1, b"k", b"v", ((b"\xff", b"x"),)), *LOG]
     for topic in ("a", "b"):
         append(logs(state, topic, 1)[0], odd)
@@ -197,7 +197,7 @@ def test_header_keys_that_are_not_text(state: FakeCluster, settings: KafkaSettin
 
 
 def test_what_does_not_exist(state: FakeCluster, settings: KafkaSettings) -> None:
-    """A topic or a partition that is not there is a fault of the arguments."""
+    """A missing topic or partition is a fault of the arguments."""
     logs(state, "a", 2)
     with pytest.raises(ConfigError, match="c:none: no such topic"):
         compare(settings, "a", "none")

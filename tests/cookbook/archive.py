@@ -1,4 +1,4 @@
-"""Writes the archived topic that docs/values.md asks about: orders in JSON, and values that are none."""
+"""Writes the archived topic of docs/values.md: orders in JSON, and values that are not JSON."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ VALUES = (
 
 
 def make_archive(folder: Path) -> Path:
-    """Table `records` with topic orders."""
+    """Make table `records` with topic orders."""
     day = pa.field(RECORDS.partition_by, pa.date32(), nullable=False)
     schema = pa.schema([*RECORDS.file_schema(), day])
     DeltaTable.create(str(folder / "records"), schema, partition_by=[RECORDS.partition_by])

@@ -1,4 +1,4 @@
-"""A week of a small shop's cluster, hour by hour: what was produced, what each group had read, and what went wrong.
+"""A week of a small shop's cluster, hour by hour: produced records, commits of each group, and incidents.
 
 Everything follows from the tables at the top, so that answers are the same in every run. It is a Saturday, 21 November 2026, 08:00.
 """
@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 HOUR = timedelta(hours=1)
-BEFORE = datetime(2026, 11, 12, tzinfo=UTC)  # since then there is load
+BEFORE = datetime(2026, 11, 12, tzinfo=UTC)  # the load begins here
 FIRST, LAST = datetime(2026, 11, 15, tzinfo=UTC), datetime(2026, 11, 21, 8, tzinfo=UTC)
 _SATURDAY = 5
 
 
 def november(day: int, hour: int, minute: int = 0) -> datetime:
-    """A time of November 2026."""
+    """Make a time of November 2026."""
     return datetime(2026, 11, day, hour, minute, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A topic; `rate` records an hour in a night of the week, over partitions by their `shares`."""
+    """A topic; `rate` is the number of records per hour in a night of the week, distributed by `shares`."""
 
     name: str
     rate: int
@@ -32,13 +32,13 @@ class Topic:
 
     @property
     def topic_id(self) -> str:
-        """22 characters, as Kafka's."""
+        """Make an id of 22 characters, as Kafka's."""
         return f"{self.name}-id".ljust(22, "0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A group: at most `capacity` records an hour of each partition; `down` while it has no members, `stuck` while they do nothing."""
+    """A group reads at most `capacity` records per hour and partition; `down` without members, `stuck` with idle members."""
 
     name: str
     topics: tuple[str, ...]
@@ -49,11 +49,11 @@ class Group:
     stuck: tuple[tuple[datetime, datetime], ...] = ()
 
     def is_down(self, moment: datetime) -> bool:
-        """True if it has no members then."""
+        """Return True if the group has no members at that time."""
         return any(start <= moment < end for start, end in self.down)
 
     def reads(self, moment: datetime) -> bool:
-        """True if it works then."""
+        """Return True if the group reads at that time."""
         return not self.is_down(moment) and not any(start <= moment < end for start, end in self.stuck)
 
 
@@ -89,16 +89,16 @@ GROUPS = (
     Group(name="newsletter", topics=("emails",), capacity=1_000, down=((BEFORE, _FAR),)),
     Group(name="audit-export", topics=("audit",), capacity=4_000),
 )
-RETENTION_CUT = november(19, 14, 30)  # of clicks, to six hours
-BROKER_DOWN = (november(20, 8, 40), november(20, 10, 20))  # broker 3
+RETENTION_CUT = november(19, 14, 30)  # retention of clicks is reduced to six hours
+BROKER_DOWN = (november(20, 8, 40), november(20, 10, 20))  # broker 3 is down
 LEADERS_BACK = november(20, 11, 30)
 SCALED_OUT = november(20, 11, 40)  # fraud-check has a third member
-RESTARTED = november(20, 16, 20)  # one of its members
-NOT_TAKEN = (november(18, 5), november(18, 6))  # the scheduler was down
+RESTARTED = november(20, 16, 20)  # one of its members restarts
+NOT_TAKEN = (november(18, 5), november(18, 6))  # the scheduler is down
 
 
 def slots() -> Iterator[datetime]:
-    """When snapshots were taken."""
+    """Return the times of the snapshots."""
     moment = FIRST
     while moment <= LAST:
         if moment not in NOT_TAKEN:
@@ -107,7 +107,7 @@ def slots() -> Iterator[datetime]:
 
 
 def retention_hours(topic: Topic, moment: datetime) -> int:
-    """The retention of the topic's records in hours."""
+    """Return the retention of the topic's records in hours."""
     return 6 if topic.name == "clicks" and moment >= RETENTION_CUT else topic.retention_hours
 
 
@@ -119,14 +119,14 @@ def _records_in(hour: datetime, rate: float) -> int:
 
 @dataclass(slots=True)
 class Log:
-    """A partition: its end at every hour since BEFORE."""
+    """A partition, with its end offset at every hour since BEFORE."""
 
     topic: Topic
     partition: int
     ends: list[int]
 
     def end(self, moment: datetime) -> int:
-        """The end offset, between two hours by their mean rate."""
+        """Return the end offset, interpolated between two hours."""
         if moment < BEFORE:
             return 0
         hours = (moment - BEFORE) / HOUR
@@ -135,12 +135,12 @@ class Log:
         return self.ends[whole] + int((following - self.ends[whole]) * (hours - whole))
 
     def start(self, moment: datetime) -> int:
-        """The log start offset: what is older than retention is gone, or went when retention was longer."""
+        """Return the log start offset: records older than the shortest retention until then are deleted."""
         longest = self.end(moment - retention_hours(self.topic, moment) * HOUR)
         return max(longest, self.end(moment - self.topic.retention_hours * HOUR))
 
     def written_at(self, offset: int) -> datetime:
-        """When a record was produced."""
+        """Return the time at which a record was produced."""
         whole = max(bisect_right(self.ends, offset) - 1, 0)
         following = self.ends[min(whole + 1, len(self.ends) - 1)]
         part = (offset - self.ends[whole]) / max(following - self.ends[whole], 1)
@@ -163,7 +163,7 @@ LOGS: Mapping[tuple[str, int], Log] = _logs()
 
 
 def commits() -> dict[tuple[str, str, int], list[tuple[datetime, int]]]:
-    """The commits of each group for each partition at every slot."""
+    """Return the commits of each group for each partition at every slot."""
     return {
         (group.name, topic, partition): list(_progress(group, log))
         for group in GROUPS
@@ -173,7 +173,7 @@ def commits() -> dict[tuple[str, str, int], list[tuple[datetime, int]]]:
 
 
 def _progress(group: Group, log: Log) -> Iterator[tuple[datetime, int]]:
-    """At each slot: as far as it gets in steps of ten minutes, at most to what came some seconds ago."""
+    """Compute the commit at each slot: it advances in steps of ten minutes, at most to records of some seconds ago."""
     moment, step = BEFORE, timedelta(minutes=10)
     position = 450 if group.name == "newsletter" else 0
     wanted = set(slots())

@@ -17,13 +17,13 @@ NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "notebooks" / "lagoon.
 
 
 def main(target: Path) -> None:
-    """Write the notebook with the outputs that the week's tables give."""
+    """Write the notebook with outputs from the week's tables."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["WAREHOUSE"] = str(make_week(Path(folder)))
         NotebookClient(notebook, kernel_name="python3", timeout=120).execute()
     for cell in notebook.cells:
-        cell.metadata.pop("execution", None)  # when it ran
+        cell.metadata.pop("execution", None)  # time of the execution
     notebook.metadata.language_info = {"name": "python"}
     nbformat.write(notebook, target)
 

@@ -24,12 +24,12 @@ _STATEMENT = re.compile(
 
 
 def statements(page: str) -> list[str]:
-    """The statements of a page, in their order."""
+    """Return the statements of a page, in their order."""
     return [match[1] for match in _STATEMENT.finditer(page)]
 
 
 def with_answers(page: str, answer: Callable[[str], str]) -> str:
-    """The page with a table after each statement."""
+    """Return the page with a table after each statement."""
     return _STATEMENT.sub(
         lambda match: (
             f"```sql\n{match[1]}```\n\n<!-- answer: by tests.cookbook.pages -->\n\n{answer(match[1])}\n\n<!-- end of answer -->\n"
@@ -39,13 +39,13 @@ def with_answers(page: str, answer: Callable[[str], str]) -> str:
 
 
 def by_duckdb(warehouse: Path, statement: str) -> str:
-    """The answer of `lagoon sql`, as Markdown."""
+    """Return the result of `lagoon sql`, as Markdown."""
     with rows_of(warehouse, statement) as rows:
         return markdown(pa.Table.from_batches(list(rows.batches), rows.schema))
 
 
 def markdown(table: pa.Table) -> str:
-    """A table of Markdown; null is an empty cell, times are UTC to the minute or the second."""
+    """Format a table of Markdown; null is an empty cell, times are UTC to the minute or the second."""
     kinds = ["---:" if _is_number(field.type) else "---" for field in table.schema]
     rows = [[_cell(value) for value in one.values()] for one in table.to_pylist()]
     return "\n".join(_line(cells) for cells in (table.schema.names, kinds, *rows))
@@ -76,7 +76,7 @@ def _cell(value: Any) -> str:
 
 
 def run_snippet(page: str, words: str, spark: Any, brokers: str, registry: str = "") -> dict[str, Any]:
-    """Run the page's Python block with these words against real brokers; returns the names that it gives."""
+    """Run the page's Python block with these replacements against real brokers; return its variables."""
     (snippet,) = (one for one in re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE) if words in one)
     names: dict[str, Any] = {"spark": spark}
     exec(snippet.replace("localhost:9092", brokers).replace("http://localhost:8081", registry), names)  # noqa: S102
@@ -84,7 +84,7 @@ def run_snippet(page: str, words: str, spark: Any, brokers: str, registry: str =
 
 
 def renewed(page: str, answer: Callable[[str], str]) -> str:
-    """The page with answers of now; of statements for Spark alone (VARIANT), the answer of the one before stands for both."""
+    """Return the page with current results; a statement only for Spark (VARIANT) shares the result of the one before it."""
     answers: list[str] = []
     for statement in statements(page):
         answers.append(answers[-1] if "variant" in statement else answer(statement))

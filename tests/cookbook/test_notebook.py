@@ -1,4 +1,4 @@
-"""The notebook in docs/notebooks: its cells run, say what is stored beside them, and it stays small."""
+"""The notebook in docs/notebooks: its cells run, their outputs are the stored ones, and the file stays small."""
 
 import ast
 import json
@@ -21,7 +21,7 @@ CELLS = [cell for cell in json.loads(NOTEBOOK.read_text("utf-8"))["cells"] if ce
 
 
 def test_cells_say_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every cell in order, without drawing; tables as they are stored."""
+    """Every cell runs in order, without drawing, and gives the stored tables."""
     monkeypatch.setenv("WAREHOUSE", str(make_week(tmp_path)))
     drawing = MagicMock()
     drawing.pyplot.subplots.return_value = (MagicMock(), MagicMock())
@@ -33,7 +33,7 @@ def test_cells_say_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def _shown(source: str, names: dict[str, Any]) -> str | None:
-    """The value of a cell's last line, if it is an expression that is not null."""
+    """Return the value of a cell's last line, if it is an expression that is not null."""
     *statements, last = ast.parse(source).body
     exec(compile(ast.Module(statements, []), "cell", "exec"), names)  # noqa: S102  what the notebook says
     if isinstance(last, ast.Expr) and ast.unparse(last) != "plt.show()":
@@ -47,7 +47,7 @@ def _stored(cell: dict[str, Any]) -> str | None:
 
 
 def test_it_is_small_and_has_pictures() -> None:
-    """Two pictures, no errors, nothing of the machine that it ran on."""
+    """It has two pictures, no errors, and nothing about the machine that it ran on."""
     text = NOTEBOOK.read_text("utf-8")
     kinds = [kind for cell in CELLS for output in cell["outputs"] for kind in output.get("data", {})]
     assert kinds.count("image/png") == 2
@@ -57,7 +57,7 @@ def test_it_is_small_and_has_pictures() -> None:
 
 @pytest.mark.proof
 def test_it_runs_in_a_kernel(tmp_path: Path) -> None:
-    """Jupyter's kernel runs it from the first cell to the last, with matplotlib."""
+    """Jupyter's kernel runs all cells, with matplotlib."""
     python = cache_folder() / "notebook" / "bin" / "python"
     assert python.exists(), (
         f"python -m venv {python.parents[1]} && {python} -m pip install -e '.[sql]' nbclient ipykernel matplotlib polars"

@@ -1,4 +1,4 @@
-"""docs/queries.md: its answers are what both engines say of the week, and its snippets run as they stand."""
+"""docs/queries.md: its results are those of both engines for the week, and its snippets run unchanged."""
 
 import re
 from pathlib import Path
@@ -27,17 +27,17 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 def test_answers_are_those_of_duckdb(week: Path) -> None:
-    """Every answer on the page; `python -m tests.cookbook.pages` writes them."""
+    """Every result of the page is checked; `python -m tests.cookbook.pages` writes them."""
     assert renewed(PAGE, lambda statement: by_duckdb(week / "warehouse", statement)) == PAGE
 
 
-# What the statements read that compare no snapshots; to open a table costs Spark half a second.
+# Tables of the statements that compare no snapshots; Spark takes half a second to open a table.
 _PLAIN = ("consumer_lag_published", "consumer_groups_published", "partitions_published")
 
 
 @pytest.mark.proof
 def test_plain_answers_are_those_of_spark(week: Path, spark: SparkSession) -> None:
-    """Statements over published rows alone, word for word, and the same tables; the others are a proof."""
+    """Statements over published rows alone give the same tables; the others are tested by `make proof`."""
     make_available(at_path(spark, str(week / "warehouse")), _PLAIN)
     plain = [one for one in statements(PAGE) if any(f"FROM {name}\n" in one for name in _PLAIN)]
     assert len(plain) == 5
@@ -56,7 +56,7 @@ def test_answers_are_those_of_spark(week: Path, spark: SparkSession) -> None:
 
 
 def test_every_question_has_an_answer() -> None:
-    """Fifteen of them, and no answer that shows nothing."""
+    """There are fifteen, and no result is empty."""
     assert len(re.findall(r"^### \d+\. .*\?$", PAGE, re.MULTILINE)) == 15
     answers = re.findall(r"<!-- answer: by tests.cookbook.pages -->\n\n(.*?)\n\n<!--", PAGE, re.DOTALL)
     assert len(answers) == len(statements(PAGE)) == 18
@@ -70,7 +70,7 @@ def test_every_question_has_an_answer() -> None:
 def test_other_readers(
     week: Path, reader: str, expected: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The snippets run where the warehouse is, and say what SQL says."""
+    """The snippets run in the folder of the warehouse, and give the same results as SQL."""
     (snippet,) = (one for one in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE) if reader in one)
     monkeypatch.chdir(week)
     exec(snippet, {})  # noqa: S102  what the page says

@@ -1,4 +1,4 @@
-"""Writes the week of `load.py` as a warehouse: what hourly snapshots of that cluster would have stored."""
+"""Writes the week of `load.py` as a warehouse: the rows that hourly snapshots of that cluster would have stored."""
 
 import hashlib
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ _UNAVAILABLE = "LEADER_NOT_AVAILABLE"
 
 
 def make_week(folder: Path) -> Path:
-    """All tables; those of snapshots with the week's rows, in one commit each."""
+    """Make all tables; those of snapshots have the week's rows, in one commit each."""
     made = [_snapshot(moment) for moment in load.slots()]
     for table in TABLES:
         day = pa.field(table.partition_by, pa.date32(), nullable=False)
@@ -103,7 +103,7 @@ def _snapshot(moment: datetime) -> snapshot_rows.Snapshot:
 
 
 def _is_down(moment: datetime) -> bool:
-    """True if broker 3 is down."""
+    """Return True if broker 3 is down."""
     return BROKER_DOWN[0] <= moment < BROKER_DOWN[1]
 
 
@@ -155,7 +155,7 @@ def _configs(topic: Topic, moment: datetime) -> Iterator[ConfigRow]:
 
 @cache
 def _replicas(topic: str, partition: int) -> tuple[int, ...]:
-    """The preferred leader first; the one replica of audit is on broker 3."""
+    """Return the replicas, the preferred leader first; the only replica of audit is on broker 3."""
     if topic == "audit":
         return (3,)
     first = partition % len(_BROKERS)
@@ -163,7 +163,7 @@ def _replicas(topic: str, partition: int) -> tuple[int, ...]:
 
 
 def _leader(log: Log, moment: datetime) -> tuple[int | None, int]:
-    """The leader and its epoch."""
+    """Return the leader and its epoch."""
     replicas = _replicas(log.topic.name, log.partition)
     if replicas[0] != 3 or moment < BROKER_DOWN[0]:
         return replicas[0], 0
@@ -223,7 +223,7 @@ _COMMITS = load.commits()
 
 
 def _members(group: Group, moment: datetime) -> list[str]:
-    """Ids of the members: of fraud-check a third one comes on Friday, and then the first one is restarted."""
+    """Return the members' ids: fraud-check gets a third one on Friday, and then the first one restarts."""
     if group.is_down(moment):
         return []
     names = [f"{group.name}-{number}" for number in range(1, group.members + 1)]
@@ -329,7 +329,7 @@ def _lag(group: Group, log: Log, moment: datetime, member: str | None, state: st
 
 
 def _console(moment: datetime) -> Iterator[Any]:
-    """Somebody looked at orders for an hour and committed nothing."""
+    """A console consumer read orders for an hour and committed nothing."""
     if moment != load.november(16, 14):
         return
     console = "console-consumer-4711"

@@ -1,4 +1,4 @@
-"""Rows of admin_actions: three actions of one run, which are done, refused, and left by a run that died."""
+"""Rows of admin_actions: three actions of one run, which are done, refused, and unfinished because the run died."""
 
 from kafka_lagoon.apply.action import Action, Guard, Plan, Resource
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome, not_sent
@@ -20,12 +20,12 @@ PLAN = Plan(cluster="default", cluster_id="id", actions=(CREATE, ALTER, DELETE))
 
 
 def started(at_ms: int) -> list[AdminActionRow]:
-    """The first row of each action."""
+    """Make the first row of each action."""
     return [RUN.started(PLAN, action, f"of {action.kind}", at_ms) for action in PLAN.actions]
 
 
 def finished(at_ms: int) -> list[AdminActionRow]:
-    """The second row of those that the run came to."""
+    """Make the second row of the finished actions."""
     done = ActionResult(action_id="of create_topic", action=CREATE, outcome=Outcome.DONE)
     why = not_sent(DELETE, "something failed")
     failed = ActionResult(action_id="of delete_topic", action=DELETE, outcome=Outcome.FAILED, failure=why)

@@ -1,4 +1,4 @@
-"""A warehouse of awkward values: every table with several files over two days, written as runs write them."""
+"""A warehouse of awkward values: every table has several files over two days, written as runs write them."""
 
 import dataclasses
 import json
@@ -30,7 +30,7 @@ from tests.clock import CLOCK
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS
 from tests.delta.test_record_files import batch_of, record
 
-LAST = "\U0010ffff"  # no character is greater, so a bound of text that is cut off cannot be made greater after it
+LAST = "\U0010ffff"  # no character is greater, so no upper bound of a truncated text exists
 TEXTS = (HOSTILE, "", "a" * 100, "😀" * 40, LAST * 40, "b" * 31 + LAST + LAST, "\uffff", "plain", "\x1b[0m")
 VALUES: dict[pa.DataType, tuple[Any, ...]] = {
     pa.string(): TEXTS,
@@ -41,16 +41,16 @@ VALUES: dict[pa.DataType, tuple[Any, ...]] = {
     pa.float64(): (0.5, 0.0, 1.0, -0.0),
     pa.binary(): (b"", b"\x00\xff", b"raw" * 50),
 }
-TYPICAL, NULLS = range(4), -1  # seeds of rows: values and nulls mixed, and every column null that may be
+TYPICAL, NULLS = range(4), -1  # seeds of rows: values and nulls mixed, and all nullable columns null
 
 
 def struct_class(kind: pa.StructType) -> type[Any]:
-    """A class whose instances are values of a struct column, as TopicPartitions are of an assignment."""
+    """Make a class for values of a struct column, such as TopicPartitions of an assignment."""
     return dataclasses.make_dataclass("Struct", [field.name for field in kind], frozen=True)
 
 
 def value(column: Column, seed: int) -> Any:
-    """A value of a column, or null."""
+    """Make a value of a column, or null."""
     if column.nullable and (seed == NULLS or (seed + len(column.name)) % 3 == 0):
         return None
     if pa.types.is_list(column.type):
@@ -65,13 +65,13 @@ def value(column: Column, seed: int) -> Any:
 
 
 def row_of(table: Table, seed: int, **given: Any) -> Any:
-    """A row of a table; the columns `given` have those values."""
+    """Make a row of a table; the columns in `given` have these values."""
     columns = table.stored()[len(HEADER) :] if table in STATE_TABLES else table.stored()
     return table.row(**{column.field: given.get(column.field, value(column, seed)) for column in columns})
 
 
 def snapshots(first: int) -> Iterator[snapshot_rows.Snapshot]:
-    """Four snapshots, numbered from `first` on, of two clusters on two days; one has nothing but nulls where they are allowed."""
+    """Make four snapshots, numbered from `first` on, of two clusters on two days; one has null in every nullable column."""
     for number, seeds in enumerate([(0, 1), (2, 3), (NULLS,), (1, NULLS)], first):
         header = snapshot_rows.SnapshotHeader(
             snapshot_id=f"0192-{number:04d}",
@@ -85,7 +85,7 @@ def snapshots(first: int) -> Iterator[snapshot_rows.Snapshot]:
 
 
 def record_batches() -> Iterator[tuple[str, str | None, pa.RecordBatch]]:
-    """Topics with their ids and records: all facts there, some null, all null that may be."""
+    """Make records of topics with their ids: all columns set, some null, all nullable columns null."""
     whole = {"producer_id": 2**63 - 1, "producer_epoch": 32_767, "key": b"k", "is_transactional": True}
     yield (
         "whole",
@@ -112,7 +112,7 @@ def fill(warehouse: Warehouse, first: int = 0) -> None:
 
 
 def _write(warehouse: Warehouse, table: Table, number: int) -> None:
-    """Rows of what was written to a cluster: of actions those before they are sent, and one that has ended."""
+    """Write rows about writes to a cluster: actions before they are sent, and a finished action."""
     seeds, day = ((0, 2), (1, NULLS))[number % 2], date(2025, 11, 21 + number % 10)
     made = [row_of(table, seed) for seed in seeds]
     if table == ADMIN_ACTIONS:

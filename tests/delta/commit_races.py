@@ -1,4 +1,4 @@
-"""Races for commits on a store that a warehouse is in."""
+"""Races for commits on the store of a warehouse."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ VERSIONS = 20
 
 
 def assert_one_of_several_writers_wins(warehouse: Warehouse) -> None:
-    """By the log store that the Kernel has: a commit is made once, and the others hear that it exists."""
+    """Check that the Kernel's log store makes a commit once, and that other writers get an error that it exists."""
     jvm, conf = warehouse.kernel.storage.jvm, warehouse.kernel.storage.conf
     provider = warehouse.kernel.classes.defaults.internal.logstore.LogStoreProvider
     store = provider.getLogStore(conf, warehouse.name.partition("://")[0])
@@ -37,7 +37,7 @@ def assert_one_of_several_writers_wins(warehouse: Warehouse) -> None:
 
 
 def race(warehouse: Warehouse, racers: Mapping[str, range], count: int) -> None:
-    """All racers at once, in threads: each makes so many snapshots or ingests."""
+    """Run all racers at once in threads: each makes this many snapshots or ingests."""
 
     def run(racer: tuple[str, int]) -> None:
         role, number = racer

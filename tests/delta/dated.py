@@ -1,4 +1,4 @@
-"""Makes snapshots of past days, and warehouses that have published them, in little time: files are written beside Hadoop."""
+"""Makes snapshots of past days, and warehouses that have published them, quickly: files are written without Hadoop."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,12 +22,12 @@ from tests.delta.history import log_files
 from tests.delta.samples import lag_row, row
 
 MIDNIGHT = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-SUMMARIES = ("coverage", "collection_failures", "snapshots")  # tables that a snapshot does not list
+SUMMARIES = ("coverage", "collection_failures", "snapshots")  # tables that a snapshot does not have
 SOME = ("snapshots", "consumer_lag", "acls", "coverage")
 
 
 def moment(days_ago: int, time: str) -> datetime:
-    """A time of some days ago."""
+    """Return the time of some days ago."""
     hour, minute = time.split(":")
     return MIDNIGHT - timedelta(days=days_ago) + timedelta(hours=int(hour), minutes=int(minute))
 
@@ -40,7 +40,7 @@ def taken(
     stored_in: Mapping[str, str] | None = None,
     lists_tables: bool = True,
 ) -> snapshot_rows.Snapshot:
-    """A snapshot whose row says what it has; tables in `stored_in` are stored under another id, and have one row."""
+    """Make a snapshot; tables in `stored_in` are stored under another id, and have one row."""
     captured_at_ms = round(captured_at.timestamp() * 1000)
     header = snapshot_rows.SnapshotHeader(
         snapshot_id=f"{captured_at:%Y%m%d-%H%M}-{cluster}",
@@ -68,7 +68,7 @@ def taken(
 
 
 def day_of_snapshots(days_ago: int, *times: str, partial: Sequence[str] = ()) -> Iterator[snapshot_rows.Snapshot]:
-    """Snapshots of one day, whose first alone stores the ACLs; each has as many rows of lag as its minute says, and one."""
+    """Make snapshots of one day; only the first stores the ACLs; each has one row of lag more than its minute."""
     first = f"{moment(days_ago, times[0]):%Y%m%d-%H%M}-default"
     for time in times:
         lag = [lag_row("g", "t", partition, lag=partition) for partition in range(1 + int(time[-2:]))]
@@ -83,7 +83,7 @@ def day_of_snapshots(days_ago: int, *times: str, partial: Sequence[str] = ()) ->
 def publish_all(
     warehouse: Warehouse, snapshots: Iterable[snapshot_rows.Snapshot], tables: Sequence[Table] = STATE_TABLES
 ) -> None:
-    """Add what snapshots store to the tables: one commit for each table and day, of a file for each snapshot."""
+    """Add the rows of snapshots to the tables: one commit per table and day, with a file per snapshot."""
     ordered = sorted(snapshots, key=lambda made: made.header.captured_at_ms)
     for table in tables:
         for day, of_day in groupby(ordered, key=lambda made: snapshot_date(made.header)):
@@ -107,7 +107,7 @@ def _written(warehouse: Warehouse, table: Table, made: snapshot_rows.Snapshot) -
 
 
 def shown(warehouse: Warehouse, tables: Iterable[str] = SOME) -> dict[str, dict[str, list[str]]]:
-    """The rows that views show of each published snapshot, as text, by table."""
+    """Return the rows that views show of each published snapshot, as text, by table."""
     snapshots: dict[str, dict[str, list[str]]] = {}
     with duckdb.connect() as connection:
         register_duckdb(connection, warehouse.name)
@@ -119,14 +119,14 @@ def shown(warehouse: Warehouse, tables: Iterable[str] = SOME) -> dict[str, dict[
 
 
 def ids_in(warehouse: Warehouse, table: str) -> set[str]:
-    """The ids under which a table has rows, published or not."""
+    """Return the ids under which a table has rows, published or not."""
     with duckdb.connect() as connection:
         register_duckdb(connection, warehouse.name)
         return {one for (one,) in connection.table(table).project("snapshot_id").distinct().fetchall()}
 
 
 def a_day_passes(warehouse: Warehouse, tables: Iterable[str] = SOME, hours: int = 25) -> None:
-    """Make what was committed older."""
+    """Make all commits older."""
     for path in (path for table in tables for path in log_files(warehouse, table, "*")):
         modified = path.stat().st_mtime - hours * 3600
         os.utime(path, (modified, modified))

@@ -1,4 +1,4 @@
-"""Commits of other engines, written into a table's log as Spark writes them: at once, and at any moment of a run."""
+"""Writes commits of other engines into a table's log, as Spark writes them, at any moment of a run."""
 
 import json
 import shutil
@@ -18,24 +18,24 @@ def _log(warehouse: Warehouse, table: str) -> Path:
 
 
 def commit_files(warehouse: Warehouse, table: str) -> list[Path]:
-    """The files of the commits that a table's log has."""
+    """List the files of the commits in a table's log."""
     return sorted(path for path in _log(warehouse, table).glob("*.json") if path.stem.isdigit())
 
 
 def versions(warehouse: Warehouse, table: str) -> list[int]:
-    """The versions that a table's log has."""
+    """List the versions in a table's log."""
     return [int(path.stem) for path in commit_files(warehouse, table)]
 
 
 def live(warehouse: Warehouse, table: str, version: int | None = None) -> list[LiveFile]:
-    """The files of a version."""
+    """List the data files of a version."""
     state = warehouse.kernel.load(warehouse.locations[table], version)
     assert state
     return warehouse.kernel.live_files(state)
 
 
 def write(warehouse: Warehouse, table: str, operation: str, *actions: dict[str, Any], **parameters: Any) -> None:
-    """A commit after the last one."""
+    """Write a commit after the last one."""
     info = {"operation": operation, "operationParameters": parameters, "engineInfo": ENGINE, "isBlindAppend": False}
     lines = [{"commitInfo": {"timestamp": time.time_ns() // 1_000_000, **info}}, *actions]
     path = _log(warehouse, table) / f"{versions(warehouse, table)[-1] + 1:020d}.json"
@@ -44,7 +44,7 @@ def write(warehouse: Warehouse, table: str, operation: str, *actions: dict[str, 
 
 
 def removes(files: Sequence[LiveFile], *, data_change: bool = True) -> list[dict[str, Any]]:
-    """Files that go."""
+    """Make remove actions of these files."""
     return [
         {
             "remove": {
@@ -63,7 +63,7 @@ def removes(files: Sequence[LiveFile], *, data_change: bool = True) -> list[dict
 def copies(
     warehouse: Warehouse, table: str, files: Sequence[LiveFile], *, data_change: bool = True
 ) -> list[dict[str, Any]]:
-    """Other files with the same rows."""
+    """Make other files with the same rows."""
     folder, actions = _log(warehouse, table).parent, []
     for file in files:
         name = f"{file.path.removesuffix('.parquet')}-{versions(warehouse, table)[-1]}-copy.parquet"
@@ -89,7 +89,7 @@ def _column(file: LiveFile) -> str:
 
 
 def restore(warehouse: Warehouse, table: str, version: int) -> None:
-    """RESTORE TABLE ... TO VERSION AS OF."""
+    """Commit a RESTORE TABLE ... TO VERSION AS OF."""
     now, then = live(warehouse, table), live(warehouse, table, version)
     gone = [file for file in now if file.path not in {one.path for one in then}]
     back = [file for file in then if file.path not in {one.path for one in now}]
@@ -98,29 +98,29 @@ def restore(warehouse: Warehouse, table: str, version: int) -> None:
 
 
 def overwrite(warehouse: Warehouse, table: str) -> None:
-    """INSERT OVERWRITE with nothing."""
+    """Commit an INSERT OVERWRITE without rows."""
     write(warehouse, table, "WRITE", *removes(live(warehouse, table)), mode="Overwrite", partitionBy="[]")
 
 
 def delete(warehouse: Warehouse, table: str) -> None:
-    """DELETE of all rows of the first file."""
+    """Commit a DELETE of all rows of the first file."""
     write(warehouse, table, "DELETE", *removes(live(warehouse, table)[:1]), predicate='["true"]')
 
 
 def update(warehouse: Warehouse, table: str) -> None:
-    """UPDATE of a row."""
+    """Commit an UPDATE of a row."""
     files = live(warehouse, table)[:1]
     write(warehouse, table, "UPDATE", *removes(files), *copies(warehouse, table, files), predicate='["true"]')
 
 
 def optimize(warehouse: Warehouse, table: str) -> None:
-    """OPTIMIZE of a file."""
+    """Commit an OPTIMIZE of a file."""
     files = live(warehouse, table)[:1]
     moved = copies(warehouse, table, files, data_change=False)
     write(warehouse, table, "OPTIMIZE", *removes(files, data_change=False), *moved, predicate="[]")
 
 
 def vacuum(warehouse: Warehouse, table: str) -> None:
-    """VACUUM."""
+    """Commit a VACUUM."""
     write(warehouse, table, "VACUUM START", retentionCheckEnabled=True)
     write(warehouse, table, "VACUUM END", status="COMPLETED")

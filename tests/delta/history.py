@@ -1,4 +1,4 @@
-"""Makes a long history of a warehouse in little time: files are linked and commits are copied, as old as they would be."""
+"""Makes a long history of a warehouse quickly: files are linked and commits copied, with their modification times set back."""
 
 import json
 import os
@@ -20,7 +20,7 @@ _IN_FULL = 8  # days
 
 @dataclass(frozen=True)
 class _Commit:
-    """The last commit of a table and the file that it added."""
+    """The last commit of a table, and the file that it added."""
 
     folder: Path
     text: str
@@ -44,7 +44,7 @@ ALL = tuple(table.name for table in TABLES)
 
 
 def make_history(warehouse: Warehouse, days: int, runs: int, names: Sequence[str] = ALL) -> None:
-    """Repeat the last commit of tables `runs` times on each of the days before today; each is maintained when it is over.
+    """Repeat the last commit of tables `runs` times on each of the days before today; each is maintained at its end.
 
     Days that are longer ago than any commit is kept have one run, whose file stands for the one that maintenance leaves.
     """
@@ -63,14 +63,14 @@ def make_history(warehouse: Warehouse, days: int, runs: int, names: Sequence[str
 
 
 def _age(warehouse: Warehouse, names: Sequence[str], moment: datetime) -> None:
-    """Make no file of the logs of tables younger than a moment."""
+    """Set the times of a table's log files back, so that none is younger than a moment."""
     for path in (path for name in names for path in log_files(warehouse, name, "*")):
         if path.stat().st_mtime > moment.timestamp():
             os.utime(path, (moment.timestamp(),) * 2)
 
 
 def _last_commit(folder: Path) -> Iterator[_Commit]:
-    """The commit that added the newest file, with the table's version; none if the table is empty."""
+    """Return the commit that added the newest file, with the table's version; None if the table is empty."""
     commits = sorted((folder / "_delta_log").glob("*.json"))
     for path in reversed(commits):
         adds = [json.loads(line)["add"] for line in path.read_text().splitlines() if '"add"' in line]
@@ -81,11 +81,11 @@ def _last_commit(folder: Path) -> Iterator[_Commit]:
 
 
 def log_size(warehouse: Warehouse) -> int:
-    """Bytes of all logs."""
+    """Return the bytes of all logs."""
     folder = Path(warehouse.name.removeprefix("file:"))
     return sum(path.stat().st_size for path in folder.glob("*/_delta_log/*"))
 
 
 def log_files(warehouse: Warehouse, table: str, pattern: str = "*.json") -> list[Path]:
-    """The files of a table's log, oldest first."""
+    """List the files of a table's log, oldest first."""
     return sorted((Path(warehouse.locations[table].removeprefix("file:")) / "_delta_log").glob(pattern))

@@ -1,4 +1,4 @@
-"""A warehouse that deltalake writes: for tests of readers, without Spark."""
+"""A warehouse that deltalake writes, for tests of readers without Spark."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
@@ -32,7 +32,7 @@ SNAPSHOTS = (
 
 
 def make_lake(folder: Path, snapshots: Sequence[snapshot_rows.Snapshot] = SNAPSHOTS) -> Path:
-    """All tables; these snapshots, published, and five records, one of which is no text."""
+    """Make all tables, with these snapshots published, and five records, one of which is not text."""
     for table in TABLES:
         schema = pa.schema([*table.file_schema(), pa.field(table.partition_by, pa.date32(), nullable=False)])
         DeltaTable.create(str(folder / table.name), schema, partition_by=[table.partition_by])

@@ -28,19 +28,19 @@ from tests.delta.samples import NOON_MS, lag_row, row, snapshot
 
 
 def facts() -> list[object]:
-    """Something for several tables."""
+    """Make rows for several tables."""
     lag = [lag_row("group", "topic", partition, lag=partition) for partition in range(3)]
     group = row(group_rows.ConsumerGroupRow, group_id="group")
     return [row(cluster_rows.BrokerRow, broker_id=1), row(cluster_rows.TopicRow, topic="topic"), group, *lag]
 
 
 def attempt(number: int) -> snapshot_rows.Snapshot:
-    """Attempt `number` for the slot of all attempts."""
+    """Make attempt `number` for the slot of all attempts."""
     return snapshot(number, *facts(), slot_ms=NOON_MS, status="complete")
 
 
 def die_at(cls: type, method: str, count: int, when: str) -> None:
-    """Let this process end at the `count`-th call of a method, as `kill -9` ends it."""
+    """Make this process end at the `count`-th call of a method, as `kill -9` ends it."""
     real: Callable[..., Any] = getattr(cls, method)
     calls = iter(range(count, 0, -1))
 
@@ -57,7 +57,7 @@ def die_at(cls: type, method: str, count: int, when: str) -> None:
 
 
 def main(location: str, number: str, *death: str) -> None:
-    """Run as the module says."""
+    """Run as the module's docstring describes."""
     if death:
         method, count, when = death
         die_at(Storage if hasattr(Storage, method) else Kernel, method, int(count), when)

@@ -14,7 +14,7 @@ from tests.warehouses import settings
 
 
 def main(folder: str, at_ms: str) -> None:
-    """Run as the module says."""
+    """Run as the module's docstring describes."""
     with warehouse_for_actions(settings(f"warehouse={folder}"), CLOCK, "admin") as warehouse:
         print(warehouse.session)
         with recording(warehouse, "id", CLOCK) as recorder:

@@ -1,4 +1,4 @@
-"""Runs of an archive for tests: a few records, written as an executor would have, and the rows that account for them."""
+"""Runs of an archive for tests: a few records, written as by an executor, and their ranges."""
 
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ CLUSTER = "cluster-id"
 
 
 def run(lock: ArchiveLock, number: int, start: int, end: int, *, topic: str = "t", problems: int = 0) -> RunOutput:
-    """Run `number`: one record for each offset from `start` to `end` of partition 0 of a topic."""
+    """Make run `number`: one record for each offset from `start` to `end` of partition 0 of a topic."""
     ingest_id = f"0192-{number:04d}"
     files = [_file(lock, ingest_id, topic, start, end)] if end > start else []
     positions = {**lock.topics, topic: Archived(topic_id="id", partitions={0: Position(next_offset=end)})}
@@ -72,7 +72,7 @@ def _file(lock: ArchiveLock, ingest_id: str, topic: str, start: int, end: int) -
 
 
 def range_row(ingest_id: str, topic: str, start: int, end: int, sequence: int | None = None) -> RecordRangeRow:
-    """The range of a run that archived one record for each offset; without a number as earlier versions wrote it."""
+    """Make the range of a run that archived one record for each offset; without a sequence number as of earlier versions."""
     return RecordRangeRow(
         ingest_id=ingest_id,
         cluster="name",

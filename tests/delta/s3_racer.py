@@ -41,7 +41,7 @@ _MEMORY = "--driver-memory 512m --conf spark.ui.enabled=false"
 
 
 def kernel_alone(store: ObjectStore, location: str) -> Warehouse:
-    """The lake by a JVM without a session."""
+    """Open the lake in a JVM without a session."""
     jvm = launch_gateway().jvm
     conf = jvm.org.apache.hadoop.conf.Configuration()
     for name, value in store.hadoop().items():
@@ -53,7 +53,7 @@ def kernel_alone(store: ObjectStore, location: str) -> Warehouse:
 
 
 def with_spark(store: ObjectStore, location: str) -> Warehouse:
-    """The lake by a session, which OPTIMIZE needs."""
+    """Open the lake in a session, which OPTIMIZE needs."""
     spark = session("racer")
     spark.sparkContext.setLogLevel("OFF")
     for name, value in store.hadoop().items():
@@ -98,7 +98,7 @@ def _run(lock: ArchiveLock, ingest_id: str) -> RunOutput:
 
 
 def main(folder: Path, location: str, role: str, number: int, count: int) -> None:
-    """Race as the module says."""
+    """Run as the module's docstring describes."""
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"--jars {','.join(hadoop_aws())} {_MEMORY} pyspark-shell"
     store = ObjectStore(folder, int((folder / "port").read_text()))
     warehouse = (with_spark if role == "maintain" else kernel_alone)(store, location)

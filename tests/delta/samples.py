@@ -1,4 +1,4 @@
-"""Rows for tests: every nullable column null and every other one small, unless a test says otherwise."""
+"""Rows for tests: nullable columns are null and others small, unless a test sets them."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ HOSTILE = "<b>'; DROP TABLE t;--\"`\\ ${x} \n\x00\x1b[31m \u202e\u2066 é 😀"
 
 
 def row(cls: type[T], **values: Any) -> T:
-    """A row of `cls` with `values`; what is not given is null where it may be, else empty, 0 or false."""
+    """Make a row of `cls`; columns without a value are null if they may be, else empty, 0 or false."""
     given = _small_values(cls)
     assert values.keys() <= given.keys(), f"{cls.__name__} has no {values.keys() - given.keys()}"
     return cls(**{**given, **values})
@@ -33,7 +33,7 @@ def _small_values(cls: type) -> dict[str, Any]:
 
 
 def snapshot(number: int = 1, *facts: object, cluster: str = "default", **published: Any) -> snapshot_rows.Snapshot:
-    """Attempt `number` at the hour of that number, with these facts; `published` are columns of its `snapshots` row."""
+    """Make attempt `number` at the hour of that number, with these rows; `published` are columns of its `snapshots` row."""
     header = snapshot_rows.SnapshotHeader(
         snapshot_id=f"0192-{number:04d}-{cluster}",
         cluster=cluster,
@@ -49,7 +49,7 @@ def snapshot(number: int = 1, *facts: object, cluster: str = "default", **publis
 
 
 def lag_row(group_id: str, topic: str, partition: int, **values: Any) -> group_rows.ConsumerLagRow:
-    """A lag row; `lag_basis` follows from `lag` unless it is given."""
+    """Make a lag row; `lag_basis` follows from `lag` unless it is given."""
     basis = "committed" if values.get("lag") is not None else "unknown"
     given = {"lag_basis": basis, **values}
     return row(group_rows.ConsumerLagRow, group_id=group_id, topic=topic, partition=partition, **given)

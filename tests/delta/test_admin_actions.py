@@ -1,4 +1,4 @@
-"""Rows of admin_actions are there once they are written, for every reader, whether or not Spark runs."""
+"""Rows of admin_actions are visible to every reader once they are written, with and without Spark."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ OUTCOMES = [("of alter_configs", "unknown"), ("of create_topic", "done"), ("of d
 
 
 def test_rows_are_written_without_a_session(tmp_path: Path, spark: SparkSession) -> None:
-    """A new folder gets all tables and checkpoints, and DuckDB, deltalake and Spark read what was written."""
+    """A new folder gets all tables and checkpoints, and DuckDB, deltalake and Spark read the rows."""
     folder = tmp_path / "new folder"
     command = [sys.executable, "-m", "tests.delta.plain_recording", str(folder), str(NOON_MS)]
     assert subprocess.run(command, check=True, timeout=120, capture_output=True, text=True).stdout == "None\n"
@@ -57,7 +57,7 @@ def test_rows_are_written_without_a_session(tmp_path: Path, spark: SparkSession)
 
 
 def test_one_run_at_a_time_alters_a_cluster(warehouse: Warehouse) -> None:
-    """Another run over the same cluster ends at once; one over another cluster does not."""
+    """A second run over the same cluster ends at once; a run over another cluster does not."""
     with recording(warehouse, "one", CLOCK):
         with pytest.raises(LockHeld), recording(warehouse, "one", CLOCK):
             pass
@@ -68,7 +68,7 @@ def test_one_run_at_a_time_alters_a_cluster(warehouse: Warehouse) -> None:
 
 
 def test_what_cannot_be_written_is_an_error(warehouse: Warehouse) -> None:
-    """Not a row that is missing in silence."""
+    """A row that cannot be written is an error."""
     folder = Path(warehouse.locations[ADMIN_ACTIONS.name].removeprefix("file:"))
     with recording(warehouse, "one", CLOCK) as recorder:
         folder.rename(folder.with_name("gone"))
@@ -78,7 +78,7 @@ def test_what_cannot_be_written_is_an_error(warehouse: Warehouse) -> None:
 
 
 def test_every_null_has_its_reason() -> None:
-    """A row without an outcome is the first of its action, and one without an error is no failure."""
+    """A row without an outcome is the first of its action, and a row without an error is no failure."""
     rows = [*started(NOON_MS), *finished(NOON_MS)]
     assert unexplained({ADMIN_ACTIONS.name: (AdminActionRow, plain_table(AdminActionRow, rows))}) == []
 
@@ -97,7 +97,7 @@ def test_a_table_that_lacks_columns_is_opened_with_spark(warehouse: Warehouse, m
     "operation", [foreign.overwrite, lambda warehouse, table: foreign.restore(warehouse, table, 0)]
 )
 def test_rows_that_others_take_away(warehouse: Warehouse, operation: Callable[[Warehouse, str], None]) -> None:
-    """A run whose `started` rows are gone does not go on as if they were there."""
+    """A run whose `started` rows were removed does not continue."""
     with recording(warehouse, "one", CLOCK) as recorder:
         recorder.write(started(NOON_MS))
         operation(warehouse, ADMIN_ACTIONS.name)
@@ -116,14 +116,14 @@ def lake(spark: SparkSession, bucket: ObjectStore) -> Warehouse:  # noqa: ARG001
 
 @pytest.mark.proof
 class TestOnAnObjectStore:
-    """Without file locks the transaction id of a cluster's alterations keeps two runs apart."""
+    """Without file locks the transaction id of a cluster's alterations prevents two runs at a time."""
 
     def rows(self, lake: Warehouse) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return sum(file.rows or 0 for file in lake.kernel.live_files(lake.state(ADMIN_ACTIONS.name)))
 
     def test_of_two_that_begin_at_once_one_goes_on(self, lake: Warehouse) -> None:
-        """Both have read that nobody is at it; the second to say that it starts says LockHeld, and has written nothing."""
+        """Both have read that no run is active; the second to commit its start raises LockHeld, and writes nothing."""
         with recording(lake, "race", CLOCK) as first, recording(lake, "race", CLOCK) as second:
             first.write(started(NOON_MS))
             before = self.rows(lake)
@@ -145,7 +145,7 @@ class TestOnAnObjectStore:
             recorder.write(started(NOON_MS))
 
     def test_a_run_that_died(self, lake: Warehouse) -> None:
-        """It keeps others away for ten minutes, and what it would write after that is refused."""
+        """It keeps other runs away for ten minutes, and later commits of it are refused."""
         dead = recording(lake, "dead", CLOCK)
         writer = dead.__enter__()
         writer.write(started(NOON_MS))
@@ -158,7 +158,7 @@ class TestOnAnObjectStore:
                 writer.write(finished(NOON_MS))
 
     def test_a_commit_whose_answer_was_lost(self, lake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Repeating it is refused, and it is the run's own."""
+        """The repeated commit is refused, but the commit is the run's own."""
         real = Kernel.append
 
         def repeated(*arguments: Any, **options: Any) -> int:

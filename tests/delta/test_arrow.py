@@ -1,4 +1,4 @@
-"""Rows survive the way into Parquet."""
+"""Rows are equal after they were written to Parquet and read."""
 
 import dataclasses
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ BY_NAME = {table.name: table for table in STATE_TABLES}
 
 
 def values_of(column: Column) -> st.SearchStrategy[Any]:
-    """Everything that a field may hold, and some that no table can."""
+    """Make all values that a field may have, and some that no table can store."""
     if column.nullable:
         return st.none() | values_of(dataclasses.replace(column, nullable=False))
     if column.type == TIMESTAMP:
@@ -34,7 +34,7 @@ def values_of(column: Column) -> st.SearchStrategy[Any]:
 
 
 def of_type(kind: pa.DataType) -> st.SearchStrategy[Any]:
-    """Values of an Arrow type, as the rows hold them."""
+    """Make values of an Arrow type, as the rows hold them."""
     if pa.types.is_list(kind):
         return st.lists(of_type(kind.value_type), max_size=3).map(tuple)
     if pa.types.is_struct(kind):
@@ -49,7 +49,7 @@ def of_type(kind: pa.DataType) -> st.SearchStrategy[Any]:
 
 
 def as_read(value: Any) -> Any:
-    """A row's value as Arrow gives it back."""
+    """Return a row's value as Arrow reads it."""
     if dataclasses.is_dataclass(value):
         return {field.name: as_read(getattr(value, field.name)) for field in dataclasses.fields(value)}
     return list(map(as_read, value)) if isinstance(value, tuple) else value
@@ -72,7 +72,7 @@ def test_rows_come_back_from_parquet(table: Any, data: st.DataObject) -> None:
 
 
 def test_header_is_stamped_on_every_row() -> None:
-    """Each row carries snapshot_id, cluster, cluster_id and captured_at; so do tables without rows, having none."""
+    """Each row has snapshot_id, cluster, cluster_id and captured_at; empty tables have these columns, too."""
     topics = [row(cluster_rows.TopicRow, topic=name) for name in ("a", "b")]
     made = arrow_table(BY_NAME["topics"], HEADER_OF_ONE, topics)
     assert made["snapshot_id"].to_pylist() == [HEADER_OF_ONE.snapshot_id] * 2
@@ -82,14 +82,14 @@ def test_header_is_stamped_on_every_row() -> None:
 
 @pytest.mark.parametrize("timestamp_ms", [2**63 - 1, -(2**63), 253_402_300_800_000, -62_135_596_800_001])
 def test_times_that_no_table_can_hold_are_null(timestamp_ms: int) -> None:
-    """Producers may claim any timestamp; one outside the years 1 to 9999 is null, and nothing else is lost."""
+    """Producers may set any timestamp; outside the years 1 to 9999 it is null, and no other value is lost."""
     offsets = row(cluster_rows.PartitionOffsetsRow, topic="a", max_timestamp=timestamp_ms, max_timestamp_offset=7)
     made = arrow_table(BY_NAME["partition_offsets"], HEADER_OF_ONE, [offsets]).to_pylist()[0]
     assert (made["max_timestamp"], made["max_timestamp_offset"]) == (None, 7)
 
 
 def test_bytes_that_are_not_utf8_are_spelled_out() -> None:
-    """Names that brokers send as any bytes become text that every reader can hold, also inside lists and structs."""
+    """Names of arbitrary bytes become text that every reader can read, also in lists and structs."""
     name = b"caf\xe9".decode("utf-8", "surrogateescape")
     owned = (group_rows.TopicPartitions(topic=name, topic_id=None, partitions=(1,)),)
     member = row(group_rows.GroupMemberRow, group_id=name, subscribed_topics=(name, "é"), assignment=owned)
@@ -100,7 +100,7 @@ def test_bytes_that_are_not_utf8_are_spelled_out() -> None:
 
 
 def test_the_day_is_utc() -> None:
-    """Rows belong to the UTC day in which the run began to look."""
+    """Rows belong to the UTC day of the run's start."""
     header = dataclasses.replace(HEADER_OF_ONE, captured_at_ms=NOON_MS + 12 * 3_600_000 - 124)
     assert snapshot_date(header).isoformat() == "2025-11-21"
     assert (
@@ -110,7 +110,7 @@ def test_the_day_is_utc() -> None:
 
 @pytest.mark.parametrize("is_dictionary_first", [True, False])
 def test_pieces_may_differ_in_their_dictionaries(is_dictionary_first: bool) -> None:
-    """A file takes rows that are kept by column after rows that are not, and the other way round: groups of all types."""
+    """A file accepts rows that are kept in columns after row objects, and the reverse: groups of all types."""
     schema = pa.schema([pa.field("name", pa.string()), pa.field("number", pa.int32())])
     plain = pa.table([["a", None], [1, 2]], schema=schema)
     encoded = pa.table(

@@ -1,4 +1,4 @@
-"""URLs of Hadoop's mean the same place to Arrow."""
+"""Hadoop's URLs name the same places for Arrow."""
 
 import pytest
 from pyarrow import fs
@@ -11,12 +11,12 @@ from kafka_lagoon.secret import Secret
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
 def test_amazons_store_has_one_name(scheme: str) -> None:
-    """Hadoop has three schemes for S3, Arrow one (which would ask Amazon for the bucket's region at once)."""
+    """Hadoop has three schemes for S3, Arrow one (which would request the bucket's region from Amazon at once)."""
     assert arrow_uri(f"{scheme}://bucket/a b%/ingest_date=2026-11-21") == "s3://bucket/a%20b%25/ingest_date=2026-11-21"
 
 
 def test_an_access_is_all_that_is_needed() -> None:
-    """With region and keys nothing is looked for, on the network or on the machine."""
+    """With region and keys no request is made for them, on the network or on the machine."""
     access = S3Access(region="eu-west-3", access_key="AKIA", secret_key=Secret("secret"))
     files, path = file_system("s3a://bucket/a b%/ingest_date=2026-11-21", access)
     assert isinstance(files, fs.S3FileSystem)
@@ -25,6 +25,6 @@ def test_an_access_is_all_that_is_needed() -> None:
 
 
 def test_a_scheme_that_arrow_does_not_know_is_named() -> None:
-    """The line says what can be done instead."""
+    """The message names a remedy."""
     with pytest.raises(TableError, match=r'^wasb://c@a/x: Arrow cannot write there .*; set records\.writer = "spark"$'):
         file_system("wasb://c@a/x")

@@ -25,31 +25,31 @@ pytestmark = [pytest.mark.proof, pytest.mark.spark, pytest.mark.timeout(900)]
 
 @pytest.fixture(scope="module")
 def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureStore]:
-    """A container that the session reaches."""
+    """A container that the session can read and write."""
     with azure_store(tmp_path_factory.mktemp("azure")) as served:
         reach_azure(spark, served)
         yield served
 
 
 def a_lake() -> str:
-    """A place that no other test has."""
+    """Return a place that no other test uses."""
     return f"{ROOT}/{uuid4().hex}"
 
 
 def rows(store: AzureStore, location: str, table: str, *columns: str) -> list[tuple[object, ...]]:
-    """Rows of a table as delta-rs reads them from the store."""
+    """Return the rows of a table as delta-rs reads them from the store."""
     url = f"az://{CONTAINER}/{location.rpartition('/')[2]}/{table}"
     arrow = DeltaTable(url, storage_options=store.delta_rs()).to_pyarrow_table(columns=list(columns))
     return sorted(tuple(row.values()) for row in arrow.to_pylist())
 
 
 def test_one_of_several_writers_wins(spark: SparkSession, store: AzureStore) -> None:  # noqa: ARG001  serves the container
-    """Delta's own log store for abfs."""
+    """Delta's own log store for abfs is used."""
     assert_one_of_several_writers_wins(at_path(spark, a_lake()))
 
 
 def test_runs_race(spark: SparkSession, store: AzureStore) -> None:
-    """Snapshots at once into the same tables, and maintenance of what they have written: every row is there once."""
+    """Snapshots into the same tables at once, beside maintenance: every row exists once."""
     location = a_lake()
     warehouse = open_warehouse(spark, settings(f"warehouse={location}"), CLOCK)
     race(warehouse, {"snapshot": range(4)}, 3)
@@ -61,7 +61,7 @@ def test_runs_race(spark: SparkSession, store: AzureStore) -> None:
 
 
 def test_jobs(kafka: LocalKafka, store: AzureStore, tmp_path: Path) -> None:
-    """Snapshot, two ingests and a query; Spark writes the records, since Arrow has no settings of Hadoop's."""
+    """Snapshot, two ingests and a query; Spark writes the records, because Arrow does not know Hadoop's settings."""
     create_topics(kafka.bootstrap_servers, [NewTopic("in-azure", 3, 1)])
     produce(kafka.bootstrap_servers, "in-azure", 1_000)
     location = a_lake()

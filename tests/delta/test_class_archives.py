@@ -1,4 +1,4 @@
-"""JVMs take the archives of classes that are made for them, and start without one that does not fit."""
+"""JVMs use the class archives that are made for them, and start without an archive that does not fit."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.java, pytest.mark.proof]
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache folder with the archives that `lagoon path classes` makes."""
+    """A cache folder with the archives of `lagoon path classes`."""
     cache = tmp_path_factory.mktemp("cache")
     (cache / "jars").symlink_to(cache_folder().absolute() / "jars")
     made = lagoon("path", "classes", LAGOON_CACHE=str(cache))
@@ -33,7 +33,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["whole", "broken", "cut off", "of another Java"])
 def archives(cache: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The archives as they were made, without what follows their header, ended too soon, or with another version in it."""
+    """Return the archives unchanged, with only their header, truncated, or with another version in the header."""
     monkeypatch.setenv("LAGOON_CACHE", str(cache))
     made = {cache / "classes" / name: (cache / "classes" / name).read_bytes() for name in (KERNEL, SPARK)}
     for path, content in made.items():
@@ -50,17 +50,17 @@ def archives(cache: Path, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
 
 
 def _of_another_java(content: bytes) -> bytes:
-    """The header names the JVM by its version string."""
+    """Replace the JVM's version string in the header."""
     start, end = content[:4096], content[4096:]
     assert b"OpenJDK" in start
     return start.replace(b"OpenJDK", b"Another") + end
 
 
 def test_the_kernel_starts(cache: Path, archives: str, tmp_path: Path) -> None:
-    """A JVM that may not start without the archive starts; rows are written with it, and with one that does not fit."""
+    """A JVM that must not start without the archive starts; rows are written with a fitting and with a wrong archive."""
     if archives == "whole":
         jars = plain_jvm.kernel_jars()
-        py4j = next(jar for jar in jars if jar.name.startswith("py4j-"))  # py4j names it first
+        py4j = next(jar for jar in jars if jar.name.startswith("py4j-"))  # py4j's jar is first
         options = ["-Xshare:on", *plain_jvm._FLAGS, *archive_options(KERNEL)]
         started = run(["java", *options, "-cp", class_path([py4j, *jars]), "-version"])
         assert started.returncode == 0, started.stdout + started.stderr
@@ -71,7 +71,7 @@ def test_the_kernel_starts(cache: Path, archives: str, tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_spark_starts(cache: Path, archives: str, tmp_path: Path) -> None:
-    """So does a driver, with all of Spark's jars; jobs say what they say without an archive."""
+    """A driver with all of Spark's jars starts, too; without an archive jobs log a line."""
     if archives == "whole":
         first, rest = (cache / "classes" / SPARK_CLASS_PATH).read_text().splitlines()
         started = run(

@@ -1,4 +1,4 @@
-"""Joined files hold the rows of the small ones, whoever wrote those, and take their place in one commit or not at all."""
+"""Joined files have the rows of the small files of any writer, and replace them in one commit or not at all."""
 
 from collections.abc import Callable
 from datetime import date
@@ -26,29 +26,29 @@ ALL = 1 << 30
 
 
 def fill(warehouse: Warehouse, *numbers: int) -> None:
-    """Snapshots of one lag row each."""
+    """Make snapshots of one lag row each."""
     for number in numbers:
         publish_once(warehouse, snapshot(number, lag_row("g", "t", 0, lag=number)))
 
 
 def folder(warehouse: Warehouse) -> Path:
-    """The folder with the lag of these snapshots."""
+    """Make a folder with the lag of these snapshots."""
     return Path(warehouse.locations[LAG.name].removeprefix("file:"))
 
 
 def join(warehouse: Warehouse, target_bytes: int = ALL) -> int:
-    """Join all files; how many there were."""
+    """Join all files; return their number."""
     files = warehouse.kernel.live_files(warehouse.state(LAG.name))
     return len(compact(warehouse, LAG, files, target_bytes, CLOCK)[0])
 
 
 def lags(warehouse: Warehouse) -> list[Any]:
-    """The lag of every row, in the order of the files."""
+    """Return the lag of every row, in the order of the files."""
     return [row["lag"] for row in rows_of(warehouse, LAG.name)]
 
 
 def rewritten(warehouse: Warehouse, number: int, change: Callable[[pa.Table], pa.Table], **options: Any) -> None:
-    """Change the file of one snapshot, as another writer or version would have written it."""
+    """Rewrite the file of one snapshot, as another writer or version would have written it."""
     (path,) = folder(warehouse).rglob(f"*{number:04d}-default.parquet")
     pq.write_table(change(pq.read_table(path, partitioning=None)), path, **options)
 
@@ -65,7 +65,7 @@ def test_files_of_other_writers_and_versions(warehouse: Warehouse) -> None:
 
 
 def test_rows_are_in_order_of_time_and_files_of_a_size(warehouse: Warehouse) -> None:
-    """A part ends where it would pass the target; what is left alone is no part."""
+    """A file ends before it would pass the target size; a single remaining file is not joined."""
     fill(warehouse, 1, 2, 3, 4, 5)
     size = next(folder(warehouse).rglob("*.parquet")).stat().st_size
     assert join(warehouse, round(size * 2.5)) == 4
@@ -111,7 +111,7 @@ def test_what_others_do_meanwhile(
     where: object,
     what: str,
 ) -> None:
-    """Before the files are looked at again, or in the moment before the commit: no row comes back, none is there twice."""
+    """Another commit before the files are checked again, or just before the commit, neither restores nor doubles rows."""
     fill(warehouse, 1, 2)
     real, left = getattr(where, what), list[list[int | None]]()
 
@@ -127,7 +127,7 @@ def test_what_others_do_meanwhile(
 
 
 def test_columns_that_others_have_added_meanwhile(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files with our columns do not take the place of files that may have more."""
+    """Files with our columns do not replace files that may have more."""
     fill(warehouse, 1, 2)
     real = compact_module._commit
 
@@ -141,7 +141,7 @@ def test_columns_that_others_have_added_meanwhile(warehouse: Warehouse, monkeypa
 
 
 def test_files_that_another_run_has_removed(warehouse: Warehouse) -> None:
-    """Two maintenances at once join the same files; the later one leaves the table alone, and no file of its own."""
+    """Of two maintenances that join the same files the later one changes nothing, and leaves no file."""
     fill(warehouse, 1, 2)
     files = warehouse.kernel.live_files(warehouse.state(LAG.name))
     assert join(warehouse) == 2
@@ -152,7 +152,7 @@ def test_files_that_another_run_has_removed(warehouse: Warehouse) -> None:
 
 
 def test_a_file_with_other_rows_than_the_log_says(warehouse: Warehouse) -> None:
-    """Nothing is rewritten of what may be damaged."""
+    """Files that may be damaged are not rewritten."""
     fill(warehouse, 1, 2)
     rewritten(warehouse, 1, lambda rows: rows.slice(0, 0))
     with pytest.raises(ChecksFailed, match="hold 1 rows, its log says 2"):
@@ -163,14 +163,14 @@ DAY = date(2025, 11, 21)
 
 
 def keep(warehouse: Warehouse, *numbers: int) -> int:
-    """Keep the rows of these snapshots; how many others there were."""
+    """Keep the rows of these snapshots; return the number of removed rows."""
     files = warehouse.kernel.live_files(warehouse.state(LAG.name))
     ids = frozenset(f"0192-{number:04d}-default" for number in numbers)
     return keep_rows(warehouse, LAG, files, {DAY: ids}, ALL, CLOCK)
 
 
 def test_rows_of_some_snapshots_stay(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From joined files and from small ones; row groups that have none of the snapshots are not read."""
+    """They stay in joined and in small files; row groups without the snapshots are not read."""
     fill(warehouse, 1, 2, 3, 4, 5)
     monkeypatch.setattr("kafka_lagoon.delta.compact._ROW_GROUP_BYTES", 1)
     join(warehouse)
@@ -191,7 +191,7 @@ def test_rows_of_some_snapshots_stay(warehouse: Warehouse, monkeypatch: pytest.M
 
 
 def test_files_without_rows_to_be_removed_stay(warehouse: Warehouse) -> None:
-    """No file, and no commit, is made for nothing; of nothing that stays no file is read."""
+    """Without rows to remove there is no new file and no commit; files without rows to keep are not read."""
     fill(warehouse, 1, 2)
     before = set(folder(warehouse).rglob("*.parquet")), warehouse.state(LAG.name).version
     assert keep(warehouse, 1, 2, 3) == 0
@@ -204,7 +204,7 @@ def test_files_without_rows_to_be_removed_stay(warehouse: Warehouse) -> None:
 
 
 def test_rows_of_spark_and_of_older_versions_stay(warehouse: Warehouse) -> None:
-    """Times as INT96 and columns that are not there, as where files are joined."""
+    """Times as INT96 and missing columns are handled as in joining."""
     fill(warehouse, 1, 2, 3)
     captured = sorted(row["captured_at"] for row in rows_of(warehouse, LAG.name))
     rewritten(warehouse, 1, lambda rows: rows, use_deprecated_int96_timestamps=True)

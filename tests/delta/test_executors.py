@@ -1,4 +1,4 @@
-"""Tasks on Spark's executors: results in order, one clear error, and processes that keep their modules out of collections."""
+"""Tasks on Spark's executors: results in order, one clear error, and modules that garbage collections leave out."""
 
 import gc
 import os
@@ -18,17 +18,17 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
-    """A place whose session has executors; no table is needed."""
+    """A place whose session has executors; tables are not needed."""
     return at_path(spark, str(tmp_path / "lake"))
 
 
 def frozen(settings: str, task: int) -> tuple[str, int, int]:
-    """The argument, the process id, and the number of objects that its garbage collections leave out."""
+    """Return the argument, the process id, and the number of objects that garbage collections leave out."""
     return f"{settings} {task}", os.getpid(), gc.get_freeze_count()
 
 
 def test_a_process_keeps_its_modules_after_its_first_task(warehouse: Warehouse) -> None:
-    """Each result is in the place of its task; collections are short in every process that had a task before."""
+    """Results are in the order of the tasks; collections are short in every process that had a task before."""
     first = on_executors(warehouse, frozen, "task", range(8))
     assert [text for text, _, _ in first] == [f"task {number}" for number in range(8)]
     later = on_executors(warehouse, frozen, "task", range(8))
@@ -43,18 +43,18 @@ def test_no_tasks_need_no_spark(warehouse: Warehouse) -> None:
 
 
 def failing(settings: str, task: int) -> int:
-    """A task that Spark cannot run."""
+    """Make a task that Spark cannot run."""
     raise ValueError(f"{settings} {task}")
 
 
 def test_a_task_that_fails_is_one_error(warehouse: Warehouse) -> None:
-    """With what was raised."""
+    """The error has the message of the task."""
     with pytest.raises(TableError, match="a task on Spark's executors failed: ValueError: task 0"):
         on_executors(warehouse, failing, "task", [0])
 
 
 def test_a_driver_keeps_collecting() -> None:
-    """Outside of executors nothing is frozen."""
+    """On the driver nothing is frozen."""
     before = gc.get_freeze_count()
     with modules_kept():
         pass
@@ -62,7 +62,7 @@ def test_a_driver_keeps_collecting() -> None:
 
 
 def slow(_: str, task: int) -> int:
-    """A task that lasts."""
+    """A task that takes time."""
     time.sleep(0.4)
     return task
 
@@ -72,7 +72,7 @@ def counted(result: int) -> tuple[int, int]:
 
 
 def test_what_tasks_have_done_is_shown_meanwhile(warehouse: Warehouse) -> None:
-    """Sums of what each result counts, growing while tasks run, and none after the last."""
+    """Sums of all results grow while tasks run, and are not shown after the last."""
     shown: list[tuple[int, ...]] = []
     assert on_executors(warehouse, slow, "", range(12), Meter(counted, shown.append)) == list(range(12))
     known = [sums for sums in shown if sums]

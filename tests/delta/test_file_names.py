@@ -1,4 +1,4 @@
-"""Text of a broker is text component of a path, wherever it is part of text."""
+"""Text of a broker is a single component of a path, also as a part of a name."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_names_stay_below_their_folder(text: str, tmp_path: Path) -> None:
-    """Every name makes a new entry in the folder, and in no other."""
+    """Every name makes an entry in its folder, and in no other."""
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / file_name(text)).write_bytes(b"x")
@@ -37,12 +37,12 @@ def test_hostile_names_stay_below_their_folder(text: str, tmp_path: Path) -> Non
 
 
 def test_ordinary_names_are_kept() -> None:
-    """Cluster ids of Kafka are their own names, as releases before this text wrote them."""
+    """Kafka's cluster ids are file names unchanged, as in earlier releases."""
     assert file_name("MkU3OEVBNTcwNTJENDM2Qk_-") == "MkU3OEVBNTcwNTJENDM2Qk_-"
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_two_texts_have_two_names(text: str, other: str) -> None:
-    """Else two clusters would share a folder or a lock."""
+    """Otherwise two clusters would share a folder or a lock."""
     assert (file_name(text) == file_name(other)) == (text == other)
     assert len(file_name(text).encode()) <= 200

@@ -1,4 +1,4 @@
-"""The statistics in the log hold for every row of a file."""
+"""The statistics in the log are true for every row of a file."""
 
 import json
 import math
@@ -37,7 +37,7 @@ ROWS = st.lists(st.fixed_dictionaries({name: st.none() | values for name, (value
 
 
 def in_log(arrow: pa.Table) -> dict[str, Any]:
-    """The statistics of a file with these rows, as a reader of the log finds them."""
+    """Return the statistics of a file with these rows, as a reader of the log gets them."""
     file = DataFile(url="f", size=1, modified_at_ms=1, statistics=statistics_of(arrow))
     add = json.loads(add_action(file, "f", DAY))["add"]
     stats: dict[str, Any] = json.loads(add["stats"], parse_constant=lambda name: f"{name} is no JSON")
@@ -45,7 +45,7 @@ def in_log(arrow: pa.Table) -> dict[str, Any]:
 
 
 def value(name: str, spelled: Any) -> Any:
-    """A bound in the type of its column."""
+    """Return a bound in the type of its column."""
     if name == "time":
         return datetime.fromisoformat(spelled)
     return date.fromisoformat(spelled) if name == "date" else spelled
@@ -53,7 +53,7 @@ def value(name: str, spelled: Any) -> Any:
 
 @given(rows=ROWS)
 def test_bounds_and_nulls_hold_for_every_row(rows: list[dict[str, Any]]) -> None:
-    """No value lies outside its bounds, nulls are counted, and a column with an order and values always has bounds."""
+    """No value is outside its bounds, nulls are counted, and an ordered column with values has bounds."""
     arrow = pa.Table.from_pylist(rows, pa.schema([(name, kind) for name, (_, kind) in COLUMNS.items()]))
     stats = in_log(arrow)
     assert stats["numRecords"] == len(rows)
@@ -70,14 +70,14 @@ def test_bounds_and_nulls_hold_for_every_row(rows: list[dict[str, Any]]) -> None
 
 
 def test_long_text_is_cut_on_both_sides() -> None:
-    """A bound of text has 32 characters as Delta's own, the upper one a last character above all that was cut off."""
+    """A bound of text has 32 characters, as Delta's own; the upper bound ends with a character above the truncated rest."""
     stats = in_log(pa.table({"text": ["a" * 100, "b" * 31 + LAST + LAST + "c" * 40]}))
     assert stats["minValues"] == {"text": "a" * 32}
     assert stats["maxValues"] == {"text": "b" * 31 + LAST + LAST + LAST}
 
 
 def test_times_are_rounded_outwards() -> None:
-    """A bound in milliseconds is not later than the earliest and not earlier than the latest microsecond."""
+    """The lower bound in milliseconds is not later, the upper not earlier, than the microseconds."""
     times = [datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC), datetime(2025, 1, 1, 0, 0, 0, 1, UTC)]
     stats = in_log(pa.table({"time": times}))
     assert stats["minValues"] == {"time": "1969-12-31T23:59:59.999Z"}
@@ -85,14 +85,14 @@ def test_times_are_rounded_outwards() -> None:
 
 
 def test_numbers_that_json_has_not_leave_a_column_without_bounds() -> None:
-    """NaN and the infinities neither stand in the log nor hide a row: their column has its count of nulls alone."""
+    """NaN and infinities are not written to the log and hide no row: their column has only a null count."""
     for odd in (float("nan"), float("inf")):
         stats = in_log(pa.table({"ratio": [0.5, odd, None]}))
         assert (stats["minValues"], stats["nullCount"]) == ({}, {"ratio": 1})
 
 
 def test_statistics_of_parts_are_those_of_the_whole() -> None:
-    """Bounds are the outermost, nulls add up; a NaN in one part takes the bounds of all, a part of nulls takes none."""
+    """Bounds are the outermost, nulls are summed; a NaN in one part removes the bounds, a part of nulls does not."""
     parts = [
         pa.table({"text": pa.array(["b", "c"]).dictionary_encode(), "number": [1.0, math.nan], "empty": [None, 4]}),
         pa.table({"text": pa.array(["a", None]).dictionary_encode(), "number": [1.0, 2.0], "empty": [None, None]}),
@@ -104,14 +104,14 @@ def test_statistics_of_parts_are_those_of_the_whole() -> None:
 
 
 def test_a_dictionary_has_the_bounds_of_what_is_used() -> None:
-    """A value that no row has is none of the column."""
+    """A value of the dictionary that no row uses is not in the bounds."""
     column = pa.DictionaryArray.from_arrays(pa.array([1, None], pa.int32()), ["a", "b", "z"])
     assert statistics_of(pa.table({"text": column})).least == {"text": "b"}
     assert statistics_of(pa.table({"text": column})).greatest == {"text": "b"}
 
 
 def test_bounds_of_joined_rows() -> None:
-    """As of all rows at once: a column of nulls has no bounds and takes none from others; one with a NaN has none at all."""
+    """A column of nulls has no bounds and does not change those of others; a column with a NaN has none."""
     first = pa.table({"a": [1, 5], "b": pa.array([None, None], pa.string()), "c": [0.5, float("nan")]})
     second = pa.table({"a": [3, None], "b": ["x", None], "c": [1.5, 2.5]})
     assert merged([statistics_of(first), statistics_of(second)]) == statistics_of(pa.concat_tables([first, second]))

@@ -13,7 +13,7 @@ from kafka_lagoon.delta.foreign_commits import Commit, Contradiction, Kind, comm
 
 
 def log_of(operation: str | None, *actions: dict[str, Any], engine: str = "another", **info: Any) -> bytes:
-    """A commit as an engine writes it."""
+    """Return a commit as an engine writes it."""
     lines = [{"commitInfo": {"operation": operation, "engineInfo": engine, **info}}, *actions]
     return "\n".join(map(json.dumps, lines)).encode()
 
@@ -44,12 +44,12 @@ MOVED = ({"add": {"path": "a", "dataChange": False}}, {"remove": {"path": "b", "
     ],
 )
 def test_kinds(log: bytes | None, kind: Kind) -> None:
-    """By actions; an operation that no engine of today knows is judged as strictly as an OVERWRITE."""
+    """Commits are judged by their actions; an unknown operation is judged as strictly as an OVERWRITE."""
     assert commit_of(7, log).kind is kind
 
 
 def a_commit(version: int, kind: Kind = Kind.HARMLESS, to: int | None = None, **transactions: int) -> Commit:
-    """A commit."""
+    """Make a commit."""
     return Commit(version=version, kind=kind, restored_version=to, transactions=transactions)
 
 
@@ -60,11 +60,11 @@ RESTORED, REPLACED, ROWS, OURS = Kind.RESTORED, Kind.REPLACED, Kind.ROWS, Kind.O
     ("commits", "version", "rolled_back_to"),
     [
         ([a_commit(11, OURS, us=1), a_commit(12, ROWS), a_commit(13)], None, None),
-        ([a_commit(11, RESTORED, 9), a_commit(12, OURS, us=1)], 11, 9),  # under our commit
-        ([a_commit(11, OURS, us=1), a_commit(12, RESTORED, 10)], 12, 10),  # our commit is undone
-        ([a_commit(11, OURS, us=1), a_commit(12, ROWS), a_commit(13, RESTORED, 11)], None, None),  # a DELETE is undone
-        ([a_commit(11, OURS, other=1), a_commit(12, RESTORED, 10)], None, None),  # another's is undone
-        ([a_commit(11, RESTORED, 9), a_commit(12, RESTORED, 10)], None, None),  # a RESTORE is undone
+        ([a_commit(11, RESTORED, 9), a_commit(12, OURS, us=1)], 11, 9),  # to a version before our commit
+        ([a_commit(11, OURS, us=1), a_commit(12, RESTORED, 10)], 12, 10),  # undoes our commit
+        ([a_commit(11, OURS, us=1), a_commit(12, ROWS), a_commit(13, RESTORED, 11)], None, None),  # undoes a DELETE
+        ([a_commit(11, OURS, other=1), a_commit(12, RESTORED, 10)], None, None),  # undoes another engine's commit
+        ([a_commit(11, RESTORED, 9), a_commit(12, RESTORED, 10)], None, None),  # undoes a RESTORE
         ([a_commit(11, RESTORED, 9), a_commit(12, RESTORED, 11)], 11, 9),  # to the state after a RESTORE
         ([a_commit(11, REPLACED), a_commit(12, OURS, us=1)], 11, None),
         ([a_commit(11, REPLACED), a_commit(12, RESTORED, 10)], None, None),
@@ -77,7 +77,7 @@ RESTORED, REPLACED, ROWS, OURS = Kind.RESTORED, Kind.REPLACED, Kind.ROWS, Kind.O
     ],
 )
 def test_contradictions(commits: list[Commit], version: int | None, rolled_back_to: int | None) -> None:
-    """Version 10 and what `us` has committed is relied on."""
+    """Version 10 and the commits of `us` must still be in effect."""
     cause = contradiction(commits, "us")
     assert (cause.commit.version if cause else None, cause.rolled_back_to if cause else None) == (
         version,

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.proof, pytest.mark.spark, pytest.mark.timeout(900)]
 
 @pytest.fixture(scope="module")
 def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoogleStore]:
-    """A bucket that the session reaches as gs://lake."""
+    """A bucket that the session opens as gs://lake."""
     with google_store() as served, pytest.MonkeyPatch.context() as patch:
         environ = of_arrow(served, tmp_path_factory.mktemp("google"))
         for name, value in environ.items():
@@ -38,12 +38,12 @@ def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def a_lake() -> str:
-    """A place that no other test has."""
+    """Return a place that no other test uses."""
     return f"gs://{BUCKET}/{uuid4().hex}"
 
 
 def read_copy(store: GoogleStore, location: str, folder: Path, table: str, *columns: str) -> list[tuple[object, ...]]:
-    """Rows of a table as delta-rs reads them from a copy of its objects."""
+    """Return the rows of a table as delta-rs reads them from a copy of its objects."""
     prefix = f"{location.rpartition('/')[2]}/{table}"
     store.copy(prefix, folder)
     rows = DeltaTable(str(folder / prefix)).to_pyarrow_table(columns=list(columns)).to_pylist()
@@ -51,7 +51,7 @@ def read_copy(store: GoogleStore, location: str, folder: Path, table: str, *colu
 
 
 def test_the_server_of_these_tests_excludes(store: GoogleStore) -> None:
-    """Of four clients that create one object at once, one does: what the other tests find would mean nothing else."""
+    """Of four clients that create one object at once, one succeeds: without this the other tests prove nothing."""
     answers: Counter[int] = Counter()
 
     def create(path: str, content: bytes) -> None:
@@ -68,14 +68,14 @@ def test_the_server_of_these_tests_excludes(store: GoogleStore) -> None:
 
 
 def test_one_of_several_writers_wins(spark: SparkSession, store: GoogleStore) -> None:  # noqa: ARG001  serves the bucket
-    """Our own log store, which nobody had to name."""
+    """Our own log store is used without a setting."""
     warehouse = at_path(spark, a_lake())
     assert warehouse.kernel.storage.conf.get("io.delta.kernel.logStore.gs.impl") == OBJECT_LOG_STORE
     assert_one_of_several_writers_wins(warehouse)
 
 
 def test_runs_race(spark: SparkSession, store: GoogleStore, tmp_path: Path) -> None:
-    """Snapshots and ingests at once, and maintenance of what they have written: every row is there once."""
+    """Snapshots, ingests and maintenance at once: every row exists once."""
     location, count = a_lake(), 3
     warehouse = open_warehouse(spark, settings(f"warehouse={location}"), CLOCK)
     racers = {"snapshot": range(2), "ingest": range(2)}

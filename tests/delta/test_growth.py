@@ -1,4 +1,4 @@
-"""A warehouse is as quick after thousands of runs as on its first day, and its logs stay small."""
+"""A warehouse is as fast after thousands of runs as on its first day, and its logs stay small."""
 
 import resource
 import subprocess
@@ -35,7 +35,7 @@ GROUPS = [lag_row(f"group-{group}", f"topic-{at}", at, lag=group * at) for group
 
 
 def counts(warehouse: Warehouse, table: str) -> dict[str, int]:
-    """Rows of a table, as each reader counts them."""
+    """Return the number of rows of a table, by each reader."""
     location = warehouse.locations[table].removeprefix("file:")
     with duckdb.connect() as connection:
         register_duckdb(connection, warehouse.name)
@@ -50,7 +50,7 @@ def counts(warehouse: Warehouse, table: str) -> dict[str, int]:
 
 @pytest.mark.proof
 def test_old_commits_go_and_rows_stay(spark: SparkSession, tmp_path: Path) -> None:
-    """After some days the log has the commits of three of them, a table a file for each, and every reader all rows."""
+    """After some days the log has the commits of three days, a table has a file per day, and all readers see all rows."""
     warehouse = open_at(spark, tmp_path / "lake")
     publish_once(warehouse, snapshot(1, *HOSTILE_FACTS))
     make_history(warehouse, days=6, runs=5, names=SOME)
@@ -65,14 +65,14 @@ def test_old_commits_go_and_rows_stay(spark: SparkSession, tmp_path: Path) -> No
 
 
 def properties(warehouse: Warehouse, table: str) -> list[str | None]:
-    """The properties of a table that decide how long its log is."""
+    """Return the properties of a table that decide the length of its log."""
     state = warehouse.state(table)
     keys = (CHECKPOINT_INTERVAL, LOG_RETENTION, TOMBSTONE_RETENTION)
     return [warehouse.kernel.table_property(state, key) for key in keys]
 
 
 def test_existing_tables_get_short_logs(spark: SparkSession, tmp_path: Path) -> None:
-    """A table of an earlier version gets the properties once; what somebody has set, and what it belongs to, stays."""
+    """A table of an earlier version gets the properties once; properties that a user has set stay."""
     older = at_path(spark, str(tmp_path / "lake"))
     set_by_hand = {"brokers": {LOG_RETENTION: "interval 90 days"}, "topics": {CHECKPOINT_INTERVAL: "7"}, "acls": {}}
     for table in STATE_TABLES:
@@ -89,7 +89,7 @@ def test_existing_tables_get_short_logs(spark: SparkSession, tmp_path: Path) -> 
 
 
 def cpu_of_jvm(spark: SparkSession) -> float:
-    """CPU seconds of all threads of the JVM."""
+    """Return the CPU seconds of all threads of the JVM."""
     jvm = spark.sparkContext._jvm
     pid = jvm.java.lang.ProcessHandle.current().pid()
     tasks = Path(f"/proc/{pid}/task").iterdir()
@@ -97,7 +97,7 @@ def cpu_of_jvm(spark: SparkSession) -> float:
 
 
 def cost(spark: SparkSession, run: Callable[[], object]) -> float:
-    """CPU seconds of this process, the JVM and processes that `run` starts."""
+    """Return the CPU seconds of this process, the JVM and processes that `run` starts."""
 
     def spent() -> float:
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -109,7 +109,7 @@ def cost(spark: SparkSession, run: Callable[[], object]) -> float:
 
 
 def sql(warehouse: Warehouse) -> None:
-    """`lagoon sql` on lag_now, in a process of its own."""
+    """Run `lagoon sql` on lag_now, in a process of its own."""
     lagoon = (sys.executable, "-m", "kafka_lagoon.cli.main", "sql", "--set", f"warehouse={warehouse.name}")
     subprocess.run((*lagoon, "SELECT max(lag) FROM lag_now"), check=True, capture_output=True)
 
@@ -117,7 +117,7 @@ def sql(warehouse: Warehouse) -> None:
 @pytest.mark.proof
 @pytest.mark.timeout(3_600)
 def test_thousands_of_runs_later(spark: SparkSession, tmp_path: Path) -> None:
-    """After 35 days of 144 snapshots a day a publication and `lag_now` cost as on the first day, +20 %.
+    """After 35 days of 144 snapshots per day a publication and `lag_now` take as long as on the first day, +20 %.
 
     After 300 ingests the lock and the commits of an ingest, which are a part of it, cost 0.2 s more at most.
     """

@@ -1,4 +1,4 @@
-"""The classes of ours in Delta's class loader are what their sources say, and the local log store excludes other writers."""
+"""Our classes in Delta's class loader are built from their sources, and the local log store excludes other writers."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ WRITERS = 4
 
 @pytest.fixture(scope="module")
 def log_store(spark: SparkSession) -> Any:
-    """A log store as the Kernel makes it."""
+    """Make a log store as the Kernel does."""
     kernel = start(spark)
     assert kernel.storage.conf.get("io.delta.kernel.logStore.file.impl") == LOCAL_LOG_STORE
     return kernel.classes.defaults.internal.logstore.LogStoreProvider.getLogStore(kernel.storage.conf, "file")
@@ -27,12 +27,12 @@ def log_store(spark: SparkSession) -> Any:
 
 @pytest.mark.parametrize("made", sorted(SOURCES.glob("*.class")), ids=lambda path: path.stem)
 def test_class_files_are_what_their_sources_say(spark: SparkSession, made: Path) -> None:
-    """`python -m tests.java_classes` makes them again."""
+    """`python -m tests.java_classes` builds them again."""
     assert made.read_bytes() == compiled(spark.sparkContext._jvm, made.with_suffix(".java"))
 
 
 def test_a_class_is_defined_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A second kernel finds it; a JVM that takes no such class is distinguished from one that has it."""
+    """A second kernel finds the class; a JVM that refuses such classes is distinguished from one that has it."""
     jvm = spark.sparkContext._jvm
     assert defined(jvm, LOCAL_LOG_STORE)
     assert defined(jvm, LOCAL_LOG_STORE)
@@ -42,7 +42,7 @@ def test_a_class_is_defined_once(spark: SparkSession, monkeypatch: pytest.Monkey
 
 
 def test_one_of_several_writers_wins(log_store: Any, spark: SparkSession, tmp_path: Path) -> None:
-    """A version is written once and whole, others hear that it exists, and nothing else is left in the folder."""
+    """A version is written once and whole, other writers get an error, and no other file is left in the folder."""
     jvm = spark.sparkContext._jvm
     conf = jvm.org.apache.hadoop.conf.Configuration()
 
@@ -65,7 +65,7 @@ def test_one_of_several_writers_wins(log_store: Any, spark: SparkSession, tmp_pa
 
 
 def test_what_is_overwritten_is_read_by_hadoop(log_store: Any, spark: SparkSession, tmp_path: Path) -> None:
-    """Hadoop has written `_last_checkpoint` with a checksum in a file of its own, which no longer holds."""
+    """Hadoop has written `_last_checkpoint` with a checksum file, which is outdated after the overwrite."""
     jvm = spark.sparkContext._jvm
     conf = jvm.org.apache.hadoop.conf.Configuration()
     path = jvm.org.apache.hadoop.fs.Path(f"file:{tmp_path}/_last_checkpoint")

@@ -1,4 +1,4 @@
-"""Files, fences and positions become part of a table in one commit, whatever else is committed meanwhile."""
+"""Files, transaction ids and next offsets become part of a table in one commit, with any other commits in between."""
 
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -20,7 +20,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def described(warehouse: Warehouse, name: str, topic: str = "t", offsets: tuple[int, int] = (0, 9)) -> DataFile:
-    """A file that the log may name; it need not exist as long as nobody reads it."""
+    """Describe a file for the log; it need not exist as long as it is not read."""
     least: dict[str, Value] = {"topic": topic, "partition": 0, "offset": offsets[0], "timestamp": NOON}
     statistics = Statistics(
         rows=10, least=least, greatest={**least, "offset": offsets[1]}, nulls=dict.fromkeys(least, 0)
@@ -30,7 +30,7 @@ def described(warehouse: Warehouse, name: str, topic: str = "t", offsets: tuple[
 
 
 def written(warehouse: Warehouse, name: str, topic: str, first_offset: int) -> DataFile:
-    """A real file of ten records."""
+    """Write a real file of ten records."""
     file = described(warehouse, name, topic, (first_offset, first_offset + 9))
     path = Path(file.url.removeprefix("file:"))
     path.parent.mkdir(exist_ok=True)
@@ -45,7 +45,7 @@ def append(warehouse: Warehouse, *files: DataFile) -> int:
 
 @pytest.mark.parametrize("table", RECORD_TABLES, ids=lambda table: table.name)
 def test_readers_of_version_1_do(warehouse: Warehouse, table) -> None:
-    """Positions are domain metadata, which asks for a newer writer but not for a newer reader."""
+    """Next offsets are domain metadata, which need a newer writer but not a newer reader."""
     state = warehouse.state(table.name)
     protocol = deltalake.DeltaTable(warehouse.locations[table.name]).protocol()
     assert state.reader_version == protocol.min_reader_version == 1
@@ -54,7 +54,7 @@ def test_readers_of_version_1_do(warehouse: Warehouse, table) -> None:
 
 
 def test_files_fence_and_position_are_one_commit(warehouse: Warehouse) -> None:
-    """One version brings the files, the transaction id and the position, and readers find every record."""
+    """One version adds the files, the transaction id and the next offset, and readers find every record."""
     files = [written(warehouse, "a", "t", 0), written(warehouse, "b", "u", 100)]
     before = warehouse.state("records")
     fence = Fence("app", 7)
@@ -73,7 +73,7 @@ def test_files_fence_and_position_are_one_commit(warehouse: Warehouse) -> None:
 
 
 def test_a_position_needs_no_file(warehouse: Warehouse) -> None:
-    """A run that found no records still moves the position."""
+    """A run that found no records still advances the next offset."""
     for number in (1, 2):
         state = warehouse.state("records")
         assert warehouse.kernel.append(state, [], DAY, domains={"lagoon.x": str(number)}) == number
@@ -81,7 +81,7 @@ def test_a_position_needs_no_file(warehouse: Warehouse) -> None:
 
 
 def test_statistics_leave_out_files(warehouse: Warehouse) -> None:
-    """A reader that asks for a topic and for offsets opens those files alone that may hold them."""
+    """A reader that filters by topic and offsets opens only files that may have such rows."""
     append(
         warehouse, written(warehouse, "a", "t", 0), written(warehouse, "b", "u", 0), written(warehouse, "c", "u", 50)
     )
@@ -103,7 +103,7 @@ def test_thousands_of_files_are_one_commit(warehouse: Warehouse) -> None:
 
 
 def test_compaction_meanwhile_is_no_obstacle(warehouse: Warehouse) -> None:
-    """A run that began before OPTIMIZE commits after it; transaction ids and positions survive both."""
+    """A run that began before OPTIMIZE commits after it; transaction ids and next offsets survive both."""
     fence = Fence("app", 1)
     first = [written(warehouse, "a", "t", 0), written(warehouse, "b", "t", 10)]
     warehouse.kernel.append(warehouse.state("records"), first, DAY, fence=fence, domains={"lagoon.x": "10"})
@@ -117,7 +117,7 @@ def test_compaction_meanwhile_is_no_obstacle(warehouse: Warehouse) -> None:
 
 
 def test_a_used_fence_lets_nothing_pass(warehouse: Warehouse) -> None:
-    """The second commit under a transaction id is an error and adds nothing, at once or later; other ids are free."""
+    """The second commit with a transaction id is an error and adds nothing, at once or later; other ids are free."""
     ours, theirs = warehouse.state("records"), warehouse.state("records")
     warehouse.kernel.append(theirs, [described(warehouse, "a")], DAY, fence=Fence("app", 1))
     for state in (ours, warehouse.state("records")):
@@ -129,7 +129,7 @@ def test_a_used_fence_lets_nothing_pass(warehouse: Warehouse) -> None:
 
 
 def test_a_position_that_another_run_moved_is_not_overwritten(warehouse: Warehouse) -> None:
-    """Of two runs that set one position unknown to each other, the second fails, and its files are not added."""
+    """Of two concurrent runs that set one next offset, the second fails, and its files are not added."""
     ours, theirs = warehouse.state("records"), warehouse.state("records")
     warehouse.kernel.append(theirs, [], DAY, domains={"lagoon.x": "1"})
     with pytest.raises(TableError, match=r"cannot be appended to: .*same domain: lagoon\.x"):
@@ -140,7 +140,7 @@ def test_a_position_that_another_run_moved_is_not_overwritten(warehouse: Warehou
 
 
 def test_a_file_must_be_the_tables_own(warehouse: Warehouse) -> None:
-    """A file outside the table's folder is refused: VACUUM and copies of the table would not know it."""
+    """A file outside the table's folder is refused, because VACUUM and copies of the table would miss it."""
     strange = replace(described(warehouse, "a"), url=f"{warehouse.locations['records']}-elsewhere/a.parquet")
     with pytest.raises(TableError, match=r"records-elsewhere/a\.parquet is not below "):
         append(warehouse, strange)

@@ -1,4 +1,4 @@
-"""One holder at a time, however it ends."""
+"""One holder at a time, also after a holder died."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ from tests.clock import CLOCK
 
 
 def test_the_second_learns_who_holds_it(tmp_path: Path) -> None:
-    """The second process gets LockHeld with the holder's process and time, and may try again afterwards."""
+    """The second process gets LockHeld with the holder's process and time, and may try again later."""
     lock = tmp_path / "a.lock"
     with (
         locked(lock, CLOCK),
@@ -29,7 +29,7 @@ def test_the_second_learns_who_holds_it(tmp_path: Path) -> None:
 
 
 def test_a_wait_ends_when_the_lock_is_free(tmp_path: Path) -> None:
-    """Waiting takes over as soon as the holder is gone, and gives up after its time."""
+    """A waiting process takes the lock as soon as the holder is gone, and gives up after its time."""
     lock = tmp_path / "a.lock"
     first = locked(lock, CLOCK)
     first.__enter__()
@@ -49,7 +49,7 @@ def test_a_wait_ends_when_the_lock_is_free(tmp_path: Path) -> None:
 
 
 def test_a_dead_holders_name_is_overwritten(tmp_path: Path) -> None:
-    """Nothing of an earlier holder with a longer name is left in the file."""
+    """No text of an earlier holder with a longer name is left in the file."""
     lock = tmp_path / "a.lock"
     lock.write_text("process 1234567890 on " + "x" * 100)
     with locked(lock, CLOCK):
@@ -59,7 +59,7 @@ def test_a_dead_holders_name_is_overwritten(tmp_path: Path) -> None:
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """A file of somebody's that no lock may touch."""
+    """A file of another user that no lock may touch."""
     path = tmp_path / "victim"
     path.write_text("precious")
     return path
@@ -78,7 +78,7 @@ def victim(tmp_path: Path) -> Path:
 def test_what_was_planted_is_neither_followed_nor_written(
     tmp_path: Path, victim: Path, plant: Callable[[Path, Path], None], said: str
 ) -> None:
-    """One line says what it is; the file that it leads to keeps its content, and none is made."""
+    """One line describes it; the file that it links to keeps its content, and no file is made."""
     lock = tmp_path / "a.lock"
     plant(lock, victim)
     with pytest.raises(TableError, match=rf"a\.lock cannot be locked: .*{said}"), locked(lock, CLOCK):
@@ -89,7 +89,7 @@ def test_what_was_planted_is_neither_followed_nor_written(
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o600), (0o077, 0o600), (0o000, 0o660), (0o007, 0o660)])
 def test_only_who_may_run_can_hold_it(tmp_path: Path, umask: int, mode: int) -> None:
-    """Others can neither open it, which is enough to hold it, nor read who runs; a group can where the umask shares with it."""
+    """Other users can neither open it, which is enough to hold it, nor read it; a group can if the umask allows it."""
     before = os.umask(umask)
     try:
         with locked(tmp_path / "a.lock", CLOCK):
@@ -99,7 +99,7 @@ def test_only_who_may_run_can_hold_it(tmp_path: Path, umask: int, mode: int) -> 
 
 
 def test_a_lock_file_of_an_earlier_release_becomes_private(tmp_path: Path) -> None:
-    """It was readable for all."""
+    """Its earlier mode was readable for all."""
     lock = tmp_path / "a.lock"
     lock.touch(0o644)
     with locked(lock, CLOCK):
@@ -109,7 +109,7 @@ def test_a_lock_file_of_an_earlier_release_becomes_private(tmp_path: Path) -> No
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
 @pytest.mark.parametrize(("mode", "opens"), [(0o660, True), (0o666, False)])
 def test_a_lock_file_of_another_user(tmp_path: Path, mode: int, opens: bool) -> None:
-    """One of the group's members may have made it; what everybody can write, anybody may have planted."""
+    """A member of the group may have made it; a file that all can write may have been planted."""
     lock, user, other = tmp_path / "a.lock", 65_533, 65_534
     lock.touch()
     lock.chmod(mode)
@@ -131,7 +131,7 @@ def test_a_lock_file_of_another_user(tmp_path: Path, mode: int, opens: bool) -> 
 
 
 def test_a_folder_that_is_gone_is_a_table_error(tmp_path: Path) -> None:
-    """A lock that cannot be made is said in one line."""
+    """A lock that cannot be made is an error of one line."""
     with (
         pytest.raises(TableError, match=r"a\.lock cannot be locked: No such file"),
         locked(tmp_path / "no" / "a.lock", CLOCK),

@@ -1,4 +1,4 @@
-"""Commits on S3 are made once each, whoever writes them and even if answers are lost."""
+"""Each commit on S3 is made once, with any writers and even if responses are lost."""
 
 import re
 import threading
@@ -23,7 +23,7 @@ COMMIT = re.compile(rf"/{BUCKET}/.*/_delta_log/\d{{20}}\.json")
 
 
 def a_lake() -> str:
-    """A place that no other test has."""
+    """Return a place that no other test uses."""
     return f"s3a://{BUCKET}/{uuid4().hex}"
 
 
@@ -35,7 +35,7 @@ def lake(spark: SparkSession, bucket: ObjectStore) -> Warehouse:  # noqa: ARG001
 
 @contextmanager
 def naming(spark: SparkSession, log_store: str) -> Iterator[None]:
-    """The session names a log store, as spark-submit --conf would."""
+    """Make the session name a log store, as spark-submit --conf would."""
     conf, key = spark.sparkContext._jsc.sc().conf(), "spark.delta.logStore.s3a.impl"
     before = conf.get(key, "")
     conf.set(key, log_store)
@@ -46,7 +46,7 @@ def naming(spark: SparkSession, log_store: str) -> Iterator[None]:
 
 
 def test_the_server_of_these_tests_excludes(bucket: ObjectStore) -> None:
-    """Of four clients that create one object at once, one does: what the other tests find would mean nothing else."""
+    """Of four clients that create one object at once, one succeeds: without this the other tests prove nothing."""
     answers: Counter[int] = Counter()
 
     def create(path: str, content: bytes) -> None:
@@ -63,7 +63,7 @@ def test_the_server_of_these_tests_excludes(bucket: ObjectStore) -> None:
 
 
 def test_every_commit_is_conditional(spark: SparkSession, bucket: ObjectStore, lake: Warehouse) -> None:
-    """The Kernel and Spark create each version by a request that S3 refuses where there is one; nobody had to name a class."""
+    """The Kernel and Spark create versions by conditional requests that S3 refuses for existing ones; no setting is needed."""
     with snapshot_lock(lake, "first", CLOCK) as lock:
         publish(lock, other_run.attempt(1))
     table = lake.identifiers["consumer_lag"]
@@ -77,7 +77,7 @@ def test_every_commit_is_conditional(spark: SparkSession, bucket: ObjectStore, l
 
 
 def test_a_lost_answer_is_no_conflict(bucket: ObjectStore, lake: Warehouse) -> None:
-    """A commit whose answer got lost, and whose repetition is refused, is ours: the run neither fails nor writes twice."""
+    """A commit whose response was lost, and whose repetition is refused, is ours: the run neither fails nor writes twice."""
     with bucket.losing_answers("_delta_log/"), snapshot_lock(lake, "lost", CLOCK) as lock:
         published = publish(lock, other_run.attempt(5))
     assert published.rows["consumer_lag"] == 3
@@ -89,7 +89,7 @@ def test_a_lost_answer_is_no_conflict(bucket: ObjectStore, lake: Warehouse) -> N
 
 @pytest.mark.proof
 def test_what_an_overtaken_run_wrote_is_taken_back(lake: Warehouse) -> None:
-    """Without a lock the fence decides: the second run is refused, and no version of a table names its rows."""
+    """Without a lock the transaction id decides: the second run is refused, and no table version names its rows."""
     with snapshot_lock(lake, "overtaken", CLOCK) as slow:
         with snapshot_lock(lake, "overtaken", CLOCK) as quick:
             publish(quick, other_run.attempt(6))
@@ -103,14 +103,14 @@ def test_what_an_overtaken_run_wrote_is_taken_back(lake: Warehouse) -> None:
 
 
 def written(warehouse: Warehouse, table: str) -> list[str]:
-    """Names of the data files in a table's folders."""
+    """Return the names of the data files in a table's folders."""
     storage, root = warehouse.kernel.storage, warehouse.locations[table]
     days = [name for name in storage.names(root) if "=" in name]
     return [name for day in days for name in storage.names(f"{root}/{day}")]
 
 
 def test_a_store_that_cannot_exclude_is_refused(spark: SparkSession, bucket: ObjectStore) -> None:
-    """A store that does not know If-None-Match would overwrite commits: one line says so before anything is written."""
+    """A store without If-None-Match would overwrite commits: one line says so before anything is written."""
     with (
         bucket.ignoring_conditions(),
         pytest.raises(ConfigError, match=r"^warehouse: s3a://lake/\w+ ignores the conditions .*logStore\.s3a\.impl"),
@@ -133,7 +133,7 @@ def test_a_named_log_store_stays(spark: SparkSession, bucket: ObjectStore) -> No
     with naming(spark, "io.delta.storage.HDFSLogStore"):
         named = at_path(spark, a_lake())
         assert named.kernel.storage.conf.get("io.delta.kernel.logStore.s3a.impl") == "io.delta.storage.HDFSLogStore"
-        log_store.check_exclusion(named.kernel.storage, named.name)  # theirs to know
+        log_store.check_exclusion(named.kernel.storage, named.name)  # the user's own responsibility
     with (
         naming(spark, "io.delta.storage.S3SingleDriverLogStore"),
         pytest.raises(
@@ -144,7 +144,7 @@ def test_a_named_log_store_stays(spark: SparkSession, bucket: ObjectStore) -> No
 
 
 def test_keys_are_not_stored(bucket: ObjectStore, lake: Warehouse) -> None:
-    """No commit has the secret that it was written with."""
+    """No commit has the secret key that it was written with."""
     folder = f"/{BUCKET}/{lake.name.rpartition('/')[2]}/snapshots/_delta_log/"
     paths = {one.path for one in bucket.requests() if one.path.startswith(folder) and COMMIT.fullmatch(one.path)}
     commits = [lake.kernel.storage.read(f"s3a:/{path}") for path in sorted(paths)]
@@ -154,7 +154,7 @@ def test_keys_are_not_stored(bucket: ObjectStore, lake: Warehouse) -> None:
 
 @pytest.mark.proof
 def test_a_schema_in_a_bucket(spark: SparkSession, bucket: ObjectStore) -> None:
-    """Tables that Spark's own catalog keeps in a bucket are made and filled by conditional commits, too."""
+    """Tables of Spark's own catalog in a bucket are made and filled by conditional commits, too."""
     location = a_lake()
     spark.sql(f"CREATE SCHEMA in_a_bucket LOCATION '{location}'")
     made = open_warehouse(spark, settings("catalog=spark_catalog", "schema=in_a_bucket"), CLOCK)

@@ -1,4 +1,4 @@
-"""Maintenance makes files fewer and takes away what nobody needs, and nothing else."""
+"""Maintenance joins files and removes unneeded ones, and changes nothing else."""
 
 import json
 import os
@@ -37,7 +37,7 @@ WEEK_S = 8 * 86_400
 
 
 def ingest(warehouse: Warehouse, day: date, run: int, topics: tuple[str, ...] = ("t", "u")) -> None:
-    """A run that brings ten records of each topic in a file of its own."""
+    """Add a run with ten records of each topic in a file of its own."""
     state = warehouse.state("records")
     files = RecordFiles(
         folder_url=f"{state.location}/{INGEST_DATE}={day}",
@@ -55,17 +55,17 @@ def ingest(warehouse: Warehouse, day: date, run: int, topics: tuple[str, ...] = 
 
 
 def records(warehouse: Warehouse) -> list[str]:
-    """Every record, whatever file it is in."""
+    """Return every record."""
     return sorted(map(repr, rows_of(warehouse, "records")))
 
 
 def paths(warehouse: Warehouse, table: str = "records") -> set[Path]:
-    """All data files in a table's folder, needed or not."""
+    """Return all data files in a table's folder, needed or not."""
     return set(Path(warehouse.locations[table].removeprefix("file:")).rglob("*=*/*.parquet"))
 
 
 def live(warehouse: Warehouse, day: date) -> list[str]:
-    """The files of a day that the latest version needs."""
+    """Return the files of a day in the latest version."""
     files = deltalake.DeltaTable(warehouse.locations["records"]).file_uris()
     return [file for file in files if f"{INGEST_DATE}={day}" in file]
 
@@ -100,7 +100,7 @@ def test_positions_and_fences_survive(warehouse: Warehouse) -> None:
 
 @pytest.mark.proof
 def test_rewritten_files_hold_few_topics(warehouse: Warehouse) -> None:
-    """After maintenance a question for one topic still leaves out the files of others."""
+    """After maintenance a query for one topic still skips the files of others."""
     topics = tuple(f"topic-{number}" for number in range(8))
     for run in range(1, 9):
         ingest(warehouse, YESTERDAY, run, topics)
@@ -113,7 +113,7 @@ def test_rewritten_files_hold_few_topics(warehouse: Warehouse) -> None:
 
 
 def test_a_dry_run_changes_nothing(warehouse: Warehouse) -> None:
-    """It says what would be done: the same days, files and bytes."""
+    """It reports the same days, files and bytes, and does nothing."""
     for run in (1, 2, 3):
         ingest(warehouse, YESTERDAY, run)
     before, version = paths(warehouse), warehouse.state("records").version
@@ -124,7 +124,7 @@ def test_a_dry_run_changes_nothing(warehouse: Warehouse) -> None:
 
 
 def test_what_nobody_needs_is_removed_after_a_week(warehouse: Warehouse) -> None:
-    """Files that a task left behind, and files no version names any more, go when they are old enough; others stay."""
+    """Files of failed tasks, and files that no version names any more, are removed when they are old enough; others stay."""
     for run in (1, 2):
         ingest(warehouse, YESTERDAY, run)
     (folder,) = {path.parent for path in paths(warehouse)}
@@ -139,7 +139,7 @@ def test_what_nobody_needs_is_removed_after_a_week(warehouse: Warehouse) -> None
 
 
 def left_behind(warehouse: Warehouse, *hours: int) -> dict[int, Path]:
-    """Files that no version of `records` names, by their age in hours."""
+    """Make files that no version of `records` names, with their ages in hours."""
     folder = next(iter(paths(warehouse))).parent
     files = {age: folder / f"{age}.parquet" for age in hours}
     for age, path in files.items():
@@ -173,7 +173,7 @@ def test_files_are_kept_for_the_hours_that_are_given(warehouse: Warehouse, keep_
 
 @pytest.mark.proof
 def test_less_than_a_week_must_be_forced(warehouse: Warehouse) -> None:
-    """Few hours are refused with the reason before anything is done; forced, old versions are gone and records are not."""
+    """Few hours are refused with the reason; with --force old versions are removed and records are not."""
     for run in (1, 2):
         ingest(warehouse, YESTERDAY, run)
     hasty = replace(RECORDS, keep_hours=0)
@@ -189,14 +189,14 @@ def test_less_than_a_week_must_be_forced(warehouse: Warehouse) -> None:
 
 
 def test_unknown_tables_are_named(warehouse: Warehouse) -> None:
-    """All faults at once."""
+    """All faults are listed."""
     with pytest.raises(ConfigError) as refused:
         maintain(warehouse, MaintainOptions(tables=("record", "lags"), keep_hours=1), CLOCK)
     assert len(refused.value.problems) == 3
 
 
 def test_all_tables_are_maintained(warehouse: Warehouse) -> None:
-    """State tables too: a day of snapshots becomes one file, and views show the same."""
+    """State tables are maintained, too: a day of snapshots becomes one file, and views show the same rows."""
     for number in (1, 2, 3):
         publish_once(warehouse, snapshot(number, lag_row("g", "t", 0, lag=number)))
     before = sorted(map(repr, rows_of(warehouse, "consumer_lag")))
@@ -218,7 +218,7 @@ def committing(warehouse: Warehouse) -> Iterator[None]:
 
 @pytest.mark.proof
 def test_an_ingest_beside_a_rewrite(warehouse: Warehouse) -> None:
-    """Runs commit while Spark rewrites a day: none waits for it, and neither loses what the other has committed."""
+    """Runs commit while Spark rewrites a day: neither waits for the other, and no commit is lost."""
     for run in range(1, 6):
         ingest(warehouse, YESTERDAY, run)
     folder = warehouse.kernel.storage.local(warehouse.locations["records"])
@@ -247,7 +247,7 @@ def test_an_ingest_beside_a_rewrite(warehouse: Warehouse) -> None:
 
 @pytest.mark.proof
 def test_a_rewrite_where_there_are_no_hard_links(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing but the lock keeps commits apart there, so it is held."""
+    """There only the lock keeps commits apart, so it is held."""
     monkeypatch.setattr("kafka_lagoon.delta.log_store._has_links", lambda _: False)
     for run in (1, 2):
         ingest(warehouse, YESTERDAY, run)
@@ -267,7 +267,7 @@ def test_a_rewrite_where_there_are_no_hard_links(warehouse: Warehouse, monkeypat
 
 
 def test_others_that_commit_are_waited_for(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a local path two processes could lose each other's commits: maintenance takes the same lock as all others."""
+    """On a local path two processes could lose each other's commits, so maintenance takes the same lock as all others."""
     monkeypatch.setattr("kafka_lagoon.delta.maintain.COMMIT_LOCK_WAIT_MS", 50)
     for run in (1, 2):
         ingest(warehouse, YESTERDAY, run)
@@ -277,7 +277,7 @@ def test_others_that_commit_are_waited_for(warehouse: Warehouse, monkeypatch: py
 
 
 def test_a_table_that_a_later_version_added(warehouse: Warehouse) -> None:
-    """There is nothing to do before a run of that version has created it."""
+    """Before a run of that version has created it, there is nothing to do."""
     shutil.rmtree(warehouse.locations["acls"].removeprefix("file:"))
     (done,) = maintain(warehouse, replace(RECORDS, tables=("acls",)), CLOCK)
     assert (done.table, done.days, done.removed.count) == ("acls", 0, 0)
@@ -285,7 +285,7 @@ def test_a_table_that_a_later_version_added(warehouse: Warehouse) -> None:
 
 @pytest.mark.proof
 def test_a_broken_table_is_named(warehouse: Warehouse) -> None:
-    """A file that is gone is one line with Delta's words, and Spark's settings are as before."""
+    """A missing file is one line with Delta's message, and Spark's settings are restored."""
     for run in (1, 2):
         ingest(warehouse, YESTERDAY, run)
     next(iter(paths(warehouse))).unlink()

@@ -1,4 +1,4 @@
-"""Old rows go as settings of retention say: snapshots as a whole, and never a row that a kept one needs."""
+"""Old rows are removed as the retention settings demand: whole snapshots, and never a row that a kept one needs."""
 
 import shutil
 from contextlib import nullcontext
@@ -77,12 +77,12 @@ def lake(spark: SparkSession, template: Path, tmp_path: Path) -> Warehouse:
 
 
 def removed(done: list[Maintained]) -> dict[str, tuple[int, int]]:
-    """Days and rows that were removed, by table; tables without any left out."""
+    """Return the removed days and rows by table; tables without any are left out."""
     return {one.table: (one.old.days, one.old.rows) for one in done if one.old.rows}
 
 
 def whole(before: dict[str, Any]) -> dict[str, Any]:
-    """The rows shown of the kept snapshots."""
+    """Return the shown rows of the kept snapshots."""
     return {name: facts for name, facts in before.items() if name in KEPT}
 
 
@@ -90,7 +90,7 @@ LAG_ROWS = {"consumer_lag": (3, 11 + 1 + 11 + 1 + 31), "coverage": (3, 5)}
 
 
 def test_snapshots_go_as_a_whole(lake: Warehouse) -> None:
-    """Views show the kept ones as before and the others not at all; a day later their rows are gone, and nothing else is.
+    """Views show the kept snapshots unchanged and no others; a day later the rows of the others are removed.
 
     Until then whoever has read `snapshots` before finds their rows. Then all readers find the same.
     """
@@ -107,7 +107,7 @@ def test_snapshots_go_as_a_whole(lake: Warehouse) -> None:
     assert shown(lake) == whole(before)
     assert ids_in(lake, "consumer_lag") == KEPT
     of_day_20 = f"{moment(20, '00:10'):%Y%m%d-%H%M}-default"
-    assert of_day_20 in ids_in(lake, "acls") - KEPT  # a kept snapshot of the day refers to its rows
+    assert of_day_20 in ids_in(lake, "acls") - KEPT  # a kept snapshot of the day refers to these rows
     a_day_passes(lake)
     last = maintain(lake, OPTIONS, CLOCK)
     assert removed(last) == {}
@@ -118,7 +118,7 @@ def test_snapshots_go_as_a_whole(lake: Warehouse) -> None:
 @pytest.mark.parametrize(
     ("where", "method", "call"),
     [
-        (Kernel, "replace", 1),  # snapshots are gone, their rows are not
+        (Kernel, "replace", 1),  # the snapshots are removed, but not yet their rows
         *(
             pytest.param(*step, marks=pytest.mark.proof)
             for step in [
@@ -136,7 +136,7 @@ def test_snapshots_go_as_a_whole(lake: Warehouse) -> None:
     ],
 )
 def test_dead_in_the_middle(lake: Warehouse, where: type, method: str, call: int) -> None:
-    """Wherever a run dies, views show whole snapshots only, and the next run ends as if none had died."""
+    """After a run died at any step, views show only whole snapshots, and the next run completes the work."""
     before = shown(lake)
     with dies(where, method, call), pytest.raises(Died):
         maintain(lake, AT_ONCE, CLOCK)
@@ -152,7 +152,7 @@ def test_dead_in_the_middle(lake: Warehouse, where: type, method: str, call: int
 
 @pytest.mark.proof
 def test_a_snapshot_is_published_meanwhile(lake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither waits for the other but for a commit, and where no lock is possible both commits stand."""
+    """Each waits for the other only during a commit, and without a lock both commits are valid."""
     before, real, others = shown(lake), Kernel.replace, [1, 2, 3]
     monkeypatch.setattr(Warehouse, "exclusively", lambda *_: nullcontext())
 
@@ -170,7 +170,7 @@ def test_a_snapshot_is_published_meanwhile(lake: Warehouse, monkeypatch: pytest.
 
 @pytest.mark.proof
 def test_a_commit_lock_in_other_hands(lake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is removed while another process commits for longer than is waited."""
+    """Nothing is removed while another process holds the commit lock for longer than the wait."""
     monkeypatch.setattr("kafka_lagoon.delta.maintain.COMMIT_LOCK_WAIT_MS", 50)
     before = shown(lake)
     with committing(lake), pytest.raises(LockHeld):
@@ -180,7 +180,7 @@ def test_a_commit_lock_in_other_hands(lake: Warehouse, monkeypatch: pytest.Monke
 
 @pytest.mark.proof
 def test_rows_that_were_never_published(lake: Warehouse) -> None:
-    """They go with the day's thinning when they are a week old; a day without any snapshot is left alone."""
+    """They are removed with the day's other rows after a week; a day without any snapshot is left alone."""
     fact = lag_row("left", "behind", 0)
     lag = [table for table in STATE_TABLES if table.name == "consumer_lag"]
     young, old, alone = (taken(moment(days, "20:00"), fact) for days in (3, 10, 25))
@@ -191,7 +191,7 @@ def test_rows_that_were_never_published(lake: Warehouse) -> None:
 
 
 def test_snapshots_of_version_0_1_0(warehouse: Warehouse) -> None:
-    """They do not say how many rows they have, so the rows are looked at."""
+    """They have no numbers of rows, so the rows are read."""
     first, second = (taken(moment(10, time), lag_row("g", "t", 0), lists_tables=False) for time in ("10:00", "10:30"))
     publish_all(warehouse, [first, second, taken(moment(0, "00:00"))])
     assert removed(maintain(warehouse, AT_ONCE, CLOCK)) == {"snapshots": (1, 1), "consumer_lag": (1, 1)}
@@ -201,7 +201,7 @@ def test_snapshots_of_version_0_1_0(warehouse: Warehouse) -> None:
 
 @pytest.mark.proof
 def test_snapshots_in_a_bucket(spark: SparkSession, bucket: ObjectStore) -> None:
-    """Object stores have neither locks nor folders: the same snapshots go, in the same order, and the rest stays."""
+    """Object stores have neither locks nor folders: the same snapshots are removed, in the same order."""
     lake = open_warehouse(spark, settings(f"warehouse=s3a://{BUCKET}/old"), CLOCK)
     goes, stays, last = (
         taken(moment(days, time), lag_row("g", "t", 0)) for days, time in ((10, "10:30"), (10, "10:00"), (0, "00:00"))
@@ -228,14 +228,14 @@ BY_DAYS = MaintainOptions(
 
 
 def archive(warehouse: Warehouse, days_ago: int, number: int) -> None:
-    """Run `number` of the archive, on a day, brings five records, a range and a problem."""
+    """Archive run `number` on a day: five records, a range and a problem."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tests.delta.record_samples.DAY", (MIDNIGHT - timedelta(days=days_ago)).date())
         ingest(kernel_writer(warehouse), number, 5 * number)
 
 
 def test_ingests_go_by_days(warehouse: Warehouse) -> None:
-    """A day goes from all three tables, and the next ingest goes on where the last one ended."""
+    """A day is removed from all three tables, and the next ingest continues at the last end."""
     for number, days_ago in enumerate((20, 8, 7, 0), 1):
         archive(warehouse, days_ago, number)
     state = contents(warehouse)
@@ -250,7 +250,7 @@ def test_ingests_go_by_days(warehouse: Warehouse) -> None:
 
 
 def test_records_go_after_their_ranges(warehouse: Warehouse) -> None:
-    """A run that dies, or is about records alone, leaves no range without its records: they would look lost."""
+    """A run that dies, or only includes records, leaves no range without its records, which would count as lost."""
     for number, days_ago in enumerate((20, 0), 1):
         archive(warehouse, days_ago, number)
     assert removed(maintain(warehouse, replace(BY_DAYS, tables=("records",)), CLOCK)) == {}
@@ -278,7 +278,7 @@ def test_an_ingest_commits_meanwhile(warehouse: Warehouse, monkeypatch: pytest.M
 
 
 def test_alterations_go_by_days(warehouse: Warehouse) -> None:
-    """Days of admin_actions that are older than the setting says go, and no others."""
+    """Days of admin_actions that are older than the setting allows are removed, and no others."""
     for days_ago in (40, 31, 30, 0):
         day = (MIDNIGHT - timedelta(days=days_ago)).date()
         action = row_of(ADMIN_ACTIONS, 0, action_id=f"{days_ago} days ago")
@@ -290,7 +290,7 @@ def test_alterations_go_by_days(warehouse: Warehouse) -> None:
 
 @pytest.mark.proof
 def test_streams_of_a_state_table(lake: Warehouse, tmp_path: Path) -> None:
-    """A stream that ignores deletes brings each row once; one that does not says that rows were removed."""
+    """A stream that ignores deletes returns each row once; another one reports that rows were removed."""
 
     def read(name: str, **options: str) -> int:
         source = lake.spark.readStream.format("delta").options(**options).load(lake.locations["consumer_lag"])
@@ -311,7 +311,7 @@ def test_streams_of_a_state_table(lake: Warehouse, tmp_path: Path) -> None:
 @pytest.mark.proof
 @pytest.mark.timeout(1_800)
 def test_a_thousand_snapshots(warehouse: Warehouse, capsys: pytest.CaptureFixture[str]) -> None:
-    """Thinning takes seconds, once; the run after it, which has nothing to do, takes no longer than one without retention."""
+    """Thinning takes seconds, once; the next run, without work, takes no longer than one without retention."""
     facts = [row_of(table, seed) for table in STATE_TABLES[:-1] for seed in range(20)]
     lag = [lag_row(f"group-{group}", f"topic-{at}", at, lag=group * at) for group in range(20) for at in range(20)]
     times = [f"{minute // 60:02}:{minute % 60:02}" for minute in range(0, 24 * 60, 36)]

@@ -1,4 +1,4 @@
-"""A snapshot is published once, whole, or not at all; and what was published is what was there."""
+"""A snapshot is published once, whole, or not at all, with exactly its rows."""
 
 import os
 import signal
@@ -72,31 +72,31 @@ HOSTILE_FACTS = (
 
 
 def publish_once(warehouse: Warehouse, made: snapshot_rows.Snapshot) -> None:
-    """One whole run."""
+    """Publish a snapshot in one whole run."""
     with snapshot_lock(warehouse, made.header.cluster, CLOCK) as lock:
         publish(lock, made)
 
 
 def slot_of(warehouse: Warehouse, slot_ms: int = NOON_MS, cluster: str = "default") -> PublishedSlot | None:
-    """The snapshot that is published for a slot."""
+    """Return the snapshot that is published for a slot."""
     with snapshot_lock(warehouse, cluster, CLOCK) as lock:
         return published(lock, slot_ms)
 
 
 def rows_of(warehouse: Warehouse, table: str) -> list[dict[str, Any]]:
-    """All rows of a table, published or not, as a reader other than Spark sees them."""
+    """Return all rows of a table, published or not, as a reader other than Spark reads them."""
     stored: list[dict[str, Any]] = deltalake.DeltaTable(warehouse.locations[table]).to_pyarrow_table().to_pylist()
     return stored
 
 
 def trusted(warehouse: Warehouse) -> dict[str, int]:
-    """The published snapshots and how many rows of consumer_lag each has: what a reader may believe."""
+    """Return the published snapshots, with the number of their rows of consumer_lag."""
     lag = Counter(one["snapshot_id"] for one in rows_of(warehouse, "consumer_lag"))
     return {one["snapshot_id"]: lag[one["snapshot_id"]] for one in rows_of(warehouse, "snapshots")}
 
 
 def test_another_reader_finds_every_row(warehouse: Warehouse) -> None:
-    """Every table holds the rows that were published and no others; the summary counts them."""
+    """Every table has exactly the published rows; the summary counts them."""
     made = snapshot(1, *HOSTILE_FACTS, completeness=0.5, kafka_version_range=HOSTILE)
     with snapshot_lock(warehouse, "default", CLOCK) as lock:
         written = publish(lock, made)
@@ -109,7 +109,7 @@ def test_another_reader_finds_every_row(warehouse: Warehouse) -> None:
 
 
 def test_spark_reads_what_rows_say(warehouse: Warehouse) -> None:
-    """Null is null, negative is negative, and the oddest names and numbers come back as they were."""
+    """Null is null, negative is negative, and odd names and numbers are exact."""
     publish_once(warehouse, snapshot(1, *HOSTILE_FACTS))
     columns = "group_id", "topic", "partition", "lag", "lag_basis", "time_lag_ms"
     stored = warehouse.spark.table(warehouse.identifiers["consumer_lag"]).select(*columns)
@@ -127,7 +127,7 @@ def test_spark_reads_what_rows_say(warehouse: Warehouse) -> None:
 
 
 def test_tables_stay_readable_for_all(warehouse: Warehouse) -> None:
-    """Reader version 1, table and column comments in the log, partitioned by day, no file for a table without rows."""
+    """Reader version 1, table and column comments in the log, partitions by day, no file for a table without rows."""
     taken = snapshot(1, *HOSTILE_FACTS)
     publish_once(warehouse, taken)
     for table in STATE_TABLES:
@@ -141,7 +141,7 @@ def test_tables_stay_readable_for_all(warehouse: Warehouse) -> None:
 
 
 def test_a_slot_is_published_once(warehouse: Warehouse) -> None:
-    """A second attempt finds the first one; if it goes on regardless, it is refused and nothing is added."""
+    """A second attempt finds the published slot; if it continues, it is refused and nothing is added."""
     publish_once(warehouse, snapshot(1, lag_row("g", "t", 0), status="partial"))
     stored = slot_of(warehouse, NOON_MS + HOUR_MS)
     assert stored is not None
@@ -156,7 +156,7 @@ def test_a_slot_is_published_once(warehouse: Warehouse) -> None:
 
 
 def test_slots_and_clusters_are_independent(warehouse: Warehouse) -> None:
-    """An older slot may follow a newer one, and the same slot of another cluster, whatever its name, is another slot."""
+    """An older slot may follow a newer one, and each cluster, with any name, has its own slots."""
     publish_once(warehouse, snapshot(5))
     publish_once(warehouse, snapshot(6, slot_ms=NOON_MS))
     publish_once(warehouse, snapshot(7, slot_ms=NOON_MS, cluster="../'x%"))
@@ -171,7 +171,7 @@ def test_slots_and_clusters_are_independent(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("engine", ["deltalake", pytest.param("Spark", marks=pytest.mark.proof)])
 def test_published_slots_survive_compaction(spark: SparkSession, tmp_path: Path, engine: str) -> None:
-    """Files that others have rewritten and checkpoints that replace the log do not hide published slots."""
+    """Files that other engines have rewritten, and checkpoints that replace the log, do not hide published snapshots."""
     place = at_path(spark, str(tmp_path / "wh"))
     often = {"delta.checkpointInterval": "2"}
     place.kernel.create(place.locations["snapshots"], STATE_TABLES[-1].delta_schema(), SNAPSHOT_DATE, often)
@@ -198,7 +198,7 @@ def test_what_is_lost_is_noticed(warehouse: Warehouse, monkeypatch: pytest.Monke
 
 
 def test_a_failing_table_publishes_nothing(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If one table cannot be written, none of the attempt is seen, and the next attempt succeeds."""
+    """If one table cannot be written, no row of the attempt is visible, and the next attempt succeeds."""
     real = Kernel.append
 
     def broken(self: Kernel, state: object, *rest: object, **more: object) -> int:
@@ -217,7 +217,7 @@ def test_a_failing_table_publishes_nothing(warehouse: Warehouse, monkeypatch: py
 
 @pytest.fixture
 def shared_jvm(spark: SparkSession) -> dict[str, str]:
-    """The environment in which another Python process uses the JVM of the tests."""
+    """Return the environment in which another Python process uses the JVM of the tests."""
     gateway = spark.sparkContext._gateway
     assert gateway is not None
     parameters = gateway.gateway_parameters
@@ -227,20 +227,20 @@ def shared_jvm(spark: SparkSession) -> dict[str, str]:
 
 @contextmanager
 def running(*arguments: str, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
-    """Another run; it is over when the block is."""
+    """Run another process until the block ends."""
     command = [sys.executable, "-m", "tests.delta.other_run", *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as process:
         yield process
 
 
 def next_line(process: subprocess.Popen[str]) -> str:
-    """The next line of another run."""
+    """Return the next line of the other process."""
     assert process.stdout is not None
     return process.stdout.readline().strip()
 
 
 def go(process: subprocess.Popen[str]) -> None:
-    """Let another run publish."""
+    """Let the other process publish."""
     assert process.stdin is not None
     process.stdin.write("go\n")
     process.stdin.flush()
@@ -291,7 +291,7 @@ def test_two_runs_at_once_and_the_second_is_refused(warehouse: Warehouse, shared
 
 
 def test_without_a_lock_the_fence_lets_one_publish(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two runs in two JVMs that no lock kept apart: whoever publishes first wins, the other fails and is not seen."""
+    """Of two unlocked runs in two JVMs the first to publish wins; the other fails, and its rows are not visible."""
     monkeypatch.setattr(Warehouse, "exclusively", lambda *_: nullcontext())
     with running(warehouse.name, "1") as process, snapshot_lock(warehouse, "default", CLOCK) as lock:
         assert next_line(process) == "locked"
@@ -328,7 +328,7 @@ def test_without_a_lock_one_of_many_publishes(warehouse: Warehouse, monkeypatch:
 def test_rows_that_others_take_away_before_the_last_commit(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, operation: Callable[[Warehouse, str], None]
 ) -> None:
-    """A RESTORE or an OVERWRITE between a table's commit and that of `snapshots`: the snapshot is not published."""
+    """After a RESTORE or an OVERWRITE between a table's commit and that of `snapshots` the snapshot is not published."""
     real = publish_module._refuse_lost
 
     def late(lock: SnapshotLock, made: snapshot_rows.Snapshot, table: Table, version: int | None) -> None:
@@ -351,7 +351,7 @@ def test_rows_that_others_take_away_before_the_last_commit(
 
 
 def test_a_commit_that_was_repeated_is_no_conflict(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the answer to the last commit was lost and repeating it was refused, the snapshot is still published."""
+    """If the response to the last commit was lost and its repetition refused, the snapshot is published all the same."""
     real = Kernel.append
 
     def repeated(*arguments: Any, fence: Fence | None = None, **options: Any) -> int:

@@ -1,4 +1,4 @@
-"""Every reader that people use answers every filter on our tables as if it had read all of it.
+"""Popular readers return the same rows for every filter on our tables as a full scan.
 
 The rows are counted in Python among those of the Parquet files themselves, which no log and no statistics stand before.
 `make test` tries a part of the filters of each table, `make proof` all of them.
@@ -41,20 +41,20 @@ from tests.warehouses import settings
 
 pytestmark = [pytest.mark.spark, pytest.mark.examples]
 
-# Columns of the others are computed, so that no statistics of a file decide about a filter on them: tests/query/views.
+# Columns of other views are computed, so statistics of files do not affect filters on them: tests/query/views.
 SHOWING_ROWS = [name for name in NAMES if name not in (*HISTORY, *CHANGES, "superseded_ranges")]
 
 
 @dataclass(frozen=True)
 class Filter:
-    """A condition on one column: `=`, `<=`, `>=` with a value, or whether it is null."""
+    """A condition on one column: `=`, `<=` or `>=` with a value, or `IS [NOT] NULL`."""
 
     column: str
     operator: str
     value: Any = None
 
     def holds(self, row: dict[str, Any]) -> bool:
-        """True if a row meets the condition, as in SQL: null is neither equal to nor less than anything."""
+        """Return True if a row meets the condition, as in SQL: null is neither equal to nor less than any value."""
         value = row[self.column]
         match self.operator:
             case "null":
@@ -68,12 +68,12 @@ class Filter:
         return value is not None and value >= self.value
 
     def sql(self) -> str:
-        """The condition with a place for its value."""
+        """Spell the condition with a placeholder for its value."""
         return f'"{self.column}" {"IS " + self.operator if "null" in self.operator else self.operator + " ?"}'
 
 
 def filters(rows: Sequence[dict[str, Any]]) -> Iterator[Filter]:
-    """Conditions on every column: null or not, and with every third of its values, the least and the greatest."""
+    """Make conditions on every column: null or not, and with every third value, the least and the greatest."""
     for name in rows[0]:
         yield from (Filter(name, "null"), Filter(name, "not null"))
         present = [row[name] for row in rows if row[name] is not None and not isinstance(row[name], list)]
@@ -87,7 +87,7 @@ def filters(rows: Sequence[dict[str, Any]]) -> Iterator[Filter]:
 
 
 def rows_of(location: str) -> list[dict[str, Any]]:
-    """All rows of a table as its Parquet files and their folders have them."""
+    """Read all rows of a table from its Parquet files and the names of their folders."""
     table = DeltaTable(location)
     names = [field.name for field in table.schema().fields]
     (partition,) = table.metadata().partition_columns
@@ -104,7 +104,7 @@ def rows_of(location: str) -> list[dict[str, Any]]:
 
 
 def by_deltalake(location: str, wanted: Sequence[Filter]) -> list[int]:
-    """Counts of a dataset of deltalake's."""
+    """Count rows in a dataset of deltalake."""
     dataset = DeltaTable(location).to_pyarrow_dataset()
 
     def expression(condition: Filter) -> Any:
@@ -118,14 +118,14 @@ def by_deltalake(location: str, wanted: Sequence[Filter]) -> list[int]:
 
 
 def by_duckdb(location: str, wanted: Sequence[Filter]) -> list[int]:
-    """Counts of DuckDB over that dataset."""
+    """Count rows with DuckDB over that dataset."""
     with duckdb.connect() as connection:
         connection.register("it", DeltaTable(location).to_pyarrow_dataset())
         return counts_in_duckdb(connection, "it", wanted)
 
 
 def counts_in_duckdb(connection: duckdb.DuckDBPyConnection, name: str, wanted: Sequence[Filter]) -> list[int]:
-    """Counts of one of a connection's relations."""
+    """Count rows of a relation of a connection."""
     counts: list[int] = []
     for condition in wanted:
         values = [] if "null" in condition.operator else [condition.value]
@@ -135,7 +135,7 @@ def counts_in_duckdb(connection: duckdb.DuckDBPyConnection, name: str, wanted: S
 
 
 def by_polars(location: str, wanted: Sequence[Filter]) -> list[int]:
-    """Counts of Polars."""
+    """Count rows with Polars."""
     frame = pl.scan_delta(location.removeprefix("file:"))
     kinds = frame.collect_schema()
 
@@ -153,14 +153,14 @@ READERS = {"deltalake": by_deltalake, "duckdb": by_duckdb, "polars": by_polars}
 
 
 def counted(rows: Sequence[dict[str, Any]]) -> tuple[list[Filter], list[int]]:
-    """Conditions on rows, and how many rows meet each."""
+    """Make the conditions on rows, with the number of rows that meet each."""
     conditions = list(filters(rows))
     wanted = random.Random(len(conditions)).sample(conditions, examples(len(conditions)))
     return wanted, [sum(map(condition.holds, rows)) for condition in wanted]
 
 
 def wrong(location: str, count: Callable[[str, Sequence[Filter]], list[int]]) -> list[tuple[Filter, int, int]]:
-    """The conditions that a reader answers otherwise than the files, with its count and theirs."""
+    """Return the conditions for which a reader's count differs from that of the files, with both counts."""
     rows = rows_of(location)
     assert rows, location
     wanted, truth = counted(rows)
@@ -170,12 +170,12 @@ def wrong(location: str, count: Callable[[str, Sequence[Filter]], list[int]]) ->
 def differences(
     wanted: Sequence[Filter], counted: Sequence[int], truth: Sequence[int]
 ) -> list[tuple[Filter, int, int]]:
-    """The conditions whose counts are not the true ones."""
+    """Return the conditions with wrong counts."""
     return [compared for compared in zip(wanted, counted, truth, strict=True) if compared[1] != compared[2]]
 
 
 def like(row: dict[str, Any]) -> list[Filter]:
-    """Conditions on every column that the row meets: null or not, or its value by equality and as both bounds."""
+    """Make conditions on every column that the row meets: null or not, or its value by equality and as both bounds."""
     conditions = []
     for name, value in row.items():
         if value is None or isinstance(value, list):
@@ -186,18 +186,18 @@ def like(row: dict[str, Any]) -> list[Filter]:
 
 
 def spark_condition(condition: Filter) -> SparkColumn:
-    """A condition in Spark's words."""
+    """Spell a condition for Spark."""
     column = F.col(f"`{condition.column}`")
     if "null" in condition.operator:
         return column.isNull() if condition.operator == "null" else column.isNotNull()
     value = F.lit(bytearray(condition.value) if isinstance(condition.value, bytes) else condition.value)
-    if isinstance(condition.value, datetime):  # in the calendar of year 1 that Spark has too
+    if isinstance(condition.value, datetime):  # in the proleptic calendar of year 1, as in Spark
         value = F.expr(f"TIMESTAMP '{condition.value.isoformat()}'")
     return {"=": column == value, "<=": column <= value, ">=": column >= value}[condition.operator]
 
 
 def missed_in_spark(frames: Mapping[str, tuple[DataFrame, Sequence[dict[str, Any]]]]) -> dict[str, list[Filter]]:
-    """Conditions on every column at once under which Spark does not find the last row of a table or view.
+    """Return conditions on all columns with which Spark does not find the last row of a table or view.
 
     All in one query, in which each list is pushed down on its own: Spark takes a second to plan one.
     """
@@ -212,7 +212,7 @@ def missed_in_spark(frames: Mapping[str, tuple[DataFrame, Sequence[dict[str, Any
 
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """A warehouse of this version; tests only read it."""
+    """A warehouse of this version, which tests only read."""
     place = tmp_path_factory.mktemp("readers") / "lake"
     warehouse = open_warehouse(spark, settings(f"warehouse={place}"), CLOCK)
     awkward.fill(warehouse)
@@ -221,7 +221,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Wareh
 
 @pytest.fixture(scope="module")
 def truth(lake: Warehouse) -> dict[str, tuple[list[Filter], list[int]]]:
-    """Conditions on every table, and how many rows of its files meet each."""
+    """Conditions on every table, with the number of matching rows of its files."""
     return {table.name: counted(rows_of(lake.locations[table.name])) for table in TABLES}
 
 
@@ -229,7 +229,7 @@ def truth(lake: Warehouse) -> dict[str, tuple[list[Filter], list[int]]]:
 def test_filters_find_what_is_there(
     lake: Warehouse, truth: Mapping[str, tuple[list[Filter], list[int]]], reader: str
 ) -> None:
-    """Equality, ranges and nulls of every column of every table: as many rows as the files have."""
+    """Equality, ranges and nulls of every column of every table match as many rows as in the files."""
     for name, (wanted, counts) in truth.items():
         assert sum(counts), name
         assert differences(wanted, READERS[reader](lake.locations[name], wanted), counts) == [], name
@@ -237,7 +237,7 @@ def test_filters_find_what_is_there(
 
 @pytest.fixture(scope="module")
 def lagoon_sql(lake: Warehouse) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that has all tables and views."""
+    """A connection with all tables and views."""
     with duckdb.connect() as connection:
         register_duckdb(connection, lake.name)
         yield connection
@@ -245,7 +245,7 @@ def lagoon_sql(lake: Warehouse) -> Iterator[duckdb.DuckDBPyConnection]:
 
 @pytest.mark.parametrize("name", SHOWING_ROWS)
 def test_filters_in_lagoon_sql_find_what_is_there(lagoon_sql: duckdb.DuckDBPyConnection, name: str) -> None:
-    """As many rows of every table and view of rows as the same rows without a filter have, filtered in Python."""
+    """Filters on every table and view match as many rows as the unfiltered rows in Python."""
     rows = lagoon_sql.table(name).to_arrow_table().to_pylist()
     assert rows
     wanted, counts = counted(rows)
@@ -253,7 +253,7 @@ def test_filters_in_lagoon_sql_find_what_is_there(lagoon_sql: duckdb.DuckDBPyCon
 
 
 def in_spark(warehouse: Warehouse, *tables: Table) -> dict[str, tuple[DataFrame, Sequence[dict[str, Any]]]]:
-    """Tables in Spark, with the rows that their files have."""
+    """Tables in Spark, with the rows of their files."""
     return {
         table.name: (warehouse.spark.table(warehouse.identifiers[table.name]), rows_of(warehouse.locations[table.name]))
         for table in tables
@@ -262,7 +262,7 @@ def in_spark(warehouse: Warehouse, *tables: Table) -> dict[str, tuple[DataFrame,
 
 @pytest.mark.proof
 def test_spark_finds_what_is_there(lake: Warehouse) -> None:
-    """Equality, ranges and nulls of every column of every table do not hide a row; and they do leave out files."""
+    """Equality, ranges and nulls of every column of every table hide no row, and skip files."""
     frames = in_spark(lake, *TABLES)
     assert missed_in_spark(frames) == {}
     lag, rows = frames["consumer_lag"]
@@ -272,14 +272,14 @@ def test_spark_finds_what_is_there(lake: Warehouse) -> None:
 
 @pytest.mark.proof
 def test_filters_of_views_find_what_is_there(lake: Warehouse) -> None:
-    """Equality, ranges and nulls of every column of every view of rows do not hide a row that the view shows."""
+    """Equality, ranges and nulls of every column of every view of rows hide no row of the view."""
     make_available(lake)
     frames = {view.name: lake.spark.table(view.name) for view in VIEWS if view.name in SHOWING_ROWS}
     assert missed_in_spark({name: (frame, frame.toArrow().to_pylist()) for name, frame in frames.items()}) == {}
 
 
 def test_tables_of_an_older_version_are_repaired(lake: Warehouse, tmp_path: Path) -> None:
-    """deltalake finds nothing in tables of version 0.1.0; from the next run or maintenance on all readers find everything.
+    """deltalake finds no rows in tables of version 0.1.0; after the next run or maintenance all readers find all rows.
 
     So they do in files that Spark's OPTIMIZE and deltalake's have written, which have no bounds of booleans.
     """

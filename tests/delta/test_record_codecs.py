@@ -1,4 +1,4 @@
-"""The codec of a file is chosen by what its first records are, column by column."""
+"""The codec of a file is chosen by its first records, for each column."""
 
 import base64
 import json
@@ -16,25 +16,25 @@ NOTHING = b""
 
 
 def event(size: int) -> bytes:
-    """JSON whose words come from a short list."""
+    """Make JSON with words of a short list."""
     words = [DICE.choice(["order", "shipment", "invoice", "refund"]) for _ in range(size // 8)]
     return json.dumps({"id": DICE.randrange(10**6), "text": " ".join(words)}).encode()
 
 
 def noise_in_json(size: int) -> bytes:
-    """JSON of which most are hexadecimal digits."""
+    """Make JSON of mostly hexadecimal digits."""
     return json.dumps(
         {"id": DICE.randrange(10**6), "sessions": [DICE.randbytes(8).hex() for _ in range(size // 20)]}
     ).encode()
 
 
 def letters(size: int) -> bytes:
-    """Random letters."""
+    """Make random letters."""
     return base64.b64encode(DICE.randbytes(size))[:size]
 
 
 def records(**columns: list[bytes | None]) -> pa.Table:
-    """A table in two pieces, as files are written."""
+    """Make a table in two pieces, as files are written."""
     whole = pa.table({name: pa.array(values, pa.binary()) for name, values in columns.items()})
     return pa.concat_tables([whole.slice(0, len(whole) // 2), whole.slice(len(whole) // 2)])
 
@@ -45,13 +45,13 @@ def records(**columns: list[bytes | None]) -> pa.Table:
     [(event, "snappy"), (noise_in_json, "zstd-fast"), (letters, "zstd"), (DICE.randbytes, "none")],
 )
 def test_by_what_a_sample_shrinks_to(size: int, make, chosen: str) -> None:
-    """Snappy where it finds much, zstd-fast where it finds less, zstd for letters alone, none where nothing is gained."""
+    """Snappy for large savings, zstd-fast for smaller ones, zstd for random letters, none for incompressible data."""
     table = records(value=[make(size) for _ in range(1_000)])
     assert codecs_of(AUTO, table)["value"] == CODECS[chosen]
 
 
 def test_each_column_by_itself() -> None:
-    """Random keys are left alone beside values that are compressed; headers have a codec although nobody looks at them."""
+    """Random keys are not compressed beside compressed values; headers have a codec without a sample."""
     chosen = codecs_of(AUTO, records(key=[DICE.randbytes(90) for _ in range(300)], value=[event(200)] * 300))
     assert chosen == {
         "key": CODECS["none"],
@@ -63,18 +63,18 @@ def test_each_column_by_itself() -> None:
 
 @pytest.mark.parametrize("values", [[NOTHING], [None, NOTHING], [b"x" * (3 << 20)], [None] * 9 + [b"\0"]])
 def test_values_of_any_size(values: list[bytes | None]) -> None:
-    """Empty and huge values, and those that are mostly null, have a codec as well."""
+    """Empty, huge and mostly null values have a codec as well."""
     assert codecs_of(AUTO, records(value=values))["value"] in CODECS.values()
 
 
 def test_a_sample_sees_the_whole_row_group() -> None:
-    """Values that do not shrink are found although compressible ones stand before them."""
+    """Incompressible values are detected, also if compressible ones come first."""
     table = records(value=[b"x" * 1_000] * 100 + [DICE.randbytes(1_000) for _ in range(900)])
     assert codecs_of(AUTO, table)["value"] != CODECS["snappy"]
 
 
 def test_what_settings_name() -> None:
-    """Every codec of the settings is known, and one that is named is taken whatever the records are."""
+    """Every codec of the settings is known, and a named codec is used for all records."""
     names = get_args(get_type_hints(RecordsSettings)["compression"])
     assert set(names) == {AUTO, *CODECS}
     for name, codec in CODECS.items():

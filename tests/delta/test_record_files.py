@@ -33,7 +33,7 @@ DECODED = pa.schema([field for field in RECORDS.file_schema() if field.name not 
 
 
 def record(offset: int, **values: Any) -> dict[str, Any]:
-    """One record as the decoder has it."""
+    """Make a record as the decoder has it."""
     timestamp_ms = values.pop("timestamp_ms", NOON_MS + offset)
     return {
         "offset": offset,
@@ -53,29 +53,29 @@ def record(offset: int, **values: Any) -> dict[str, Any]:
 
 
 def batch_of(*records: dict[str, Any]) -> pa.RecordBatch:
-    """An Arrow batch of records."""
+    """Make an Arrow batch of records."""
     return pa.RecordBatch.from_pylist(list(records), DECODED)
 
 
 def big(first_offset: int, count: int = 2_000, size: int = 1_000) -> pa.RecordBatch:
-    """Records that do not compress."""
+    """Make records that do not compress."""
     return batch_of(*(record(first_offset + index, value=os.urandom(size)) for index in range(count)))
 
 
 def repetitive(first_offset: int) -> pa.RecordBatch:
-    """Enough records for a row group, which compress to little."""
+    """Make enough compressible records for a row group."""
     return batch_of(*(record(first_offset + index, value=b"x" * 1_000) for index in range(40_000)))
 
 
 def into(folder: str, **options: Any) -> RecordFiles:
-    """A writer to a folder."""
+    """Open a writer to a folder."""
     given = {"cluster": "name", "cluster_id": "cluster", "ingest_id": "run"}
     given |= {"target_bytes": 128 << 20, "compression": "zstd-fast"}
     return RecordFiles(folder_url=folder, **{**given, **options})
 
 
 def rows_in(files: tuple[DataFile, ...]) -> list[dict[str, Any]]:
-    """Every row of the files with all columns of the table; those that a file lacks are null, as Delta has it."""
+    """Read every row of the files with all columns of the table; missing columns are null, as in Delta."""
     schema = RECORDS.file_schema()
     all_rows = []
     for file in files:
@@ -85,7 +85,7 @@ def rows_in(files: tuple[DataFile, ...]) -> list[dict[str, Any]]:
 
 
 def wanted(topic: str, topic_id: str | None, partition: int, batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows that a batch is to become."""
+    """Make the rows that a batch should become."""
     added = dict(zip(ADDED, ("name", "cluster", topic, topic_id, partition, "run"), strict=True))
     return [added | row for row in batch.to_pylist()]
 
@@ -121,7 +121,7 @@ PIECES = st.lists(
 @settings(max_examples=examples(100))
 @given(pieces=PIECES)
 def test_every_record_is_written_as_it_was(tmp_path_factory: pytest.TempPathFactory, pieces: Any) -> None:
-    """Nulls, empty values, headers and constants come back, however batches with and without nulls follow each other."""
+    """Nulls, empty values, headers and constants are equal, for any order of batches with and without nulls."""
     files = into(f"file:{tmp_path_factory.mktemp('day')}")
     expected, held = [], {}
     for number, (topic, topic_id, partition, values, is_group_end) in enumerate(pieces):
@@ -138,7 +138,7 @@ def test_every_record_is_written_as_it_was(tmp_path_factory: pytest.TempPathFact
 
 
 def test_statistics_bound_what_is_in_the_file(tmp_path: Path) -> None:
-    """Least, greatest and nulls are those of the rows, over all partitions and row groups; the description can travel."""
+    """Least, greatest and nulls are those of the rows, over all partitions and row groups; the description can be pickled."""
     files = into(f"file:{tmp_path}")
     files.write("b", None, 4, batch_of(record(7, timestamp_ms=5), record(9, timestamp_ms=-1)))
     files._write_row_group()
@@ -165,7 +165,7 @@ def test_statistics_bound_what_is_in_the_file(tmp_path: Path) -> None:
     "other", first(["key = X'6b'", "value IS NULL", "timestamp_ms > 5", "producer_id = 9", "size(headers) = 0"])
 )
 def test_no_other_condition_brings_files_back(warehouse: Warehouse, other: str) -> None:
-    """Spark leaves out the files of other topics whatever else is asked; it does not if it lacks a column's statistics."""
+    """With any other condition Spark still skips the files of other topics; without a column's statistics it does not."""
     written = []
     for topic in ("t", "u"):
         files = into(f"{warehouse.locations['records']}/{INGEST_DATE}={DAY[1]}")
@@ -191,7 +191,7 @@ def test_records_of_several_partitions_in_one_batch(tmp_path: Path) -> None:
 
 
 def test_unknown_times_have_no_bounds(tmp_path: Path) -> None:
-    """A file whose records all have no time says so, so that a filter on time leaves it out."""
+    """A file whose records have no time has such statistics, so that a filter on time skips it."""
     files = into(f"file:{tmp_path}")
     files.write("t", None, 0, batch_of(record(1, timestamp_ms=-1)))
     (file,) = files.close()
@@ -201,7 +201,7 @@ def test_unknown_times_have_no_bounds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("codec", first([AUTO, *CODECS]))
 def test_all_readers_understand(warehouse: Warehouse, codec: str) -> None:
-    """Spark and a reader without Java read every codec, encoding and left-out column as it was written."""
+    """Spark and a reader without Java read every codec, encoding and omitted column."""
     files = into(f"{warehouse.locations['records']}/{INGEST_DATE}={DAY[1]}", compression=codec)
     plain = batch_of(*(record(offset, value=None if offset % 7 == 0 else b"x" * offset) for offset in range(1_000)))
     rich = batch_of(record(5, headers=[{"key": "k", "value": None}] * 2, producer_id=9, producer_epoch=1, key=b""))
@@ -221,7 +221,7 @@ def test_all_readers_understand(warehouse: Warehouse, codec: str) -> None:
 
 @pytest.mark.long
 def test_a_full_file_is_followed_by_another(tmp_path: Path) -> None:
-    """Files end near the target; each batch lies in the file that was named for it; names never occur twice."""
+    """Files end near the target size; each batch is in the file that was named for it; names are unique."""
     files = into(f"file:{tmp_path}", target_bytes=8 << 20)
     names = [files.write("t", "id", number % 2, big(number * 20_000, 20_000)) for number in range(6)]
     written = files.close()
@@ -232,13 +232,13 @@ def test_a_full_file_is_followed_by_another(tmp_path: Path) -> None:
 
 
 def test_nothing_written_is_no_file(tmp_path: Path) -> None:
-    """A task without records leaves no file."""
+    """A task without records writes no file."""
     assert into(f"file:{tmp_path / 'day'}").close() == ()
     assert not (tmp_path / "day").exists()
 
 
 def test_what_is_discarded_is_gone(tmp_path: Path) -> None:
-    """A task that fails removes its files, those that are whole and the one under way."""
+    """A failed task removes its files, complete ones and the current one."""
     files = into(f"file:{tmp_path}", target_bytes=1)
     files.write("t", "id", 0, big(0, 33_000))
     files.write("t", "id", 0, big(40_000, 100))
@@ -250,7 +250,7 @@ def test_what_is_discarded_is_gone(tmp_path: Path) -> None:
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[str]:
-    """Let a folder hold less than 4 MB; what the system then says of a write."""
+    """Limit a folder to less than 4 MB; writes then fail as on a full disk."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
     if os.geteuid() == 0 and subprocess.run(mount, check=False, capture_output=True).returncode == 0:
@@ -268,7 +268,7 @@ def small_disk(folder: Path) -> Iterator[str]:
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
-    """No room is one line that names the file, found in the middle or at the end; files that were whole go too."""
+    """A full disk is one line that names the file, also at the end of writing; complete files are removed, too."""
     folder = tmp_path / "disk"
     no_room = rf"^file:{folder}/[0-9a-f]+\.parquet cannot be written: "
     with small_disk(folder) as words:
@@ -287,7 +287,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_a_place_that_arrow_cannot_write_is_named(tmp_path: Path) -> None:
-    """An unknown scheme, and a folder that cannot be made, are one line each; the first names the way out."""
+    """An unknown scheme, and a folder that cannot be made, are one line each; the first names a remedy."""
     with pytest.raises(TableError, match=r'^wasb://c@a/x: Arrow cannot write there .*; set records\.writer = "spark"$'):
         into("wasb://c@a/x")
     (tmp_path / "file").write_text("")
@@ -309,7 +309,7 @@ def test_a_place_that_arrow_cannot_write_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_object_stores_are_reached_by_hadoops_names(url: str, kind: type, path: str) -> None:
-    """URLs as Hadoop spells them mean the same place to Arrow."""
+    """Hadoop's URLs name the same place for Arrow."""
     files = into(url)
     assert isinstance(files._files, kind)
     assert files._folder == path

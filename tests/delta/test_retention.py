@@ -1,4 +1,4 @@
-"""Snapshots of an age are all kept, or one an hour, one a day, or none; never a part of one."""
+"""Snapshots of an age are all kept, or one per hour, one per day, or none; never a part of one."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -19,7 +19,7 @@ STEPWISE = RetentionSettings(snapshots_all_days=7, snapshots_hourly_days=14, sna
 
 
 def taken(days_ago: int, time: str, cluster: str = "c", *, is_complete: bool = True, **given: Any) -> PublishedSnapshot:
-    """A snapshot of some days ago, named after its time."""
+    """Make a snapshot of some days ago, named after its time."""
     day = TODAY - timedelta(days=days_ago)
     moment = datetime.fromisoformat(f"{day}T{time}").replace(tzinfo=UTC)
     values = {"cluster_id": f"id of {cluster}", "stored": None, **given}
@@ -30,7 +30,7 @@ def taken(days_ago: int, time: str, cluster: str = "c", *, is_complete: bool = T
 
 
 def kept(snapshots: Sequence[PublishedSnapshot], retention: RetentionSettings, today: date = TODAY) -> list[str]:
-    """Ids of those that stay."""
+    """Return the ids of kept snapshots."""
     removed = not_kept(snapshots, retention, today)
     return [snapshot.snapshot_id for snapshot in snapshots if snapshot.snapshot_id not in removed]
 
@@ -51,21 +51,21 @@ NEWEST = taken(0, "12:00")
     ],
 )
 def test_fewer_with_age(days_ago: int, stay: list[str]) -> None:
-    """All for a week, the first of each hour for another, the first of each day for a month, then none."""
+    """All are kept for a week, the first of each hour for another, the first of each day for a month, then none."""
     of_day = [taken(days_ago, time) for time in ("00:10", "00:50", "01:00", "23:59")]
     later = taken(-1, "00:00")
     assert kept([*of_day, later], STEPWISE) == [*(f"c {days_ago} {time}" for time in stay), later.snapshot_id]
 
 
 def test_complete_ones_are_preferred() -> None:
-    """The first complete one of the hour or day stays; the first of all where none is complete."""
+    """The first complete snapshot of the hour or day is kept, or the first if none is complete."""
     partial = [taken(10, f"0{hour}:{minute}", is_complete=minute == "30") for hour in (1, 2) for minute in ("00", "30")]
     partial += [taken(10, "03:00", is_complete=False), taken(10, "03:30", is_complete=False), NEWEST]
     assert kept(partial, STEPWISE) == ["c 10 01:30", "c 10 02:30", "c 10 03:00", "c 0 12:00"]
 
 
 def test_the_last_of_each_cluster_stays() -> None:
-    """A cluster that is gone can still be restored: its last snapshot and its last complete one stay for ever."""
+    """The last snapshot and the last complete one are kept for ever, so that a deleted cluster can be restored."""
     gone = [
         taken(100, "00:00", "gone"),
         taken(99, "00:00", "gone"),
@@ -86,7 +86,7 @@ def test_the_last_of_each_cluster_stays() -> None:
     ],
 )
 def test_steps_may_be_left_out(given_days: dict[str, int], stay: list[str]) -> None:
-    """Without any setting all stay; without an hourly step days are thinned at once; without an end one a day stays."""
+    """Without any setting all stay; without hours days are thinned at once; without an end one per day stays."""
     snapshots = [taken(200, "00:00"), taken(20, "00:00"), taken(9, "00:00"), NEWEST]
     assert kept(snapshots, RetentionSettings(**given_days)) == [*(f"c {days} 00:00" for days in stay), "c 0 12:00"]
 
@@ -105,7 +105,7 @@ HISTORIES = st.lists(SNAPSHOTS, max_size=40, unique_by=lambda snapshot: snapshot
 
 @given(HISTORIES, st.integers(1, 30))
 def test_when_it_is_done_does_not_matter(history: list[PublishedSnapshot], before: int) -> None:
-    """Thinned earlier, and again now, the same snapshots are left as if it had been done only now.
+    """Thinning earlier and again now leaves the same snapshots as thinning only now.
 
     Only the last ones of each cluster are exempt, so each has a newer one here.
     """
@@ -116,7 +116,7 @@ def test_when_it_is_done_does_not_matter(history: list[PublishedSnapshot], befor
 
 @given(HISTORIES)
 def test_every_hour_and_day_has_its_own(history: list[PublishedSnapshot]) -> None:
-    """Of each hour of the second week, and each day of the rest of the month, that had any snapshot one is left."""
+    """One is left of each hour of the second week, and of each day of the rest of the month, if there was any."""
 
     def periods(snapshots: Sequence[PublishedSnapshot]) -> Iterator[tuple[object, ...]]:
         for snapshot in snapshots:
@@ -131,7 +131,7 @@ def test_every_hour_and_day_has_its_own(history: list[PublishedSnapshot]) -> Non
 
 
 def test_rows_that_others_refer_to_are_needed() -> None:
-    """Rows under the id of a snapshot that is gone count once; a snapshot that does not say what it has makes no number."""
+    """Rows under the id of a removed snapshot count once; a snapshot without table states adds no number."""
     first = taken(9, "00:00", stored={"acls": StoredRows("gone", 5), "brokers": StoredRows("c 9 00:00", 3)})
     second = taken(9, "01:00", stored={"acls": StoredRows("gone", 5), "brokers": StoredRows("c 9 01:00", 4)})
     assert ids_with_rows([first, second], "acls") == {"gone", "c 9 00:00", "c 9 01:00"}
@@ -152,14 +152,14 @@ def test_rows_that_others_refer_to_are_needed() -> None:
     ],
 )
 def test_settings_that_contradict_each_other(given_days: dict[str, int], complaint: str) -> None:
-    """Each step is as long as the one before, and the first is named."""
+    """Each number must be at least the one before it, and the message names the first."""
     with pytest.raises(ValidationError, match=complaint):
         RetentionSettings(**given_days)
 
 
 @pytest.mark.parametrize("limit", ["slot_max_age_ms", "deadline_ms"])
 def test_slots_that_may_be_asked_for_are_kept(limit: str) -> None:
-    """Else a slot could be published again, or a run lose the rows that it refers to."""
+    """Otherwise a slot could be published again, or a run could lose rows that it refers to."""
     chosen = (f"snapshot.{limit}={8 * 86_400_000}", "warehouse=w")
     with pytest.raises(ConfigError, match="snapshots_all_days must be as long as"):
         settings(*chosen, "retention.snapshots_all_days=7")

@@ -1,4 +1,4 @@
-"""Executors reach a bucket by Arrow with what Hadoop's settings say of it, and with nothing else."""
+"""Executors open a bucket with Arrow, by Hadoop's settings for it, and by no others."""
 
 import pickle
 from pathlib import Path
@@ -23,7 +23,7 @@ S3A = "org.apache.hadoop.fs.s3a."
 
 
 def access_to(spark: SparkSession, store: ObjectStore, name: str, **options: str) -> S3Access:
-    """The tasks' access to a new bucket called `name`, with these Hadoop settings beside the endpoint."""
+    """Return the tasks' access to a new bucket called `name`, with these Hadoop settings and the endpoint."""
     conf = spark.sparkContext._jsc.hadoopConfiguration()
     place = {"endpoint": store.endpoint, "endpoint.region": "eu-west-3", "path.style.access": "true"}
     for option, value in {**place, **{option.replace("_", "."): value for option, value in options.items()}}.items():
@@ -35,7 +35,7 @@ def access_to(spark: SparkSession, store: ObjectStore, name: str, **options: str
 
 
 def write_there(access: S3Access, name: str) -> None:
-    """Write an object as a task does that was given the settings."""
+    """Write an object as a task with these settings does."""
     files, path = file_system(f"s3a://{name}/lake/a file", pickle.loads(pickle.dumps(access)))  # noqa: S301
     with files.open_output_stream(path) as out:
         out.write(b"content")
@@ -43,7 +43,7 @@ def write_there(access: S3Access, name: str) -> None:
 
 
 def test_keys_of_the_settings_travel(spark: SparkSession, bucket: ObjectStore) -> None:
-    """Endpoint, region and keys are those of Hadoop's settings; the secret key is in no text that is made of them."""
+    """Endpoint, region and keys are those of Hadoop's settings; the secret key is in no text of them."""
     access = s3_access(start(spark).storage, f"s3a://{BUCKET}/lake")
     assert access == s3_access(start(spark).storage, f"s3a://{BUCKET}/another")
     assert access is not None
@@ -55,7 +55,7 @@ def test_keys_of_the_settings_travel(spark: SparkSession, bucket: ObjectStore) -
 
 
 def test_session_tokens_travel(spark: SparkSession, bucket: ObjectStore) -> None:
-    """Credentials that last for a while are three values."""
+    """Temporary credentials have three values."""
     given: dict[str, str] = {"access_key": "ASIATEMPORARY", "secret_key": "s", "session_token": "a-token"}
     write_there(access_to(spark, bucket, "temporary", **given), "temporary")
     last = bucket.requests()[-1]
@@ -67,7 +67,7 @@ def test_session_tokens_travel(spark: SparkSession, bucket: ObjectStore) -> None
     [("machine", "auth.IAMInstanceCredentialsProvider", False), ("public", "AnonymousAWSCredentialsProvider", True)],
 )
 def test_no_keys_travel(spark: SparkSession, bucket: ObjectStore, name: str, provider: str, is_anonymous: bool) -> None:
-    """Executors look for credentials on their own machines where the driver does, and sign nothing where it does not."""
+    """Executors look for credentials on their own machines if the driver does, and send unsigned requests if it does."""
     access = access_to(spark, bucket, name, aws_credentials_provider=f"{S3A}{provider}")
     assert (access.access_key, access.session_token, access.anonymous) == (None, None, is_anonymous)
 
@@ -86,7 +86,7 @@ def test_a_bucket_that_s3a_does_not_open_is_named(spark: SparkSession, bucket: O
 
 @pytest.mark.proof
 def test_the_keys_of_an_assumed_role_travel(tmp_path: Path) -> None:
-    """The driver asks the token service for a role, by TLS; Hadoop and Arrow then sign with the role's keys and its token.
+    """The driver requests a role from the token service by TLS; Hadoop and Arrow sign with the role's keys and token.
 
     Needs the permission to listen on port 443.
     """
@@ -115,7 +115,7 @@ def test_the_keys_of_an_assumed_role_travel(tmp_path: Path) -> None:
 
 
 def storage_trusting(truststore: Path, settings: dict[str, str]) -> Storage:
-    """Hadoop's file systems in a JVM of its own, which trusts certificates of the tests."""
+    """Open Hadoop's file systems in a JVM of its own, which trusts certificates of the tests."""
     folder = spark_jars_folder()
     trust = [f"-Djavax.net.ssl.trustStore={truststore}", "-Djavax.net.ssl.trustStorePassword=password"]
     port, token = launch_gateway(

@@ -1,4 +1,4 @@
-"""Writers that no lock keeps apart commit to one lake on S3: nothing is lost, nothing is doubled, each version is made once."""
+"""Writers without a lock commit to one lake on S3: nothing is lost, nothing is doubled, each version is made once."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ WRITTEN = ("brokers", "topics", "consumer_groups", "consumer_lag", "snapshots")
 
 
 def rows(store: ObjectStore, location: str, table: str, *columns: str) -> list[tuple[object, ...]]:
-    """Rows of a table as delta-rs reads them from the store, by a client of S3 that is neither Hadoop's nor Arrow's."""
+    """Read rows of a table with delta-rs, whose S3 client is neither Hadoop's nor Arrow's."""
     options = {
         "AWS_ENDPOINT_URL": store.endpoint,
         "AWS_ACCESS_KEY_ID": KEY,
@@ -38,7 +38,7 @@ def rows(store: ObjectStore, location: str, table: str, *columns: str) -> list[t
 
 
 def assert_each_version_was_made_once(store: ObjectStore, location: str) -> int:
-    """By the server's list of requests: one PUT of each version succeeded, and no version is missing; how many were refused."""
+    """Check that one PUT of each version succeeded, and none is missing; return the number of refused ones."""
     prefix = f"/{BUCKET}/{location.rpartition('/')[2]}/"
     puts = [
         one
@@ -59,7 +59,7 @@ def assert_each_version_was_made_once(store: ObjectStore, location: str) -> int:
 def assert_all_is_there(
     read: Callable[..., list[tuple[object, ...]]], racers: Mapping[str, range], times: Mapping[str, int]
 ) -> None:
-    """Every snapshot whole in every table, every record and every range once; `read` gives columns of a table."""
+    """Check that every snapshot is whole, and every record and range exists once; `read` returns columns of a table."""
     expected = sorted(
         f"0192-{round_number:04d}-cluster-{number}"
         for number in racers["snapshot"]
@@ -79,7 +79,7 @@ def assert_all_is_there(
 
 @pytest.mark.proof
 def test_threads_race(spark: SparkSession, bucket: ObjectStore) -> None:
-    """Four writers of one process: versions that others were quicker to make are tried again with the next number."""
+    """Four writers of one process: versions that others have made first are tried again with the next number."""
     location, count = a_lake(), 2
     warehouse = open_warehouse(spark, settings(f"warehouse={location}"), CLOCK)
     racers = {"snapshot": range(2), "ingest": range(2)}

@@ -1,4 +1,4 @@
-"""The session keeps what it was given and fills the gaps."""
+"""The session keeps given settings and adds missing ones."""
 
 import os
 import subprocess
@@ -16,18 +16,18 @@ from kafka_lagoon.errors import JarsUnavailable, TableError
 
 
 def test_gaps_are_filled(spark: SparkSession) -> None:
-    """Without any configuration there is Delta, UTC, no web page, few partitions, and all local cores."""
+    """Without any settings there is Delta, UTC, no web page, few partitions, and all local cores."""
     assert spark.conf.get("spark.sql.extensions") == "io.delta.sql.DeltaSparkSessionExtension"
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.conf.get("spark.ui.enabled") == "false"
-    few = gaps(SparkConf(loadDefaults=False), "ours")  # the session of the tests has fewer
+    few = gaps(SparkConf(loadDefaults=False), "ours")  # the tests' session has fewer cores
     assert few["spark.databricks.delta.snapshotPartitions"] == few["spark.sql.shuffle.partitions"] == "2"
     assert spark.sparkContext.master == "local[*]"
     assert spark.sparkContext.appName == "tests"
 
 
 def test_what_is_configured_stands() -> None:
-    """Settings of spark-submit or spark-defaults.conf are not changed, the name included; the master is never set."""
+    """Settings of spark-submit or spark-defaults.conf are not changed, including the name; the master is never set."""
     conf = SparkConf(loadDefaults=False).setAppName("theirs").set("spark.sql.shuffle.partitions", "7")
     filled = gaps(conf, "ours")
     assert filled["spark.sql.session.timeZone"] == "UTC"
@@ -48,7 +48,7 @@ def test_jars_that_are_there_stand(spark: SparkSession, monkeypatch: pytest.Monk
 
 
 def test_jars_that_cannot_be_had_are_one_line(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the missing jars, the reason and the cure."""
+    """The error names the missing jars, the reason and the remedy."""
 
     def unreachable(_: str) -> NoReturn:
         raise JarsUnavailable("4 jars could not be downloaded: Server access error")
@@ -81,7 +81,7 @@ def test_without_java_there_is_one_clear_line(tmp_path: Path) -> None:
 
 @pytest.mark.java
 def test_settings_that_spark_refuses_are_one_clear_line() -> None:
-    """As is a master that does not answer: what Spark says, without what its JVM was doing then."""
+    """Also for a master that does not answer: the line has Spark's message without a stack trace."""
     show = "from kafka_lagoon.errors import TableError\nfrom kafka_lagoon.delta.session import session\n"
     show += "try: session('x')\nexcept TableError as error: print(error)\n"
     env = {**os.environ, "PYSPARK_SUBMIT_ARGS": "--conf spark.network.timeout=5s pyspark-shell"}

@@ -1,4 +1,4 @@
-"""Nobody but executors of a run gets what its tasks carry, and nobody of another machine reaches its driver."""
+"""Only executors of a run get the data of its tasks, and no other machine reaches its driver."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from tests.jobs.commands import environment
 from tests.spark_thief import Listener, listeners, stolen
 
 PASSWORD = "Xy7-a-literal-password"  # noqa: S105
-# A job whose tasks have settings with a password, as ingests have; it waits so that its blocks can be asked for.
+# A job whose task settings have a password, as in ingests; it waits so that its blocks can be requested.
 JOB = f"""
 from types import SimpleNamespace
 from kafka_lagoon.delta.executors import on_executors
@@ -38,7 +38,7 @@ input()
 
 @contextmanager
 def job(*options: str) -> Iterator[list[Listener]]:
-    """The listeners of a running job, once its tasks have run."""
+    """Return the listeners of a running job, once its tasks have run."""
     submit = " ".join([*options, '--driver-java-options "-XX:TieredStopAtLevel=1"', "pyspark-shell"])
     with started([sys.executable, "-c", JOB], PYSPARK_SUBMIT_ARGS=submit) as heard:
         yield heard
@@ -46,7 +46,7 @@ def job(*options: str) -> Iterator[list[Listener]]:
 
 @contextmanager
 def started(command: list[str], **environ: str) -> Iterator[list[Listener]]:
-    """The same of a command that runs the job."""
+    """Return the listeners of a command that runs the job."""
     with subprocess.Popen(
         command,
         env=environment(**environ),
@@ -61,11 +61,11 @@ def started(command: list[str], **environ: str) -> Iterator[list[Listener]]:
             assert process.stdout.readline().endswith(b"[1, 2]\n")
             yield listeners(process.pid)
         finally:
-            os.killpg(process.pid, signal.SIGKILL)  # spark-submit hands no end of input on
+            os.killpg(process.pid, signal.SIGKILL)  # spark-submit passes no end of input on
 
 
 def blocks(heard: list[Listener]) -> list[bytes]:
-    """Broadcast blocks that any of them hands out: what tasks are made of."""
+    """Return the broadcast blocks that any listener sends: they have the content of tasks."""
     return [
         block
         for listener in heard
@@ -77,9 +77,9 @@ def blocks(heard: list[Listener]) -> list[bytes]:
 
 @pytest.mark.spark
 def test_a_stranger_gets_no_block() -> None:
-    """Every listener is on loopback, and none of them hands a block to whoever has no secret."""
+    """Every listener is on loopback, and none of them sends a block to a client without the secret."""
     with job() as heard:
-        assert len([one for one in heard if "java" in one.command]) == 3  # Spark's two, and that of py4j with its token
+        assert len([one for one in heard if "java" in one.command]) == 3  # two of Spark, and py4j's with its token
         assert all(listener.is_loopback for listener in heard)
         assert blocks(heard) == []
 
@@ -88,7 +88,7 @@ def test_a_stranger_gets_no_block() -> None:
 @pytest.mark.proof
 @pytest.mark.parametrize("master", ["local[2]", "local-cluster[1,1,512]"], ids=lambda name: name[:9])
 def test_a_script_of_spark_submit(tmp_path: Path, master: str) -> None:
-    """With our settings, which SPARK_CONF_DIR names: also the master, worker and executor of local-cluster."""
+    """With our settings, which SPARK_CONF_DIR names, this holds for master, worker and executor of local-cluster."""
     script = tmp_path / "job.py"
     script.write_text(JOB)
     with started(["spark-submit", "--master", master, "--conf", "spark.executor.memory=512m", str(script)]) as heard:
@@ -100,7 +100,7 @@ def test_a_script_of_spark_submit(tmp_path: Path, master: str) -> None:
 @pytest.mark.proof
 @pytest.mark.spark
 def test_the_stranger_can_read() -> None:
-    """If authentication is switched off, which is Spark's default, the same frames return the blocks."""
+    """Without authentication, Spark's default, the same frames return the blocks."""
     with job("--conf spark.authenticate=false --conf spark.network.crypto.enabled=false") as heard:
         assert len(blocks(heard)) == 2
 
@@ -117,13 +117,13 @@ def test_local_masters_bind_to_loopback(master: str | None) -> None:
 
 @pytest.mark.parametrize("master", ["yarn", "k8s://https://kubernetes:443"])
 def test_clusters_that_make_a_secret(master: str) -> None:
-    """They authenticate and encrypt; where the driver listens is theirs."""
+    """They authenticate and encrypt; the driver's address is their choice."""
     made = channels(SparkConf(loadDefaults=False).setMaster(master))
     assert made == {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
 
 
 def test_a_standalone_cluster_has_its_secret() -> None:
-    """Its daemons have it or not: with it runs authenticate, without it they cannot, and half of it is a fault."""
+    """With its daemons' secret runs authenticate, without it they cannot, and a secret on one side is a fault."""
     conf = SparkConf(loadDefaults=False).setMaster("spark://head:7077")
     assert channels(conf) == {}
     with pytest.raises(ConfigError, match=r"needs spark\.authenticate\.secret in a properties file"):
@@ -153,7 +153,7 @@ REFERENCE = KafkaSettings(bootstrap_servers="localhost:9092", sasl_password=Secr
     ],
 )
 def test_a_password_is_not_sent_through_open_channels(master: str, conf: dict[str, str]) -> None:
-    """One line that has no password in it and says what to do; a reference is no secret."""
+    """One line without the password names the remedy; a reference is no secret."""
     with pytest.raises(ConfigError, match="env:NAME or file:/path") as raised:
         refuse_open_channels(context(master, **conf), {"nested": [TEXT]})
     assert PASSWORD not in str(raised.value)
@@ -169,5 +169,5 @@ def test_a_password_is_not_sent_through_open_channels(master: str, conf: dict[st
     ],
 )
 def test_a_password_is_sent_through_closed_channels(master: str, conf: dict[str, str]) -> None:
-    """Authenticated and encrypted, or authenticated and on this machine."""
+    """Channels are authenticated and encrypted, or authenticated and on this machine."""
     refuse_open_channels(context(master, **conf), TEXT)

@@ -1,4 +1,4 @@
-"""A Spark without a JVM is refused in one line, before anything is started, and no token of its address is printed."""
+"""A Spark without a JVM is refused in one line, before anything is started, without the token of its address."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ REMOTE = "sc://spark.example.org:443/;token=hush"
     ],
 )
 def test_what_makes_a_session_remote_is_refused(environ: dict[str, str], named: str) -> None:
-    """Each way to Spark Connect is named, not its value, and what is needed instead."""
+    """The setting that selects Spark Connect is named without its value, with the remedy."""
     with pytest.raises(ConfigError, match=named) as refused:
         refuse_remote(environ)
     assert "spark-submit --master" in str(refused.value)
@@ -30,7 +30,7 @@ def test_what_makes_a_session_remote_is_refused(environ: dict[str, str], named: 
 
 
 def test_a_pyspark_that_is_remote_by_default_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package pyspark-connect makes every session remote unless the mode is named."""
+    """The package pyspark-connect makes every session remote unless the mode is set."""
     monkeypatch.setattr(spark_connect, "default_api_mode", lambda: "connect")
     with pytest.raises(ConfigError, match=r"spark\.api\.mode is connect"):
         refuse_remote({})
@@ -38,20 +38,20 @@ def test_a_pyspark_that_is_remote_by_default_is_refused(monkeypatch: pytest.Monk
 
 
 def test_a_classic_spark_is_not_refused() -> None:
-    """Neither without settings nor when a master is named."""
+    """This holds without settings and with a named master."""
     refuse_remote({})
     refuse_remote({"MASTER": "spark://head:7077", "SPARK_API_MODE": "classic"})
 
 
 def test_a_notebooks_session_of_spark_connect_is_refused(tmp_path: Path) -> None:
-    """`register` with such a session says why, where the session would say that it lacks an attribute."""
+    """`register` with such a session gives the reason; the session itself would only report a missing attribute."""
     remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
     with pytest.raises(ConfigError, match=r"session of Spark Connect: .*serverless"):
         register(remote, str(tmp_path))
 
 
 def test_a_command_refuses_in_one_line(tmp_path: Path) -> None:
-    """Exit 2 without a traceback and without Java: `lagoon sql` by Spark asks for a session first of all."""
+    """Exit 2 without a traceback and without Java: `lagoon sql` with Spark opens the session first."""
     refused = lagoon("sql", "SELECT 1", "--engine", "spark", "--warehouse", str(tmp_path), SPARK_REMOTE=REMOTE)
     assert refused.returncode == 2, refused.stdout + refused.stderr
     assert refused.stderr.startswith("lagoon: SPARK_REMOTE is set: ")

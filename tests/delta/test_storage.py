@@ -1,4 +1,4 @@
-"""Files on this machine are read and written without a JVM; other file systems' are tested through those who write there."""
+"""Local files are read and written without a JVM; tests of other file systems are those of their writers."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ LOCAL = Storage(jvm=None, conf=None)
 
 
 def test_a_file_is_written_once(tmp_path: Path) -> None:
-    """With its folders, and described as its file system tells it; a second time it is refused and stays as it is."""
+    """The file is written with its folders and described by its file system; a second write is refused and changes nothing."""
     url = f"file:{tmp_path}/a b/grün/file"
     stored = LOCAL.write(url, b"content")
     status = (tmp_path / "a b" / "grün" / "file").stat()
@@ -22,7 +22,7 @@ def test_a_file_is_written_once(tmp_path: Path) -> None:
 
 
 def test_a_place_that_takes_no_file(tmp_path: Path) -> None:
-    """One line that names it."""
+    """The error is one line that names the file."""
     (tmp_path / "file").write_text("")
     with pytest.raises(TableError, match=r"/file/other cannot be written: (Not a directory|File exists)$"):
         LOCAL.write(f"file:{tmp_path}/file/other", b"")
@@ -31,7 +31,7 @@ def test_a_place_that_takes_no_file(tmp_path: Path) -> None:
 
 
 def test_folders_are_made_where_there_are_folders(tmp_path: Path) -> None:
-    """Twice is no error, and object stores have none."""
+    """Making a folder twice is no error, and object stores have none."""
     for _ in range(2):
         LOCAL.make_local_folder(f"file:{tmp_path}/table/_delta_log")
     LOCAL.make_local_folder("s3a://bucket/table/_delta_log")

@@ -1,4 +1,4 @@
-"""Rows that did not change are stored once a day, and every reader finds them for each snapshot."""
+"""Unchanged rows are stored once a day, and every reader finds them for each snapshot."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,12 +23,12 @@ FIRST = "0192-0001-default"
 
 
 def state(stored_in: str, digest: str | None = "d", table: str = "acls", outcome: str = "complete") -> TableState:
-    """A snapshot's entry for a table with one row."""
+    """Make a snapshot's entry for a table with one row."""
     return TableState(table_name=table, outcome=outcome, row_count=1, stored_in=stored_in, digest=digest)
 
 
 def attempt(number: int, stored_in: str | None = None, principal: str = "a", **state_of: Any) -> Snapshot:
-    """An attempt with one ACL, whose rows it stores or an earlier one has."""
+    """Make an attempt with one ACL, whose rows it stores itself or refers to."""
     own = f"0192-{number:04d}-default"
     states = (state(stored_in or own, **state_of),)
     return snapshot(number, row(AclRow, principal=principal), status="complete", tables=states)
@@ -36,7 +36,7 @@ def attempt(number: int, stored_in: str | None = None, principal: str = "a", **s
 
 @pytest.fixture
 def filled(warehouse: Warehouse) -> Warehouse:
-    """Two snapshots with the same ACL, one with another, one whose request failed, one of another version."""
+    """Publishes two snapshots with the same ACL, one with another, one whose request failed, one of another version."""
     publish_once(warehouse, attempt(1))
     publish_once(warehouse, attempt(2, FIRST))
     publish_once(warehouse, attempt(3, principal="b"))
@@ -47,7 +47,7 @@ def filled(warehouse: Warehouse) -> Warehouse:
 
 
 def test_rows_are_stored_once_and_shown_for_each_snapshot(filled: Warehouse) -> None:
-    """The table has what was stored, the view what each snapshot saw; both engines agree, with Polars on the files."""
+    """The table has stored rows once, the view has them for each snapshot; both engines agree, and Polars on the files."""
     wanted = [(FIRST, "a"), ("0192-0002-default", "a"), ("0192-0003-default", "b"), ("0192-0005-default", "c")]
     check(filled, "SELECT snapshot_id, principal FROM acls_published", wanted)
     check(
@@ -65,7 +65,7 @@ def test_rows_are_stored_once_and_shown_for_each_snapshot(filled: Warehouse) -> 
 
 
 def test_a_view_lists_the_tables_of_each_snapshot(filled: Warehouse) -> None:
-    """A table that failed has no digest, so that nobody takes it for empty; rows of version 0.1.0 say nothing."""
+    """A failed table has no digest, so that it is not taken for empty; rows of version 0.1.0 have no states."""
     check(
         filled,
         "SELECT snapshot_id, table_name, outcome, row_count, stored_in, digest FROM table_states",
@@ -79,7 +79,7 @@ def test_a_view_lists_the_tables_of_each_snapshot(filled: Warehouse) -> None:
 
 
 def test_the_next_run_finds_what_is_stored(warehouse: Warehouse) -> None:
-    """By the latest snapshot of the cluster and the day alone."""
+    """It is found by the latest snapshot of the cluster and by the day alone."""
     publish_once(warehouse, attempt(1))
     publish_once(warehouse, attempt(2, FIRST))
     publish_once(warehouse, snapshot(3, tables=(state("other", digest="x"),), cluster="other"))
@@ -101,7 +101,7 @@ def test_the_next_run_finds_what_is_stored(warehouse: Warehouse) -> None:
 def test_rows_that_others_took_away_are_stored_again(
     warehouse: Warehouse, operation: Callable[[Warehouse, str], None], is_there: bool
 ) -> None:
-    """A snapshot refers to rows that are there, whatever was done to their table between two runs."""
+    """A snapshot refers only to existing rows, after any change of the table between two runs."""
     publish_once(warehouse, attempt(1))
     operation(warehouse, "acls")
     warehouse.opened.clear()
@@ -110,7 +110,7 @@ def test_rows_that_others_took_away_are_stored_again(
 
 
 def test_rows_that_go_while_a_snapshot_is_taken(warehouse: Warehouse) -> None:
-    """It is not published: it would refer to rows that are gone."""
+    """The snapshot is not published, because it would refer to rows that are gone."""
     publish_once(warehouse, attempt(1))
     with snapshot_lock(warehouse, "default", CLOCK) as lock:
         warehouse.opened["acls"] = warehouse.state("acls")

@@ -1,4 +1,4 @@
-"""A place is writable and its tables are ours, or one line says what is wrong."""
+"""A place is writable and its tables are ours, or one line names the fault."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -36,7 +36,7 @@ def test_any_folder_will_do(spark: SparkSession, tmp_path: Path, name: str) -> N
 
 
 def test_a_relative_folder_is_below_the_working_directory(spark: SparkSession) -> None:
-    """A relative path means what it means to a shell."""
+    """A relative path is relative to the working directory."""
     assert at_path(spark, "wh").name == f"file:{Path.cwd()}/wh"
 
 
@@ -50,7 +50,7 @@ def test_a_place_that_cannot_be_written_is_named(spark: SparkSession, tmp_path: 
 
 
 def test_a_store_without_its_jars_is_named(spark: SparkSession) -> None:
-    """Hadoop's file systems for object stores are not among Spark's jars: the line says which module brings one."""
+    """Hadoop's file systems for object stores are not among Spark's jars: the message names the module with the jar."""
     with pytest.raises(
         ConfigError,
         match=r"^warehouse: abfss://f@a\.dfs\.core\.windows\.net/wh: .* --packages org\.apache\.hadoop:hadoop-azure:3\.",
@@ -59,14 +59,14 @@ def test_a_store_without_its_jars_is_named(spark: SparkSession) -> None:
 
 
 def test_reading_makes_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    """Opening an empty place for reading is an error that there are no tables, and creates none."""
+    """Opening an empty place for reading is an error that says there are no tables, and creates none."""
     with pytest.raises(TableError, match="there is no table snapshots at file:"):
         find_warehouse(spark, settings(f"warehouse={tmp_path / 'wh'}"))
     assert not (tmp_path / "wh").exists()
 
 
 def lacking(table: str, column: str) -> dict[str, Any]:
-    """The Delta schema of a table without one of its columns."""
+    """Return the Delta schema of a table without one of its columns."""
     schema = BY_NAME[table].delta_schema()
     return {**schema, "fields": [field for field in schema["fields"] if field["name"] != column]}
 
@@ -85,7 +85,7 @@ def test_columns_of_a_newer_version_are_added(spark: SparkSession, tmp_path: Pat
 
 
 def test_a_table_that_is_not_ours_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """SchemaChanged names table, place and column before anything is asked of Kafka."""
+    """SchemaChanged names table, place and column before any request to Kafka."""
     other = at_path(spark, str(tmp_path / "wh"))
     other.kernel.create(other.locations["topics"], BY_NAME["brokers"].delta_schema(), SNAPSHOT_DATE, {})
     with pytest.raises(
@@ -95,7 +95,7 @@ def test_a_table_that_is_not_ours_is_refused(spark: SparkSession, tmp_path: Path
 
 
 def changed(**of_brokers: dict[str, Any]) -> dict[str, Any]:
-    """The schema of table brokers with some of its fields otherwise."""
+    """Return the schema of table brokers with changed fields."""
     schema = BY_NAME["brokers"].delta_schema()
     fields = [{**field, **of_brokers.get(field["name"], {})} for field in schema["fields"]]
     return {**schema, "fields": fields}
@@ -129,7 +129,7 @@ def test_each_difference_is_named(fault: dict[str, Any], complaint: str) -> None
 
 @pytest.fixture
 def bare_jvm() -> Iterator[Any]:
-    """A JVM without Delta's jars."""
+    """Start a JVM without Delta's jars."""
     port = launch_gateway(die_on_exit=True)
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
     yield gateway.jvm
@@ -138,14 +138,14 @@ def bare_jvm() -> Iterator[Any]:
 
 @pytest.mark.java
 def test_missing_jars_are_said_with_the_cure(bare_jvm: Any) -> None:
-    """Without Delta on the class path there is one line that tells what to do."""
+    """Without Delta on the class path one line names the remedy."""
     with pytest.raises(TableError, match=r"on Spark.s class path: give spark-submit --packages io\.delta:"):
         kernel.in_jvm(bare_jvm, None)
 
 
 @pytest.mark.proof
 def test_a_catalog_holds_tables_and_views(spark: SparkSession, tmp_path: Path) -> None:
-    """In a schema of a catalog the tables are made by DDL with their comments, filled, and seen through real views."""
+    """In a schema of a catalog the tables are made by DDL with comments, are filled, and have real views."""
     place = settings("catalog=spark_catalog", "schema=kafka_state")
     with pytest.raises(
         ConfigError, match=r"^catalog, schema: `spark_catalog`\.`kafka_state`\.brokers cannot be created: "

@@ -1,1 +1,1 @@
-"""Tests of the image and of docker-compose.yml, without an engine of containers."""
+"""Tests of the image and of docker-compose.yml, without a container engine."""

@@ -1,4 +1,4 @@
-"""The Dockerfile and docker-compose.yml keep what their page promises, as far as can be seen without an engine."""
+"""The Dockerfile and docker-compose.yml agree with their documentation, as far as can be checked without an engine."""
 
 import fnmatch
 import importlib.util
@@ -22,7 +22,7 @@ from tests.clock import CLOCK
 
 
 def instructions(dockerfile: str) -> Iterator[tuple[str, str]]:
-    """Each instruction and its argument, without comments and line ends."""
+    """Return each instruction and its argument, without comments and line ends."""
     text = re.sub(r"^#.*\n", "", dockerfile, flags=re.MULTILINE)
     for line in re.sub(r"\\\n", " ", text).splitlines():
         if line.strip():
@@ -40,7 +40,7 @@ OURS = {name: service for name, service in SERVICES.items() if service["image"] 
 
 
 def test_the_image_is_not_root() -> None:
-    """Its user is a number, which Kubernetes' runAsNonRoot can check, and what root has installed is root's."""
+    """Its user is a number, which Kubernetes' runAsNonRoot can check, and root owns the installed files."""
     users = [argument for name, argument in STEPS if name == "USER"]
     assert re.fullmatch(r"[1-9]\d+:[1-9]\d+", users[-1])
     last = [
@@ -62,7 +62,7 @@ def test_no_compiler_is_in_the_image() -> None:
 
 
 def test_what_is_copied_is_in_the_context() -> None:
-    """The list of what is not sent to the builder leaves out nothing that a step copies."""
+    """.dockerignore excludes no file that a step copies."""
     lines = (DOCKER / "Dockerfile.dockerignore").read_text("utf-8").splitlines()
     sent = [line[1:] for line in lines if line.startswith("!")]
     for words in (argument.split() for name, argument in STEPS if name == "COPY" and not argument.startswith("--from")):
@@ -73,7 +73,7 @@ def test_what_is_copied_is_in_the_context() -> None:
 
 @pytest.mark.parametrize("name", BROKERS)
 def test_a_broker_is_limited(name: str) -> None:
-    """Its heap and its memory are bounded, and a look at its health starts no JVM."""
+    """Its heap and its memory are limited, and its health check starts no JVM."""
     broker = BROKERS[name]
     assert "-Xmx" in broker["environment"]["KAFKA_HEAP_OPTS"]
     assert broker["mem_limit"]
@@ -83,7 +83,7 @@ def test_a_broker_is_limited(name: str) -> None:
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_nobody_else_reaches_it(name: str) -> None:
-    """Ports are for this machine, nothing of the host's file system is mounted, and what is limited has a limit."""
+    """Ports are bound to this machine, no path of the host is mounted, and every limit is set."""
     service = SERVICES[name]
     assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
     assert all(volume.startswith("tables:") for volume in service.get("volumes", ()))
@@ -92,7 +92,7 @@ def test_nobody_else_reaches_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_our_containers_have_no_privileges(name: str) -> None:
-    """A read-only tree, no capabilities, and none to be gained."""
+    """The file system is read-only, and capabilities are dropped and cannot be gained."""
     service = OURS[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
@@ -102,13 +102,13 @@ def test_our_containers_have_no_privileges(name: str) -> None:
 
 @pytest.mark.parametrize("script", sorted(DOCKER.glob("*.sh")), ids=lambda path: path.name)
 def test_scripts_are_named_and_parse(script: Path) -> None:
-    """Each is a command of a service, by its path in the image."""
+    """Each script is a command of a service, by its path in the image."""
     subprocess.run(["sh", "-n", str(script)], check=True)
     assert [name for name, service in OURS.items() if f"/opt/lagoon/conf/docker/{script.name}" in service["command"]]
 
 
 def test_settings_and_commands_are_ours() -> None:
-    """Environment variables of the jobs are settings, and each command of the scripts accepts its options."""
+    """Environment variables of the jobs are settings, and the commands of the scripts accept their options."""
     assert list(load(None, ENVIRON | SERVICES["jobs"]["environment"]).named_clusters()) == ["default"]
     scripts = "".join(path.read_text("utf-8") for path in DOCKER.glob("*.sh"))
     commands = set(re.findall(r"\blagoon ([a-z]+)", re.sub(r"^ *#.*$", "", scripts, flags=re.MULTILINE)))
@@ -118,7 +118,7 @@ def test_settings_and_commands_are_ours() -> None:
 
 @pytest.fixture(scope="module")
 def locked() -> ModuleType:
-    """The script that chooses what the image installs."""
+    """Return the script that selects the packages of the image."""
     spec = importlib.util.spec_from_file_location("locked", DOCKER / "locked.py")
     assert spec
     assert spec.loader
@@ -128,7 +128,7 @@ def locked() -> ModuleType:
 
 
 def _brought(name: str, extras: frozenset[str] = frozenset()) -> set[str]:
-    """A package and what it needs on this machine, by what its metadata say."""
+    """Return a package and its requirements on this machine, by their metadata."""
     try:
         requirements = [Requirement(line) for line in requires(name) or ()]
     except PackageNotFoundError:
@@ -143,7 +143,7 @@ def _brought(name: str, extras: frozenset[str] = frozenset()) -> set[str]:
 
 
 def test_the_image_has_what_the_jobs_need(locked: ModuleType) -> None:
-    """Everything that the extra `all` brings by the packages' own metadata, with hashes, and nothing for tests."""
+    """It has all requirements of the extra `all`, with hashes, and no packages for tests."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     named = set(locked.packages(project, "all"))
     lock = locked.locked((ROOT / "requirements.lock").read_text("utf-8"), named)
@@ -161,7 +161,7 @@ def test_the_image_has_what_the_jobs_need(locked: ModuleType) -> None:
 
 
 def test_one_package_alone(locked: ModuleType) -> None:
-    """The line that builds PySpark."""
+    """Return the line that builds PySpark."""
     lock = (ROOT / "requirements.lock").read_text("utf-8")
     assert re.findall(r"^([a-z0-9-]+)==", locked.locked(lock, ["setuptools"]), re.MULTILINE) == ["setuptools"]
 
@@ -173,7 +173,7 @@ case $1$2 in ingest*) exit 3 ;; kafkaproduce) cat >> "$CALLS.records" ;; esac
 
 
 def _calls(folder: Path, script: str, environ: dict[str, str], until: str) -> tuple[list[str], str]:
-    """The calls of `lagoon` by a script until the second of this beginning, and the script's output."""
+    """Return the calls of `lagoon` by a script until the second call with this beginning, and the script's output."""
     (folder / "lagoon").write_text(STUB)
     (folder / "lagoon").chmod(0o755)
     calls = folder / "calls"
@@ -188,7 +188,7 @@ def _calls(folder: Path, script: str, environ: dict[str, str], until: str) -> tu
 
 
 def test_the_schedule(tmp_path: Path) -> None:
-    """At every slot the jobs one after the other, once a day the maintenance; a job that fails is said and does not end it."""
+    """At every slot the jobs run in order, once a day maintenance; a failed job is reported and does not end the schedule."""
     environ = {"EVERY_S": "1", "REPORT": str(tmp_path / "new" / "index.html")}
     calls, said = _calls(tmp_path, "schedule.sh", environ, "ingest")
     jobs = [call.split()[0] for call in calls]
@@ -201,7 +201,7 @@ def test_the_schedule(tmp_path: Path) -> None:
 
 
 def test_the_load(tmp_path: Path) -> None:
-    """Topics are made, records have keys, and a group is set back now and then."""
+    """Topics are created, records have keys, and a group is reset at intervals."""
     calls, _ = _calls(tmp_path, "load.sh", {"SERVERS": "a:1", "PAUSE_S": "0"}, "kafka produce orders")
     assert calls[0].startswith("admin create-topic orders payments ")
     assert [call for call in calls if call.startswith("admin reset-offsets nightly ")]

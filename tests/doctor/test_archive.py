@@ -1,4 +1,4 @@
-"""Records that were archived twice are named, with the view that leaves them out."""
+"""Records that were archived twice are reported, with the view that leaves them out."""
 
 from datetime import date
 from pathlib import Path
@@ -21,7 +21,7 @@ def test_no_archive(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_topics_with_copies(warehouse: Warehouse) -> None:
-    """Each topic with the number of offsets; none while the ranges tile."""
+    """Each topic is reported with the number of offsets; a topic whose ranges do not overlap is not."""
     folder = Path(warehouse.name.removeprefix("file:"))
     store(warehouse, ("a", 0, 5, None), ("b", 5, 5, "TOPIC_DELETED"))
     (result,) = copies(folder)

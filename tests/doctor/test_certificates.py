@@ -1,4 +1,4 @@
-"""When certificates expire: the first of a broker's chain, and the client's own."""
+"""Expiry of certificates: the first of a broker's chain to expire, and the client's own."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +17,7 @@ CHECK = Check("certificate", "broker 1")
 
 @pytest.mark.parametrize(("days", "status"), [(-1, "failed"), (0.5, "warning"), (29.9, "warning"), (31, "ok")])
 def test_the_first_of_a_chain_to_expire(days: float, status: str) -> None:
-    """Also where it is the authority's, not the broker's."""
+    """This may also be the certificate of the CA."""
     ends = (NOW + timedelta(days=days)).strftime("%b %d %H:%M:%S %Y GMT")
     names = {"subject": ((("commonName", "CA\x1b[2J"),),), "notAfter": ends}
     (result,) = of_broker(CHECK, [{"subject": (), "notAfter": "Nov 22 00:00:00 2036 GMT"}, names], NOW_MS)
@@ -27,7 +27,7 @@ def test_the_first_of_a_chain_to_expire(days: float, status: str) -> None:
 
 
 def test_the_clients_own(tmp_path: Path) -> None:
-    """It is read as connections read it; without one there is nothing to say."""
+    """It is read as connections read it; without a certificate there is no result."""
     client = issue(authority(), "lagoon", valid_until=datetime.now(UTC) + timedelta(days=3))
     path = tmp_path / "client.pem"
     path.write_text(client.key_pem() + client.chain_pem())

@@ -1,4 +1,4 @@
-"""How far clocks are apart, as far as a round trip lets it be known; real controllers are in integration/test_secured.py."""
+"""Differences of clocks, with the uncertainty of a round trip; tests on real controllers are in integration/test_secured.py."""
 
 import pytest
 
@@ -16,6 +16,6 @@ from kafka_lagoon.doctor.results import Check
     ],
 )
 def test_clocks(ahead_ms: int, uncertain_ms: int, status: str, words: str) -> None:
-    """What a slow answer may explain is no warning."""
+    """A difference that a slow response can explain is no warning."""
     result = compared(Check("clock", "controller"), ahead_ms, uncertain_ms)
     assert (result.status, result.observed) == (status, words)

@@ -1,4 +1,4 @@
-"""What executors reach, and what is said where they differ from the driver; on Spark's own executors of this machine."""
+"""Access of executors to brokers and warehouse, and their differences from the driver; on local executors of Spark."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.mark.usefixtures("spark")
 def test_on_spark(state: FakeCluster, brokers: dict[int, FakeBroker], tmp_path: Path) -> None:
-    """The session, the warehouse, and one machine that reaches all brokers and the folder; nothing is left there."""
+    """Session, warehouse, and one machine that reaches all brokers and the folder; no file is left there."""
     kafka = short_timeouts(state)
     probe = Probe(kafka={"prod": kafka}, servers={"prod": bootstrap_servers(kafka)})
     results = list(on_spark(str(tmp_path), probe, None))
@@ -34,7 +34,7 @@ def test_on_spark(state: FakeCluster, brokers: dict[int, FakeBroker], tmp_path: 
 
 
 def test_what_executors_do_not_reach(spark: SparkSession, state: FakeCluster, tmp_path: Path) -> None:
-    """Each failure names the machine; a warehouse that even the driver does not reach is said once."""
+    """Each failure names the machine; a warehouse that the driver does not reach either is reported once."""
     assert spark
     state.addresses = {1: ("127.0.0.1", 1)}
     kafka = short_timeouts(state)
@@ -48,7 +48,7 @@ def test_what_executors_do_not_reach(spark: SparkSession, state: FakeCluster, tm
 
 
 def test_another_version_on_an_executor() -> None:
-    """It says both versions and where the right one comes from."""
+    """The result names both versions and the way to install the right one."""
     (ours,) = of_report(Report(host="worker", version="0.0.1", python="3.9.1", results=()))
     assert ours.status == "failed"
     assert ours.observed.startswith("Kafka Lagoon 0.0.1 on Python 3.9.1; the driver has ")

@@ -1,4 +1,4 @@
-"""What the doctor says of jars, kernels and archives of classes that are missing, others, or not to be trusted."""
+"""Results of the doctor for jars, kernels and class archives that are missing, different, or untrusted."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ JAR = Jar(organisation="io.delta", name="delta-storage", revision="4.4.0", sha25
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of Spark's jars, and lock file of one jar whose hash is of the text `right`."""
+    """Make a folder of Spark's jars, and a lock file of one jar with the hash of the text `right`."""
     monkeypatch.setattr(installation, "spark_jars_folder", lambda: tmp_path)
     monkeypatch.setattr(installation, "locked", lambda _: [JAR])
     monkeypatch.setattr(installation, "cached_jars", lambda _: [])
@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_jars(folder: Path, files: dict[str, str], status: str, words: str) -> None:
-    """Every jar, by its revision and its hash."""
+    """Every jar is checked by its revision and its hash."""
     for name, text in files.items():
         (folder / name).write_text(text)
     (result,) = installation.jars()
@@ -43,7 +43,7 @@ def test_jars(folder: Path, files: dict[str, str], status: str, words: str) -> N
 
 
 def test_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled where this process would look for them; not compiled in an empty cache."""
+    """They are found in this process's cache, and missing in an empty cache."""
     import kafka_lagoon.records.encode_kernels  # noqa: PLC0415
     import kafka_lagoon.records.kernels  # noqa: F401, PLC0415
 
@@ -56,7 +56,7 @@ def test_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_class_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not there, there but no archive, cut off, and one that others can write."""
+    """An archive may be missing, faulty, truncated, or writable for others."""
     monkeypatch.setenv("LAGOON_CACHE", str(tmp_path))
     missing, of_spark = installation.class_archives()
     assert of_spark.status == "warning"

@@ -1,4 +1,4 @@
-"""A check that breaks is a result, and shows no more than it may."""
+"""A check that raises an error has a result, without secrets."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -35,20 +35,20 @@ def broken(error: Exception) -> Callable[[], Iterator[Result]]:
     ],
 )
 def test_what_keeps_a_check_from_running_is_its_result(error: Exception, results: list[tuple[str, ...]]) -> None:
-    """After what it observed before; a fault of ours is one, too."""
+    """The result comes after earlier observations of the check; an unexpected error is a result, too."""
     first, *rest = run_alone(CHECK, broken(error))
     assert first == CHECK.ok("so far")
     assert [(one.status, one.observed, one.to_do) for one in rest] == results
 
 
 def test_a_fault_of_ours_shows_no_words() -> None:
-    """They may hold a password."""
+    """The message is left out, because it may have a password."""
     (_, result) = run_alone(CHECK, broken(RuntimeError("password hunter2")))
     assert (result.status, result.observed) == ("failed", "the check broke: RuntimeError")
 
 
 def test_every_check_is_declared() -> None:
-    """With its line of docs/doctor.md, and once; a check that nothing makes is not declared."""
+    """Each check is declared once, with its line of docs/doctor.md; every declared check is made."""
     folder = Path(str(results.__file__)).parent
     texts = "".join(path.read_text("utf-8") for path in (*folder.glob("*.py"), folder.parent / "cli" / "doctor.py"))
     made = set(re.findall(r'\bCheck\("([a-z ]+)"', texts))

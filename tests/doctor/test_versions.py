@@ -1,4 +1,4 @@
-"""What the doctor says of Python, Java, Spark and packages that are missing, too old, or newer than what was tried."""
+"""Results of the doctor for Python, Java, Spark and packages that are missing, too old, or newer than tested versions."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ from kafka_lagoon.errors import JarsUnavailable
     ],
 )
 def test_bounds(release: str, bounds: str, fits: bool) -> None:
-    """By numbers, not by text."""
+    """Versions are compared as numbers, not as text."""
     assert is_within(release, bounds) is fits
 
 
@@ -45,7 +45,7 @@ def java_that_says(folder: Path, text: str) -> str:
     ],
 )
 def test_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, status: str, words: str) -> None:
-    """Javas say their version in several forms."""
+    """Java has several forms of version text."""
     monkeypatch.setenv("JAVA_HOME", java_that_says(tmp_path, text))
     (result,) = versions.java()
     assert (result.status, result.observed) == (status, words)
@@ -53,7 +53,7 @@ def test_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, status
 
 
 def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error says where it was looked for."""
+    """The error names the places where Java was searched."""
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(JarsUnavailable, match=r"no java in JAVA_HOME .*: install Java 17 or newer"):
         list(versions.java())
@@ -63,7 +63,7 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("current", "status"), [((3, 10), "failed"), ((3, 11), "ok"), ((3, 13), "ok"), ((3, 15), "warning")]
 )
 def test_python(monkeypatch: pytest.MonkeyPatch, current: tuple[int, int], status: str) -> None:
-    """Those that are tried are all right."""
+    """All tested versions pass."""
     monkeypatch.setattr(sys, "version_info", (*current, 0))
     (result,) = versions.python()
     assert result.status == status
@@ -78,7 +78,7 @@ def test_python(monkeypatch: pytest.MonkeyPatch, current: tuple[int, int], statu
     ],
 )
 def test_another_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, status: str) -> None:
-    """SPARK_HOME is what jobs run on, whatever PySpark is installed."""
+    """SPARK_HOME has the Spark of jobs, with any installed PySpark."""
     if text:
         (tmp_path / "RELEASE").write_text(text)
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
@@ -87,7 +87,7 @@ def test_another_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: st
 
 
 def test_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By extra: all there, some missing, all missing, and a version that was not tried."""
+    """By extra: all installed, some missing, all missing, and an untested version."""
     wanted = [
         "pydantic<3,>=2.7",
         'pyarrow<27,>=18; extra == "records"',
@@ -110,6 +110,6 @@ def test_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_this_environment() -> None:
-    """The one that runs the tests fits itself."""
+    """The environment of the tests passes."""
     statuses = [one.status for one in (*versions.python(), *versions.packages(), *versions.spark())]
     assert set(statuses) == {"ok"}

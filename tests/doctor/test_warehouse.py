@@ -1,4 +1,4 @@
-"""Folders that cannot be written, locks that do not exclude, runs that are under way, disks that are full."""
+"""Folders that cannot be written, locks that do not exclude, active runs, and full disks."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from tests.clock import CLOCK
 
 
 def test_a_folder(tmp_path: Path) -> None:
-    """It is written and raced for, and nothing is left behind; a missing one is looked at where it would be made."""
+    """It is written to and raced for, and no file is left; for a missing folder its parent is checked."""
     for path, words in ((tmp_path, "writable"), (tmp_path / "a" / "b", "not there yet; the first run can make it in ")):
         written, commits = warehouse.folder(path)
         assert (written.status, commits.status) == ("ok", "ok")
@@ -40,7 +40,7 @@ def test_a_folder_that_cannot_be_written() -> None:
     ("error", "words"), [(PermissionError(13, "no"), "let user "), (OSError(28, "full"), "free some")]
 )
 def test_what_to_do(error: OSError, words: str) -> None:
-    """A full disk needs something else than a permission."""
+    """A full disk has another remedy than a missing permission."""
     assert warehouse._cure(error, Path("/data")).startswith(words)
 
 
@@ -51,7 +51,7 @@ def test_what_to_do(error: OSError, words: str) -> None:
 def test_a_lock_that_does_not_exclude(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codes: list[int], counted: str, words: str
 ) -> None:
-    """Counts that are lost, or processes that do not get it, are a failure."""
+    """Lost counts, or processes that do not get the lock, are a failure."""
 
     def raced(probe: Path) -> list[int]:
         probe.write_text(counted)
@@ -64,14 +64,14 @@ def test_a_lock_that_does_not_exclude(
 
 
 def test_the_race_counts(tmp_path: Path) -> None:
-    """Each round adds one, under a lock beside the file."""
+    """Each round adds one under a lock beside the file."""
     (tmp_path / "n").write_text("40")
     race.count(tmp_path / "n", 3)
     assert (tmp_path / "n").read_text() == "43"
 
 
 def test_locks(tmp_path: Path) -> None:
-    """One that a run holds is named with its holder, and can be taken as before; others are not held."""
+    """A lock that a run holds is reported with its holder, and stays usable; others are free."""
     (tmp_path / ".lagoon-other.lock").touch()
     (free,) = warehouse.locks(tmp_path)
     assert free.status == "ok"
@@ -85,14 +85,14 @@ def test_locks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("free", "status"), [(10**9, "warning"), (10**10, "warning"), (10**11, "ok")])
 def test_disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, status: str) -> None:
-    """Less than a GiB, or than 2 %."""
+    """Less than a GiB, or less than 2 %, is reported."""
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(2 * 10**12, 0, free))
     (result,) = warehouse.free_space("warehouse", tmp_path / "lake")
     assert result.status == status
 
 
 def test_no_inode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Space alone is not enough."""
+    """Free space without free inodes is not enough."""
     status = os.statvfs(tmp_path)
 
     class Full:

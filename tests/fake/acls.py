@@ -19,7 +19,7 @@ def _describe_acls(state: FakeCluster, _node: int, _version: int, request: Any) 
 
 
 def _names(resource: Any, request: Any) -> bool:
-    """As brokers compare names: MATCH finds rules for every name, too; prefixes are not compared here."""
+    """Compare names as brokers do: MATCH also finds ACLs for every name; prefixes are not compared here."""
     is_for_all = request.pattern_type_filter == MATCH and resource.resource_name == WILDCARD
     return is_for_all or request.resource_name_filter in (None, resource.resource_name)
 

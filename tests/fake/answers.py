@@ -23,10 +23,10 @@ from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember, F
 LEADER_MISSING, NOT_LEADER, UNKNOWN_TOPIC, NOT_COORDINATOR, GROUP_MISSING = 5, 6, 3, 16, 69
 UNSTABLE, NO_COORDINATOR = 88, 15
 UNSUPPORTED_VERSION = 35
-_TELLS_ITS_OWN = 3  # KIP-511: with ApiVersions v3 came that a refused version is answered with the broker's own
+_TELLS_ITS_OWN = 3  # KIP-511: since ApiVersions v3 a refused version is answered with the broker's own versions
 SPECIAL = {-1: "high_watermark", -2: "log_start_offset", -4: "log_start_offset"}
 
-# state, node, version, request -> response, None for a request that has no answer
+# state, node, version, request -> response, or None for a request without a response
 Answer = Callable[[FakeCluster, int, int, Any], Any]
 
 
@@ -168,13 +168,13 @@ def _classic_member(member: FakeMember) -> describe_groups.DescribedMember:
 
 
 def consumer_protocol(names: Sequence[str]) -> bytes:
-    """A subscription of version 0."""
+    """Encode a subscription of version 0."""
     body = b"".join(struct.pack(">h", len(name)) + name.encode() for name in names)
     return struct.pack(">hi", 0, len(names)) + body + struct.pack(">i", -1)
 
 
 def consumer_assignment(assignment: dict[str, tuple[int, ...]]) -> bytes:
-    """An assignment of version 0."""
+    """Encode an assignment of version 0."""
     body = b"".join(
         struct.pack(">h", len(name)) + name.encode() + struct.pack(f">i{len(some)}i", len(some), *some)
         for name, some in assignment.items()
@@ -278,7 +278,7 @@ def _describe_configs(state: FakeCluster, _node: int, version: int, request: Any
 
 
 def _configs_of(state: FakeCluster, resource_type: int, name: str) -> dict[str, str] | None:
-    """Brokers have no configs, topics some of those that matter; None for a topic that does not exist."""
+    """Return no configs of brokers, a few of topics, and None for a topic that does not exist."""
     own = {key: value or "" for key, value in state.configs.get((resource_type, name), {}).items()}
     if resource_type == describe_configs.BROKER:
         return own

@@ -1,4 +1,4 @@
-"""Encodes batches of magic 2, uncompressed: enough to give fake logs content."""
+"""Encodes uncompressed batches of magic 2, as content of fake logs."""
 
 import struct
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def batch(
     attributes: int = 0,
     keys: Sequence[bytes | None] | None = None,
 ) -> FakeBatch:
-    """A batch with one record for each value."""
+    """Encode a batch with one record for each value."""
     deltas = range(len(values)) if deltas is None else deltas
     last = last_delta if last_delta is not None else max(deltas, default=0)
     records = b"".join(
@@ -52,14 +52,14 @@ def batch(
 
 
 def aborted(base_offset: int, values: Sequence[bytes], producer_id: int) -> FakeBatch:
-    """A batch of a transaction that is aborted later."""
+    """Encode a batch of a transaction that is aborted later."""
     made = batch(base_offset, values, producer_id=producer_id, attributes=TRANSACTIONAL)
     made.aborted_producer = producer_id
     return made
 
 
 def marker(offset: int, producer_id: int, *, commit: bool = False) -> FakeBatch:
-    """The end of a transaction."""
+    """Encode the marker that ends a transaction."""
     key = struct.pack(">hh", 0, 1 if commit else 0)
     value = struct.pack(">hi", 0, 0)
     return batch(offset, [value], keys=[key], producer_id=producer_id, attributes=TRANSACTIONAL | CONTROL)

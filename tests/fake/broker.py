@@ -28,7 +28,7 @@ _HEADER = struct.Struct(">hhih")
 
 class _Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
-        """Answer frame after frame until the client goes or a fault ends it."""
+        """Answer frame after frame until the client disconnects or a fault ends it."""
         server: Any = self.server
         self.server.connections.append(self.connection)  # type: ignore[attr-defined]
         while len(prefix := self._read(4)) == 4:
@@ -71,7 +71,7 @@ class _Handler(socketserver.StreamRequestHandler):
         if isinstance(action, WrongCorrelation):
             correlation_id += 1
         if api is API_VERSIONS and response.error_code == UNSUPPORTED_VERSION:
-            version = 0  # whatever was asked, for that is what every client understands
+            version = 0  # with any requested version, because every client understands version 0
         flexible = api.is_flexible(version)
         header = encode(ResponseHeader(correlation_id=correlation_id), 0, flexible and api.flexible_response_header)
         frame = header + encode(response, version, flexible)
@@ -84,7 +84,7 @@ class _Handler(socketserver.StreamRequestHandler):
 
 
 def _as_of(message: Any, version: int) -> Any:
-    """The message without fields that an older version cannot carry, as a broker of an older release would send it."""
+    """Return the message without fields that an older version lacks, as a broker of an older release would send it."""
     if isinstance(message, tuple):
         return tuple(_as_of(one, version) for one in message)
     if not hasattr(message, "__wire__"):
@@ -94,7 +94,7 @@ def _as_of(message: Any, version: int) -> Any:
 
 
 class FakeBroker(socketserver.ThreadingTCPServer):
-    """One broker on a loopback port of its own."""
+    """A broker on a loopback port of its own."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -105,13 +105,13 @@ class FakeBroker(socketserver.ThreadingTCPServer):
         self.connections: list[Any] = []
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went before it had its answer is no error; socketserver would print a traceback."""
+        """Ignore clients that disconnect before their response; socketserver would print a traceback."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
     @contextmanager
     def running(self) -> Iterator["FakeBroker"]:
-        """Serve in a thread while the context lasts."""
+        """Serve in a thread until the context ends."""
         thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
@@ -131,7 +131,7 @@ class FakeBroker(socketserver.ThreadingTCPServer):
 
 @contextmanager
 def fake_cluster(state: FakeCluster, nodes: int = 3) -> Iterator[dict[int, FakeBroker]]:
-    """Brokers 1 to `nodes` of a cluster, all of which know each other."""
+    """Run brokers 1 to `nodes` of a cluster, all of which know each other."""
     with ExitStack() as stack:
         brokers = {node: stack.enter_context(FakeBroker(state, node).running()) for node in range(1, nodes + 1)}
         state.addresses = {node: ("127.0.0.1", broker.server_address[1]) for node, broker in brokers.items()}

@@ -23,7 +23,7 @@ class FakeBatch:
 
 @dataclass(slots=True)
 class FakePartition:
-    """A partition's leader and log; `error_code` is what its leader answers to ListOffsets."""
+    """A partition's leader and log; `error_code` is the leader's error for ListOffsets."""
 
     leader_id: int
     replicas: tuple[int, ...]
@@ -35,17 +35,19 @@ class FakePartition:
     error_code: int = 0
     refused: dict[tuple[int, int], int] = field(
         default_factory=dict
-    )  # (timestamp, isolation level) asked -> error code
+    )  # requested (timestamp, isolation level) -> error code
     log: list[FakeBatch] = field(default_factory=list)
-    segments: list[int] = field(default_factory=lambda: [0])  # first offsets; no answer goes beyond one
+    segments: list[int] = field(
+        default_factory=lambda: [0]
+    )  # first offsets of segments; no response goes beyond one segment
     epoch_ends: dict[int, int] = field(default_factory=dict)  # leader epoch -> offset after its last record
     times: tuple[tuple[int, int], ...] = ()  # (timestamp, offset) of some records, ascending
     size: int = 0
-    produce_errors: list[int] = field(default_factory=list)  # what the next Produce requests get; nothing is written
-    preferred: dict[str, int] = field(default_factory=dict)  # rack -> replica that readers there are sent to
+    produce_errors: list[int] = field(default_factory=list)  # errors of the next Produce requests, which write nothing
+    preferred: dict[str, int] = field(default_factory=dict)  # rack -> replica that the leader names for readers in it
 
     def append(self, *batches: FakeBatch) -> None:
-        """Put batches behind the log; they are replicated at once."""
+        """Append batches to the log; they are replicated at once."""
         self.log += batches
         self.high_watermark = batches[-1].last_offset + 1
 
@@ -62,7 +64,7 @@ class FakeTopic:
 
 @dataclass(slots=True)
 class FakeCommit:
-    """The answer of OffsetFetch for one partition; `pending` is a transaction that is about to replace it."""
+    """A commit as OffsetFetch returns it; `pending` stands for a transaction that will replace it."""
 
     offset: int
     error_code: int = 0
@@ -90,13 +92,13 @@ class FakeGroup:
     state: str = "Empty"
     protocol_type: str = "consumer"
     error_code: int = 0
-    share_topics: tuple[Any, ...] = ()  # of DescribeShareGroupOffsets
-    has_names: bool = True  # of topics in the assignments of members; brokers may give their ids only
+    share_topics: tuple[Any, ...] = ()  # for DescribeShareGroupOffsets
+    has_names: bool = True  # ids of topics in the assignments of members; brokers may return only ids
 
 
 @dataclass(slots=True)
 class FakeTransaction:
-    """A transactional id: its coordinator, its description, and how long its transaction is open."""
+    """A transactional id: its coordinator, its description, and the time for which its transaction is open."""
 
     coordinator_id: int
     described: Any
@@ -105,36 +107,40 @@ class FakeTransaction:
 
 @dataclass(slots=True)
 class FakeCluster:
-    """The state that the brokers of a cluster answer from, and the faults to come."""
+    """The state from which the brokers of a cluster answer, and their next faults."""
 
     topics: dict[str, FakeTopic] = field(default_factory=dict)
     groups: dict[str, FakeGroup] = field(default_factory=dict)
     racks: dict[int, str] = field(default_factory=dict)
     addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
-    highest: dict[int, int] = field(default_factory=dict)  # api key -> highest version, where not our own
-    offered: Mapping[int, tuple[int, int]] | None = None  # api key -> versions, of another release than our own
+    highest: dict[int, int] = field(default_factory=dict)  # api key -> highest version, if not our own
+    offered: Mapping[int, tuple[int, int]] | None = None  # api key -> versions, if of another release than our own
     missing: dict[int, set[int]] = field(default_factory=dict)  # node -> API keys that this broker does not offer
-    controller_id: int = 1  # as metadata name it
+    controller_id: int = 1  # name of the controller in metadata
     cluster_operations: int = 8096
-    acls: tuple[Any, ...] | None = None  # of DescribeAcls, by resource; None is no authorizer
-    quotas: tuple[Any, ...] = ()  # of DescribeClientQuotas
-    scram_users: tuple[Any, ...] = ()  # of DescribeUserScramCredentials
-    tokens: tuple[Any, ...] | None = None  # of DescribeDelegationToken; None is tokens switched off
-    quorum: Any = None  # of DescribeQuorum: the partition of the metadata log
+    acls: tuple[Any, ...] | None = None  # for DescribeAcls, by resource; None: there is no authorizer
+    quotas: tuple[Any, ...] = ()  # for DescribeClientQuotas
+    scram_users: tuple[Any, ...] = ()  # for DescribeUserScramCredentials
+    tokens: tuple[Any, ...] | None = None  # for DescribeDelegationToken; None: tokens are disabled
+    quorum: Any = None  # for DescribeQuorum: the partition of the metadata log
     transactions: dict[str, FakeTransaction] = field(default_factory=dict)
-    producers: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)  # of DescribeProducers
-    markers: list[Any] = field(default_factory=list)  # of WriteTxnMarkers, as they arrived
-    configs: dict[tuple[int, str], dict[str, str | None]] = field(default_factory=dict)  # set on (type, name)
-    log_dirs: dict[tuple[int, str, int], str] = field(default_factory=dict)  # of (node, topic, partition), if moved
-    reassignments: tuple[Any, ...] = ()  # of ListPartitionReassignments, by topic
+    producers: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)  # for DescribeProducers
+    markers: list[Any] = field(default_factory=list)  # directory, by (node, topic, partition), if moved
+    configs: dict[tuple[int, str], dict[str, str | None]] = field(
+        default_factory=dict
+    )  # explicitly set, by (type, name)
+    log_dirs: dict[tuple[int, str, int], str] = field(
+        default_factory=dict
+    )  # log directory, by (node, topic, partition), if moved
+    reassignments: tuple[Any, ...] = ()  # for ListPartitionReassignments, by topic
     faults: list[Fault] = field(default_factory=list)
     requests: list[tuple[int, int, int]] = field(default_factory=list)  # (node, api key, version), in order of arrival
     fetches: list[Any] = field(default_factory=list)  # FetchRequests, in order of arrival
     received: list[int] = field(default_factory=list)  # bytes of each request
-    sent: list[int] = field(default_factory=list)  # bytes of each response that was sent as a whole
+    sent: list[int] = field(default_factory=list)  # bytes of each complete response
 
     def add_topic(self, name: str, partitions: int, *, nodes: int = 3, end: int = 100) -> FakeTopic:
-        """A healthy topic whose leaders go round the brokers 1 to `nodes`."""
+        """Add a healthy topic; brokers 1 to `nodes` lead its partitions in turn."""
         number = len(self.topics) + 1
         some = []
         for partition in range(partitions):
@@ -145,5 +151,5 @@ class FakeCluster:
         return topic
 
     def count(self, api_key: int, node_id: int | None = None) -> int:
-        """Number of requests of one API that arrived, at one broker or at all."""
+        """Count the requests of one API, at one broker or at all."""
         return sum(1 for node, key, _ in self.requests if key == api_key and node_id in (None, node))

@@ -1,4 +1,4 @@
-"""Answers a cluster's requests without sockets and bytes: a request is a function call, in microseconds.
+"""Answers a cluster's requests without sockets and encoding: a request is a function call of microseconds.
 
 For what brokers say, not for how it arrives: thousands of odd answers, a whole snapshot each.
 """
@@ -23,11 +23,11 @@ from tests.clock import Hands
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster
 
-Alter = Callable[[Api[Any, Any], Any], Any]  # an answer as it should be -> as it arrives
+Alter = Callable[[Api[Any, Any], Any], Any]  # correct response -> response as received
 
 
 def unaltered(_api: Api[Any, Any], answer: Any) -> Any:
-    """The answer as it is."""
+    """Return the response unchanged."""
     return answer
 
 
@@ -35,7 +35,7 @@ def unaltered(_api: Api[Any, Any], answer: Any) -> Any:
 def answered_directly(
     state: FakeCluster, alter: Alter = unaltered, nodes: int = 3
 ) -> Iterator[tuple[Cluster, Deadline]]:
-    """A connected cluster and its deadline, on a clock that moves when somebody waits."""
+    """Connect a cluster that is answered directly; its deadline has a clock that advances when the client waits."""
     state.addresses = {node: (f"broker-{node}", 9092) for node in range(1, nodes + 1)}
     settings = KafkaSettings(bootstrap_servers="broker-1:9092")
     clock = Hands().clock()
@@ -70,7 +70,7 @@ def _answer(state: FakeCluster, broker: Broker, call: Call, offered: dict[int, V
         version = choose_version(call.api, offered, broker.host, call.within)
     except UnsupportedVersion as error:
         return error
-    if call.api.key not in SPOKEN:  # an altered ApiVersions answer offers it
+    if call.api.key not in SPOKEN:  # a mutated ApiVersions response may offer this API
         return UnsupportedVersion(call.api.name, (0, 0), None, broker.host, None)
     answer = SPOKEN[call.api.key][1](state, _node(broker), version, call.request)
     return alter(call.api, deepcopy(answer))

@@ -1,4 +1,4 @@
-"""Faults that a fake broker shows instead of a good answer."""
+"""Faults of a fake broker, in place of a correct response."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ Change = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Close the connection without an answer, or after `sent` bytes of it; answers of up to `spared` bytes come whole."""
+    """Close the connection without a response, or after `sent` bytes of it; responses of up to `spared` bytes are whole."""
 
     sent: int = 0
     spared: int = -1
@@ -17,31 +17,31 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Read on and never answer."""
+    """Continue to read and never respond."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Answer with these bytes, length prefix included."""
+    """Respond with these bytes, including the length prefix."""
 
     answer: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """Answer what `change` makes of the right answer."""
+    """Respond with the correct response, changed by `change`."""
 
     change: Change
 
 
 @dataclass(frozen=True, slots=True)
 class WrongCorrelation:
-    """Answer rightly, but to another request."""
+    """Respond correctly, but with the correlation id of another request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """Answer rightly, `seconds` later."""
+    """Respond correctly, `seconds` later."""
 
     seconds: float
 
@@ -51,7 +51,7 @@ Action = Slow | Close | Hang | Raw | Altered | WrongCorrelation
 
 @dataclass(slots=True)
 class Fault:
-    """An action for the next `times` requests of an API (None: any), at one broker (None: at any)."""
+    """An action for the next `times` requests of an API (None: any), at one broker (None: any)."""
 
     api_key: int | None
     action: Action
@@ -59,7 +59,7 @@ class Fault:
     times: int = 1
 
     def strikes(self, node_id: int, api_key: int) -> bool:
-        """True if the fault applies to this request; that uses up a strike."""
+        """Return True if the fault applies to this request, and count the request."""
         if self.times <= 0 or self.api_key not in (None, api_key) or self.node_id not in (None, node_id):
             return False
         self.times -= 1

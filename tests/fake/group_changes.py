@@ -1,4 +1,4 @@
-"""Alters stored data of groups and transactional producers of a fake cluster, as far as tests of our own rules need it."""
+"""Alters stored data of groups and transactional producers of a fake cluster, as far as our tests need it."""
 
 from typing import Any
 

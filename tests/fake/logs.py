@@ -10,13 +10,13 @@ OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER, FENCED, UNKNOWN_EPOCH, UNKNOWN_ID = 1, 
 
 
 class _Room:
-    """The part of an answer within a limit. The first batch comes whole whatever the limits are (KIP-74)."""
+    """The remaining size of a response. The first batch is whole even if it exceeds the limits (KIP-74)."""
 
     def __init__(self, max_bytes: int) -> None:
         self._bytes, self._is_empty = max_bytes, True
 
     def take(self, batches: list[FakeBatch], partition_max_bytes: int) -> bytes:
-        """The records of one partition: nothing if its first batch does not fit."""
+        """Return the records of one partition, or none if its first batch does not fit."""
         records = b"".join(one.data for one in batches)
         first, limit = len(batches[0].data) if batches else 0, min(partition_max_bytes, self._bytes)
         if first > limit and not self._is_empty:
@@ -100,7 +100,7 @@ def _data(log: FakePartition, version: int, request: Any, requested: Any, room: 
 
 
 def _batches(log: FakePartition, fetch_offset: int, end: int) -> list[FakeBatch]:
-    """From the first batch that claims to reach an offset to the end of its segment, as brokers look them up."""
+    """Return the batches from the first one that should reach an offset to the end of its segment, as brokers do."""
     first = max(base for base in log.segments if base <= fetch_offset)
     for start, stop in pairwise([*(base for base in log.segments if base >= first), 2**63]):
         segment = [one for one in log.log if start <= one.base_offset < stop]
@@ -136,7 +136,7 @@ def _epoch_end(log: FakePartition, node: int, version: int, requested: Any) -> o
 
 
 def _end_of(log: FakePartition, requested: int) -> tuple[int, int]:
-    """As Kafka's LeaderEpochFileCache.endOffsetFor: the largest epoch up to the requested one, and its end."""
+    """Do the same as LeaderEpochFileCache.endOffsetFor: find the largest epoch up to the requested one, and its end."""
     later = [epoch for epoch in log.epoch_ends if epoch > requested]
     floor = max((epoch for epoch in log.epoch_ends if epoch <= requested), default=None)
     if requested < 0 or (not later and floor != requested):
@@ -147,7 +147,7 @@ def _end_of(log: FakePartition, requested: int) -> tuple[int, int]:
 
 
 def _log_dirs(state: FakeCluster, node: int, version: int, request: Any) -> Any:
-    """Every second partition is on its way to the other directory."""
+    """Return log directories; every second partition is being moved to the other directory."""
     if not state.cluster_operations:
         code = 31 if version >= 3 else 0
         return describe_log_dirs.DescribeLogDirsResponse(throttle_time_ms=0, error_code=code, results=())

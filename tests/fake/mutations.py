@@ -1,4 +1,4 @@
-"""Alters answers in every way that their classes allow: each list longer, shorter, doubled or contradicting itself, each value odd.
+"""Mutates responses in every way that their classes allow: longer, shorter, doubled and contradictory lists, odd values.
 
 Made of the declared fields of the messages, so that a new API or field needs nothing here.
 """
@@ -11,14 +11,14 @@ from typing import Any
 from kafka_lagoon.wire.schema import Array, Blob, Field, Nested, Scalar, Text, fields_of
 
 Path = tuple[str, ...]
-ODD = {"b": -77, "h": -7_777, "i": -7_777, "q": -7_777}  # what Kafka never sends for anything
+ODD = {"b": -77, "h": -7_777, "i": -7_777, "q": -7_777}  # values that Kafka never sends
 _HIGHEST = {"b": 127, "h": 32_767, "H": 65_535, "i": 2**31 - 1, "I": 2**32 - 1, "q": 2**63 - 1}
 _TEXTS = ("", "../x", "a\udcff", "unasked")
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A change of one field of an answer: of the first struct that has it, or of every one."""
+    """A change of one field of a response: in the first struct that has it, or in all."""
 
     path: Path
     name: str
@@ -29,7 +29,7 @@ class Mutation:
         return f"{'.'.join(self.path)} {self.name}{' everywhere' if self.everywhere else ''}"
 
     def apply(self, answer: Any) -> Any:
-        """The answer, changed in place."""
+        """Change the response in place, and return it."""
         *way, last = self.path
         for struct in _structs([answer], way):
             setattr(struct, last, self.change(getattr(struct, last)))
@@ -39,7 +39,7 @@ class Mutation:
 
 
 def mutations(answer: Any, path: Path = ()) -> Iterator[Mutation]:
-    """Every mutation of an answer; of a list the items of the longest one."""
+    """Generate all mutations of a response; of lists, those of the items of the longest one."""
     for field in fields_of(type(answer)):
         value, here = getattr(answer, field.name), (*path, field.name)
         match field.kind:
@@ -79,7 +79,7 @@ def _of_list(field: Field, path: Path) -> Iterator[Mutation]:
 
 
 def _others(items: Any) -> tuple[Any, ...]:
-    """An item that was not requested: other names, ids and numbers."""
+    """Make an item that was not requested: other names, ids and numbers."""
     return tuple(_renamed(deepcopy(one)) for one in tuple(items or ())[:1])
 
 
@@ -94,7 +94,7 @@ def _renamed(struct: Any) -> Any:
 
 
 def _contradictions(items: Any) -> tuple[Any, ...]:
-    """The same item with other values in the fields that do not name it."""
+    """Make the same item with other values in the fields that are not its key."""
     most = sorted(items or (), key=lambda item: len(repr(item)))[-1:]
     return tuple(_contradicted(deepcopy(one)) for one in most)
 

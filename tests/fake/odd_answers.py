@@ -1,4 +1,4 @@
-"""Runs a function against answers that are altered in one way each, and collects the results.
+"""Runs a function against responses with one mutation each, and collects the results.
 
 A run of a cluster that answers well shows which APIs are asked, and what their answers are like; of those answers every
 mutation is made.
@@ -21,7 +21,7 @@ Run = Callable[[Cluster, Deadline], Any]
 def outcomes(
     state: FakeCluster, run: Run, step: int = 1, wanted: Callable[[str], bool] = lambda _: True
 ) -> Iterator[tuple[str, Any]]:
-    """Each mutation, and the result of the run or the PipelineError that it raises.
+    """Return each mutation, and the result of the run or the PipelineError that it raises.
 
     Of the `wanted` mutations, by name, every `step`-th.
     """
@@ -43,7 +43,7 @@ def _outcome(state: FakeCluster, run: Run, name: str, mutation: Mutation) -> Any
 
 
 def _answers(state: FakeCluster, run: Run) -> dict[str, Any]:
-    """The longest answer of each API."""
+    """Return the longest response of each API."""
     largest: dict[str, Any] = {}
 
     def keep(api: Api[Any, Any], answer: Any) -> Any:

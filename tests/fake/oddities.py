@@ -1,4 +1,4 @@
-"""A cluster with topics and groups of every shape, and odd answers that its brokers may give about them."""
+"""A cluster with topics and groups of every shape, and odd responses that its brokers may send."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ Odd = Callable[[FakeCluster], None]
 
 
 def every_shape() -> FakeCluster:
-    """Healthy brokers; a topic for each kind of offset to be refused in one of its partitions."""
+    """Make healthy brokers; a topic for each kind of offset that is refused in one of its partitions."""
     state = FakeCluster(racks={1: "a", 2: "b", 3: "c"})
     state.add_topic("orders", len(ALL_KINDS))
     state.add_topic("other", 2)
@@ -70,7 +70,7 @@ def every_shape() -> FakeCluster:
 
 
 def _share_topics() -> tuple[DescribeShareGroupOffsetsResponseTopic, ...]:
-    """Offsets of a share group in two topics, one of which is gone: with a lag, not started, without a lag."""
+    """Return offsets of a share group in two topics, one of them deleted: with a lag, not started, without a lag."""
     stored = [(90, 5), (-1, -1), (90, -1)]
     return tuple(
         DescribeShareGroupOffsetsResponseTopic(
@@ -88,7 +88,7 @@ def _share_topics() -> tuple[DescribeShareGroupOffsetsResponseTopic, ...]:
 
 
 def _add_transactions(state: FakeCluster) -> None:
-    """An open transaction of two partitions, an id without any, and a hanging one that no coordinator knows."""
+    """Add an open transaction of two partitions, an id without a transaction, and a hanging one without a coordinator."""
     state.topics["other"].partitions[1].last_stable_offset = 50
     open_in = (TransactionTopic(topic="other", partitions=(0, 1)),)
     state.transactions |= {
@@ -111,7 +111,7 @@ def transaction(
     state: str = "Ongoing",
     started_at_ms: int = LONG_AGO_MS,
 ) -> DescribedTransaction:
-    """A coordinator's answer about a transactional id."""
+    """Make a coordinator's description of a transactional id."""
     return DescribedTransaction(
         error_code=0,
         transactional_id=name,
@@ -125,7 +125,7 @@ def transaction(
 
 
 def both(*odd: Odd) -> Odd:
-    """Several oddities that do not hide each other."""
+    """Combine several oddities that do not hide each other."""
 
     def apply(state: FakeCluster) -> None:
         for change in odd:
@@ -135,7 +135,7 @@ def both(*odd: Odd) -> Odd:
 
 
 def altered(api: Any, change: Callable[[Any], None], times: int = 1_000) -> Odd:
-    """Answers of an API that are changed on their way."""
+    """Change the responses of an API."""
 
     def apply(answer: Any) -> Any:
         change(answer)
@@ -145,18 +145,18 @@ def altered(api: Any, change: Callable[[Any], None], times: int = 1_000) -> Odd:
 
 
 def fails(api: Any) -> Odd:
-    """Connections that end whenever an API is asked."""
+    """Close connections on every request of an API."""
     return lambda state: state.faults.append(Fault(api.key, Close(), times=1_000))
 
 
 def older(**versions: int) -> Odd:
-    """Brokers whose highest versions of these APIs are lower."""
+    """Lower the brokers' highest versions of these APIs."""
     keys = {api.name: key for key, (api, _) in SPOKEN.items()}
     return lambda state: state.highest.update({keys[name]: version for name, version in versions.items()})
 
 
 def odd_offsets(state: FakeCluster) -> None:
-    """By partition: timestamps that no calendar has, offsets and epochs that are unknown."""
+    """Return, by partition, timestamps outside the calendar, and unknown offsets and epochs."""
     odd = {
         0: {"offset": 99, "timestamp": YEAR_10000_MS},
         1: {"offset": 99, "timestamp": -(1 << 62)},
@@ -173,7 +173,7 @@ def odd_offsets(state: FakeCluster) -> None:
 
 
 def refused_offsets(state: FakeCluster) -> None:
-    """In each partition of topic orders another kind of offset is refused."""
+    """Refuse another kind of offset in each partition of topic orders."""
     for partition, kind in zip(state.topics["orders"].partitions, ALL_KINDS, strict=True):
         partition.refused[kind.timestamp, kind.isolation_level] = TOPIC_AUTHORIZATION_FAILED
 
@@ -196,18 +196,18 @@ def _hide_other(answer: Any) -> None:
 
 
 def no_topic_ids(state: FakeCluster) -> None:
-    """As brokers under an old inter.broker.protocol.version answer."""
+    """Return no topic ids, as brokers with an old inter.broker.protocol.version."""
     for topic in state.topics.values():
         topic.topic_id = bytes(16)
 
 
 def no_racks_no_controller(state: FakeCluster) -> None:
-    """But for one rack."""
+    """Return no controller, and only one rack."""
     state.racks, state.controller_id = {1: "a"}, -1
 
 
 def odd_members(state: FakeCluster) -> None:
-    """Members whose bytes cannot be read, or that have none; assignments with topic ids only, one of them unknown."""
+    """Return members with unreadable or missing bytes, and assignments with topic ids only, one of them unknown."""
     state.groups["reader"].members += [FakeMember("unreadable", raw_metadata=b"\x00"), FakeMember("nothing")]
     state.groups["new"].has_names = False
     state.groups["new"].members[0].assignment["gone"] = (0,)
@@ -222,7 +222,7 @@ def odd_members(state: FakeCluster) -> None:
 
 
 def odd_types(state: FakeCluster) -> None:
-    """Groups of types that these brokers cannot describe."""
+    """Return groups of types that these brokers cannot describe."""
     commits = {("other", 1): FakeCommit(5)}
     state.groups |= {name: FakeGroup(1, commits, group_type=name) for name in ("streams", "share", "newer")}
 

@@ -1,4 +1,4 @@
-"""A peer that is not a broker: it accepts, and answers the same to every client."""
+"""A peer that is not a broker: it sends the same bytes to every client."""
 
 import socket
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def peer(answer: bytes) -> Iterator[int]:
-    """The port of a server that waits for a byte and answers with `answer`; for b"" it stays silent."""
+    """Run a server that waits for a byte and sends `answer`, or stays silent for b""; return its port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         opened: list[socket.socket] = []
 

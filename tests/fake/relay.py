@@ -1,4 +1,4 @@
-"""Stands before a broker of a real cluster and alters its answers to Metadata; everything else passes unchanged.
+"""A relay before a broker of a real cluster that changes Metadata responses; all other bytes pass unchanged.
 
 Metadata names the relay as the address of that broker, so clients that ask it stay with it. It shares our codec for this one
 message, and proves what a client does with the answer.
@@ -22,7 +22,7 @@ _HEADER = struct.Struct(">hhi")
 def relay(
     broker_id: int, address: tuple[str, int], change: Callable[[MetadataResponse], MetadataResponse]
 ) -> Iterator[str]:
-    """The address of a relay to the broker at `address`, which describes topics as `change` makes it."""
+    """Run a relay to the broker at `address`, which describes topics as changed by `change`; return its address."""
     opened: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
@@ -54,8 +54,8 @@ def relay(
 def _pass_on(
     client: socket.socket, broker: socket.socket, altered: Callable[[MetadataResponse], MetadataResponse]
 ) -> None:
-    """Frame by frame: brokers answer the requests of a connection in their order."""
-    versions: dict[int, int] = {}  # of Metadata, by correlation id
+    """Pass on frames: brokers respond to the requests of a connection in order."""
+    versions: dict[int, int] = {}  # Metadata requests, by correlation id
 
     def requests() -> None:
         with suppress(OSError):
@@ -84,7 +84,7 @@ def _altered(frame: bytes, version: int, altered: Callable[[MetadataResponse], M
 
 
 def _frame(stream: socket.socket) -> bytes:
-    """The next frame without its length; empty at the end."""
+    """Return the next frame without its length; empty at the end."""
     prefix = _read(stream, 4)
     return _read(stream, struct.unpack(">i", prefix)[0]) if prefix else b""
 

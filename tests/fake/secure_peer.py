@@ -12,14 +12,14 @@ Talk = Callable[[ssl.SSLSocket], object]
 
 
 def echo(stream: ssl.SSLSocket) -> None:
-    """Send back received bytes until none come."""
+    """Send received bytes back until the client closes."""
     while said := stream.recv(1 << 16):
         stream.sendall(said)
 
 
 @dataclass(slots=True)
 class SecurePeer:
-    """The address of the peer, and the errors and results on its side."""
+    """The address of the peer, and its errors and results."""
 
     port: int
     faults: list[OSError] = field(default_factory=list)
@@ -28,7 +28,7 @@ class SecurePeer:
 
 @contextmanager
 def secure_peer(context: ssl.SSLContext, talk: Talk = echo) -> Iterator[SecurePeer]:
-    """A server that accepts clients one after the other, shakes hands, runs the function, and closes."""
+    """Run a server that accepts clients one after the other, does the handshake, runs the function, and closes."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         peer = SecurePeer(server.getsockname()[1])
 
@@ -55,7 +55,7 @@ def secure_peer(context: ssl.SSLContext, talk: Talk = echo) -> Iterator[SecurePe
 
 @contextmanager
 def chopped(port: int) -> Iterator[int]:
-    """The port of a proxy that passes on one byte at a time, to `port` and back."""
+    """Run a proxy that passes on one byte at a time, to `port` and back; return its port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -75,6 +75,6 @@ def _pass_on(source: socket.socket, target: socket.socket) -> None:
         while said := source.recv(1 << 16):
             for byte in said:
                 target.sendall(bytes([byte]))
-                time.sleep(0)  # so that the reader comes in between
+                time.sleep(0)  # gives the reader time between two bytes
     with suppress(OSError):
         target.shutdown(socket.SHUT_WR)

@@ -1,4 +1,4 @@
-"""Alters ACLs, quotas, SCRAM users and tokens of a fake cluster, as far as the tests of our own rules need it.
+"""Alters ACLs, quotas, SCRAM users and tokens of a fake cluster, as far as our tests need it.
 
 What brokers really do is tested on real ones; these are for what those rarely answer.
 """

@@ -1,4 +1,4 @@
-"""Alters topics, configs, leaders, replicas, voters and features of a fake cluster, as far as tests of our own rules need it.
+"""Alters topics, configs, leaders, replicas, voters and features of a fake cluster, as far as our tests need it.
 
 What brokers really do is tested on real ones; these are for what those rarely answer. Only the controller alters anything, as
 on ZooKeeper, so a request to another broker is seen.
@@ -171,7 +171,7 @@ def _move_replicas(state: FakeCluster, node: int, _version: int, request: Any) -
 
 
 def _log_dirs(state: FakeCluster, node: int, _version: int, request: Any) -> Any:
-    """Every replica is in /a, unless it was moved."""
+    """Return log directories: /a for every replica that was not moved."""
     by_path: dict[str, list[Any]] = {"/a": [], "/b": []}
     for topic in request.topics:
         for number in topic.partitions:

@@ -20,7 +20,7 @@ def state() -> FakeCluster:
 
 @pytest.fixture
 def connect(connect: Callable[..., Cluster]) -> Callable[..., Cluster]:
-    """Connects to the cluster and learns the leader of its partition; closed after the test."""
+    """Connects to the cluster and looks up the leader of its partition; closed after the test."""
 
     def connected(**settings: int) -> Cluster:
         cluster = connect(**settings)

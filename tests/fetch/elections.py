@@ -7,7 +7,7 @@ from kafka_lagoon.fetch.leader_epochs import EpochEnd
 
 @dataclass
 class Replica:
-    """The leader epoch of the record at each offset, and where each epoch began, as brokers keep it."""
+    """The leader epoch of the record at each offset, and the start of each epoch, as brokers store it."""
 
     log: list[int] = field(default_factory=list)
     starts: dict[int, int] = field(default_factory=dict)
@@ -17,7 +17,7 @@ class Replica:
         self.log.append(epoch)
 
     def end_of(self, requested: int) -> EpochEnd:
-        """LeaderEpochFileCache.endOffsetFor."""
+        """Do the same as LeaderEpochFileCache.endOffsetFor."""
         if requested == max(self.starts, default=None):
             return EpochEnd(requested, len(self.log))
         later = [first for epoch, first in self.starts.items() if epoch > requested]
@@ -27,12 +27,12 @@ class Replica:
 
 
 class Partition:
-    """Three replicas, any of which may be elected, also one that lacks records of the others; and a reader."""
+    """Three replicas, any of which may be elected, even without records of the others; and a reader."""
 
     def __init__(self) -> None:
         self.replicas = [Replica(), Replica(), Replica()]
         self.leader, self.epoch = self.replicas[0], 0
-        self.read: list[int] = []  # the epoch read at each offset
+        self.read: list[int] = []  # leader epoch of the record that was read at each offset
         self.leader.starts[0] = 0
 
     def append(self, records: int) -> None:
@@ -52,7 +52,7 @@ class Partition:
         self.leader.starts[self.epoch] = len(self.leader.log)
 
     def take_over(self, number: int) -> None:
-        """Elect a replica, and let it write at once."""
+        """Elect a replica, and append a record at once."""
         self.elect(number)
         self.append(4 + 5 * number)
 

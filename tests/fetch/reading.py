@@ -1,4 +1,4 @@
-"""A log with content, a split of it, and a reader, with checks of everything that must always hold."""
+"""A log with content, a split of it, and a reader, with checks of all invariants."""
 
 import threading
 from collections.abc import Callable
@@ -17,24 +17,24 @@ QUICK = ReadOptions(fetch_wait_ms=10, stall_timeout_ms=1_500)
 
 
 def small(**more: Any) -> ReadOptions:
-    """Options under which an answer holds about one batch."""
+    """Make options with which a response holds about one batch."""
     return ReadOptions(**{"fetch_bytes": 150, "fetch_wait_ms": 10, "stall_timeout_ms": 1_500, **more})
 
 
 def log(state: FakeCluster) -> FakePartition:
-    """The partition."""
+    """Return the partition."""
     return state.topics["t"].partitions[0]
 
 
 def fill(state: FakeCluster, batches: int = 5, records: int = 4) -> None:
-    """Batches of some records each, without gaps."""
+    """Append batches of a few records each, without gaps."""
     for number in range(batches):
         base = number * records
         log(state).append(batch(base, [b"%d" % offset for offset in range(base, base + records)]))
 
 
 def split(state: FakeCluster, **more: Any) -> Split:
-    """A split of the whole log, or as the arguments say."""
+    """Make a split of the whole log, or of the given offsets."""
     fields = {
         "topic": "t",
         "topic_id": uuid_text(state.topics["t"].topic_id),
@@ -48,7 +48,7 @@ def split(state: FakeCluster, **more: Any) -> Split:
 
 
 def read(cluster: Cluster, wanted: Split, options: ReadOptions = QUICK) -> tuple[dict[int, bytes | None], SplitOutcome]:
-    """The values by offset, and the outcome, which is checked."""
+    """Read the values by offset, and the outcome, which is checked."""
     reader = SplitReader(cluster, wanted, options)
     values: dict[int, bytes | None] = {}
     for rows in reader.batches():
@@ -63,7 +63,7 @@ def read(cluster: Cluster, wanted: Split, options: ReadOptions = QUICK) -> tuple
 
 
 def check(wanted: Split, outcome: SplitOutcome) -> None:
-    """Counts add up to the offsets passed; the rest is unread only after a failure; no thread is left."""
+    """Check that counts add up to the passed offsets, offsets are unread only after a failure, and no thread is left."""
     assert outcome.counts.offsets() == outcome.next_offset - wanted.from_offset
     assert wanted.from_offset <= outcome.next_offset <= wanted.to_offset
     assert (outcome.failure is None) == (outcome.next_offset == wanted.to_offset)
@@ -71,7 +71,7 @@ def check(wanted: Split, outcome: SplitOutcome) -> None:
 
 
 def altered(change: Callable[[Any], None]) -> Altered:
-    """An answer whose partition is changed."""
+    """Make a response whose partition is changed."""
 
     def apply(answer: Any) -> Any:
         change(answer.responses[0].partitions[0])
@@ -81,6 +81,6 @@ def altered(change: Callable[[Any], None]) -> Altered:
 
 
 def damage(fake_batch: FakeBatch, position: int) -> bytes:
-    """The batch with one byte inverted."""
+    """Invert one byte of the batch."""
     data = fake_batch.data
     return data[:position] + bytes([data[position] ^ 0xFF]) + data[position + 1 :]

@@ -18,7 +18,7 @@ def soon() -> Deadline:
 
 
 def whole(state: FakeCluster, *, start: int = 0, **more: object) -> PlannedRange:
-    """All of the log."""
+    """Make a range of the whole log."""
     return PlannedRange(
         topic="t",
         topic_id=uuid_text(state.topics["t"].topic_id),
@@ -32,7 +32,7 @@ def whole(state: FakeCluster, *, start: int = 0, **more: object) -> PlannedRange
 
 
 def in_epochs(state: FakeCluster, *epochs: int) -> None:
-    """A log of batches of four records, each in its leader epoch."""
+    """Make a log of batches of four records, each in its leader epoch."""
     log(state).log.clear()
     for number, epoch in enumerate(epochs):
         log(state).append(batch(number * 4, [b"%d" % epoch] * 4, leader_epoch=epoch))
@@ -41,6 +41,6 @@ def in_epochs(state: FakeCluster, *epochs: int) -> None:
 
 
 def splits(cluster: Cluster, *ranges: PlannedRange, into: int) -> list[Split]:
-    """The range divided, and each split with the epoch before it."""
+    """Divide the range into splits, each with the epoch before it."""
     tasks = divide(ranges, lambda planned: planned.offsets, 1, ranges[0].offsets // into)
     return [split for task in with_last_epochs(cluster, tasks, soon()) for split in task.splits]

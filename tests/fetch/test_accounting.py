@@ -1,4 +1,4 @@
-"""A run's bookkeeping: ranges tile whatever the tasks did, and the next run continues where this one ended."""
+"""Ranges of a run have no gaps for any outcomes of its tasks, and the next run continues at their ends."""
 
 from dataclasses import replace
 
@@ -78,7 +78,7 @@ def event(problem: str | None, start: int = 10, to: int = 10, partition: int = 0
 
 
 def test_splits_of_a_partition_are_one_range():
-    """Outcomes are put in the order of offsets, whatever order the tasks ended in."""
+    """Outcomes are sorted by offset, because tasks may end in any order."""
     result = reconciled(
         plan_of(planned(0, 30)),
         task(read(20, 30, leader_epoch=3, epochs=[EpochRange(3, 25, 30)])),
@@ -94,7 +94,7 @@ def test_splits_of_a_partition_are_one_range():
 
 
 def test_what_lies_behind_a_failure_is_left_out():
-    """The range ends where reading stopped; later splits' files do not belong to the run."""
+    """The range ends where reading stopped; files of later splits are not part of the run."""
     result = reconciled(
         plan_of(planned(0, 30)),
         task(read(0, 10)),
@@ -108,7 +108,7 @@ def test_what_lies_behind_a_failure_is_left_out():
 
 
 def test_what_a_truncation_took_back_is_left_out():
-    """The split that reaches beyond the divergence and all after it are not committed, and the next run continues there."""
+    """The split with the divergence and all splits after it are not committed; the next run continues at the divergence."""
     result = reconciled(
         plan_of(planned(0, 30)),
         task(read(0, 10, epochs=[EpochRange(1, 0, 10)])),
@@ -123,7 +123,7 @@ def test_what_a_truncation_took_back_is_left_out():
 
 
 def test_a_divergence_before_the_range():
-    """A run cannot take back records that were archived before: it reads nothing, and the next plan goes back."""
+    """A run cannot withdraw records that were archived before: it reads nothing, and the next plan goes back."""
     result = reconciled(
         plan_of(planned(5, 30)), task(read(5, 30)), checked=CheckedEpochs(divergences={PARTITION: Divergence(3, 1)})
     )
@@ -132,7 +132,7 @@ def test_a_divergence_before_the_range():
 
 
 def test_neighbours_in_the_same_file():
-    """A file is committed whole or not: other partitions of a task that holds dead records are read again."""
+    """A file is committed whole or not at all: other partitions of a file with withdrawn records are read again."""
     result = reconciled(
         plan_of(planned(0, 30), planned(0, 30, partition=1)),
         task(read(0, 30), read(0, 30, partition=1)),
@@ -145,7 +145,7 @@ def test_neighbours_in_the_same_file():
 
 
 def test_a_divergence_that_no_split_reached():
-    """A split that a broker stopped in time has no records of the other history."""
+    """A split that a broker stopped before the divergence has no records of the other history."""
     stopped = read(10, 20, reached=14, failure=LOG_TRUNCATED, truncated_to=14)
     result = reconciled(
         plan_of(planned(0, 20)),
@@ -158,7 +158,7 @@ def test_a_divergence_that_no_split_reached():
 
 
 def test_only_what_was_asked_is_confirmed():
-    """A position is confirmed if its older epochs were confirmed at planning, and the records read at the end."""
+    """An offset is confirmed if its older epochs were confirmed at planning, and the read records at the end."""
     for before, after in ((True, True), (True, False), (False, True)):
         checked = CheckedEpochs(confirmed=frozenset({PARTITION} if after else ()))
         result = reconciled(plan_of(replace(planned(5, 30), confirmed=before)), task(read(5, 30)), checked=checked)
@@ -172,7 +172,7 @@ def test_a_split_that_just_ends_early_is_a_failure_too():
 
 
 def test_a_task_without_an_outcome_moves_nothing():
-    """A range of which nothing was read is a row of no length, so that the gap in time is seen."""
+    """A range without read offsets is a row of length 0, so that the interruption is recorded."""
     result = reconciled(plan_of(planned(5, 30)))
     (row,) = result.ranges
     assert (row.from_offset, row.to_offset, row.problem) == (5, 5, STOPPED)
@@ -180,14 +180,14 @@ def test_a_task_without_an_outcome_moves_nothing():
 
 
 def test_lost_before_and_while_reading_add_up():
-    """Records lost to retention before the plan and during the run are one number; the range stays whole."""
+    """Records that retention removed before the plan and during the run are one number; the range has no gap."""
     late = SplitOutcome(split=read(20, 30).split, next_offset=30, counts=Counts(lost=4, records=6))
     (row,) = reconciled(plan_of(planned(10, 30, log_start=20)), task(late)).ranges
     assert (row.from_offset, row.to_offset, row.lost, row.records, row.problem) == (10, 30, 14, 6, LOST)
 
 
 def test_all_lost_needs_no_task():
-    """A range that is gone whole is accounted for without a split."""
+    """A range whose offsets are all lost is counted without a split."""
     result = reconciled(plan_of(planned(10, 30, log_start=50)))
     (row,) = result.ranges
     assert (row.to_offset, row.lost, row.problem) == (30, 20, LOST)
@@ -204,7 +204,7 @@ def test_a_problem_that_two_splits_met_is_one_row():
 
 
 def test_events_come_before_the_range_they_explain():
-    """A truncation goes back, the range goes on from there: each row begins where the one before ended."""
+    """The truncation goes back, and the range continues there: each row begins at the end of the one before."""
     result = reconciled(
         plan_of(
             planned(6, 20),
@@ -220,7 +220,7 @@ def test_events_come_before_the_range_they_explain():
 
 
 def test_a_re_created_topic_begins_a_sequence_of_its_own():
-    """The old sequence is closed under the old id and keeps its positions, the new one has the new id and its own offsets."""
+    """The old sequence ends under the old id and keeps its next offsets; the new one has the new id and its own offsets."""
     before = {0: Position(next_offset=10), 1: Position(next_offset=10)}
     result = reconciled(
         plan_of(
@@ -238,21 +238,21 @@ def test_a_re_created_topic_begins_a_sequence_of_its_own():
 
 
 def test_a_deleted_topic_is_closed_once():
-    """The topic's id and positions are kept, so that a topic that returns is known to be another, or the same."""
+    """The topic's id and next offsets are kept, so that a later topic is recognized as another or the same one."""
     deleted = Archived(topic_id="old", partitions={0: Position(next_offset=10)}).deleted()
     result = reconciled(plan_of(events=(event(TOPIC_DELETED),), archived={"t": deleted}, t="old"))
     assert result.topics == {"t": deleted}
 
 
 def test_topics_that_the_run_did_not_touch_stay():
-    """Another pattern today does not drop the positions of yesterday's topics."""
+    """Another pattern today does not remove the next offsets of yesterday's topics."""
     other = Archived(topic_id="x", partitions={3: Position(next_offset=9, leader_epoch=2)})
     result = reconciled(plan_of(planned(0, 5), archived={"other": other}), task(read(0, 5)))
     assert result.topics["other"] == other
 
 
 def test_records_of_a_foreign_topic_are_left_out():
-    """Answers of leaders of another topic of the name are not archived, whatever its epochs are."""
+    """Responses from leaders of another topic with the name are not archived, with any epochs."""
     checked = CheckedEpochs(foreign=frozenset({TopicPartition("t", 0)}))
     result = reconciled(plan_of(planned(10, 30)), task(read(10, 30)), checked=checked)
     assert (result.kept, result.unread) == (frozenset(), 20)
@@ -260,7 +260,7 @@ def test_records_of_a_foreign_topic_are_left_out():
 
 
 def test_where_a_sequence_begins_is_kept():
-    """A topic that begins at its end has nothing to read yet, and must not begin later the next time."""
+    """A topic whose archive begins at its end has no records yet, and must not begin later in the next run."""
     result = reconciled(plan_of(events=(event(None, 42, 42),), t="new"))
     assert result.topics["t"].partitions[0].next_offset == 42
     assert [(one.from_offset, one.to_offset, one.problem) for one in result.ranges] == [(42, 42, None)]

@@ -1,4 +1,4 @@
-"""Next offsets belong to a topic id: whatever happens to the name, an id that returns continues at its offsets."""
+"""Next offsets belong to a topic id: an id that returns continues at its offsets, also if its name was used by others."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ AT_10, AT_20 = {0: Position(next_offset=10)}, {0: Position(next_offset=20)}
 
 
 def test_an_id_that_returns_goes_on_where_it_was():
-    """An id that returns has its positions, after a deletion and after another topic of the name."""
+    """It has its next offsets again, after a deletion and after another topic with the name."""
     first = Archived(topic_id="a", partitions=AT_10)
     assert first.deleted().re_created("a") == first
     second = first.re_created("b")
@@ -20,13 +20,13 @@ def test_an_id_that_returns_goes_on_where_it_was():
 
 
 def test_a_topic_without_an_id_that_returns_is_another_one():
-    """Without ids a topic that returns counts as new; a deleted topic, by the word of all brokers, does not come back."""
+    """Without ids a topic that returns counts as new, after all brokers have reported its deletion."""
     assert Archived(topic_id=None, partitions=AT_10).deleted().re_created(None).partitions == {}
 
 
 @given(st.lists(st.sampled_from(["delete", "a", "b", "c"]), max_size=12))
 def test_no_position_of_an_id_is_ever_lost(changes: list[str]):
-    """Each id's position is found again under it, in whatever order ids come and go."""
+    """Each id keeps its next offset, in any order of appearing and disappearing ids."""
     topic = Archived(topic_id="a", partitions=AT_10)
     reached = {"a": AT_10}
     for change in changes:

@@ -1,4 +1,4 @@
-"""Splits with batches that are too large or broken: readable batches are read, others are named."""
+"""Splits with too large or broken batches: readable batches are read, others are reported."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.fetch.reading import Connect, altered, damage, fill, log, read, small
 
 @pytest.mark.parametrize("version", [18, 4])
 def test_a_batch_beyond_the_limit(state: FakeCluster, connect: Connect, version: int) -> None:
-    """Brokers send it whole, so the limit stays as it is."""
+    """Brokers send it whole, so the limit is not raised."""
     log(state).append(batch(0, [bytes(10_000)]), batch(1, [b"a"]))
     state.highest[FETCH.key] = version
     values, outcome = read(connect(), split(state), small())
@@ -23,7 +23,7 @@ def test_a_batch_beyond_the_limit(state: FakeCluster, connect: Connect, version:
 
 
 def test_a_first_batch_that_was_cut(state: FakeCluster, connect: Connect) -> None:
-    """No broker does that from Fetch v3 on: once it may be an accident, twice it is damage, and never the end of a log."""
+    """Brokers do not do that since Fetch v3: it is retried once, then it is damage, and never the end of a log."""
 
     def cut(partition: Any) -> None:
         partition.records = bytes(partition.records or b"")[:80]
@@ -39,7 +39,7 @@ def test_a_first_batch_that_was_cut(state: FakeCluster, connect: Connect) -> Non
 
 @pytest.mark.parametrize("version", [18, 4])
 def test_a_batch_that_no_answer_may_hold(state: FakeCluster, connect: Connect, version: int) -> None:
-    """Beyond the largest answer the split ends and names the setting."""
+    """Beyond the largest response the split ends, and the failure names the setting."""
     log(state).append(batch(0, [b"a"]), batch(1, [bytes(200_000)]), batch(2, [b"a"]))
     state.highest[FETCH.key] = version
     values, outcome = read(connect(receive_message_max_bytes=150_000), split(state), small())
@@ -74,7 +74,7 @@ def test_a_batch_that_was_damaged_in_transit(state: FakeCluster, connect: Connec
 
 @pytest.mark.parametrize("position", [23, 24])
 def test_a_last_offset_that_cannot_be(state: FakeCluster, connect: Connect, position: int) -> None:
-    """A batch with a wrong end, and so another checksum, reaches to the next one."""
+    """A batch with a wrong last offset, and thus a wrong checksum, ends at the next batch."""
     fill(state)
     log(state).log[2].data = damage(log(state).log[2], position)
     values, outcome = read(connect(), split(state))
@@ -97,7 +97,7 @@ LIES = {
 def test_a_last_offset_that_lies(
     state: FakeCluster, connect: Connect, last_delta: int, fetch_bytes: int, high_watermark: int
 ) -> None:
-    """A batch with a right checksum and a wrong last offset is a problem, wherever answers end; its neighbours are read."""
+    """A batch with a valid checksum and a wrong last offset is a problem, in any responses; its neighbours are read."""
     fill(state, batches=2)
     log(state).append(batch(8, [b"8", b"9", b"10", b"11"], last_delta=last_delta))
     fill_from(state, 12, 24)
@@ -110,7 +110,7 @@ def test_a_last_offset_that_lies(
 
 
 def test_a_negative_last_offset(state: FakeCluster, connect: Connect) -> None:
-    """In the middle of an answer it is a problem; asked for the offsets themselves, leaders pass over the batch."""
+    """In a response it is a problem; for requests of its own offsets leaders skip the batch."""
     fill(state, batches=2)
     log(state).append(batch(8, [b"8", b"9", b"10", b"11"], last_delta=-1))
     fill_from(state, 12, 24)
@@ -121,7 +121,7 @@ def test_a_negative_last_offset(state: FakeCluster, connect: Connect) -> None:
 
 @pytest.mark.parametrize("last_delta", [4, 9, 1 << 20], ids=["by one", "over neighbours", "over the rest"])
 def test_a_last_offset_that_lies_at_the_end_of_a_segment(state: FakeCluster, connect: Connect, last_delta: int) -> None:
-    """No answer goes beyond a segment, so nothing follows the batch; compaction has thinned it, so its count tells little."""
+    """Responses end with a segment, so no batch follows; the number of records does not show the end of a compacted batch."""
     fill(state, batches=2)
     log(state).append(batch(8, [b"8", b"10"], deltas=[0, 2], last_delta=last_delta))
     fill_from(state, 12, 24)
@@ -133,7 +133,7 @@ def test_a_last_offset_that_lies_at_the_end_of_a_segment(state: FakeCluster, con
 
 
 def test_a_last_offset_beyond_the_log(state: FakeCluster, connect: Connect) -> None:
-    """The last batch of all ends at the high watermark, whatever it says."""
+    """The last batch of the log ends at the high watermark, with any declared last offset."""
     fill(state, batches=2)
     log(state).append(batch(8, [b"8", b"9"], last_delta=99))
     log(state).high_watermark = 10
@@ -145,7 +145,7 @@ def test_a_last_offset_beyond_the_log(state: FakeCluster, connect: Connect) -> N
 
 @pytest.mark.parametrize("fetch_bytes", [150, 8 << 20], ids=["alone", "all"])
 def test_batches_that_compaction_has_thinned(state: FakeCluster, connect: Connect, fetch_bytes: int) -> None:
-    """Fewer records than offsets are legal: every record is read, the rest is compacted and there is no problem."""
+    """Fewer records than offsets are valid: every record is read, and other offsets are compacted."""
     for base in range(0, 40, 10):
         log(state).append(batch(base, [b"%d" % base, b"%d" % (base + 4)], deltas=[0, 4], last_delta=9))
     log(state).segments = [0, 20]
@@ -155,7 +155,7 @@ def test_batches_that_compaction_has_thinned(state: FakeCluster, connect: Connec
 
 
 def test_whole_batches_cost_no_second_look(state: FakeCluster, connect: Connect) -> None:
-    """A batch with as many records as offsets is read once, whatever follows it."""
+    """A batch with as many records as offsets needs no further request."""
     fill(state)
     read(connect(), split(state), small())
     offsets = [request.topics[0].partitions[0].fetch_offset for request in state.fetches]
@@ -163,13 +163,13 @@ def test_whole_batches_cost_no_second_look(state: FakeCluster, connect: Connect)
 
 
 def fill_from(state: FakeCluster, start: int, end: int) -> None:
-    """Batches of four records from an offset to another."""
+    """Append batches of four records from one offset to another."""
     for base in range(start, end, 4):
         log(state).append(batch(base, [b"%d" % offset for offset in range(base, base + 4)]))
 
 
 def test_a_broken_batch_after_the_end(state: FakeCluster, connect: Connect) -> None:
-    """The broken batch belongs to the split that reads there; the offsets before it are a gap."""
+    """The broken batch belongs to the next split; the offsets before it are a gap."""
     fill(state, batches=1)
     log(state).append(batch(6, [b"6"]))
     log(state).log[1].data = damage(log(state).log[1], 60)
@@ -179,7 +179,7 @@ def test_a_broken_batch_after_the_end(state: FakeCluster, connect: Connect) -> N
 
 @pytest.mark.parametrize("position", [8, 0])
 def test_a_header_that_cannot_be(state: FakeCluster, connect: Connect, position: int) -> None:
-    """After a wrong length or base offset nothing can be read: the records before it stay."""
+    """After a wrong length or base offset nothing can be read: the records before it are kept."""
     fill(state)
     log(state).log[2].data = damage(log(state).log[2], position)
     values, outcome = read(connect(), split(state))

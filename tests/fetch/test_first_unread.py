@@ -1,4 +1,4 @@
-"""First unread records from fake leaders: the requests, and the results where there is no record."""
+"""First unread records from fake leaders: requests, and results for positions without a record."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ MANY = 1 << 30
 
 
 def timed(base_offset: int, base_time: int, count: int = 1, value: bytes = b"v") -> FakeBatch:
-    """A batch whose records are ten milliseconds apart."""
+    """Make a batch whose records are ten milliseconds apart."""
     records = tuple(Record(delta=delta, time_delta=10 * delta, value=value) for delta in range(count))
     made = Batch(base_offset=base_offset, records=records, base_time=base_time, max_time=base_time + 10 * count - 10)
     return FakeBatch(base_offset, made.last_offset, made.write())
@@ -39,7 +39,7 @@ def position(partition: int, offset: int, *, last_epoch: int = -1, is_blocked: b
 
 
 def ask(cluster: Cluster, *positions: Position, max_bytes: int = MANY) -> list[FirstUnread]:
-    """The results for the positions, in their order."""
+    """Return the results for the positions, in their order."""
     unread = first_unread(cluster, positions, max_bytes, Deadline.after(CLOCK, 5_000))
     assert unread.first.keys() == set(positions)
     return [unread.first[one] for one in positions]
@@ -56,7 +56,7 @@ def state() -> FakeCluster:
 
 
 def test_one_request_to_each_leader(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Each position has the record at its offset and that record's time, in one request for each leader."""
+    """Each position has the record at its offset with its time, in one request per leader."""
     answers = ask(connect(), *(position(number, number) for number in range(6)))
     assert [(one.outcome, one.offset, one.timestamp_ms) for one in answers] == [
         (FirstUnreadOutcome.RECORD, number, 1_000 + 10 * number) for number in range(6)
@@ -65,7 +65,7 @@ def test_one_request_to_each_leader(state: FakeCluster, connect: Callable[..., C
 
 
 def test_several_offsets_of_a_partition(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """A request names a partition once; equal positions are asked for once."""
+    """A request names a partition once; equal positions are requested once."""
     offsets = [0, 3, 5, 9]
     answers = ask(connect(), *(position(0, offset) for offset in offsets))
     assert [(one.offset, one.timestamp_ms) for one in answers] == [(offset, 1_000 + 10 * offset) for offset in offsets]
@@ -78,19 +78,19 @@ def test_several_offsets_of_a_partition(state: FakeCluster, connect: Callable[..
 
 
 def test_large_batches_are_asked_for_again(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Partitions without bytes are requested again with a larger limit; the first partition of a request comes at once."""
+    """Partitions without bytes are requested again with a larger limit; the first partition of a request always has bytes."""
     for number in (0, 3):
         state.topics["t"].partitions[number].log = [timed(0, 5_000, 1, LARGE), timed(1, 6_000, 1, LARGE)]
         state.topics["t"].partitions[number].high_watermark = 2
     answers = ask(connect(), *(position(number, 0) for number in (0, 3)))
     assert [one.timestamp_ms for one in answers] == [5_000, 5_000]
     sizes = [request.topics[0].partitions[-1].partition_max_bytes for request in state.fetches]
-    assert sizes == [4 << 10, 16 << 10]  # then it is the first one of its request
+    assert sizes == [4 << 10, 16 << 10]  # in the next request it is the first one
     assert [len(request.topics[0].partitions) for request in state.fetches] == [2, 1]
 
 
 def test_the_budget(connect: Callable[..., Cluster]) -> None:
-    """A position that would exceed the limit is not read; earlier positions are read first."""
+    """A position that would exceed the limit is not read; positions are read in order."""
     answers = ask(connect(), *(position(number, 0) for number in range(6)), max_bytes=3 * 4_096)
     assert [one.outcome for one in answers[:3]] == [FirstUnreadOutcome.RECORD] * 3
     read = [one for one in answers if one.outcome is FirstUnreadOutcome.RECORD]
@@ -101,7 +101,7 @@ def test_the_budget(connect: Callable[..., Cluster]) -> None:
 
 
 def test_gaps_and_aborted_transactions(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """The first record after the gap is found; nothing is unread where only a marker follows."""
+    """The first record after the gap is found; a position before a marker at the end has no unread record."""
     first, second, *_ = state.topics["t"].partitions
     first.log, first.high_watermark = [], 0
     first.append(aborted(0, [b"a", b"b"], 7), marker(2, 7), timed(10, 9_000, 2))
@@ -116,7 +116,7 @@ def test_gaps_and_aborted_transactions(state: FakeCluster, connect: Callable[...
 
 
 def test_long_gaps_are_read_on(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Gaps are passed in steps, up to a limit: then the position is not read, or bounded by a header."""
+    """Gaps are skipped in steps, up to a limit: then the position is not read, or has the bound of a header."""
     log = state.topics["t"].partitions[0]
     log.log, log.high_watermark = [], 0
     log.append(*(aborted(2 * n, [b"v" * 5_000], 7) for n in range(8)), marker(16, 7), timed(20, 9_000, 2))
@@ -128,7 +128,7 @@ def test_long_gaps_are_read_on(state: FakeCluster, connect: Callable[..., Cluste
 
 
 def test_a_header_is_a_bound(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Where a batch's header came and the budget does not allow for the batch, its largest timestamp bounds the record's."""
+    """If only the header of a batch was received within the limit, its largest timestamp is an upper bound."""
     log = state.topics["t"].partitions[0]
     log.log, log.high_watermark = [], 0
     log.append(marker(0, 7, commit=True), timed(1, 9_000, 2, LARGE))
@@ -137,7 +137,7 @@ def test_a_header_is_a_bound(state: FakeCluster, connect: Callable[..., Cluster]
 
 
 def test_an_open_transaction(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Below the last stable offset the leader is asked for committed records, from there on for all."""
+    """Below the last stable offset committed records are requested, from there on all records."""
     log = state.topics["t"].partitions[0]
     log.last_stable_offset = 4
     blocked = ask(connect(), position(0, 5, is_blocked=True))[0]
@@ -153,7 +153,7 @@ def test_an_open_transaction(state: FakeCluster, connect: Callable[..., Cluster]
 
 
 def test_a_truncated_log(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """The epoch of the commit shows that the log was truncated and continued with other records."""
+    """The epoch of the commit shows that the log was truncated and has other records now."""
     log = state.topics["t"].partitions[0]
     log.epoch_ends, log.leader_epoch = {3: 4}, 4
     (answer,) = ask(connect(), position(0, 6, last_epoch=3))
@@ -163,7 +163,7 @@ def test_a_truncated_log(state: FakeCluster, connect: Callable[..., Cluster]) ->
 
 @pytest.mark.parametrize("highest", [18, 12, 11, 4])
 def test_brokers_of_any_release(state: FakeCluster, connect: Callable[..., Cluster], highest: int) -> None:
-    """By id, by name with the epoch, and by name without it."""
+    """Requests are by id, by name with the epoch, or by name without it."""
     state.highest[FETCH.key] = highest
     assert ask(connect(), position(0, 3, last_epoch=0), position(1, 2))[0].timestamp_ms == 1_030
     assert {version for _, key, version in state.requests if key == FETCH.key} == {highest}
@@ -183,7 +183,7 @@ def test_an_epoch_that_the_leader_has_forgotten(state: FakeCluster, connect: Cal
 
 
 def test_failures_are_unreadable(connect: Callable[..., Cluster]) -> None:
-    """The position has the reason; an offset outside of the log is no failure of the collection."""
+    """The position has the reason; an offset outside the log is no failure of the collection."""
     cluster = connect()
     unread = first_unread(cluster, [position(0, 99)], MANY, Deadline.after(CLOCK, 5_000))
     assert [one.problem for one in unread.first.values()] == ["OFFSET_OUT_OF_RANGE"]
@@ -195,7 +195,7 @@ def test_failures_are_unreadable(connect: Callable[..., Cluster]) -> None:
 
 
 def test_damaged_records(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """A batch that fails its checksum is unreadable; so is an offset at which the leader returns nothing."""
+    """A batch with a wrong checksum is unreadable; so is an offset at which the leader returns nothing."""
     log = state.topics["t"].partitions[0]
     log.log[0] = FakeBatch(0, 3, log.log[0].data[:-1] + b"x")
     (answer,) = ask(connect(), position(0, 2))
@@ -214,7 +214,7 @@ def test_a_record_without_values_is_a_record(state: FakeCluster, connect: Callab
 
 
 def test_an_answer_that_does_not_say_where_the_log_ends(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """An answer without the end of the log does not prove that nothing is unread."""
+    """A response without the end of the log does not prove that there is no unread record."""
 
     def change(answer: Any) -> Any:
         for topic in answer.responses:

@@ -1,4 +1,4 @@
-"""The end of the last batch of an answer, found by the batches after it in the leader's log."""
+"""The end of the last batch of a response, found by requests for the batch after it."""
 
 import pytest
 
@@ -9,12 +9,12 @@ from tests.fake.cluster import FakeBatch
 
 
 def answer(*batches: FakeBatch) -> Batches:
-    """The batches as one answer."""
+    """Make one response of these batches."""
     return find_batches(b"".join(one.data for one in batches))
 
 
 def of(base: int, records: int, last_delta: int) -> FakeBatch:
-    """A batch with so many records, which says that it ends `last_delta` after its base."""
+    """Make a batch with this many records, which declares that it ends `last_delta` after its base."""
     return batch(base, [b"v"] * records, last_delta=last_delta)
 
 
@@ -23,12 +23,12 @@ def of(base: int, records: int, last_delta: int) -> FakeBatch:
     [
         (of(8, 4, 3), False),  # as many records as offsets
         (of(8, 4, 7), True),  # fewer: compaction, or a wrong last offset
-        (of(8, 2, 91), False),  # the log ends where the batch does
+        (of(8, 2, 91), False),  # the log ends with the batch
         (of(8, 2, 200), True),  # beyond the log
     ],
 )
 def test_which_batches_are_doubtful(last: FakeBatch, doubtful: bool) -> None:
-    """Only a last batch is doubtful that neither its count nor the log's end confirms."""
+    """Only a last batch whose end neither its count nor the log's end confirms is doubtful."""
     assert is_doubtful(answer(last), to_offset=50, high_watermark=100, last_stable_offset=100) is doubtful
     followed = answer(last).followed_by(30)
     assert not is_doubtful(followed, to_offset=50, high_watermark=100, last_stable_offset=100)
@@ -40,7 +40,7 @@ def test_the_end_of_the_split_is_among_the_records() -> None:
 
 
 def log_of(*batches: FakeBatch, requested: list[int]) -> object:
-    """A leader that answers with the first batch whose last offset is not below the requested one, by the headers."""
+    """Make a leader that returns the first batch whose declared last offset is not below the requested one."""
 
     def look(offset: int) -> Batches | None:
         requested.append(offset)
@@ -52,7 +52,7 @@ def log_of(*batches: FakeBatch, requested: list[int]) -> object:
 
 @pytest.mark.parametrize("last_delta", [4, 9, 20, 87])
 def test_the_next_batch_is_found(last_delta: int) -> None:
-    """Whatever the batch claims to cover, in a few requests: the true next batch begins at 12."""
+    """A few requests find the true next batch at 12, for any declared last offset."""
     wrong = of(8, 4, last_delta)
     others = [of(base, 4, 3) for base in range(12, 96, 4)]
     requested: list[int] = []
@@ -62,7 +62,7 @@ def test_the_next_batch_is_found(last_delta: int) -> None:
 
 
 def test_nothing_contradicts_a_thinned_batch() -> None:
-    """Compaction keeps a batch's last offset: the leader answers with the same batch, and the one after it follows."""
+    """Compaction keeps a batch's last offset: the leader returns the same batch, and the next one follows it."""
     thinned = of(8, 2, 9)
     look = log_of(FakeBatch(8, 17, thinned.data), of(18, 4, 3), requested=[])
     assert next_base(answer(thinned), 22, look) == 18  # type: ignore[arg-type]

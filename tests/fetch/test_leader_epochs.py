@@ -1,4 +1,4 @@
-"""The divergence of a leader's log from the records read, by epochs alone, compared with the logs themselves."""
+"""The divergence of a leader's log from the read records, computed by epochs and compared with the logs."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +27,7 @@ def played(actions: list[Action]) -> Partition:
 
 @given(ACTIONS, st.sets(st.integers(0, 100)))
 def test_the_first_record_that_differs(actions: list[Action], compacted: set[int]):
-    """Everything before the divergence is in the leader's log, and there is a divergence only if a record is not.
+    """All records before the divergence are in the leader's log, and there is a divergence only if a read record is not.
 
     Whatever elections there were between two reads, and whatever compaction had removed before.
     """
@@ -46,18 +46,18 @@ def test_the_first_record_that_differs(actions: list[Action], compacted: set[int
 
 
 def test_a_broker_that_answers_without_an_epoch():
-    """Before Kafka 2.0 the answer is an offset alone, which still is where our epoch ends at the latest."""
+    """Before Kafka 2.0 the response is only an offset, which is an upper bound of the end of our epoch."""
     read = [EpochRange(3, 0, 50), EpochRange(5, 50, 80)]
     assert divergence(read, [EpochEnd(-1, 50), EpochEnd(-1, 60)]) == Divergence(60, 5)
     assert divergence(read, [EpochEnd(-1, 50), EpochEnd(-1, 80)]) is None
 
 
 def test_what_nobody_knows_is_no_divergence():
-    """Neither an epoch that the leader does not know nor a leader that does not answer takes anything back."""
+    """An epoch that the leader does not know, or a missing response, withdraws nothing."""
     read = [EpochRange(3, 0, 50), EpochRange(5, 50, 80)]
     assert divergence(read, [EpochEnd(-1, -1), None]) is None
 
 
 def test_a_log_that_lost_its_oldest_epochs():
-    """Retention removes them from the leader's memory: it answers with the requested epoch and the start of its first."""
+    """Retention removes old epochs from the leader's cache: it returns the requested epoch with the start of its first."""
     assert divergence([EpochRange(3, 0, 50)], [EpochEnd(3, 70)]) is None

@@ -1,4 +1,4 @@
-"""Where logs start and end, and how large parts of them are."""
+"""Start and end of logs, and estimated sizes of ranges."""
 
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.clock import Deadline
@@ -24,7 +24,7 @@ def planned(start: int, end: int) -> PlannedRange:
 
 
 def test_bounds_by_isolation_level(state: FakeCluster, connect: Connect) -> None:
-    """Readers of committed records end at the last stable offset, which never exceeds the high watermark."""
+    """With read_committed logs end at the last stable offset, which is at most the high watermark."""
     log = state.topics["t"].partitions[0]
     log.log_start_offset, log.high_watermark, log.last_stable_offset = 20, 100, 70
     cluster = connect()
@@ -34,7 +34,7 @@ def test_bounds_by_isolation_level(state: FakeCluster, connect: Connect) -> None
 
 
 def test_a_partition_without_a_leader(state: FakeCluster, connect: Connect) -> None:
-    """A partition without a leader is a failure and has no bounds; the others have theirs."""
+    """It is a failure and has no bounds; other partitions have theirs."""
     state.add_topic("led", 2, end=5)
     state.topics["led"].partitions[1].leader_id = -1
     partitions = [TopicPartition("led", 0), TopicPartition("led", 1)]
@@ -67,7 +67,7 @@ def test_each_partition_has_its_own_bounds(state: FakeCluster, connect: Connect)
 
 
 def test_bytes_of_a_range(state: FakeCluster, connect: Connect) -> None:
-    """The size is the range's share of the leader's log, without lost offsets; in an empty log it is guessed by offsets."""
+    """The size is the range's share of the leader's log, without lost offsets; for an empty log it is estimated by offsets."""
     state.topics["t"].partitions[0].size = 80_000
     cluster = connect()
     bounds = LogBounds(log_start_offset=20, high_watermark=100, last_stable_offset=100, end=100)

@@ -1,4 +1,4 @@
-"""Specs are resolved against the logs of a fake cluster: the same offsets for all callers."""
+"""Specs are resolved to offsets of a fake cluster's logs, equally for all callers."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ PARTITION = TopicPartition("t", 0)
 
 
 def resolved(connect: Connect, spec: OffsetSpec, isolation_level: str = READ_UNCOMMITTED) -> ResolvedOffsets:
-    """A spec in the only partition."""
+    """Resolve a spec for the only partition."""
     cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
     logs, failures = ask_log_bounds(cluster, [PARTITION], isolation_level, deadline)
     assert not failures
@@ -49,7 +49,7 @@ def resolved(connect: Connect, spec: OffsetSpec, isolation_level: str = READ_UNC
     ],
 )
 def test_offsets(state: FakeCluster, connect: Connect, spec: OffsetSpec, uncommitted: int, committed: int) -> None:
-    """The end is the reader's own: before open transactions for readers of committed records. A time is the same for all."""
+    """The end depends on the isolation level: with read_committed it is before open transactions. Times do not depend on it."""
     log = state.topics["t"].partitions[0]
     log.log_start_offset, log.high_watermark, log.last_stable_offset = 10, 100, 70
     log.times = ((1_000, 20), (2_000, 90))
@@ -63,7 +63,7 @@ def test_offsets(state: FakeCluster, connect: Connect, spec: OffsetSpec, uncommi
 
 @pytest.mark.parametrize(("offset", "is_outside"), [(9, True), (10, False), (70, False), (71, True)])
 def test_offsets_outside_of_the_log(state: FakeCluster, connect: Connect, offset: int, is_outside: bool) -> None:
-    """Offsets outside of the log are returned unchanged, and named: their meaning differs by caller. The end is inside."""
+    """They are returned unchanged and reported, because callers treat them differently. The end is inside."""
     log = state.topics["t"].partitions[0]
     log.log_start_offset, log.high_watermark, log.last_stable_offset = 10, 100, 70
     result = resolved(connect, AtOffset(offset), READ_COMMITTED)
@@ -72,7 +72,7 @@ def test_offsets_outside_of_the_log(state: FakeCluster, connect: Connect, offset
 
 
 def test_brokers_are_asked_about_times_only(state: FakeCluster, connect: Connect) -> None:
-    """All times are asked in one request per leader, whatever the other partitions start at."""
+    """Times are requested with one request per leader, for any specs of the other partitions."""
     state.topics["t"].partitions *= 3
     for log in state.topics["t"].partitions:
         log.high_watermark, log.times = 100, ((1_000, 20),)
@@ -90,7 +90,7 @@ def test_brokers_are_asked_about_times_only(state: FakeCluster, connect: Connect
 
 
 def test_a_leader_that_refuses_a_time(state: FakeCluster, connect: Connect) -> None:
-    """The partition is a failure, not an offset that looks like an answer."""
+    """The partition is a failure, and has no offset that looks like a result."""
     log = state.topics["t"].partitions[0]
     log.refused[1_000, 0] = 29
     result = resolved(connect, AtTime(1_000))

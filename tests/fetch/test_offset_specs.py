@@ -31,12 +31,12 @@ NOW_MS = 1_795_300_000_000
     ],
 )
 def test_one_spec_for_all_partitions(text: str, expected: OffsetSpec):
-    """Every spelling that the setting and the verb name."""
+    """Every spelling that the documentation names is parsed."""
     assert parse_offset_specs("--from", text, NOW_MS) == OffsetSpecs(name="--from", default=expected)
 
 
 def test_offsets_of_partitions():
-    """Partitions that the list does not name start at the earliest; a TopicPartition finds its spec."""
+    """Partitions that are not listed start at the earliest offset; a TopicPartition finds its spec."""
     specs = parse_offset_specs("ingest.start", "a.b-c_d:0=5,x:12=0", NOW_MS)
     assert specs.by_partition == {("a.b-c_d", 0): AtOffset(5), ("x", 12): AtOffset(0)}
     assert [specs.of(TopicPartition("x", number)) for number in (12, 13)] == [AtOffset(0), EARLIEST]
@@ -47,20 +47,20 @@ def test_offsets_of_partitions():
     ["", "soon", "orders=5", "orders:x=5", "a:0=5,", "a:0=-1", "-5", "latest-", "latest+5", "earliest-5", "9" * 20],
 )
 def test_no_spec(text: str):
-    """Any other text is refused, and the error repeats it."""
+    """Any other text is refused, and the error quotes it."""
     with pytest.raises(ValueError, match="is not"):
         parse_offset_specs("--from", text, NOW_MS)
 
 
 def test_times_of_specs():
-    """All times are found, so that one that is still to come can be refused."""
+    """All times are returned, so that times in the future can be refused."""
     specs = OffsetSpecs(name="x", default=AtTime(5), by_partition={("t", 0): AtTime(9), ("t", 1): AtOffset(7)})
     assert specs.times() == [5, 9]
     assert OffsetSpecs(name="x", default=LATEST).times() == []
 
 
 def test_specs_that_do_not_fit_the_partitions():
-    """Without a default every partition must be named, and no other; offsets of a re-created topic are refused."""
+    """Without a default every partition must be listed, and no other; offsets of a re-created topic are refused."""
     named = {("t", 0): EARLIEST, ("t", 7): EARLIEST}
     partitions, topic_ids = [TopicPartition("t", 0), TopicPartition("t", 1)], {"t": "new", "u": None}
     specs = OffsetSpecs(name="startingOffsets", by_partition=named, topic_ids={"t": "old"})

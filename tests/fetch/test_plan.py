@@ -1,4 +1,4 @@
-"""A run is planned against brokers in every state: each partition is planned, or is a failure with its reason."""
+"""Plans with brokers in every state: each partition is planned, or is a failure with its reason."""
 
 from collections.abc import Callable, Mapping
 
@@ -61,7 +61,7 @@ def planned(connect: Connect, read_spec: ReadSpec, archived: Mapping[str, Archiv
 
 
 def archived_to(state: FakeCluster, *offsets: int, topic: str = "t", epoch: int = 0) -> dict[str, Archived]:
-    """A topic that is archived up to these offsets of its partitions."""
+    """Make a topic that is archived up to these offsets of its partitions."""
     positions = {n: Position(next_offset=offset, leader_epoch=epoch) for n, offset in enumerate(offsets)}
     return {topic: Archived(topic_id=uuid_text(state.topics[topic].topic_id), partitions=positions)}
 
@@ -75,7 +75,7 @@ def events(result: Plan) -> list[tuple[str, int, int, int, str | None]]:
 
 
 def test_a_new_topic_begins_where_its_log_does(state: FakeCluster, connect: Connect):
-    """Earliest is the start of the log, not 0, and records deleted before are no loss of ours."""
+    """Earliest is the start of the log, not 0, and records that were deleted before do not count as lost."""
     state.topics["t"].partitions[0].log_start_offset = 40
     state.topics["t"].partitions[0].high_watermark = 100
     (planned_range,) = planned(connect, spec("t")).ranges
@@ -88,7 +88,7 @@ def test_a_new_topic_begins_where_its_log_does(state: FakeCluster, connect: Conn
 
 
 def test_committed_data_ends_at_the_last_stable_offset(state: FakeCluster, connect: Connect):
-    """An open transaction ends the range for read_committed, and not for read_uncommitted, which knows where it is."""
+    """An open transaction ends the range with read_committed, and not with read_uncommitted."""
     state.topics["t"].partitions[0].high_watermark = 100
     state.topics["t"].partitions[0].last_stable_offset = 70
     assert spans(planned(connect, spec("t"))) == [("t", 0, 0, 70)]
@@ -97,7 +97,7 @@ def test_committed_data_ends_at_the_last_stable_offset(state: FakeCluster, conne
 
 
 def test_a_topic_that_begins_at_its_end_is_known_from_then_on(state: FakeCluster, connect: Connect):
-    """With nothing to read yet, an event keeps the beginning; a second run continues there, not at the new end."""
+    """If there are no records yet, an event keeps the start; a second run continues there, not at the new end."""
     state.topics["t"].partitions[0].high_watermark = 100
     latest = spec("t", start=LATEST)
     first = planned(connect, latest)
@@ -107,14 +107,14 @@ def test_a_topic_that_begins_at_its_end_is_known_from_then_on(state: FakeCluster
 
 
 def test_new_partitions_of_an_archived_topic_begin_at_their_beginning(state: FakeCluster, connect: Connect):
-    """Archived partitions continue whatever `--from` is: else the records between two runs would be lost."""
+    """Archived partitions ignore `--from`: otherwise records between two runs would be lost."""
     state.add_topic("grown", 2, end=10)
     result = planned(connect, spec("grown", start=LATEST), archived_to(state, 10, topic="grown"))
     assert spans(result) == [("grown", 1, 0, 10)]
 
 
 def test_a_pattern_finds_topics_as_they_come(state: FakeCluster, connect: Connect):
-    """The same arguments find one more topic."""
+    """The same arguments select one more topic."""
     state.add_topic("orders", 1)
     assert {one.topic for one in planned(connect, spec(pattern="ord.*")).ranges} == {"orders"}
     state.add_topic("orders-eu", 1)
@@ -128,7 +128,7 @@ def test_an_unknown_topic_is_refused(connect: Connect):
 
 
 def test_a_topic_that_we_may_not_see_costs_itself_only(state: FakeCluster, connect: Connect):
-    """The topic is a failure with the broker's reason, and the other topics are planned."""
+    """The topic is a failure with the broker's error, and other topics are planned."""
     state.add_topic("secret", 1, end=5)
     state.topics["t"].partitions[0].high_watermark = 100
 
@@ -147,7 +147,7 @@ def test_a_topic_that_we_may_not_see_costs_itself_only(state: FakeCluster, conne
 
 
 def test_a_name_that_no_topic_has_costs_itself_only(state: FakeCluster, connect: Connect):
-    """The name could become a path: it is a failure, and the other topics that match are planned."""
+    """A name that is not valid could become a path: it is a failure, and other matching topics are planned."""
     state.topics["t"].partitions[0].high_watermark = 100
     state.add_topic("../t", 1, end=5)
     result = planned(connect, spec(pattern=".*t"))
@@ -156,7 +156,7 @@ def test_a_name_that_no_topic_has_costs_itself_only(state: FakeCluster, connect:
 
 
 def test_offsets_outside_of_the_log_are_refused(state: FakeCluster, connect: Connect):
-    """All faults are listed at once, and partitions that do not exist."""
+    """All faults are listed, including partitions that do not exist."""
     state.topics["t"].partitions[0].high_watermark = 10
     offsets = {TopicPartition("t", 0): 11, TopicPartition("t", 5): 0, TopicPartition("later", 0): 7}
     with pytest.raises(ConfigError) as refused:
@@ -168,7 +168,7 @@ def test_offsets_outside_of_the_log_are_refused(state: FakeCluster, connect: Con
 
 
 def test_an_offset_in_an_open_transaction_is_waited_for(state: FakeCluster, connect: Connect):
-    """The offset is after the end for readers of committed records, and still in the log: later runs start there."""
+    """The offset is after the end for read_committed, and still in the log: later runs start there."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.last_stable_offset = 10, 4
     result = planned(connect, spec("t", offsets={TopicPartition("t", 0): 7}))
@@ -176,7 +176,7 @@ def test_an_offset_in_an_open_transaction_is_waited_for(state: FakeCluster, conn
 
 
 def test_a_named_partition_without_a_leader_is_no_stranger(state: FakeCluster, connect: Connect):
-    """The partition exists: its failure is the reason, and the setting is not refused."""
+    """The partition exists: its failure has the reason, and the setting is not refused."""
     state.add_topic("led", 2)
     state.topics["led"].partitions[1].leader_id = -1
     result = planned(connect, spec("led", offsets={TopicPartition("led", 1): 5}))
@@ -185,7 +185,7 @@ def test_a_named_partition_without_a_leader_is_no_stranger(state: FakeCluster, c
 
 
 def test_a_partition_without_a_leader_costs_itself_only(state: FakeCluster, connect: Connect):
-    """A failure with its reason, an event in its ranges if it has any, and the others are planned."""
+    """It is a failure with its reason, has an event in its ranges if there are any, and the others are planned."""
     state.add_topic("led", 3)
     state.topics["led"].partitions[1].leader_id = -1
     result = planned(connect, spec("led"), archived_to(state, 5, 5, 5, topic="led"))
@@ -195,7 +195,7 @@ def test_a_partition_without_a_leader_costs_itself_only(state: FakeCluster, conn
 
 
 def test_a_re_created_topic_ends_one_sequence_and_begins_another(state: FakeCluster, connect: Connect):
-    """A topic is known by its id, whatever its offsets are."""
+    """A topic is identified by its id, with any offsets."""
     archived = archived_to(state, 80)
     state.topics["t"].topic_id = (99).to_bytes(16, "big")
     state.topics["t"].partitions[0].high_watermark = 100
@@ -205,7 +205,7 @@ def test_a_re_created_topic_ends_one_sequence_and_begins_another(state: FakeClus
 
 
 def test_a_deleted_topic_ends_its_sequence_once(state: FakeCluster, connect: Connect):
-    """A deletion is an event, also if only a pattern named the topic; a second run has none."""
+    """A deletion is an event, also if only a pattern selected the topic; a second run has none."""
     archived = archived_to(state, 80)
     state.add_topic("other", 1)
     del state.topics["t"]
@@ -217,7 +217,7 @@ def test_a_deleted_topic_ends_its_sequence_once(state: FakeCluster, connect: Con
 
 
 def stale(state: FakeCluster, change: Callable[[MetadataTopic], None], *brokers: int | None) -> None:
-    """From now on these brokers describe topic t as they knew it."""
+    """Make these brokers describe the earlier state of topic t from now on."""
 
     def altered(answer: MetadataResponse) -> MetadataResponse:
         for topic in answer.topics:
@@ -229,17 +229,17 @@ def stale(state: FakeCluster, change: Callable[[MetadataTopic], None], *brokers:
 
 
 def deny(topic: MetadataTopic) -> None:
-    """No such topic."""
+    """Describe no such topic."""
     topic.error_code, topic.partitions, topic.topic_id = 3, (), bytes(16)  # type: ignore[misc]
 
 
 def of_another_id(topic: MetadataTopic) -> None:
-    """An earlier, or later, topic of the name."""
+    """Describe an earlier or later topic with the name."""
     topic.topic_id = (99).to_bytes(16, "big")  # type: ignore[misc]
 
 
 def of_no_id(topic: MetadataTopic) -> None:
-    """As brokers before Kafka 2.8 answer."""
+    """Describe topics without ids, as brokers before Kafka 2.8."""
     topic.topic_id = bytes(16)  # type: ignore[misc]
 
 
@@ -248,7 +248,7 @@ def of_no_id(topic: MetadataTopic) -> None:
 def test_one_broker_does_not_end_a_topic(
     state: FakeCluster, connect: Connect, change: Callable[[MetadataTopic], None], pattern: str | None
 ):
-    """The other brokers have the topic as it was archived, so it is read; nothing is deleted, and nothing begins again."""
+    """Other brokers have the archived topic, so it is read, and neither deleted nor begun again."""
     archived = archived_to(state, 80)
     state.topics["t"].partitions[0].high_watermark = 100
     stale(state, change, 1)
@@ -264,7 +264,7 @@ def test_a_topic_that_nobody_confirms_waits(
     first: Callable[[MetadataTopic], None],
     second: Callable[[MetadataTopic], None],
 ):
-    """Brokers that contradict the archive and each other: positions stay, and the ranges say why nothing is read."""
+    """If brokers contradict the archive and each other, next offsets stay, and the ranges have the reason."""
     archived = archived_to(state, 80)
     stale(state, first, 1)
     stale(state, second, 2, 3)
@@ -275,14 +275,14 @@ def test_a_topic_that_nobody_confirms_waits(
 
 
 def test_a_new_topic_that_one_broker_does_not_know(state: FakeCluster, connect: Connect):
-    """A topic that a broker does not know yet is no fault of the user's, and is read."""
+    """A topic that a broker does not know yet is no fault of the arguments, and is read."""
     state.topics["t"].partitions[0].high_watermark = 100
     stale(state, deny, 1)
     assert spans(planned(connect, spec("t"))) == [("t", 0, 0, 100)]
 
 
 def test_an_id_that_returns_goes_on_where_it_was(state: FakeCluster, connect: Connect):
-    """Positions are found again whatever was believed in between: a deletion, or another topic of the name."""
+    """Next offsets are found again after an apparent deletion, or another topic with the name."""
     state.topics["t"].partitions[0].high_watermark = 100
     archived = archived_to(state, 80)["t"]
     for between in (archived.deleted(), archived.re_created("other")):
@@ -296,7 +296,7 @@ def test_an_id_that_returns_goes_on_where_it_was(state: FakeCluster, connect: Co
 
 
 def test_brokers_that_are_upgraded_give_the_topic_an_id(state: FakeCluster, connect: Connect):
-    """Its ranges go on under the id, at the same offsets; while some brokers give none, under the known one."""
+    """Its ranges continue under the id, at the same offsets; while some brokers return none, under the known id."""
     state.topics["t"].partitions[0].high_watermark = 100
     topic_id = uuid_text(state.topics["t"].topic_id)
     positions = {0: Position(next_offset=80, leader_epoch=0)}
@@ -310,7 +310,7 @@ def test_brokers_that_are_upgraded_give_the_topic_an_id(state: FakeCluster, conn
 
 
 def test_partitions_do_not_go(state: FakeCluster, connect: Connect):
-    """One that no broker lists keeps its position and is a failure; one that the first broker does not list yet is read."""
+    """A partition that no broker lists keeps its next offset and is a failure; one that the first broker lacks is read."""
     state.topics["t"].partitions[0].high_watermark = 100
     archived = archived_to(state, 80, 60)
     result = planned(connect, spec("t"), archived)
@@ -323,7 +323,7 @@ def test_partitions_do_not_go(state: FakeCluster, connect: Connect):
 
 
 def test_a_truncation_of_another_topic_is_not_believed(state: FakeCluster, connect: Connect):
-    """Leaders are asked for epochs by name: one whose topic has another id speaks of another log."""
+    """Requests for epochs name topics: a leader whose topic has another id describes another log."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 4, {3: 60, 4: 100}
     archived = archived_to(state, 80, epoch=3)
@@ -341,7 +341,7 @@ def test_a_truncation_of_another_topic_is_not_believed(state: FakeCluster, conne
 
 
 def test_a_truncated_log_goes_back(state: FakeCluster, connect: Connect):
-    """The leader says where the epoch of our last record ended; reading continues there."""
+    """The leader returns the end of our last record's epoch; reading continues there."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 4, {3: 60, 4: 100}
     result = planned(connect, spec("t"), archived_to(state, 80, epoch=3))
@@ -350,7 +350,7 @@ def test_a_truncated_log_goes_back(state: FakeCluster, connect: Connect):
 
 
 def kept(state: FakeCluster, *epochs: EpochRange, confirmed: bool = False) -> dict[str, Archived]:
-    """Topic t, of which partition 0 was read in these leader epochs."""
+    """Return topic t, of which partition 0 was read in these leader epochs."""
     position = Position(
         next_offset=epochs[-1].end_offset, leader_epoch=epochs[-1].leader_epoch, epochs=epochs, confirmed=confirmed
     )
@@ -368,7 +368,7 @@ def test_a_divergence_before_the_newest_epoch(state: FakeCluster, connect: Conne
 
 
 def test_confirmed_epochs_cost_one_request(state: FakeCluster, connect: Connect):
-    """Of epochs that a leader had all of, only the last is requests for, and the others where that one diverges."""
+    """If the leader has all of an epoch, no older epoch is requested; if it diverges, the older ones are."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 3, {0: 30, 1: 50, 3: 100}
     read = (EpochRange(0, 0, 30), EpochRange(1, 30, 50), EpochRange(3, 50, 80))
@@ -385,7 +385,7 @@ def test_confirmed_epochs_cost_one_request(state: FakeCluster, connect: Connect)
 
 
 def test_two_truncations_in_a_row(state: FakeCluster, connect: Connect):
-    """Knowledge of older epochs survives a truncation after which nothing was to be read."""
+    """Older epochs are still known after a truncation after which nothing was read."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 150, 6, {1: 100, 3: 150, 6: 150}
     read = kept(state, EpochRange(1, 0, 100), EpochRange(3, 100, 180), EpochRange(5, 180, 200))
@@ -400,21 +400,21 @@ def test_two_truncations_in_a_row(state: FakeCluster, connect: Connect):
 
 
 def test_a_leader_that_does_not_tell_epochs(state: FakeCluster, connect: Connect):
-    """Nothing is taken back without an answer, and the next run asks again."""
+    """Without a response nothing is withdrawn, and the next run requests the epochs again."""
     state.topics["t"].partitions[0].high_watermark = 100
     (planned_range,) = planned(connect, spec("t"), kept(state, EpochRange(1, 0, 60), EpochRange(3, 60, 80))).ranges
     assert (planned_range.from_offset, planned_range.confirmed) == (80, False)
 
 
 def test_an_end_before_the_position_is_not_believed(state: FakeCluster, connect: Connect):
-    """Without an epoch that explains it, nothing is read and nothing goes back: the ranges say why."""
+    """Without an epoch that explains it, nothing is read and nothing is withdrawn: the ranges have the reason."""
     state.topics["t"].partitions[0].high_watermark = 50
     result = planned(connect, spec("t"), archived_to(state, 80, epoch=-1))
     assert (spans(result), events(result)) == ([], [("t", 0, 80, 80, END_BEFORE_POSITION)])
 
 
 def test_from_and_until_a_time(state: FakeCluster, connect: Connect):
-    """The first record at or after each; a time without a later record is the end of the log."""
+    """The range has the first record at or after each time; a time without a later record is the end of the log."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.times = 100, ((1000, 20), (2000, 50))
     timed = spec("t", start=AtTime(1000), until_ms=2000)
@@ -424,7 +424,7 @@ def test_from_and_until_a_time(state: FakeCluster, connect: Connect):
 
 
 def test_bytes_come_from_the_brokers_or_are_guessed(state: FakeCluster, connect: Connect):
-    """The share of the leader's log that the range is; without an answer a guess by offsets."""
+    """The size is the range's share of the leader's log; without a response it is estimated by offsets."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.size = 100, 1_000_000
     result = planned(connect, spec("t"), archived_to(state, 50))

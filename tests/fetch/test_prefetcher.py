@@ -1,4 +1,4 @@
-"""Answers are requested one ahead, from the leader or from the replica that it prefers."""
+"""Responses are requested one ahead, from the leader or from the replica that it prefers."""
 
 import threading
 
@@ -23,7 +23,7 @@ def position(offset: int) -> FetchPosition:
 
 
 def offsets(state: FakeCluster) -> list[int]:
-    """The requested offsets."""
+    """Return the requested offsets."""
     return [request.topics[0].partitions[0].fetch_offset for request in state.fetches]
 
 
@@ -32,7 +32,7 @@ def threads() -> list[str]:
 
 
 def test_an_answer_that_was_requested_ahead(state: FakeCluster, connect: Connect) -> None:
-    """A position is requested once; a request for another position in between leaves its answer to be taken later."""
+    """A position is requested once; after a request for another position its response can still be taken."""
     fill(state)
     ahead = prefetcher(state, connect)
     ahead.start(position(4))
@@ -45,7 +45,7 @@ def test_an_answer_that_was_requested_ahead(state: FakeCluster, connect: Connect
 
 
 def test_without_a_leader_nobody_is_asked(state: FakeCluster, connect: Connect) -> None:
-    """The reply has the code that a broker would give."""
+    """The response has the error code that a broker would return."""
     fill(state)
     log(state).leader_id = -1
     assert prefetcher(state, connect).ask(position(0)).code == LEADER_NOT_AVAILABLE
@@ -53,7 +53,7 @@ def test_without_a_leader_nobody_is_asked(state: FakeCluster, connect: Connect) 
 
 
 def test_a_re_created_topic_is_not_asked_for(state: FakeCluster, connect: Connect) -> None:
-    """By name, the topic would be another one."""
+    """A request by name would read another topic."""
     fill(state)
     cluster, planned = connect(), split(state, topic_id="AAAAAAAAAAAAAAAAAAAAmQ")
     reply = Prefetcher(cluster, planned, Limits.of(CLOCK, ReadOptions())).ask(position(0))

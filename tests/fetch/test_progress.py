@@ -1,4 +1,4 @@
-"""The progress of a split: the counts always add up to the offsets that were passed."""
+"""The progress of a split: the counts always add up to the passed offsets."""
 
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.progress import SplitProgress
@@ -14,7 +14,7 @@ def adds_up(progress: SplitProgress) -> bool:
 
 
 def test_offsets_are_counted_once() -> None:
-    """Decoded, lost and skipped offsets follow each other; the outcome has the newest epoch of what was read."""
+    """Decoded, lost and skipped offsets are consecutive; the outcome has the newest read epoch."""
     progress = SplitProgress(SPLIT)
     assert (progress.next_offset, progress.last_epoch, progress.ended) == (10, 3, False)
     progress.add(Counts(records=3, compacted=2), [], 15, 4)
@@ -29,14 +29,14 @@ def test_offsets_are_counted_once() -> None:
 
 
 def test_a_log_that_starts_after_the_split() -> None:
-    """A split loses no more offsets than it has."""
+    """A split loses at most its own offsets."""
     progress = SplitProgress(SPLIT)
     assert progress.lose_before(100)
     assert (progress.outcome.counts.lost, progress.outcome.next_offset, progress.ended) == (20, 30, True)
 
 
 def test_the_first_failure_stays() -> None:
-    """The first failure is kept; later ones are consequences."""
+    """The first failure is kept, because later ones follow from it."""
     progress = SplitProgress(SPLIT)
     progress.fail("LOG_TRUNCATED", "the log ends at 7", truncated_to=7)
     progress.fail("NO_PROGRESS", None)
@@ -46,7 +46,7 @@ def test_the_first_failure_stays() -> None:
 
 
 def test_a_forgotten_epoch() -> None:
-    """The next request has no epoch, and nothing else changes."""
+    """The next request has no epoch, and all other fields are unchanged."""
     progress = SplitProgress(SPLIT)
     progress.forget_last_epoch()
     assert (progress.last_epoch, progress.next_offset, progress.ended) == (-1, 10, False)
@@ -64,7 +64,7 @@ def test_a_problem_that_is_repaired() -> None:
 
 
 def test_epochs_are_joined_and_bounded() -> None:
-    """Neighbours of the same epoch are one range; batches without an epoch have none; damage cannot fill the memory."""
+    """Consecutive ranges of an epoch are joined; batches without an epoch have none; damage cannot exhaust memory."""
     progress = SplitProgress(SPLIT)
     progress.add_epochs([EpochRange(1, 10, 12), EpochRange(-1, 12, 13), EpochRange(1, 13, 15), EpochRange(2, 15, 15)])
     assert progress.outcome.epochs == ((1, 10, 15),)

@@ -1,4 +1,4 @@
-"""The archived records that count follow from the order in which runs were written, not from their clocks."""
+"""Valid archived records follow from the order in which runs were written, not from their clocks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ def superseded_by(*rows: Mapping[str, Any]) -> list[tuple[str, int, int, str]]:
 
 
 def test_a_truncation_takes_back_what_earlier_runs_had():
-    """Also if the clock of its run was behind, so that its id is smaller."""
+    """This holds also if the clock of its run was behind, so that its id is smaller."""
     rows = [
         a_range("0192-9", 0, 10, 1),
         a_range("0192-3", 10, 6, 2, "LOG_TRUNCATED"),
@@ -37,13 +37,13 @@ def test_a_truncation_takes_back_what_earlier_runs_had():
 
 
 def test_runs_without_a_number_came_first():
-    """Runs without a number are ordered by their ids."""
+    """They are ordered by their ids."""
     rows = [a_range("b", 5, 9, None), a_range("a", 0, 5, None), a_range("0", 9, 12, 7)]
     assert [row["ingest_id"] for row in in_order_of_runs(rows)] == ["a", "b", "0"]
 
 
 def test_what_was_archived_again_is_a_copy():
-    """A topic that one broker denied for a moment, and that began again under the same id."""
+    """One broker denied a topic for a moment, and it began again under the same id."""
     rows = [
         a_range("a", 0, 5, None),
         a_range("b", 5, 5, None, "TOPIC_DELETED"),
@@ -62,7 +62,7 @@ def test_what_a_truncated_log_goes_on_with_is_no_copy():
 
 
 def test_topics_without_ids_end_with_their_deletion():
-    """Brokers before Kafka 2.8: the next topic of the name has other records at the same offsets."""
+    """Before Kafka 2.8, the next topic with the name has other records at the same offsets."""
     rows = [
         a_range("a", 0, 9, 1, topic_id=None),
         a_range("b", 9, 9, 2, "TOPIC_DELETED", topic_id=None),
@@ -77,8 +77,8 @@ STEPS = st.lists(st.tuples(st.sampled_from(["read", "truncate", "again"]), st.in
 
 @given(STEPS)
 def test_each_offset_counts_once(steps: list[tuple[str, int]]):
-    """Of each offset that was not truncated, the record that was read last is left."""
-    rows, archived = [], dict[int, str]()  # by offset: the run whose record counts
+    """Of each offset that was not truncated, the record that was read last is valid."""
+    rows, archived = [], dict[int, str]()  # by offset: the run with the valid record
     position = 0
     for number, (step, argument) in enumerate(steps, 1):
         run = f"run-{argument:02d}-{number}"

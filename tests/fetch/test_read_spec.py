@@ -1,4 +1,4 @@
-"""Which topics a run reads."""
+"""The topics that a run reads."""
 
 from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
 from kafka_lagoon.fetch.read_spec import ReadSpec
@@ -9,7 +9,7 @@ def spec(*topics: str, pattern: str | None = None) -> ReadSpec:
 
 
 def test_a_pattern_means_whole_names_and_no_internal_topics():
-    """Internal topics are archived when somebody names them, never by accident."""
+    """Internal topics are archived only if they are named."""
     topics = ["orders", "orders-eu", "my-orders", "__consumer_offsets"]
     assert spec(pattern="orders.*").select(topics) == ["orders", "orders-eu"]
     assert spec(pattern=".*").select(topics, internal=["__consumer_offsets"]) == ["my-orders", "orders", "orders-eu"]

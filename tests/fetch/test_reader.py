@@ -1,4 +1,4 @@
-"""Splits are read from fake leaders: their records, and the counts."""
+"""Splits are read from fake leaders: records and counts."""
 
 import threading
 import time
@@ -29,7 +29,7 @@ from tests.short_timeouts import short_timeouts
 
 
 def test_everything(state: FakeCluster, connect: Connect) -> None:
-    """All records in order, whatever part of them one answer holds."""
+    """All records are read in order, with responses of any size."""
     fill(state)
     for options in (QUICK, small()):
         values, outcome = read(connect(), split(state), options)
@@ -38,7 +38,7 @@ def test_everything(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_a_part(state: FakeCluster, connect: Connect) -> None:
-    """A split that begins and ends within batches gets its own records and no others."""
+    """A split that begins and ends within batches gets exactly its own records."""
     fill(state)
     values, outcome = read(connect(), split(state, from_offset=6, to_offset=13), small())
     assert list(values) == list(range(6, 13))
@@ -64,14 +64,14 @@ def test_names_and_ids(state: FakeCluster, connect: Connect, version: int) -> No
 
 
 def test_without_an_id(state: FakeCluster, connect: Connect) -> None:
-    """A split without an id is read by name, though the broker knows ids."""
+    """A split without an id is read by name, also if the broker knows ids."""
     fill(state)
     assert list(read(connect(), split(state, topic_id=None))[0]) == list(range(20))
     assert {asked for _, key, asked in state.requests if key == FETCH.key} == {12}
 
 
 def test_leader_epochs(state: FakeCluster, connect: Connect) -> None:
-    """Every request has the epoch of the record before, and the outcome has the epochs with their offsets."""
+    """Every request has the epoch of the record before, and the outcome has all epochs with their offsets."""
     log(state).append(batch(0, [b"a"] * 4, leader_epoch=2), batch(4, [b"b"] * 4, leader_epoch=2))
     log(state).append(batch(8, [b"c"] * 4, leader_epoch=5))
     log(state).leader_epoch = 5
@@ -83,7 +83,7 @@ def test_leader_epochs(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_sessionless_consumer(state: FakeCluster, connect: Connect) -> None:
-    """Requests have no session, no rack and no replica, whatever is read."""
+    """Requests have no session, no rack and no replica id."""
     fill(state)
     read(connect(), split(state), small())
     facts = {(one.session_id, one.session_epoch, one.rack_id, one.replica_state.replica_id) for one in state.fetches}
@@ -91,7 +91,7 @@ def test_sessionless_consumer(state: FakeCluster, connect: Connect) -> None:
 
 
 def with_transactions(state: FakeCluster) -> None:
-    """0-3 plain, 4-7 aborted with its marker at 8, 9-12 committed with its marker at 13, 14-17 open."""
+    """Offsets 0-3 plain, 4-7 aborted with marker 8, 9-12 committed with marker 13, 14-17 open."""
     log(state).append(batch(0, [b"p"] * 4), aborted(4, [b"a"] * 4, 7), marker(8, 7))
     log(state).append(batch(9, [b"c"] * 4, producer_id=8, attributes=0x10), marker(13, 8, commit=True))
     log(state).append(batch(14, [b"o"] * 4, producer_id=9, attributes=0x10))
@@ -99,7 +99,7 @@ def with_transactions(state: FakeCluster) -> None:
 
 
 def test_committed(state: FakeCluster, connect: Connect) -> None:
-    """Aborted records are left out and counted, and so are markers."""
+    """Aborted records and markers are left out and counted."""
     with_transactions(state)
     values, outcome = read(connect(), split(state, to_offset=14, stable_end=14), small())
     assert list(values) == [0, 1, 2, 3, 9, 10, 11, 12]
@@ -108,7 +108,7 @@ def test_committed(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_uncommitted(state: FakeCluster, connect: Connect) -> None:
-    """Aborted records are kept and marked; up to the last stable offset brokers are asked for the list of them."""
+    """Aborted records are kept and marked; up to the last stable offset the list of aborted transactions is requested."""
     with_transactions(state)
     reader = SplitReader(connect(), split(state, stable_end=14), small(isolation_level=READ_UNCOMMITTED))
     marked: dict[int, bool | None] = {}
@@ -123,7 +123,7 @@ def test_uncommitted(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_the_next_answer_is_under_way(state: FakeCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the caller works on the first answer the second is requested, and no third."""
+    """While the caller works on the first response the second is requested, and no third."""
     prefetched: list[int] = []
     start = Prefetcher.start
 
@@ -143,7 +143,7 @@ def test_the_next_answer_is_under_way(state: FakeCluster, connect: Connect, monk
 
 
 def until(holds: Callable[[], bool], seconds: float = 5) -> None:
-    """Wait until something holds."""
+    """Wait until a condition holds."""
     give_up = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < give_up
@@ -153,7 +153,7 @@ def until(holds: Callable[[], bool], seconds: float = 5) -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("ending", ["close the reader", "close the iterator", "drop the iterator"])
 def test_an_early_exit_leaves_nothing(state: FakeCluster, connect: Connect, ending: str) -> None:
-    """A reader that is closed early waits for no broker, which would take an hour; neither thread nor request is left."""
+    """A reader that is closed early does not wait for the broker, which takes an hour; no thread and no request is left."""
     fill(state)
     cluster = connect(request_timeout_ms=3_600_000)
     reader = SplitReader(cluster, split(state), small(stall_timeout_ms=3_600_000))
@@ -174,7 +174,7 @@ def test_an_early_exit_leaves_nothing(state: FakeCluster, connect: Connect, endi
 
 
 def test_throttled_without_topics(state: FakeCluster, connect: Connect) -> None:
-    """A throttled answer is not the end: the reader waits for the time, and reading continues."""
+    """The reader waits for the throttle time, and reading continues."""
 
     def throttle(answer: Any) -> Any:
         answer.responses, answer.throttle_time_ms = (), 100
@@ -202,7 +202,7 @@ def test_throttled_for_ever(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_empty_answers(state: FakeCluster, connect: Connect) -> None:
-    """An empty answer is not the end, also one with an old high watermark."""
+    """An empty response is not the end, even with an old high watermark."""
 
     def empty(partition: Any) -> None:
         partition.records, partition.high_watermark = None, 3
@@ -214,7 +214,7 @@ def test_empty_answers(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_nothing_more_comes(state: FakeCluster, connect: Connect) -> None:
-    """Where the log ends before the split does, the stall timeout ends it."""
+    """If the log ends before the split does, the stall timeout ends reading."""
     fill(state)
     values, outcome = read(connect(), split(state, to_offset=25))
     assert (len(values), outcome.next_offset, outcome.failure) == (20, 20, "NO_PROGRESS")
@@ -222,7 +222,7 @@ def test_nothing_more_comes(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_gaps(state: FakeCluster, connect: Connect) -> None:
-    """Records that cleaning removed are counted, before, between, within and after batches."""
+    """Compacted records are counted, before, between, within and after batches."""
     log(state).append(batch(3, [b"a"] * 2, deltas=[0, 3], last_delta=5), batch(12, [b"b"] * 2))
     values, outcome = read(connect(), split(state), small())
     assert list(values) == [3, 6, 12, 13]
@@ -230,7 +230,7 @@ def test_gaps(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_nothing_is_left_at_the_end(state: FakeCluster, connect: Connect) -> None:
-    """Cleaning may remove a log's last records: empty answers of a log that continues there prove it."""
+    """Compaction may remove a log's last records: empty responses of a longer log prove it."""
     fill(state)
     log(state).high_watermark = 25
     values, outcome = read(connect(), split(state))
@@ -238,7 +238,7 @@ def test_nothing_is_left_at_the_end(state: FakeCluster, connect: Connect) -> Non
 
 
 def test_nothing_is_left_before_an_open_transaction(state: FakeCluster, connect: Connect) -> None:
-    """Readers of committed records get nothing there; what comes next shows that there is nothing."""
+    """With read_committed nothing is returned there; a later record shows that there is none."""
     fill(state)
     log(state).append(batch(25, [b"o"] * 4, producer_id=9, attributes=0x10))
     log(state).last_stable_offset = 25
@@ -248,7 +248,7 @@ def test_nothing_is_left_before_an_open_transaction(state: FakeCluster, connect:
 
 
 def test_remote_storage_may_be_slow(state: FakeCluster, connect: Connect) -> None:
-    """Empty answers prove nothing of offsets that are not on the leader's own disk."""
+    """Empty responses prove nothing for offsets in remote storage."""
 
     def remote(answer: Any) -> Any:
         for partition in answer.topics[0].partitions:
@@ -286,7 +286,7 @@ _ACTIONS = st.sampled_from(
     shape=_BATCHES,
     start=st.integers(0, 12),
     bounds=st.tuples(st.integers(0, 30), st.integers(0, 30)),
-    actions=st.lists(_ACTIONS, max_size=5, unique_by=id),  # what is broken twice at one offset stays so
+    actions=st.lists(_ACTIONS, max_size=5, unique_by=id),  # an offset that was broken twice stays broken
     isolation_level=st.sampled_from(["read_committed", "read_uncommitted"]),
     fetch_bytes=st.sampled_from([100, 250, 1 << 20]),
 )
@@ -300,7 +300,7 @@ def test_every_offset_is_counted_once(
     isolation_level: str,
     fetch_bytes: int,
 ) -> None:
-    """Whatever the log and the faults, the counts add up, and rows are those of the log between start and end."""
+    """For any logs and faults the counts add up, and rows are those of the log between start and end."""
     assert brokers
     made, expected, end = FakePartition(1, (1, 2, 3), (1, 2, 3)), set(), 0
     for gap, records, kind in shape:

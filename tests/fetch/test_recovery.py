@@ -18,7 +18,7 @@ from tests.fetch.reading import Connect, altered, check, fill, log, read, small,
 
 @pytest.mark.parametrize("version", [18, 11])
 def test_the_leader_moves(state: FakeCluster, connect: Connect, version: int) -> None:
-    """The new leader is followed at once if the old leader names it, and looked up otherwise."""
+    """The new leader is used at once if the old leader names it, and is looked up otherwise."""
     fill(state)
     state.highest[FETCH.key] = version
     cluster = connect()
@@ -30,7 +30,7 @@ def test_the_leader_moves(state: FakeCluster, connect: Connect, version: int) ->
 
 
 def test_the_leader_moves_meanwhile(state: FakeCluster, connect: Connect) -> None:
-    """The leader is followed also while an answer is decoded."""
+    """The new leader is used also if the old one moves while a response is decoded."""
     fill(state)
     reader = SplitReader(connect(), split(state), small())
     rows = 0
@@ -42,14 +42,14 @@ def test_the_leader_moves_meanwhile(state: FakeCluster, connect: Connect) -> Non
 
 
 def fetched_from(cluster: Cluster) -> set[int | None]:
-    """The brokers that answered Fetch."""
+    """Return the brokers that answered Fetch."""
     return {
         node_id for (api, node_id), one in cluster.request_stats.by_api.items() if api == FETCH.name and one.answers
     }
 
 
 def test_a_replica_in_our_rack(state: FakeCluster, connect: Connect) -> None:
-    """KIP-392: the leader sends readers of a rack to a replica there, and that one is read."""
+    """KIP-392: the leader names a replica in the reader's rack, which is then read."""
     fill(state)
     log(state).preferred["here"] = 3
     cluster = connect(client_rack="here")
@@ -60,7 +60,7 @@ def test_a_replica_in_our_rack(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_other_racks_read_from_the_leader(state: FakeCluster, connect: Connect) -> None:
-    """Without a rack of ours, or with another one, only the leader is asked."""
+    """Without a rack, or with another one, only the leader is read."""
     fill(state)
     log(state).preferred["here"] = 3
     for rack in ({}, {"client_rack": "there"}):
@@ -71,7 +71,7 @@ def test_other_racks_read_from_the_leader(state: FakeCluster, connect: Connect) 
 
 @pytest.mark.parametrize("action", [Close(), altered(lambda partition: setattr(partition, "error_code", 9))])
 def test_a_replica_that_fails(state: FakeCluster, connect: Connect, action: Any) -> None:
-    """The leader itself is read when the replica that it named refuses or drops us."""
+    """The leader is read if the replica that it named refuses or disconnects."""
     fill(state)
     log(state).preferred["here"] = 3
     state.faults.append(Fault(FETCH.key, action, node_id=3, times=1000))
@@ -80,7 +80,7 @@ def test_a_replica_that_fails(state: FakeCluster, connect: Connect, action: Any)
 
 
 def test_a_replica_that_has_nothing_yet(state: FakeCluster, connect: Connect) -> None:
-    """An empty answer of a replica is not taken for the end of the log: the leader has the records."""
+    """An empty response of a replica is not taken for the end of the log: the leader has the records."""
     fill(state)
     log(state).preferred["here"] = 3
     empty = altered(lambda partition: setattr(partition, "records", b""))
@@ -90,7 +90,7 @@ def test_a_replica_that_has_nothing_yet(state: FakeCluster, connect: Connect) ->
 
 
 def test_no_leader(state: FakeCluster, connect: Connect) -> None:
-    """A partition without a leader waits for one, and the failure names it."""
+    """Reading waits for a leader, and the failure names its absence."""
     fill(state)
     cluster = connect()
     log(state).leader_id, log(state).leader_epoch = -1, 1
@@ -102,7 +102,7 @@ def test_no_leader(state: FakeCluster, connect: Connect) -> None:
 
 @pytest.mark.parametrize("code", [5, 9, 56, 74, 75, 78, -1, 2])
 def test_passing_refusals(state: FakeCluster, connect: Connect, code: int) -> None:
-    """After an error that Kafka calls retriable, or does not explain, the request is repeated."""
+    """After an error that Kafka calls retriable, or an unknown error, the request is repeated."""
 
     def refuse(partition: Any) -> None:
         partition.error_code, partition.records = code, None
@@ -115,7 +115,7 @@ def test_passing_refusals(state: FakeCluster, connect: Connect, code: int) -> No
 
 @pytest.mark.parametrize(("code", "name"), [(29, "TOPIC_AUTHORIZATION_FAILED"), (56, "KAFKA_STORAGE_ERROR")])
 def test_lasting_refusals(state: FakeCluster, connect: Connect, code: int, name: str) -> None:
-    """A lasting error ends the split with Kafka's name, and the records read before it stay."""
+    """A final error ends the split with Kafka's name, and the records read before are kept."""
     fill(state)
     reader = SplitReader(connect(), split(state), small())
     rows = 0
@@ -130,7 +130,7 @@ def test_lasting_refusals(state: FakeCluster, connect: Connect, code: int, name:
 
 @pytest.mark.parametrize("action", [Close(), Close(sent=60), Slow(0.7), Raw(b"\0\0\0\6\0\0\0\1ab")])
 def test_a_connection_that_fails(state: FakeCluster, connect: Connect, action: Any) -> None:
-    """After a closed, cut, slow or garbled answer the request is repeated."""
+    """After a closed, cut, slow or garbled response the request is repeated."""
     fill(state)
     state.faults.append(Fault(FETCH.key, action))
     values, outcome = read(connect(), split(state), small(stall_timeout_ms=5_000))
@@ -138,7 +138,7 @@ def test_a_connection_that_fails(state: FakeCluster, connect: Connect, action: A
 
 
 def test_a_broker_that_dies(state: FakeCluster, brokers: dict[int, FakeBroker], connect: Connect) -> None:
-    """Without another leader the records read stay, and the failure names the connection's end."""
+    """Without another leader the read records are kept, and the failure names the lost connection."""
     fill(state)
     reader = SplitReader(connect(), split(state), small())
     batches = reader.batches()
@@ -151,7 +151,7 @@ def test_a_broker_that_dies(state: FakeCluster, brokers: dict[int, FakeBroker], 
 
 
 def test_the_log_starts_later(state: FakeCluster, connect: Connect) -> None:
-    """Records that were deleted before they were read are counted as lost, within a batch too, and do not come back."""
+    """Records that were deleted before they were read are counted as lost, also within a batch, and are not read later."""
     fill(state)
     log(state).log_start_offset = 6
     values, outcome = read(connect(), split(state), small())
@@ -160,7 +160,7 @@ def test_the_log_starts_later(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_the_log_starts_after_the_split(state: FakeCluster, connect: Connect) -> None:
-    """All of the split is lost, which is not a failure to read."""
+    """All offsets of the split are lost, which is no failure."""
     fill(state)
     log(state).log_start_offset = 15
     values, outcome = read(connect(), split(state, from_offset=3, to_offset=12), small())
@@ -172,7 +172,7 @@ def test_the_log_starts_after_the_split(state: FakeCluster, connect: Connect) ->
 def test_the_log_start_moves_meanwhile(
     state: FakeCluster, connect: Connect, start: int, answers: int, position: int
 ) -> None:
-    """Records that are deleted before they are requested are lost; records that are under way already are read.
+    """Records that are deleted before they are requested are lost; requested records are read.
 
     The log start moves when that many answers are made, each of them a batch of four.
     """
@@ -193,7 +193,7 @@ def test_the_log_start_moves_meanwhile(
 
 
 def test_within_an_answer(state: FakeCluster, connect: Connect) -> None:
-    """A log start in the middle of a batch that the same answer ships."""
+    """The log starts in the middle of a batch of the same response."""
     fill(state)
     moved = altered(lambda partition: setattr(partition, "log_start_offset", 6))
     state.faults.append(Fault(FETCH.key, moved))
@@ -210,7 +210,7 @@ def test_the_log_ends_earlier(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_a_diverging_epoch(state: FakeCluster, connect: Connect) -> None:
-    """A leader whose log ends earlier for our epoch is believed; what was read stays, and the outcome has the offset."""
+    """A leader whose log ends earlier for our epoch is trusted; read records are kept, and the outcome has the offset."""
     fill(state)
     log(state).epoch_ends = {0: 6}
     _, outcome = read(connect(), split(state, from_offset=8, last_epoch=0), small())
@@ -233,7 +233,7 @@ def test_an_epoch_that_is_forgotten(state: FakeCluster, connect: Connect) -> Non
 
 @pytest.mark.parametrize("version", [18, 12, 11])
 def test_a_re_created_topic(state: FakeCluster, connect: Connect, version: int) -> None:
-    """The topic has another id: nothing of it is read, not even from brokers that take only names (Kafka 2.8 to 3.0)."""
+    """Nothing of it is read, not even from brokers that take only names (Kafka 2.8 to 3.0)."""
     fill(state)
     state.highest[FETCH.key] = version
     planned = split(state)
@@ -256,7 +256,7 @@ def test_a_deleted_topic(state: FakeCluster, connect: Connect, version: int) -> 
 
 @pytest.mark.parametrize("code", [0, 3])
 def test_a_broker_that_says_alone_that_the_topic_ended(state: FakeCluster, connect: Connect, code: int) -> None:
-    """Deleted or re-created, by one broker's word: the split stops with the leader's error, and no topic has ended."""
+    """If only one broker reports a deletion or another id, the split stops with the leader's error."""
     fill(state)
     refused = altered(lambda partition: setattr(partition, "error_code", 100))
 
@@ -274,7 +274,7 @@ def test_a_broker_that_says_alone_that_the_topic_ended(state: FakeCluster, conne
 
 
 def test_a_broker_that_does_not_know_yet(state: FakeCluster, connect: Connect) -> None:
-    """An unknown id that metadata confirm is news that has not spread."""
+    """An unknown id that metadata confirm has not spread to the broker yet."""
     fill(state)
     unknown = altered(lambda partition: setattr(partition, "error_code", 100))
     state.faults.append(Fault(FETCH.key, unknown, times=4))

@@ -1,4 +1,4 @@
-"""Requests for a fetch position, and the partition in answers."""
+"""Requests for a fetch position, and the partition in responses."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ POSITION = FetchPosition(offset=5, last_epoch=2, isolation_level=1, limit_bytes=
 
 
 def test_requests_cover_every_version_once() -> None:
-    """With an id every version from v4 on has one request, the newest first; without one, those by name are left.
+    """With an id there is one request for every version from v4 on, newest first; without an id only those by name.
 
     Answers below v4 may cut a first batch, and no broker that is accepted needs them.
     """
@@ -28,7 +28,7 @@ def test_requests_cover_every_version_once() -> None:
 
 
 def test_every_request_can_be_written() -> None:
-    """A single partition is in all versions; the epoch of the record before is in those that have the field."""
+    """A single partition is in all versions; the epoch of the record before is in those with the field."""
     for request, versions in requests(SPLIT, POSITION, 4):
         for version in versions:
             encode(request, version, FETCH.is_flexible(version))
@@ -37,7 +37,7 @@ def test_every_request_can_be_written() -> None:
 
 
 def test_the_partition_in_answers() -> None:
-    """The partition is found by id or by name among others; None if it is not there."""
+    """The partition is found by id or by name; None if it is missing."""
     wanted = PartitionData(partition_index=3, error_code=0, high_watermark=9, records=None)
     other = PartitionData(partition_index=2, error_code=0, high_watermark=9, records=None)
     by_id = FetchableTopicResponse(topic_id=uuid_bytes(ID), partitions=(other, wanted))

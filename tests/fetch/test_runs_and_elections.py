@@ -1,4 +1,4 @@
-"""Runs of an archive with clean and unclean elections at any moment: in the end the archive is the leader's log."""
+"""Runs of an archive with clean and unclean elections at any time: in the end the archive equals the leader's log."""
 
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
@@ -49,7 +49,7 @@ RUNS = st.lists(
 
 
 class Archive:
-    """The archive of the partition: the leader epoch of the record at each offset, and the next position."""
+    """The archive of the partition: the leader epoch of the record at each offset, and the next offset."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -58,7 +58,7 @@ class Archive:
         self.answers = True
 
     def epoch_ends(self, _: object, several: Sequence[Mapping[TopicPartition, int]], __: object) -> list[Any]:
-        """Replaces `several_epoch_ends`: the leader's answers, if it answers."""
+        """Replaces `several_epoch_ends`: the leader's responses, if it answers."""
         leader = self.partition.leader
         return [
             SimpleNamespace(
@@ -74,7 +74,7 @@ class Archive:
             getattr(self.partition, action)(argument)
 
     def run(self, splits: int, order: Sequence[int], between: Sequence[Sequence[tuple[str, int]]]) -> None:
-        """Plan, read each split from whoever leads at that time, check, and commit."""
+        """Plan, read each split from the current leader, check, and commit."""
         plan = self._plan()
         self.epochs = self.epochs[: min((one.to_offset for one in plan.events), default=len(self.epochs))]
         tasks = divide(plan.ranges, lambda planned: planned.offsets, splits, max(1, plan.sizes[PARTITION] // splits))
@@ -138,7 +138,7 @@ TRUNCATED_TO_NOTHING_TWICE = [
 @example(TRUNCATED_TO_NOTHING_TWICE)
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=examples(200))
 def test_the_archive_is_the_leaders_log(runs: list[dict[str, Any]]):
-    """Whoever was elected when, and whether leaders answered the checks or not: two quiet runs later nothing is wrong."""
+    """For any elections and missing responses, two undisturbed runs later the archive is correct."""
     archive = Archive(Partition())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(truncation_checks, "several_epoch_ends", archive.epoch_ends)

@@ -1,4 +1,4 @@
-"""Small partitions are read together, and the records and the outcome of each are those of reading it alone."""
+"""Small partitions are read together, with the same records and outcomes as if each was read alone."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ def usual() -> list[FakeBatch]:
 
 @pytest.fixture
 def state() -> FakeCluster:
-    """Twelve partitions of eight records each, whose leaders go round three brokers."""
+    """Twelve partitions of eight records each, which three brokers lead in turn."""
     state = FakeCluster()
     for partition in state.add_topic("t", 12, end=0).partitions:
         partition.append(*usual())
@@ -53,7 +53,7 @@ def content(state: FakeCluster, number: int, *batches: FakeBatch) -> FakePartiti
 
 
 def splits(state: FakeCluster, **more: Any) -> list[Split]:
-    """All of every partition."""
+    """Make splits of all partitions."""
     return [
         Split(
             **{
@@ -74,7 +74,7 @@ def splits(state: FakeCluster, **more: Any) -> list[Split]:
 def together(
     cluster: Cluster, wanted: Sequence[Split], options: ReadOptions = QUICK, stalls: Stalls | None = None
 ) -> tuple[Rows, dict[int, SplitOutcome], list[Unread]]:
-    """The values, the outcomes by partition, and what had to be read alone."""
+    """Return the values, the outcomes by partition, and the partitions that must be read alone."""
     stalls = stalls or Stalls(CLOCK, options.stall_timeout_ms)
     small = SmallPartitions(cluster, options, Limits.of(CLOCK, options, stalls))
     rows: Rows = {}
@@ -111,7 +111,7 @@ def alone(
 def assert_as_alone(
     state: FakeCluster, connect: Connect, wanted: Sequence[Split], options: ReadOptions = QUICK
 ) -> tuple[int, list[int]]:
-    """The number of requests, and the partitions that were read alone."""
+    """Return the number of requests, and the partitions that were read alone."""
     rows, outcomes, unread = together(connect(), wanted, options)
     requests = state.count(FETCH.key)
     for split in wanted:
@@ -123,13 +123,13 @@ def assert_as_alone(
 
 @pytest.mark.parametrize("version", [18, 12, 11, 4])
 def test_a_request_for_each_leader(state: FakeCluster, connect: Connect, version: int) -> None:
-    """Twelve partitions on three brokers are three requests, by id and by name; counts and epochs are those of each."""
+    """Twelve partitions on three brokers need three requests, by id and by name; counts and epochs are per partition."""
     state.highest[FETCH.key] = version
     assert assert_as_alone(state, connect, splits(state)) == (3, [])
 
 
 def test_ranges_within_batches(state: FakeCluster, connect: Connect) -> None:
-    """A split begins and ends where it says, also if the leader has more by now."""
+    """A split begins and ends at its offsets, also if the leader has more by now."""
     for partition in state.topics["t"].partitions:
         partition.append(batch(8, texts(8, 20), leader_epoch=1))
         partition.epoch_ends = {0: 4, 1: 28}
@@ -138,7 +138,7 @@ def test_ranges_within_batches(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_what_is_odd_is_read_by_itself(state: FakeCluster, connect: Connect) -> None:
-    """Damage, aborted transactions, deleted and compacted records, a stale leader, a truncated log; the others stay together."""
+    """Damage, aborted transactions, deleted and compacted records, a stale leader, a truncated log; others stay together."""
     whole, late = batch(0, texts(0)), batch(4, texts(4))
     whole.data = damage(whole, 70)
     content(state, 1, whole, late)
@@ -156,7 +156,7 @@ def test_what_is_odd_is_read_by_itself(state: FakeCluster, connect: Connect) -> 
 
 
 def test_committed_transactions_stay_together(state: FakeCluster, connect: Connect) -> None:
-    """Their markers are counted; readers of everything, for whom records have flags, read them by themselves."""
+    """Their markers are counted; read_uncommitted marks records, so it reads them alone."""
     content(state, 3, batch(0, texts(0), producer_id=9, attributes=TRANSACTIONAL), marker(4, 9, commit=True))
     assert assert_as_alone(state, connect, splits(state))[1] == []
     assert assert_as_alone(state, connect, splits(state), replace(QUICK, isolation_level=READ_UNCOMMITTED))[1] == [3]
@@ -165,7 +165,7 @@ def test_committed_transactions_stay_together(state: FakeCluster, connect: Conne
 
 
 def test_answers_without_room(state: FakeCluster, connect: Connect) -> None:
-    """Partitions that do not fit into an answer are requested again, and no answer is larger than the options allow."""
+    """Partitions that do not fit are requested again, and no response is larger than the options allow."""
     options = replace(QUICK, fetch_bytes=400)
     requests, unread = assert_as_alone(state, connect, splits(state, expected_bytes=10), options)
     assert (unread, requests) == ([], 6)
@@ -173,7 +173,7 @@ def test_answers_without_room(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_groups_share_arrow_batches(state: FakeCluster, connect: Connect) -> None:
-    """Records of several requests become one Arrow batch, until that is large enough."""
+    """Records of several requests become one Arrow batch, until it is large enough."""
     options = replace(QUICK, fetch_bytes=400)
     small = SmallPartitions(connect(), options, Limits.of(CLOCK, options))
     (part,) = small.read(splits(state, expected_bytes=10))
@@ -186,7 +186,7 @@ def test_groups_share_arrow_batches(state: FakeCluster, connect: Connect) -> Non
 
 
 def test_a_batch_that_is_larger_than_expected(state: FakeCluster, connect: Connect) -> None:
-    """Sizes are shares of a log; a partition that has more is read in a second request."""
+    """Sizes are estimates; a partition with more records is read in a second request."""
     for number in (0, 3, 6):
         content(state, number, batch(0, [bytes(30_000)]))
     assert assert_as_alone(state, connect, splits(state, expected_bytes=100)) == (4, [])
@@ -213,7 +213,7 @@ def test_a_connection_that_breaks(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_throttled_answers(state: FakeCluster, connect: Connect) -> None:
-    """An empty throttled answer delays the next request; afterwards all partitions are read together."""
+    """An empty throttled response delays the next request; afterwards all partitions are read together."""
     throttled = Altered(lambda _: FetchResponse(throttle_time_ms=20, responses=()))
     state.faults.append(Fault(FETCH.key, throttled, times=6))
     rows, _, unread = together(connect(), splits(state))
@@ -224,7 +224,7 @@ def test_throttled_answers(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_without_a_leader_or_another_topic(state: FakeCluster, connect: Connect) -> None:
-    """The partition is not requested with others; its reader finds the reason."""
+    """It is not requested with others; its own reader finds the reason."""
     wanted, cluster = splits(state), connect()
     wanted[4] = replace(wanted[4], topic_id="AAAAAAAAAAAAAAAAAAAAmQ")
     rows, outcomes, unread = together(cluster, wanted, replace(QUICK, stall_timeout_ms=300))
@@ -233,7 +233,7 @@ def test_without_a_leader_or_another_topic(state: FakeCluster, connect: Connect)
 
 
 def test_the_runs_deadline(state: FakeCluster, connect: Connect) -> None:
-    """After the run's deadline no request is sent, and every partition has that reason."""
+    """After the deadline no request is sent, and every partition has that reason."""
     late = replace(QUICK, ends_at_ms=CLOCK.now_ms() - 1)
     cluster, before = connect(), state.count(FETCH.key)
     _, outcomes, unread = together(cluster, splits(state), late)
@@ -251,7 +251,7 @@ def test_near_replicas_are_for_readers(state: FakeCluster, connect: Connect) -> 
 
 
 def test_groups_keep_the_order() -> None:
-    """Small splits that follow each other are a group of what an answer may have; what is large or unknown is alone."""
+    """Consecutive small splits form groups of the size of a response; large and unknown splits are alone."""
     sizes = [10, 20, None, 5, 2_000, *[100] * 12]
     some = [
         Split(topic="t", topic_id=None, partition=number, from_offset=0, to_offset=1, stable_end=1, expected_bytes=size)

@@ -1,4 +1,4 @@
-"""Limits of waiting: a stall does not cost its time once per partition, and a run ends at its deadline."""
+"""Limits of waiting: a stalled broker costs the timeout once and not per partition, and a run ends at its deadline."""
 
 import time
 from collections import Counter
@@ -17,7 +17,7 @@ from tests.fetch.reading import QUICK, Connect, check, fill, read, small, split
 
 
 def test_a_broker_that_stalled_is_waited_for_less() -> None:
-    """A quarter each time, never less than a second, and the whole time again when the last stall is long ago."""
+    """The wait is a quarter each time, at least a second, and the whole timeout when the last stall is long ago."""
     hands = Hands()
     stalls = Stalls(hands.clock(), 60_000)
     waits = []
@@ -30,7 +30,7 @@ def test_a_broker_that_stalled_is_waited_for_less() -> None:
 
 
 def test_many_brokers_that_stall() -> None:
-    """Then it is the network, and the timeout of brokers that have not stalled shrinks too, but less."""
+    """If many brokers stall it is the network, and the timeout of brokers that have not stalled shrinks too, but less."""
     stalls = Stalls(Hands().clock(), 60_000)
     waits = []
     for broker_id in (*range(3), None, BOOTSTRAP):
@@ -41,7 +41,7 @@ def test_many_brokers_that_stall() -> None:
 
 
 def test_a_broker_is_given_up() -> None:
-    """After four stalls it is asked once in a stall timeout; an answer lets the next partition ask, too."""
+    """After four stalls it gets one request per stall timeout; a response lets the next partition request, too."""
     hands = Hands()
     stalls = Stalls(hands.clock(), 60_000)
     for _ in range(4):
@@ -59,7 +59,7 @@ def test_a_broker_is_given_up() -> None:
 
 
 def test_limits_end_with_the_run() -> None:
-    """No broker is waited for beyond the run's deadline, which is one wall time for all machines."""
+    """No wait exceeds the run's deadline, which is the same wall time on all machines."""
     hands = Hands()
     limits = Limits.of(hands.clock(), ReadOptions(stall_timeout_ms=60_000, ends_at_ms=5_000))
     assert limits.waiting_for(1).remaining() == 5
@@ -70,7 +70,7 @@ def test_limits_end_with_the_run() -> None:
 
 
 def test_large_answers_that_are_cut(state: FakeCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fault of the network costs one stall timeout and fractions of it, not one for each partition."""
+    """A network fault costs one stall timeout and fractions of it, not one per partition."""
     monkeypatch.setattr(stalls_module, "_SHORTEST_MS", 50)
     fill(state)
     topic = state.topics["t"]
@@ -84,7 +84,7 @@ def test_large_answers_that_are_cut(state: FakeCluster, connect: Connect, monkey
         reader = SplitReader(cluster, split(state, partition=number), options, stalls)
         assert not list(reader.batches())
         failures[reader.outcome.failure] += 1
-    assert time.monotonic() - began < 20  # 100 stall timeouts would be 200
+    assert time.monotonic() - began < 20  # 100 stall timeouts would be 200 s
     assert set(failures) == {"CONNECTION_LOST", BROKER_STALLED}
     state.faults.clear()
     small_one = SplitReader(cluster, split(state, partition=7), QUICK, Stalls(CLOCK, 2_000))
@@ -92,7 +92,7 @@ def test_large_answers_that_are_cut(state: FakeCluster, connect: Connect, monkey
 
 
 def test_what_was_read_by_the_deadline_stands(state: FakeCluster, connect: Connect) -> None:
-    """Reading ends at a batch, everything up to there is accounted for, and the outcome says why it ended."""
+    """Reading ends after a batch, all offsets up to there are counted, and the outcome has the reason."""
     fill(state, batches=50)
     ends_at_ms = CLOCK.now_ms() + 2_000
     reader = SplitReader(connect(), split(state), small(ends_at_ms=ends_at_ms))
@@ -108,7 +108,7 @@ def test_what_was_read_by_the_deadline_stands(state: FakeCluster, connect: Conne
 
 @pytest.mark.parametrize("action", [Hang(), Close()])
 def test_a_deadline_in_the_middle_of_a_stall(state: FakeCluster, connect: Connect, action: Hang | Close) -> None:
-    """A broker that hangs does not keep a run beyond its deadline, however long the stall timeout is."""
+    """A hanging broker does not keep a run beyond its deadline, with any stall timeout."""
     fill(state)
     state.faults.append(Fault(FETCH.key, action, times=1_000_000))
     began = time.monotonic()
@@ -119,7 +119,7 @@ def test_a_deadline_in_the_middle_of_a_stall(state: FakeCluster, connect: Connec
 
 
 def test_after_the_deadline_nobody_is_asked(state: FakeCluster, connect: Connect) -> None:
-    """A split that starts too late costs no request."""
+    """A split that starts too late sends no request."""
     fill(state)
     _, outcome = read(connect(), split(state), small(ends_at_ms=CLOCK.now_ms() - 1))
     assert (outcome.failure, outcome.next_offset, state.fetches) == (RUN_DEADLINE_PASSED, 0, [])

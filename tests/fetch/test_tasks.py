@@ -1,4 +1,4 @@
-"""Ranges into tasks: every offset that can be read in exactly one split, and no split of a divided partition shares a task."""
+"""Ranges are divided into tasks: every readable offset is in one split, and splits of a partition share no task."""
 
 from collections import Counter
 
@@ -30,7 +30,7 @@ def ranges_of(spans: list[tuple[int, int, int]]) -> list[PlannedRange]:
 
 @given(SPANS, st.integers(1, 8), st.integers(1, 1 << 22), st.integers(1, 1 << 16))
 def test_splits_tile_what_can_be_read(spans: list[tuple[int, int, int]], parallelism: int, most: int, each: int):
-    """Nothing is left out, nothing is read twice, and only the first split of a range knows the epoch before it."""
+    """There are no gaps and no overlaps, and only the first split of a range has the epoch before it."""
     ranges = ranges_of(spans)
     tasks = divide(ranges, lambda planned: planned.offsets * each, parallelism, most)
     splits = sorted(
@@ -50,7 +50,7 @@ def test_splits_tile_what_can_be_read(spans: list[tuple[int, int, int]], paralle
 
 
 def test_a_large_partition_is_divided_evenly():
-    """A gigabyte at 256 MiB a task is four splits of the same length."""
+    """A gigabyte at 256 MiB per task is four splits of the same length."""
     ranges = ranges_of([(0, 4000, 0)])
     tasks = divide(ranges, lambda _: 1 << 30, 2, 256 << 20)
     assert [(task.splits[0].from_offset, task.splits[0].to_offset) for task in tasks] == [
@@ -62,13 +62,13 @@ def test_a_large_partition_is_divided_evenly():
 
 
 def test_small_partitions_share_tasks():
-    """A thousand partitions of a kilobyte are one task: a task and a file each would cost more than they read."""
+    """A thousand partitions of a kilobyte are one task: a task and a file for each would take longer than reading."""
     ranges = ranges_of([(0, 10, 0)] * 1000)
     assert len(divide(ranges, lambda _: 1000, 2, 256 << 20)) == 1
 
 
 def test_many_partitions_are_work_too():
-    """Twenty thousand small partitions are spread over the cores; one task of them all would be the last to end."""
+    """Twenty thousand small partitions are spread over the cores; a single task would be the last to end."""
     ranges = ranges_of([(0, 1, 0)] * 20_000)
     assert [len(task.splits) for task in divide(ranges, lambda _: 1, 2, 256 << 20)] == [10_000] * 2
     assert len(divide(ranges[:4_000], lambda _: 500, 64, 256 << 20)) == 1
@@ -86,7 +86,7 @@ def test_splits_know_what_to_expect():
 
 @pytest.mark.parametrize(("cores", "total_mb"), [(2, 100), (2, 6_000), (16, 10_000), (40, 30_000)])
 def test_one_partition_with_nearly_all(cores: int, total_mb: int):
-    """If one of eight partitions has nine tenths of the bytes, cores that take the next task when they are free end about together."""
+    """If one of eight partitions has nine tenths of the bytes, cores still end at about the same time."""
     each_mb = total_mb // 70
     sizes = {0: total_mb - 7 * each_mb} | dict.fromkeys(range(1, 8), each_mb)
     ranges = ranges_of([(0, 10_000, 0)] * 8)
@@ -100,7 +100,7 @@ def test_one_partition_with_nearly_all(cores: int, total_mb: int):
 
 
 def test_a_rest_has_a_task_of_its_own():
-    """If it is worth one: 70 MB on two cores beside 30 are tasks of 50, 30 and 20, and not of 35, 35 and 30; 110 are two of 55."""
+    """If it is worth it: 70 MB beside 30 on two cores are tasks of 50, 30 and 20, not 35, 35 and 30; 110 are two of 55."""
     ranges, sizes = ranges_of([(0, 7_000, 0), (0, 3_000, 0)]), [70 << 20, 30 << 20]
     tasks = divide(ranges, lambda planned: sizes[planned.partition], 2, 256 << 20)
     assert [sum(split.to_offset - split.from_offset for split in task.splits) for task in tasks] == [

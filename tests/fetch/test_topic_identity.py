@@ -1,4 +1,4 @@
-"""One broker's word against the archive counts only if every live broker gives it."""
+"""A broker that contradicts the archive is believed only if every live broker agrees."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -30,34 +30,34 @@ OLD_ID = (77).to_bytes(16, "big")
 
 
 def unknown(answer: MetadataResponse) -> MetadataResponse:
-    """A broker that knows none of the topics."""
+    """Describe none of the topics."""
     for topic in answer.topics:
         topic.error_code, topic.partitions, topic.topic_id = 3, (), bytes(16)  # type: ignore[misc]
     return answer
 
 
 def of_nothing(answer: MetadataResponse) -> MetadataResponse:
-    """A broker that has just started: no brokers, no topics."""
+    """Describe neither brokers nor topics, as a broker that has just started."""
     unknown(answer).brokers = ()  # type: ignore[misc]
     return answer
 
 
 def older_id(answer: MetadataResponse) -> MetadataResponse:
-    """A broker that knows an earlier topic of the name."""
+    """Describe an earlier topic with the name."""
     for topic in answer.topics:
         topic.topic_id = OLD_ID  # type: ignore[misc]
     return answer
 
 
 def fewer_partitions(answer: MetadataResponse) -> MetadataResponse:
-    """A broker that does not know of the last partition yet."""
+    """Describe the topic without its last partition."""
     for topic in answer.topics:
         topic.partitions = topic.partitions[:-1]  # type: ignore[misc]
     return answer
 
 
 def earlier_epochs(answer: MetadataResponse) -> MetadataResponse:
-    """A broker that knows leaders of before."""
+    """Describe earlier leaders."""
     for topic in answer.topics:
         for partition in topic.partitions:
             partition.leader_epoch = 0  # type: ignore[misc]
@@ -69,7 +69,7 @@ CONTRADICTIONS = [unknown, of_nothing, older_id, fewer_partitions, earlier_epoch
 
 @pytest.fixture
 def archived(state: FakeCluster) -> Mapping[str, Archived]:
-    """Topic u is archived in the id that it has."""
+    """Return topic u, archived under its id."""
     topic = state.add_topic("u", 3)
     for partition in topic.partitions:
         partition.leader_epoch = 4
@@ -82,7 +82,7 @@ def soon() -> Deadline:
 
 
 def believed(cluster: Cluster, archived: Mapping[str, Archived]) -> BelievedTopics:
-    """The description that counts after one broker's answer."""
+    """Return the description that is used after one broker's response."""
     answer = cluster.refresh({"u"}, soon())
     return believed_topics(cluster, {topic.name or "": topic for topic in answer.topics}, archived, soon())
 
@@ -92,7 +92,7 @@ def believed(cluster: Cluster, archived: Mapping[str, Archived]) -> BelievedTopi
 def test_one_broker_that_is_wrong(
     state: FakeCluster, connect: Connect, archived: Mapping[str, Archived], change: Any, stale: int
 ):
-    """A single wrong broker changes nothing, however it is wrong: the topic stays as it was archived."""
+    """A single wrong broker changes nothing: the topic stays as it was archived."""
     cluster = connect()
     state.faults.append(Fault(METADATA.key, Altered(change), node_id=stale, times=1000))
     result = believed(cluster, archived)
@@ -104,7 +104,7 @@ def test_one_broker_that_is_wrong(
 
 
 def test_what_every_broker_says_is_believed(state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]):
-    """A deletion, and a topic of another id, count if no broker contradicts."""
+    """A deletion, or another id, is accepted if no broker contradicts."""
     del state.topics["u"]
     assert believed(connect(), archived).topics["u"].error_code == 3
     state.add_topic("u", 1).topic_id = OLD_ID
@@ -115,7 +115,7 @@ def test_what_every_broker_says_is_believed(state: FakeCluster, connect: Connect
 def test_a_broker_that_does_not_say(
     state: FakeCluster, connect: Connect, archived: Mapping[str, Archived], gone: Close | Altered
 ):
-    """The broker is listed by the others, so it lives, and a deletion needs its answer."""
+    """The others list the broker, so it is alive, and a deletion needs its response."""
     del state.topics["u"]
     cluster = connect()
     state.faults.append(Fault(METADATA.key, gone, node_id=3, times=1000))
@@ -124,7 +124,7 @@ def test_a_broker_that_does_not_say(
 
 
 def test_a_cluster_that_has_just_started(state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]):
-    """Brokers that list no brokers have not answered; a moment later they do."""
+    """A response without brokers does not count; a moment later brokers are listed."""
     cluster = connect()
     state.faults.append(Fault(METADATA.key, Altered(of_nothing), times=1000))
     assert ask_every_broker(cluster, {"u"}, soon()) == {}
@@ -134,7 +134,7 @@ def test_a_cluster_that_has_just_started(state: FakeCluster, connect: Connect, a
 
 
 def test_brokers_that_say_different_things(state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]):
-    """No description agrees with the archive: nothing is believed, and the message has every broker's answer."""
+    """If no description agrees with the archive, none is accepted, and the message has every broker's response."""
     state.topics["u"].topic_id = OLD_ID
     state.faults.append(Fault(METADATA.key, Altered(unknown), node_id=2, times=1000))
     (said,) = believed(connect(), archived).unconfirmed.values()
@@ -142,7 +142,7 @@ def test_brokers_that_say_different_things(state: FakeCluster, connect: Connect,
 
 
 def test_a_topic_that_agrees_costs_no_request(state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]):
-    """A topic archived as deleted, or that we may not see, contradicts nothing."""
+    """A topic that is archived as deleted, or that we may not describe, contradicts nothing."""
     cluster = connect()
     answer = cluster.refresh({"u", "gone"}, soon())
     known = {**archived, "gone": Archived(topic_id="g", partitions={})}
@@ -160,7 +160,7 @@ def test_brokers_without_ids_contradict_nobody():
 
 
 def test_leaders_that_have_another_topic(state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]):
-    """The leaders' answers by name are about that topic; a leader that does not answer proves nothing."""
+    """Their responses by name describe that topic; a leader that does not answer proves nothing."""
     cluster = connect()
     cluster.refresh({"u"}, soon())
     partitions = [TopicPartition("u", number) for number in range(3)]

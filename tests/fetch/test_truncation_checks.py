@@ -1,4 +1,4 @@
-"""The leaders are asked whether they have what all splits of a partition read, and which records were taken back."""
+"""After reading, leaders are asked for the epochs of all splits, and diverging records are withdrawn."""
 
 import pytest
 
@@ -21,13 +21,13 @@ PARTITION = TopicPartition("t", 0)
 
 
 def checked_outcomes(cluster: Cluster, planned: PlannedRange, *outcomes: SplitOutcome) -> CheckedEpochs:
-    """The leaders' answers about one range that was read."""
+    """Return the leaders' responses about one range that was read."""
     return check_outcomes(cluster, [planned], {planned.topic: planned.topic_id}, outcomes, soon())
 
 
 @pytest.mark.parametrize("silent", [OFFSET_FOR_LEADER_EPOCH, METADATA])
 def test_without_an_answer(state: FakeCluster, connect: Connect, silent: type) -> None:
-    """Splits begin without an epoch, and nothing that was read is taken back or confirmed."""
+    """Splits begin without an epoch, and nothing is withdrawn or confirmed."""
     in_epochs(state, 0, 3)
     cluster = connect()
     state.faults.append(Fault(silent.key, Close(), times=1_000))
@@ -65,7 +65,7 @@ def test_a_split_after_an_unclean_election(state: FakeCluster, connect: Connect)
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_two_histories_in_one_range(state: FakeCluster, connect: Connect, order: tuple[int, int]) -> None:
-    """Brokers that do not compare epochs answer with the other history: the check finds where, whoever read first."""
+    """Brokers that do not compare epochs return the other history: the check finds the divergence, for any reader."""
     in_epochs(state, 0, 0, 0, 0)
     state.highest[FETCH.key] = 11
     cluster = connect()
@@ -80,7 +80,7 @@ def test_two_histories_in_one_range(state: FakeCluster, connect: Connect, order:
 
 
 def test_one_history(state: FakeCluster, connect: Connect) -> None:
-    """A new leader that has everything confirms it; it takes one request for each epoch, whatever the splits."""
+    """A new leader with all records confirms them, with one request per epoch for all splits."""
     in_epochs(state, 0, 0, 3, 3)
     cluster = connect()
     planned = whole(state)
@@ -93,7 +93,7 @@ def test_one_history(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_the_archive_belongs_to_it(state: FakeCluster, connect: Connect) -> None:
-    """All records read are the leader's, and the end of the archive before is not: these are different histories."""
+    """All read records are the leader's, but the end of the archive before them is not: the histories differ."""
     in_epochs(state, 0, 4, 4, 4)
     archived = (EpochRange(0, 0, 4), EpochRange(2, 4, 8))
     outcome = done(state, 8, 16, EpochRange(4, 8, 16))
@@ -113,7 +113,7 @@ def test_a_re_created_topic(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_compaction_between_epochs(state: FakeCluster, connect: Connect) -> None:
-    """Where the end of an epoch was compacted away the next one is seen late, and that is no truncation."""
+    """If compaction removed the end of an epoch the next one is seen late, which is no truncation."""
     in_epochs(state, 0, 0, 3, 3)
     del log(state).log[1:3]
     cluster = connect()

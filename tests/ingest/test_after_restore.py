@@ -1,4 +1,4 @@
-"""After a RESTORE of table records nothing is archived before the user has said how to go on."""
+"""After a RESTORE of table records nothing is archived until the user has chosen how to continue."""
 
 import pytest
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 
 
 class TestRestore:
-    """RESTORE brings back old records and not the positions: nothing goes on before a person has said how."""
+    """RESTORE brings back old records but not the next offsets: no run continues until the user has chosen."""
 
     @pytest.fixture(params=["written", pytest.param("Spark", marks=pytest.mark.proof)])
     def turned_back(self, warehouse: Warehouse, request: pytest.FixtureRequest) -> Warehouse:
@@ -36,12 +36,12 @@ class TestRestore:
         return warehouse
 
     def test_it_is_refused(self, turned_back: Warehouse):
-        """The message names the two ways on."""
+        """The message names both choices."""
         with pytest.raises(TableError, match="--after-restore repeat"), archive_lock(turned_back, CLUSTER, CLOCK):
             pass
 
     def test_repeat_reads_again_what_is_missing(self, turned_back: Warehouse):
-        """Positions, ranges and problems go back to the restored version; the next run needs no telling."""
+        """Next offsets, ranges and problems go back to the restored version; the next run needs no option."""
         with archive_lock(turned_back, CLUSTER, CLOCK, after_restore="repeat") as lock:
             assert lock.topics["t"].partitions[0].next_offset == 5
             commit(lock, run(lock, 3, 5, 9, problems=1))
@@ -50,7 +50,7 @@ class TestRestore:
             assert lock.topics["t"].partitions[0].next_offset == 9
 
     def test_keep_goes_on_without(self, turned_back: Warehouse):
-        """The records stay gone, on somebody's word."""
+        """The records stay removed, by the user's choice."""
         with archive_lock(turned_back, CLUSTER, CLOCK, after_restore="keep") as lock:
             commit(lock, run(lock, 3, 9, 12))
         assert contents(turned_back)[0] == [*range(5), *range(9, 12)]
@@ -59,7 +59,7 @@ class TestRestore:
 
 
 def test_later_runs_are_those_with_higher_numbers(warehouse: Warehouse):
-    """Not those with greater ids: the clock of the first run was ahead."""
+    """Later runs have higher numbers, not greater ids: the clock of the first run was ahead."""
     writer = Writer(lambda: archive_lock(warehouse, CLUSTER, CLOCK), commit)
     ingest(writer, 7, 5)
     version = warehouse.state("records").version

@@ -1,4 +1,4 @@
-"""One run at a time archives a cluster, and losses are reported until somebody has seen them."""
+"""One run at a time archives a cluster, and losses are reported until a run has succeeded in doing so."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_two_runs_at_once(warehouse: Warehouse):
-    """The second does not get the cluster's lock, and nothing is written; another cluster's lock is free."""
+    """The second does not get the cluster's lock, and writes nothing; another cluster's lock is free."""
     with archive_lock(warehouse, CLUSTER, CLOCK):
         with pytest.raises(LockHeld), archive_lock(warehouse, CLUSTER, CLOCK):
             pass
@@ -27,7 +27,7 @@ def test_two_runs_at_once(warehouse: Warehouse):
 
 
 def test_the_fence_behind_the_lock(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch):
-    """Without a lock, one of two runs from the same position commits; nothing of the other is visible."""
+    """Without a lock, one of two runs from the same offset commits; nothing of the other is visible."""
     monkeypatch.setattr(Warehouse, "exclusively", lambda *_: _no_lock())
     with archive_lock(warehouse, CLUSTER, CLOCK) as first, archive_lock(warehouse, CLUSTER, CLOCK) as other:
         commit(first, run(first, 1, 0, 5))
@@ -42,7 +42,7 @@ def _no_lock() -> Iterator[None]:
 
 
 def test_a_loss_is_reported_until_somebody_said_it(by_kernel: Writer):
-    """A run dies at its report or between two commits, and so does the next one: the loss is still reported, and only once."""
+    """If a run dies at its report or between two commits, and the next one, too, the loss is still reported, once."""
     with by_kernel.lock() as lock:
         by_kernel.commit(lock, lossy(run(lock, 1, 0, 0)))
     assert reports(by_kernel) == ["had 7 LOST, LOST in 1 ranges, see table record_ranges"]
@@ -55,7 +55,7 @@ def test_a_loss_is_reported_until_somebody_said_it(by_kernel: Writer):
 
 
 def test_losses_of_a_run_that_did_not_commit_are_not_reported(by_kernel: Writer):
-    """They are found again."""
+    """The next run finds them again."""
     with dies(Storage, "write", 2), pytest.raises(Died), by_kernel.lock() as lock:
         by_kernel.commit(lock, lossy(run(lock, 1, 0, 0)))
     ingest(by_kernel, 2, 5)

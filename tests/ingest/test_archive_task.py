@@ -1,4 +1,4 @@
-"""One task of an ingest treats its splits correctly when time is short, with fake brokers and without Spark."""
+"""A task of an ingest handles its splits correctly when time is short, with fake brokers and without Spark."""
 
 import subprocess
 import sys
@@ -71,7 +71,7 @@ def failures(settings: TaskSettings, task: Task) -> list[str | None]:
 
 
 def test_a_task_whose_turn_comes_too_late(state: FakeCluster, tmp_path: Path) -> None:
-    """The run's deadline is one moment, however long tasks wait for a core: nobody is asked, and nothing is written."""
+    """The run's deadline is a fixed time, also for tasks that wait for a core: no request is sent and nothing written."""
     settings = task_settings(state, tmp_path, ends_at_ms=CLOCK.now_ms() - 1)
     assert failures(settings, task(state, 0, 1)) == [RUN_DEADLINE_PASSED] * 2
     assert state.requests == []
@@ -79,7 +79,7 @@ def test_a_task_whose_turn_comes_too_late(state: FakeCluster, tmp_path: Path) ->
 
 
 def test_a_stall_is_known_to_later_tasks(state: FakeCluster, tmp_path: Path) -> None:
-    """Also to those of the same run that this process gets later; another run asks all of them."""
+    """Later tasks of the same run in this process know it, too; another run tries all brokers."""
     state.faults.append(Fault(FETCH.key, Close(), times=1_000_000))
     settings = task_settings(state, tmp_path, stall_timeout_ms=400)
     assert failures(settings, task(state, 0, 1)) == ["CONNECTION_LOST"] * 2
@@ -98,7 +98,7 @@ def test_a_broker_that_is_well_again(state: FakeCluster, tmp_path: Path) -> None
 
 
 def test_small_partitions_share_a_request_and_a_file(state: FakeCluster, tmp_path: Path) -> None:
-    """Also with one whose log is damaged: it is read by itself, and each record has its own topic and partition."""
+    """A partition with a damaged log is read alone, and each record has its own topic and partition."""
     damaged = state.topics["t"].partitions[3].log[0]
     damaged.data = damage(damaged, 70)
     settings = task_settings(state, tmp_path, "sharing", fetch_bytes=1 << 20)
@@ -118,7 +118,7 @@ def test_small_partitions_share_a_request_and_a_file(state: FakeCluster, tmp_pat
 
 
 def test_a_broker_that_hangs_is_known_to_later_tasks(state: FakeCluster, tmp_path: Path) -> None:
-    """A request for several partitions that stalls counts as one for a single partition does."""
+    """A stalled request for several partitions counts as one for a single partition does."""
     state.faults.append(Fault(FETCH.key, Hang(), times=1_000_000))
     settings = task_settings(state, tmp_path, "hanging", stall_timeout_ms=100, fetch_bytes=1 << 20)
     shared = failures(settings, task(state, 0, 1, 2, 3, expected_bytes=100))
@@ -130,7 +130,7 @@ def test_a_broker_that_hangs_is_known_to_later_tasks(state: FakeCluster, tmp_pat
 
 
 def test_an_executor_loads_little() -> None:
-    """Modules of the driver are not imported: they were two thirds of the processor time before a process's first task."""
+    """Modules of the driver took two thirds of the processor time before a process's first task."""
     of_tasks = "delta.executors", "ingest.archive_task", "fetch.small_partitions", "fetch.reader", "delta.record_files"
     lines = [*(f"import kafka_lagoon.{name}" for name in of_tasks), "import sys", "print(*sys.modules)"]
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""The promise of the archive: records once, accounted for once, and next offsets with them, wherever a run dies."""
+"""Each record is archived once, with its counts and next offsets, for a death of the run at any step."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_runs_go_on_where_the_last_one_ended(writer: Writer, warehouse: Warehouse):
-    """Records once, ranges that tile, and the position as it was left."""
+    """Each record exists once, ranges have no gaps, and the next offset is stored."""
     ingest(writer, 1, 5)
     ingest(writer, 2, 9)
     assert contents(warehouse) == (list(range(9)), [(0, 5), (5, 9)], [0, 5])
@@ -28,7 +28,7 @@ def test_runs_go_on_where_the_last_one_ended(writer: Writer, warehouse: Warehous
 
 
 def test_a_run_without_records_moves_positions(by_kernel: Writer, warehouse: Warehouse):
-    """All lost, or all aborted: the range has a row, and no run reads it again."""
+    """If all records are lost or aborted, the range has a row, and no run reads it again."""
     writer = by_kernel
     ingest(writer, 1, 5)
     with writer.lock() as lock:
@@ -37,13 +37,13 @@ def test_a_run_without_records_moves_positions(by_kernel: Writer, warehouse: War
 
 
 def test_death_at_every_step_of_a_commit(writer: Writer, warehouse: Warehouse):
-    """After each write and each commit: the next run completes or repeats it, and the tables end the same."""
+    """After a death at any write or commit the next run completes or repeats it, with the same tables in the end."""
     upto = 0
     for number, (where, what, call) in enumerate(STEPS["kernel" if writer.commit is commit else "spark"]):
         upto += 3
         with dies(where, what, call), pytest.raises(Died):
             ingest(writer, 2 * number, upto)
-        ingest(writer, 2 * number + 1, upto)  # brings what the dead run did not, which may be nothing
+        ingest(writer, 2 * number + 1, upto)  # adds the records that the dead run did not, which may be none
         offsets, ranges, problems = contents(warehouse)
         assert offsets == list(range(upto)), (what, call)
         joined = [one for one in ranges if one[0] != one[1]]
@@ -52,7 +52,7 @@ def test_death_at_every_step_of_a_commit(writer: Writer, warehouse: Warehouse):
 
 
 def test_data_files_that_are_gone_are_not_committed(by_kernel: Writer, warehouse: Warehouse, tmp_path: Path):
-    """A file is looked at before it is committed: without one of its files a run commits nothing."""
+    """Files are checked before they are committed: if one is missing, a run commits nothing."""
     with by_kernel.lock() as lock:
         made = run(lock, 1, 0, 5)
         remove(tmp_path, "0192-0001-0.parquet")
@@ -63,7 +63,7 @@ def test_data_files_that_are_gone_are_not_committed(by_kernel: Writer, warehouse
 
 
 def test_compaction_between_two_runs(by_kernel: Writer, warehouse: Warehouse):
-    """OPTIMIZE rewrites the files and loses neither positions nor the number of the last run."""
+    """OPTIMIZE rewrites the files and keeps next offsets and the number of the last run."""
     writer = by_kernel
     ingest(writer, 1, 5)
     ingest(writer, 2, 9)
@@ -75,7 +75,7 @@ def test_compaction_between_two_runs(by_kernel: Writer, warehouse: Warehouse):
 def test_what_an_overtaken_run_wrote_is_removed(
     by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ):
-    """Without a lock the first commit wins; neither data files nor pending files of the other run stay."""
+    """Without a lock the first commit wins; data files and pending files of the other run are removed."""
     monkeypatch.setattr(Warehouse, "exclusively", lambda *_: nullcontext())
     with by_kernel.lock() as slow:
         ingest(by_kernel, 1, 5)
@@ -90,7 +90,7 @@ def test_what_an_overtaken_run_wrote_is_removed(
 def test_committed_files_stay_whatever_the_answer_was(
     by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ):
-    """If the answer to a commit was lost and repeating it was refused, the run continues: no file of it is removed."""
+    """If the response to a commit was lost and its repetition refused, the run continues and keeps its files."""
     real = Kernel.append
 
     def repeated(*arguments: Any, **options: Any) -> int:

@@ -1,4 +1,4 @@
-"""Foreign commits to the tables of an archive are never overlooked, whether a run reads, commits, or has died."""
+"""Foreign commits to the tables of an archive are detected, while a run reads or commits, and after it died."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,13 +32,13 @@ def archived(by_kernel: Writer, warehouse: Warehouse) -> Warehouse:
 
 
 def restored(table: str = "records", version: int = 1) -> Foreign:
-    """A RESTORE of a table to what the first run left."""
+    """Make a RESTORE of a table to its state after the first run."""
     return lambda warehouse: foreign.restore(warehouse, table, version)
 
 
 @contextmanager
 def before_append(warehouse: Warehouse, table: str, operation: Foreign) -> Iterator[None]:
-    """Somebody commits to a table in the moment between the last look at it and the commit of a run."""
+    """Commit to a table between the last check and the commit of a run."""
     real, calls = Kernel.append, [operation]
 
     def append(kernel: Kernel, state: State, *arguments: Any, **options: Any) -> int:
@@ -53,14 +53,14 @@ def before_append(warehouse: Warehouse, table: str, operation: Foreign) -> Itera
 
 
 def refused(warehouse: Warehouse, match: str) -> None:
-    """The next run refuses, and the one after it."""
+    """Check that the next two runs refuse."""
     for _ in range(2):
         with pytest.raises(TableError, match=match), archive_lock(warehouse, CLUSTER, CLOCK):
             pass
 
 
 def go_on(warehouse: Warehouse, number: int, upto: int, after_restore: str | None = None) -> list[str]:
-    """A run that commits, and its notes."""
+    """Return the notes of a run that commits."""
     with archive_lock(warehouse, CLUSTER, CLOCK, after_restore=after_restore) as lock:
         start = lock.topics["t"].partitions[0].next_offset
         commit(lock, run(lock, number, start, upto, problems=1))
@@ -68,7 +68,7 @@ def go_on(warehouse: Warehouse, number: int, upto: int, after_restore: str | Non
 
 
 def assert_whole(warehouse: Warehouse, upto: int) -> None:
-    """Every record once, and ranges that tile."""
+    """Check that every record exists once, and ranges have no gaps."""
     offsets, ranges, _ = contents(warehouse)
     assert offsets == list(range(upto))
     assert [start for start, _ in ranges] == [0, *(end for _, end in ranges[:-1])]
@@ -76,7 +76,7 @@ def assert_whole(warehouse: Warehouse, upto: int) -> None:
 
 
 def refused_then_repeated(warehouse: Warehouse, upto: int) -> None:
-    """The next runs refuse; with `repeat` one brings what is missing, once, and the next goes on without."""
+    """Check that next runs refuse; with `repeat` a run adds missing records once, and later runs need no option."""
     refused(warehouse, "--after-restore repeat")
     go_on(warehouse, 8, upto, "repeat")
     assert_whole(warehouse, upto)
@@ -85,10 +85,10 @@ def refused_then_repeated(warehouse: Warehouse, upto: int) -> None:
 
 
 class TestRestoreOfRecords:
-    """RESTORE rolls back records and not the next offsets: at whatever moment it comes, no run goes on from those."""
+    """RESTORE rolls back records but not the next offsets: at any time, no run continues at those."""
 
     def test_while_a_run_reads(self, archived: Warehouse):
-        """Nothing is committed, nothing of the run stays, and the line has cause and cure."""
+        """Nothing is committed, nothing of the run is left, and the message has cause and remedy."""
         with archive_lock(archived, CLUSTER, CLOCK) as lock:
             made = run(lock, 3, 9, 12)
             foreign.restore(archived, "records", 1)
@@ -100,7 +100,7 @@ class TestRestoreOfRecords:
         refused_then_repeated(archived, 12)
 
     def test_in_the_moment_before_the_commit(self, archived: Warehouse):
-        """The commit stands over it, the run says so, and `repeat` brings no record twice."""
+        """The commit is after the RESTORE, the run reports it, and `repeat` adds no record twice."""
         with archive_lock(archived, CLUSTER, CLOCK) as lock, before_append(archived, "records", restored()):
             made = run(lock, 3, 9, 12)
             with pytest.raises(TableError, match=r"restored to version 1 \(version 3.*version 4 is committed after it"):
@@ -110,7 +110,7 @@ class TestRestoreOfRecords:
 
     @pytest.mark.proof
     def test_in_the_moment_before_a_commit_that_dies(self, archived: Warehouse):
-        """Nobody has heard of it, and the next run finds it."""
+        """The run has not reported it, and the next run detects it."""
         with (
             before_append(archived, "records", restored()),
             dies(Kernel, "append", 1),
@@ -121,14 +121,14 @@ class TestRestoreOfRecords:
         refused_then_repeated(archived, 12)
 
     def test_between_the_records_and_their_ranges(self, archived: Warehouse):
-        """The run ends as it would; the next one finds that its records are gone."""
+        """The run ends normally; the next one detects that its records are gone."""
         with archive_lock(archived, CLUSTER, CLOCK) as lock, before_append(archived, "record_ranges", restored()):
             commit(lock, run(lock, 3, 9, 12))
         refused_then_repeated(archived, 12)
 
     @pytest.mark.proof
     def test_after_a_run_that_died(self, archived: Warehouse):
-        """Its ranges are pending: they are not left when it is repeated."""
+        """The pending ranges of the dead run are handled by `repeat`."""
         with dies(Kernel, "append", 1), pytest.raises(Died), archive_lock(archived, CLUSTER, CLOCK) as lock:
             commit(lock, run(lock, 3, 9, 12))
         foreign.restore(archived, "records", 1)
@@ -136,27 +136,27 @@ class TestRestoreOfRecords:
 
     @pytest.mark.proof
     def test_twice(self, archived: Warehouse):
-        """To the version that a RESTORE made: what counts is the version whose rows came back, with its own next offsets."""
+        """After a RESTORE of a RESTORE the version whose rows came back decides, with its own next offsets."""
         foreign.restore(archived, "records", 1)
         foreign.restore(archived, "records", 3)
         refused_then_repeated(archived, 12)
 
     def test_that_takes_nothing_away(self, archived: Warehouse):
-        """To the last run's version, after VACUUM and OPTIMIZE by others: nothing is missing, nothing is asked."""
+        """A RESTORE to the last run's version, after VACUUM and OPTIMIZE by others, removes nothing and is accepted."""
         foreign.vacuum(archived, "records")
         foreign.restore(archived, "records", 2)
         assert go_on(archived, 3, 12) == []
         assert_whole(archived, 12)
 
     def test_keep(self, archived: Warehouse):
-        """On somebody's word the records stay gone, and the next run goes on without."""
+        """By the user's choice the records stay removed, and the next run continues without."""
         foreign.restore(archived, "records", 1)
         go_on(archived, 3, 12, "keep")
         go_on(archived, 4, 14)
         assert contents(archived)[0] == [*range(5), *range(9, 14)]
 
     def test_before_the_first_run_commits(self, warehouse: Warehouse):
-        """Nothing of it can be gone."""
+        """Nothing of it can be missing."""
         with archive_lock(warehouse, CLUSTER, CLOCK) as lock:
             foreign.restore(warehouse, "records", 0)
             commit(lock, run(lock, 1, 0, 5))
@@ -170,7 +170,7 @@ class TestRestoreOfRecords:
 )
 @pytest.mark.parametrize("moment", ["between runs", "while reading"])
 def test_rows_that_are_replaced(archived: Warehouse, table: str, operation: Callable[..., None], moment: str):
-    """Of every table that a run adds to: refused, with the statement that brings them back, or to be kept so."""
+    """A replacement of any table of the archive is refused, with the statement that undoes it, or can be kept."""
     if moment == "between runs":
         operation(archived, table)
     else:
@@ -185,7 +185,7 @@ def test_rows_that_are_replaced(archived: Warehouse, table: str, operation: Call
 
 
 def test_the_statement_that_brings_rows_back(archived: Warehouse):
-    """After the RESTORE that a refusal names, nothing is missing and nothing is asked."""
+    """After the RESTORE that a refusal names, nothing is missing and the next run continues."""
     foreign.overwrite(archived, "record_ranges")
     refused(archived, "RESTORE TABLE record_ranges TO VERSION AS OF 2 brings them back")
     archived.spark.sql(f"RESTORE {archived.identifiers['record_ranges']} TO VERSION AS OF 2")
@@ -197,7 +197,7 @@ def test_the_statement_that_brings_rows_back(archived: Warehouse):
     ("versions", "is_enough"), first([((1, 1, 1), True), ((1, 0, 1), False), ((1, 2, 2), True), ((0, 0, 0), True)], 2)
 )
 def test_all_tables_restored_together(archived: Warehouse, versions: tuple[int, ...], is_enough: bool):
-    """`repeat` goes back to what records have, if ranges and problems still have what was added until then."""
+    """`repeat` goes back to the state of records, if ranges and problems still have all rows up to it."""
     for table, version in zip(("records", "record_ranges", "record_problems"), versions, strict=True):
         foreign.restore(archived, table, version)
     if not is_enough:
@@ -217,7 +217,7 @@ def test_all_tables_restored_together(archived: Warehouse, versions: tuple[int, 
 
 @pytest.mark.parametrize("operation", first([foreign.delete, foreign.optimize, foreign.update, foreign.vacuum], 2))
 def test_what_goes_on(archived: Warehouse, operation: Callable[..., None]):
-    """Rows that somebody deletes or changes on purpose are said once; what moves rows is not said."""
+    """Deleted and changed rows are reported once; a commit that only moves rows is not."""
     with archive_lock(archived, CLUSTER, CLOCK) as lock, before_append(archived, "records", lambda _: None):
         made = run(lock, 3, 9, 12)
         for table in ("records", "record_ranges"):
@@ -234,7 +234,7 @@ def test_what_goes_on(archived: Warehouse, operation: Callable[..., None]):
 
 @pytest.mark.proof
 def test_ranges_rolled_back_in_the_moment_before_theirs(archived: Warehouse):
-    """The run says it although its own ranges are there, and so does the next one."""
+    """The run reports it although its own ranges are there, and so does the next one."""
     with (
         archive_lock(archived, CLUSTER, CLOCK) as lock,
         before_append(archived, "record_ranges", restored("record_ranges")),
@@ -245,7 +245,7 @@ def test_ranges_rolled_back_in_the_moment_before_theirs(archived: Warehouse):
 
 
 def test_a_table_that_is_made_again_while_a_run_reads(archived: Warehouse):
-    """Nothing is committed to a table without the history that the run goes on from."""
+    """Nothing is committed to a new table without the history that the run continues."""
     with archive_lock(archived, CLUSTER, CLOCK) as lock:
         made = run(lock, 3, 9, 12)
         archived.kernel.storage.delete(f"{archived.locations['records']}/_delta_log")
@@ -257,11 +257,11 @@ def test_a_table_that_is_made_again_while_a_run_reads(archived: Warehouse):
 
 
 class TestLogFilesThatAreGone:
-    """After a week commits leave the log: what they did is not taken for nothing."""
+    """After a week commits leave the log: their effect is not ignored."""
 
     @pytest.fixture
     def forgotten(self, archived: Warehouse) -> Callable[[], None]:
-        """A checkpoint, and no commit is left but the newest, which Delta keeps."""
+        """Make a checkpoint, and keep only the newest commit, as Delta does."""
 
         def forget() -> None:
             foreign.vacuum(archived, "records")
@@ -272,14 +272,14 @@ class TestLogFilesThatAreGone:
         return forget
 
     def test_records_that_are_there(self, archived: Warehouse, forgotten: Callable[[], None]):
-        """The last run's records prove that nothing before them was rolled back."""
+        """The last run's records prove that no earlier ones were rolled back."""
         forgotten()
         (note,) = go_on(archived, 3, 12)
         assert note.startswith("table records: its log does not have versions 2 to 3 any more")
         assert_whole(archived, 12)
 
     def test_records_that_are_not(self, archived: Warehouse, forgotten: Callable[[], None]):
-        """It is known that records are gone, but not who rolled them back."""
+        """The message says that records are gone, but not by which commit."""
         foreign.restore(archived, "records", 1)
         forgotten()
         refused(archived, "--after-restore keep")

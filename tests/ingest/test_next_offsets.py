@@ -1,4 +1,4 @@
-"""Next offsets in the log of table records are read back as they were written."""
+"""Next offsets in the log of table records are read as they were written."""
 
 import json
 from dataclasses import asdict
@@ -40,7 +40,7 @@ TOPICS = {
     ],
 )
 def test_round_trip(offsets: NextOffsets):
-    """Positions with their epochs, closed topics, the last run and its pending files."""
+    """This includes epochs, closed topics, the last run and its pending files."""
     assert from_json(to_json(offsets)) == offsets
 
 
@@ -50,13 +50,13 @@ def test_without_a_stored_value_there_are_no_offsets():
 
 
 def test_a_newer_format_is_refused():
-    """An older release must not go on from positions that it may misread."""
+    """An older release must not continue at next offsets that it may misread."""
     with pytest.raises(TableError, match="newer Kafka Lagoon"):
         from_json('{"format": 4}')
 
 
 def test_the_first_format_is_still_read():
-    """It had the first offset of each epoch: one ended where the next began, and none was confirmed."""
+    """It had the first offset of each epoch: an epoch ended where the next began, and none was confirmed."""
     topics = {"t": {"id": "x", "partitions": {"0": [40000, 2, [[0, 0], [2, 20480]]], "1": [5, -1, []]}}}
     offsets = from_json(json.dumps({"format": 1, "run": asdict(RUN), "topics": topics}))
     read = (EpochRange(0, 0, 20480), EpochRange(2, 20480, 40000))
@@ -69,14 +69,14 @@ def test_the_first_format_is_still_read():
 
 @pytest.mark.parametrize("name", ["../other/a.parquet", "_lagoon/../../a.parquet", "/etc/a.parquet"])
 def test_a_pending_file_outside_of_its_folder_is_refused(name: str):
-    """It would be read as rows and removed; who can write the log must not reach more than the warehouse by that."""
+    """It would be read as rows and removed; users who can write the log must not access files beyond the warehouse by that."""
     text = to_json(NextOffsets(last_run=RUN)).replace(FILE.name, name)
     with pytest.raises(TableError, match="pending file outside of its folder"):
         from_json(text)
 
 
 def test_next_offsets_of_a_release_that_examined_nothing():
-    """They have no versions of other tables, so the next run begins with those that it reads."""
+    """They have no versions of other tables, so the next run begins with the current versions."""
     stored = json.loads(to_json(NextOffsets(last_run=RUN, examined={"record_ranges": 3})))
     del stored["examined"]
     assert from_json(json.dumps(stored)) == NextOffsets(last_run=RUN)

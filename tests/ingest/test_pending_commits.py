@@ -36,7 +36,7 @@ def test_pending_commits_are_made_before_old_files_are_removed(by_kernel: Writer
 
 
 def vacuum(warehouse: Warehouse) -> list[str]:
-    """Remove what no version names and keep nothing for later, by delta-rs in both its ways; what it removes of `records`.
+    """Remove unneeded files at once with both modes of delta-rs; return the files that it would remove of `records`.
 
     Of that it only says so: its commits do not know domain metadata.
     """
@@ -48,7 +48,7 @@ def vacuum(warehouse: Warehouse) -> list[str]:
 
 
 def vacuum_by_spark(warehouse: Warehouse) -> None:
-    """The same by Spark, for table records; VACUUM LITE removes what the log knows only, so no pending file."""
+    """Do the same with Spark, for table records; VACUUM LITE removes only files in the log, and no pending file."""
     conf = {
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
@@ -62,7 +62,7 @@ def vacuum_by_spark(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("by_spark", [False, pytest.param(True, marks=pytest.mark.proof)])
 def test_vacuum_leaves_what_has_still_to_be_added(by_kernel: Writer, warehouse: Warehouse, by_spark: bool):
-    """A run dies between its commit and that of its ranges, files are removed by VACUUM, and nothing is missing."""
+    """A run dies before the commit of its ranges, VACUUM removes files, and nothing is missing."""
     ingest(by_kernel, 1, 5)
     with dies(Kernel, "append", 1), pytest.raises(Died):
         ingest(by_kernel, 2, 9)
@@ -105,7 +105,7 @@ def test_a_run_of_an_earlier_release(
 
 
 def test_a_table_that_was_replaced(warehouse: Warehouse):
-    """A new records table beside old ranges would archive everything twice in the ranges: it is refused."""
+    """With a new records table beside old ranges everything would be archived twice in the ranges: it is refused."""
     with archive_lock(warehouse, CLUSTER, CLOCK) as lock:
         commit(lock, run(lock, 1, 0, 5))
     warehouse.kernel.storage.delete(warehouse.locations["records"])
@@ -116,7 +116,7 @@ def test_a_table_that_was_replaced(warehouse: Warehouse):
 
 
 def test_ranges_that_were_removed(by_kernel: Writer, warehouse: Warehouse):
-    """A new record_ranges beside old records has a hole: it is refused until somebody says that it may."""
+    """A new record_ranges beside old records has a gap: it is refused until the user allows it."""
     ingest(by_kernel, 1, 5)
     ingest(by_kernel, 2, 9)
     table = RECORD_RANGES

@@ -1,4 +1,4 @@
-"""The pending folder: what a run keeps until it is committed or reported, and what is removed because it never will be."""
+"""The pending folder: files of a run until they are committed or reported, and removal of outdated files."""
 
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ LOST = range_row("run-2", "t", 0, 9)
 
 @dataclass
 class Folder:
-    """A file system that is a dictionary."""
+    """A file system in a dictionary."""
 
     files: dict[str, bytes] = field(default_factory=dict)
 
@@ -49,7 +49,7 @@ def lossy(ingest_id: str) -> Any:
 
 
 def test_losses_are_reported_once_their_run_has_committed() -> None:
-    """Those of a run that has not are kept as long as it may, and removed when another run has taken its number."""
+    """Reports of uncommitted runs are kept as long as they may commit, and removed when another run has their number."""
     folder = Folder()
     kept = pending(folder)
     kept.write_losses(2, "run-2", [lossy("run-2")])
@@ -59,7 +59,7 @@ def test_losses_are_reported_once_their_run_has_committed() -> None:
     (report,) = kept.reports(last_run(2, "run-2")).values()
     assert report == Report("run-2", "had 9 LOST, LOST in 1 ranges, see table record_ranges")
     kept.write_losses(2, "run-2b", [lossy("run-2b")])
-    assert len(kept.reports(last_run(3, "run-3"))) == 2  # both had the number of a run that is over
+    assert len(kept.reports(last_run(3, "run-3"))) == 2  # both had the number of a finished run
     kept.remove_losses(2, "run-2")
     kept.remove_losses(2, "run-2b")
     assert folder.files == {}
@@ -73,7 +73,7 @@ def test_nothing_lost_is_nothing_kept() -> None:
 
 
 def test_a_report_of_what_was_removed_waits_for_no_commit() -> None:
-    """It is given to whoever comes next, and keeps whether it is a loss."""
+    """It is given to the next run, with the information that it is a loss."""
     folder = Folder()
     report = Report("run-1", "had something", is_loss=False)
     pending(folder).write_report(report)
@@ -81,7 +81,7 @@ def test_a_report_of_what_was_removed_waits_for_no_commit() -> None:
 
 
 def test_a_pending_file_that_has_changed_is_not_read() -> None:
-    """Its size tells; one that is whole is read as it was written."""
+    """It is detected by its size; an unchanged file is read as it was written."""
     folder = Folder({"a": b"123"})
     file = PendingFile(name="a", size=3, rows=1, modified_at_ms=1)
     assert read_pending(folder, "a", file) == b"123"  # type: ignore[arg-type]
@@ -90,7 +90,7 @@ def test_a_pending_file_that_has_changed_is_not_read() -> None:
 
 
 def test_what_is_missing_in_words() -> None:
-    """Numbers of offsets, then problems with how many ranges have them."""
+    """The text has numbers of offsets, then problems with their numbers of ranges."""
     ranges = [lossy("a"), lossy("b")]
     assert missing_in_words(ranges) == ["18 LOST", "LOST in 2 ranges, see table record_ranges"]
     assert missing_in_words([LOST]) == []

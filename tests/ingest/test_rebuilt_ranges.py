@@ -1,4 +1,4 @@
-"""Ranges whose pending file was removed are rebuilt from what was committed."""
+"""Ranges whose pending file was removed are rebuilt from the committed records."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
     indirect=["writer"],
 )
 def test_ranges_whose_file_was_removed_are_rebuilt(writer: Writer, warehouse: Warehouse, tmp_path: Path, first: int):
-    """From what was committed: they tile and say that their counts are lost, the next report too; later runs go on.
+    """The ranges have no gaps and say that their counts are lost, as does the next report; later runs continue.
 
     Also if the clock of the first run was ahead, so that its id is greater than those of later runs.
     """

@@ -1,4 +1,4 @@
-"""Staged files that are gone before Spark has written them are read again; the rest is in test_commit.py, for both writers."""
+"""Staged files that are missing before Spark has written them are read again; other tests are in test_commit.py."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_staged_files_that_are_gone_are_read_again(warehouse: Warehouse, tmp_path: Path):
-    """If Spark had still to write them, positions go back to those of the run before."""
+    """If Spark had not written them yet, next offsets go back to those of the run before."""
     writer = Writer(lambda: staged_lock(warehouse, str(tmp_path / "staging"), CLUSTER, CLOCK), commit_staged)
     with dies(Storage, "write", 3), pytest.raises(Died):
         ingest(writer, 1, 5)
@@ -33,7 +33,7 @@ def test_staged_files_that_are_gone_are_read_again(warehouse: Warehouse, tmp_pat
 def spark_writer(
     warehouse: Warehouse, tmp_path: Path, cluster_id: str = CLUSTER, after_restore: str | None = None
 ) -> Writer:
-    """Writes by Spark, as the settings may ask for."""
+    """Writes with Spark, as settings may select."""
     staging = str(tmp_path / "staging")
     return Writer(lambda: staged_lock(warehouse, staging, cluster_id, CLOCK, 0, after_restore), commit_staged)
 
@@ -63,7 +63,7 @@ def test_a_restore_of_records(warehouse: Warehouse, tmp_path: Path):
 
 @pytest.mark.parametrize("cluster_id", ["../victim", "..", ".", "a/../../victim"])
 def test_a_cluster_id_that_is_a_path(warehouse: Warehouse, tmp_path: Path, cluster_id: str):
-    """Nothing outside of the cluster's own staging folder is read, written or removed."""
+    """Files outside the cluster's own staging folder are not read, written or removed."""
     others = [tmp_path / "victim" / "precious", tmp_path / "staging" / "other" / "000000000001.x"]
     for path in others:
         path.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Both ways to archive, and what tests do to runs and to their files."""
+"""Both ways to archive, and changes that tests make to runs and their files."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -19,12 +19,12 @@ from tests.jobs.commands import rows as table_rows
 
 
 class Died(BaseException):
-    """The end of a process, as far as a test in one process can play it."""
+    """Stands for the end of a process in tests with a single process."""
 
 
 @dataclass(frozen=True)
 class Writer:
-    """One of the two ways to write: through Delta Kernel, or by Spark from staged files."""
+    """A way to write: through Delta Kernel, or by Spark from staged files."""
 
     lock: Callable[[], AbstractContextManager[ArchiveLock]]
     commit: Callable[[ArchiveLock, RunOutput], None]
@@ -36,7 +36,7 @@ def kernel_writer(warehouse: Warehouse) -> Writer:
 
 
 def ingest(writer: Writer, number: int, upto: int) -> None:
-    """Run `number` reads on from where the archive ended."""
+    """Run `number` continues at the end of the archive."""
     with writer.lock() as lock:
         known = lock.topics.get("t")
         start = known.partitions[0].next_offset if known else 0
@@ -44,12 +44,12 @@ def ingest(writer: Writer, number: int, upto: int) -> None:
 
 
 def folder(warehouse: Warehouse) -> Path:
-    """The folder of a warehouse."""
+    """Return the folder of a warehouse."""
     return Path(warehouse.locations["records"].removeprefix("file:")).parent
 
 
 def contents(warehouse: Warehouse) -> tuple[list[int], list[tuple[int, int]], list[int]]:
-    """Offsets in records, ranges, and offsets with problems, by a reader that is not Spark."""
+    """Return offsets in records, ranges, and offsets with problems, with a reader other than Spark."""
 
     def rows(table: str, *columns: str) -> list[tuple[int, ...]]:
         return sorted(tuple(row.values()) for row in table_rows(folder(warehouse), table, *columns))
@@ -62,7 +62,7 @@ def contents(warehouse: Warehouse) -> tuple[list[int], list[tuple[int, int]], li
     )
 
 
-# Whatever changes something that outlives the process, in the order in which one run does it.
+# Functions that change files, in the order in which a run calls them.
 STEPS = {
     "kernel": [
         *((Storage, "write", call) for call in (1, 2, 3, 4)),
@@ -73,13 +73,13 @@ STEPS = {
         (Storage, "write", 3),
         (staged_commit, "_append", 1),
         (staged_commit, "_append", 3),
-    ],  # each run costs Spark 5 s
+    ],  # each run takes 5 s with Spark
 }
 
 
 @contextmanager
 def dies(where: object, what: str, call: int) -> Iterator[None]:
-    """The process ends right after the n-th call of a function has done its work."""
+    """End the process right after the n-th call of a function."""
     calls = 0
     with pytest.MonkeyPatch.context() as patch:
         real = getattr(where, what)
@@ -98,13 +98,13 @@ def dies(where: object, what: str, call: int) -> Iterator[None]:
 
 
 def reports(writer: Writer) -> list[str]:
-    """The reports that the next run makes for runs that died."""
+    """Return the reports that the next run makes for dead runs."""
     with writer.lock() as lock:
         return [report.text for report in lock.reports.values()]
 
 
 def remove(tmp_path: Path, name: str) -> None:
-    """Remove the files below a warehouse and its staging folder that have such a path."""
+    """Remove the files below a warehouse and its staging folder whose path matches."""
     places = list(tmp_path.rglob(name))
     assert places, name
     for place in places:
@@ -112,6 +112,6 @@ def remove(tmp_path: Path, name: str) -> None:
 
 
 def lossy(made: RunOutput) -> RunOutput:
-    """The run, with a range before its own that retention took."""
+    """Make the run with an additional earlier range that retention removed."""
     row = replace(made.reconciled.ranges[0], lost=7, records=0, files=0, problem="LOST")
     return replace(made, reconciled=replace(made.reconciled, ranges=[row]))

@@ -1,4 +1,4 @@
-"""Runs verbs of `lagoon admin` in tests, and keeps what they print."""
+"""Runs verbs of `lagoon admin` in tests, and keeps their output."""
 
 import json
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Ran:
     lines: str
 
     def outcomes(self) -> dict[str, str]:
-        """By name of the resource: done, or the name of the error."""
+        """Return done, or the name of the error, by name of the resource."""
         return {
             action["resource_name"]: action["outcome"] if action["outcome"] == "done" else action["error_name"]
             for action in self.actions
@@ -29,7 +29,7 @@ class Ran:
 def admin(
     administered: Administered, capsys: pytest.CaptureFixture[str], *arguments: str, user: str | None = None
 ) -> Ran:
-    """Carry a verb out as a script does, as a super user or as a user of listener SCRAM."""
+    """Run a verb as a script does, as a super user or as a user of listener SCRAM."""
     capsys.readouterr()
     exit_code = main(["admin", *arguments, *administered.arguments(user), "--yes", "--json"])
     printed, lines = capsys.readouterr()

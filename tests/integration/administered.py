@@ -1,4 +1,4 @@
-"""Starts the cluster that is altered by tests: three brokers with permissions, racks, and two log directories each.
+"""Starts a cluster that tests alter: three brokers with permissions, racks, and two log directories each.
 
 Whoever comes to the plain listener is a super user. Listener SCRAM tells who comes: `limited` may do what a test allows, and
 nothing at first. The quorum is dynamic, so voters can be removed and added. Kafka's own tools run in one JVM.
@@ -47,15 +47,15 @@ class Administered:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The listener on which every user is a super user."""
+        """Return the listener on which every user is a super user."""
         return self.kafka.bootstrap_servers
 
     def tool(self, main_class: str, *arguments: str) -> str:
-        """The output of one of Kafka's tools, given its class name: org.apache.kafka.tools.TopicCommand."""
+        """Return the output of one of Kafka's tools, named by its class: org.apache.kafka.tools.TopicCommand."""
         return self.tools.run(main_class, "--bootstrap-server", self.bootstrap_servers, *arguments)
 
     def settings(self, user: str | None = None, password: str = PASSWORD) -> dict[str, str]:
-        """Settings of ours for a user of listener SCRAM, or for a super user."""
+        """Make settings for a user of listener SCRAM, or for a super user."""
         if user is None:
             return {"bootstrap_servers": self.bootstrap_servers}
         return {
@@ -67,29 +67,29 @@ class Administered:
         }
 
     def arguments(self, user: str | None = None, password: str = PASSWORD) -> list[str]:
-        """The same for a command line: `--set kafka.NAME=VALUE` each."""
+        """Make the same settings as options: `--set kafka.NAME=VALUE` each."""
         return set_options(self.settings(user, password))
 
     @contextmanager
     def cluster(self, user: str | None = None) -> Iterator[Cluster]:
-        """Our client, connected."""
+        """Return our client, connected."""
         with Cluster.connect(checked(self.settings(user)), CLOCK, RequestStats(), soon()) as cluster:
             yield cluster
 
     @cached_property
     def admin(self) -> AdminClient:
-        """librdkafka's client, as a super user."""
+        """Return librdkafka's client, as a super user."""
         return AdminClient({"bootstrap.servers": self.bootstrap_servers})
 
 
 def soon() -> Deadline:
-    """A deadline that only a broken test reaches."""
+    """Make a deadline that passes only if the code under test is broken."""
     return Deadline.after(CLOCK, 30_000)
 
 
 @contextmanager
 def administered_kafka(folder: Path, tools: ToolsInOne) -> Iterator[Administered]:
-    """The cluster, and its user `limited`."""
+    """Run the cluster with its user `limited`."""
     with LocalKafka(
         folder,
         racks=("a", "b", "c"),

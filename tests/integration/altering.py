@@ -1,4 +1,4 @@
-"""Runs verbs of `lagoon admin` in this process, as tests of them need it."""
+"""Runs verbs of `lagoon admin` in this process."""
 
 import json
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ class Ran:
     beside: str
 
     def results(self) -> list[dict[str, Any]]:
-        """The objects of a run with --json."""
+        """Return the objects of a run with --json."""
         return [json.loads(line) for line in self.printed.splitlines()]
 
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """Runs verbs as a user, a super user by default, and asks nobody."""
+    """Runs verbs as a user, by default a super user, without confirmation."""
 
     administered: Administered
     capsys: pytest.CaptureFixture[str]
 
     def run(self, *arguments: str, user: str | None = None, confirm: str = "--yes") -> Ran:
-        """Run a verb with its arguments; again where a broker has just heard of what was changed before."""
+        """Run a verb with its arguments; repeat it while a broker does not know an earlier change yet."""
         while True:
             self.capsys.readouterr()
             code = main(["admin", *arguments, confirm, *self.administered.arguments(user)])
@@ -41,11 +41,11 @@ class Hand:
                 return Ran(code, printed.out, printed.err)
 
     def done(self, *arguments: str, user: str | None = None) -> str:
-        """The output of a verb that carries out all of its actions."""
+        """Return the output of a verb that carries out all of its actions."""
         ran = self.run(*arguments, user=user)
         assert ran.code == 0, ran.printed + ran.beside
         return ran.printed
 
     def has_nothing_to_do(self, *arguments: str) -> None:
-        """Run a verb that finds everything as it is asked for, once brokers have heard of it."""
+        """Run a verb whose plan is empty once brokers know the state."""
         wait_until(lambda: self.run(*arguments).printed == "nothing to do\n")

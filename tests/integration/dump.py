@@ -80,7 +80,7 @@ class DumpedSegment:
 
 
 def dump(version: str, files: Sequence[Path], timeout_s: float = 60) -> Mapping[Path, DumpedSegment]:
-    """The output of that release's tool for files that end in .log or .txnindex; starting it costs more than a file."""
+    """Return the output of that release's tool for files that end in .log or .txnindex, all in one call."""
     with TemporaryDirectory() as classes:
         jars = jar_paths(f"kafka-{version}")
         _compile(Path(classes), jars, version)
@@ -95,7 +95,7 @@ def dump(version: str, files: Sequence[Path], timeout_s: float = 60) -> Mapping[
 
 
 def _compile(folder: Path, jars: Sequence[Path], version: str) -> None:
-    """2.8 has the interface elsewhere, and its tool gives settings to the constructor."""
+    """Compile the decoder; 2.8 has the interface in another package, and passes settings to the constructor."""
     source = _SOURCE.read_text()
     if version.startswith("2."):
         source = source.replace("org.apache.kafka.tools.api.", "kafka.serializer.")
@@ -105,7 +105,7 @@ def _compile(folder: Path, jars: Sequence[Path], version: str) -> None:
 
 
 def _segments(printed: str) -> Iterator[tuple[Path, DumpedSegment]]:
-    """Entries are found by how they begin, for a header key may hold line ends."""
+    """Split the output into segments. Entries are found by their beginnings, because header keys may have line ends."""
     entries = [entry for entry in _ENTRIES.split(printed) if entry]
     starts = [index for index, entry in enumerate(entries) if entry.startswith("Dumping ")]
     for start, end in pairwise([*starts, len(entries)]):
@@ -166,7 +166,7 @@ def _record(entry: str) -> DumpedRecord:
 
 
 def _bytes(size: int, digits: str | None) -> bytes | None:
-    """Null where there is a size of -1; as many bytes as the size says, where they are printed."""
+    """Decode printed bytes: null for a size of -1, else as many bytes as the size."""
     if size < 0 or digits is None:
         return None if size < 0 else UNPRINTED
     raw = bytes.fromhex(digits)

@@ -1,4 +1,4 @@
-"""A run that alters a cluster, as a process of its own, and dies at a given step, as `kill -9` ends it.
+"""A run that alters a cluster, as a process of its own, and kills itself at a given step, like `kill -9`.
 
     python -m tests.integration.dying_alteration BOOTSTRAP WAREHOUSE PREFIX CLASS METHOD COUNT before|after
 
@@ -32,7 +32,7 @@ MORTAL = {one.__name__: one for one in (AdminActions, Kernel, Transport)}
 
 
 def actions_of(cluster: Cluster, prefix: str, deadline: Deadline) -> list[Action]:
-    """One of each kind that needs another."""
+    """Make one action of each kind."""
     old, kept = f"{prefix}-old", f"{prefix}-kept"
     topic = describe_topics(cluster, [old], deadline)[old]
     (values,) = config_values(cluster, [ConfigResource(TOPIC, kept)], deadline).values()
@@ -46,7 +46,7 @@ def actions_of(cluster: Cluster, prefix: str, deadline: Deadline) -> list[Action
 
 
 def main(bootstrap: str, warehouse: str, prefix: str, *death: str) -> None:
-    """Run as the module says."""
+    """Run as the module's docstring describes."""
     given = settings(f"warehouse={warehouse}", f"kafka.bootstrap_servers={bootstrap}")
     kafka = given.named_clusters()["default"]
     deadline = Deadline.after(CLOCK, 30_000)

@@ -1,4 +1,4 @@
-"""Waits until every broker has learnt a change, by reading it back from each of them.
+"""Waits until every broker has learned of a change, by reading it back from each of them.
 
 A change is answered as soon as the controller has committed it. Brokers learn it a moment later, the one that was asked
 included, and on a busy machine the moment is long enough for a test to fail.
@@ -32,7 +32,7 @@ _PAUSE_S = 0.05
 
 
 def wait_until(is_true: Callable[[], bool], complaint: str = "") -> None:
-    """Wait for something that goes on after an answer."""
+    """Wait until a condition holds that follows some time after a response."""
     deadline = Deadline.after(CLOCK, _TIMEOUT_MS)
     while not is_true():
         assert deadline.pause(_PAUSE_S), complaint or f"not within {_TIMEOUT_MS / 1000:g} s"
@@ -45,7 +45,7 @@ def _on_every_broker(servers: str, holds: Callable[[int, Broker, Deadline], bool
         with Cluster.connect(KafkaSettings(bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
             try:
                 return all(holds(node_id, broker, deadline) for node_id, broker in cluster.brokers.items())
-            except ConnectionFailed:  # it has just ended, and is listed for a moment
+            except ConnectionFailed:  # it has just ended, but is still listed for a moment
                 return False
 
     wait_until(is_known, complaint)
@@ -100,7 +100,7 @@ def names_replicas(servers: str, topic: str, replicas: Collection[int]) -> None:
 
 
 def has_moved_replicas(servers: str, names: Collection[str]) -> None:
-    """Wait until no replica moves any more, and each broker names the same replicas of the topics, all of them in sync."""
+    """Wait until no replica moves any more, and each broker names the same replicas of the topics, all in sync."""
     seen: dict[int, list[list[set[int]]]] = {}
 
     def holds(node_id: int, broker: Broker, deadline: Deadline) -> bool:
@@ -121,7 +121,7 @@ def has_moved_replicas(servers: str, names: Collection[str]) -> None:
 
 
 def knows_acls(servers: str, present: Collection[Acl] = (), absent: Collection[Acl] = ()) -> None:
-    """Wait until each broker goes by some ACLs, and no longer by others."""
+    """Wait until each broker applies these ACLs, and no longer those."""
 
     def holds(_: int, broker: Broker, deadline: Deadline) -> bool:
         known = _acls(broker, None, deadline)
@@ -153,7 +153,7 @@ def _acls(broker: Broker, principal: str | None, deadline: Deadline) -> set[Acl]
 
 
 def create_acls(servers: str, bindings: Sequence[AclBinding]) -> None:
-    """Create ACLs, and wait until they hold at each broker."""
+    """Create ACLs, and wait until they are in effect at each broker."""
     admin = AdminClient({"bootstrap.servers": servers})
     for future in admin.create_acls(list(bindings)).values():
         future.result(30)
@@ -161,14 +161,14 @@ def create_acls(servers: str, bindings: Sequence[AclBinding]) -> None:
 
 
 def delete_acls(servers: str, matching: AclBindingFilter) -> None:
-    """Delete ACLs, and wait until none of them holds at any broker."""
+    """Delete ACLs, and wait until none of them is in effect at any broker."""
     admin = AdminClient({"bootstrap.servers": servers})
     for future in admin.delete_acls([matching]).values():
         knows_acls(servers, absent=[_acl(one) for one in future.result(30)])
 
 
 def _acl(binding: AclBinding) -> Acl:
-    """Librdkafka's numbers are Kafka's."""
+    """Convert an ACL; librdkafka's numbers are Kafka's."""
     return Acl(
         binding.restype.value,
         binding.name,
@@ -181,7 +181,7 @@ def _acl(binding: AclBinding) -> Acl:
 
 
 def create_users(servers: str, users: Iterable[UserScramCredentialUpsertion]) -> None:
-    """Create SCRAM users, one by one because a request may name a user once, and wait until each broker knows them."""
+    """Create SCRAM users, one per request, and wait until each broker knows them."""
     admin, names = AdminClient({"bootstrap.servers": servers}), set[str]()
     for user in users:
         names.add(user.user)
@@ -197,7 +197,7 @@ def create_users(servers: str, users: Iterable[UserScramCredentialUpsertion]) ->
 
 
 def goes_by(servers: str, name: str, value: str) -> None:
-    """Wait until a config of brokers, which was changed while they run, has this value at each of them."""
+    """Wait until a dynamic config of brokers has this value at each of them."""
 
     def holds(node_id: int, broker: Broker, deadline: Deadline) -> bool:
         resource = configs.DescribeConfigsResource(

@@ -1,4 +1,4 @@
-"""Writes transactional batches outside of transactions, which is what a hanging transaction is.
+"""Makes hanging transactions: writes transactional batches outside of transactions.
 
 Brokers refuse them unless `transaction.partition.verification.enable` is false, and take them by Produce before v12 only.
 """
@@ -29,14 +29,14 @@ from kafka_lagoon.wire.schema import Versions
 from tests.integration import every_broker
 
 VERIFICATION = "transaction.partition.verification.enable"  # KIP-890
-_UNVERIFIED = Versions(3, 11)  # from v12 on brokers add the partition to the transaction (KIP-890)
+_UNVERIFIED = Versions(3, 11)  # from v12 on brokers add the partition to the transaction themselves (KIP-890)
 _IS_TRANSACTIONAL = 0x10
 
 
 def hang(
     cluster: Cluster, partition: TopicPartition, transactional_id: str | None, at_ms: int, deadline: Deadline
 ) -> int:
-    """Let a transaction hang in a partition, with one record of that time; returns the producer's id.
+    """Make a hanging transaction in a partition, with one record of that time; return the producer's id.
 
     A leader refuses the batch until the config has reached it, and writes nothing then, so it is sent again.
     """
@@ -60,7 +60,7 @@ def hang(
 
 @contextmanager
 def unverified(kafka: LocalKafka) -> Iterator[None]:
-    """Brokers take transactional batches without a transaction."""
+    """Make brokers accept transactional batches without a transaction."""
     brokers = ("--bootstrap-server", kafka.bootstrap_servers, "--entity-type", "brokers", "--entity-default")
     alter = ("kafka.admin.ConfigCommand", *brokers, "--alter")
     kafka.tool(*alter, "--add-config", f"{VERIFICATION}=false")
@@ -73,12 +73,12 @@ def unverified(kafka: LocalKafka) -> Iterator[None]:
 
 
 def _written(broker: Broker, request: ProduceRequest, deadline: Deadline) -> int:
-    """The error code of the one batch of a request."""
+    """Return the error code of the only batch of a request."""
     return broker.ask(PRODUCE, request, deadline, _UNVERIFIED).responses[0].partition_responses[0].error_code
 
 
 def _begin(cluster: Cluster, transactional_id: str | None, deadline: Deadline) -> InitProducerIdResponse:
-    """A producer id; with a transactional id from its coordinator, which the first one of a cluster has to wait for."""
+    """Get a producer id; with a transactional id from its coordinator, which a new cluster has to elect first."""
     begin = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
     while not deadline.passed():
         if transactional_id is None:

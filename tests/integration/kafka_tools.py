@@ -1,4 +1,4 @@
-"""Kafka's own command-line tools as an oracle: what they print, parsed into plain values."""
+"""Kafka's own command-line tools as an oracle: their output, parsed into plain values."""
 
 import re
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ class Tools(Protocol):
 
     @property
     def bootstrap_servers(self) -> str:
-        """host:port of the brokers."""
+        """Return host:port of the brokers."""
 
     def tool(self, main_class: str, *args: str) -> str:
-        """The tool's standard output."""
+        """Return the tool's standard output."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -49,7 +49,7 @@ class TopicLine:
 
 
 def group_offsets(kafka: Tools) -> set[GroupOffset]:
-    """Every line of every group."""
+    """Return every line of every group."""
     printed = _describe(kafka, "--offsets")
     lines = [line.split() for line in printed.splitlines()]
     return {_group_offset(parts) for parts in lines if len(parts) == 9 and parts[0] != "GROUP"}
@@ -63,7 +63,7 @@ def _group_offset(parts: list[str]) -> GroupOffset:
 
 
 def group_states(kafka: Tools) -> dict[str, tuple[int, str, str, int]]:
-    """Coordinator, assignor, state and number of members of every group."""
+    """Return coordinator, assignor, state and number of members of every group."""
     states = {}
     for line in _describe(kafka, "--state").splitlines():
         match = _STATE.match(line)
@@ -73,7 +73,7 @@ def group_states(kafka: Tools) -> dict[str, tuple[int, str, str, int]]:
 
 
 def group_members(kafka: Tools) -> set[tuple[str, str, str, str, int]]:
-    """Group, member, host, client and number of partitions of every member."""
+    """Return group, member, host, client and number of partitions of every member."""
     lines = [line.split() for line in _describe(kafka, "--members").splitlines()]
     rows = [parts for parts in lines if len(parts) == 5 and parts[0] != "GROUP"]
     return {(group_id, member, host, client, int(count)) for group_id, member, host, client, count in rows}
@@ -86,7 +86,7 @@ def _describe(kafka: Tools, what: str) -> str:
 
 
 def topics(kafka: Tools, *only: str) -> dict[tuple[str, int], TopicLine]:
-    """The partitions that `kafka-topics --describe` prints with these further options."""
+    """Return the partitions that `kafka-topics --describe` prints with these further options."""
     printed = kafka.tool(TOPICS, "--bootstrap-server", kafka.bootstrap_servers, "--describe", *only)
     partitions = {}
     for line in printed.splitlines():
@@ -97,7 +97,7 @@ def topics(kafka: Tools, *only: str) -> dict[tuple[str, int], TopicLine]:
 
 
 def topic_ids(kafka: Tools) -> dict[str, str]:
-    """The id of every topic."""
+    """Return the id of every topic."""
     printed = kafka.tool(TOPICS, "--bootstrap-server", kafka.bootstrap_servers, "--describe")
     return dict(re.findall(r"^Topic: (\S+)\s+TopicId: (\S+)", printed, re.MULTILINE))
 
@@ -118,7 +118,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def offsets(kafka: Tools, time: str) -> dict[tuple[str, int], int | None]:
-    """The output of `kafka-get-offsets --time` for every partition; an empty offset is None."""
+    """Return the output of `kafka-get-offsets --time` for every partition; an empty offset is None."""
     printed = kafka.tool(GET_OFFSETS, "--bootstrap-server", kafka.bootstrap_servers, "--time", time)
     printed_offsets = {}
     for line in printed.splitlines():

@@ -1,4 +1,4 @@
-"""A user whose permissions are those that a test gives it, and what it is shown with them."""
+"""A user with exactly the permissions of a test, and the output of commands for that user."""
 
 import json
 from collections import Counter
@@ -51,7 +51,7 @@ Shape = Counter[tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The result of a run: exit code, subjects and non-null fields of its rows, and lines beside them."""
+    """The result of a run: exit code, subjects and non-null fields of its rows, and its other lines."""
 
     code: int
     shape: Shape
@@ -59,7 +59,7 @@ class Shown:
 
 
 class Place:
-    """A secured broker, and a user whose permissions are those that a test gives it."""
+    """A secured broker, and a user with exactly the permissions of a test."""
 
     def __init__(self, secured: Secured) -> None:
         self.plain = secured.kafka.bootstrap_servers
@@ -69,14 +69,14 @@ class Place:
         self._admin = AdminClient({"bootstrap.servers": self.plain})
 
     def make_user(self) -> None:
-        """The user, who may do nothing."""
+        """Create the user, without permissions."""
         credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
         user = UserScramCredentialUpsertion(LEAST, credential, PASSWORD.encode())
         every_broker.create_users(self.plain, [user])
 
     @contextmanager
     def granted(self, permissions: Iterable[Permission], topic: str = acls.WILDCARD) -> Iterator[None]:
-        """The user has these permissions, and no other, while the context lasts; those on topics may be for one alone."""
+        """Give the user exactly these permissions until the context ends; those on topics may be for a single topic."""
         permissions = list(permissions)
         rules = [_rule(one, topic) for one in permissions if one.resource_type != acls.DELEGATION_TOKEN]
         if rules:
@@ -90,15 +90,15 @@ class Place:
             every_broker.knows_acls_of(self.plain, f"User:{LEAST}", [])
 
     def options(self) -> list[str]:
-        """Options that make a command run as the user."""
+        """Return options that make a command run as the user."""
         return set_options(self.settings)
 
     def as_user(self, command: Sequence[str]) -> Shown:
-        """The output for the user."""
+        """Return the output for the user."""
         return _shown([*command, *self.options()])
 
     def as_super_user(self, command: Sequence[str]) -> Shown:
-        """The output for a super user."""
+        """Return the output for a super user."""
         return _shown([*command, "-b", self.plain])
 
 
@@ -142,7 +142,7 @@ def _shown(argv: Sequence[str]) -> Shown:
 
 
 def shape_of(printed: Iterable[Mapping[str, Any]]) -> Shape:
-    """Rows without what moves between two questions: what they are about, and which of their fields say something."""
+    """Return rows without values that change between two calls: their subjects, and the names of non-null fields."""
     return Counter(
         (
             row["kind"],

@@ -1,4 +1,4 @@
-"""Reads the logs of topics: as files, as Kafka's DumpLogSegments prints them, and as librdkafka reads them.
+"""Reads the logs of topics: as files, with Kafka's DumpLogSegments, and with librdkafka.
 
 How a transaction ended is taken from the markers in the dump, not by anything of ours.
 """
@@ -14,7 +14,7 @@ from tests.integration.producers import Consumed, consume, folder, log_starts
 
 
 class Transaction(NamedTuple):
-    """A producer's records from an offset on; `marker` ABORT, COMMIT, or None while it is open, is at `end`."""
+    """A producer's records from an offset on; `marker` is ABORT, COMMIT, or None while open, and is at `end`."""
 
     producer_id: int
     first_offset: int
@@ -28,34 +28,34 @@ class Log:
 
     kafka: LocalKafka
     topic: str
-    data: bytes  # of all segments, one behind the other
+    data: bytes  # of all segments, one after the other
     segments: Sequence[DumpedSegment]
     start: int
     committed: Sequence[Consumed]
 
     @property
     def batches(self) -> list[DumpedBatch]:
-        """The batches of all segments."""
+        """Return the batches of all segments."""
         return [batch for segment in self.segments for batch in segment.batches]
 
     @property
     def end(self) -> int:
-        """The offset after the last record."""
+        """Return the offset after the last record."""
         return self.batches[-1].last_offset + 1
 
     @property
     def stable_end(self) -> int:
-        """The last stable offset: where the first open transaction begins."""
+        """Return the last stable offset: the start of the first open transaction."""
         return min((one.first_offset for one in self.transactions if one.marker is None), default=self.end)
 
     @property
     def aborted(self) -> list[tuple[int, int]]:
-        """Producer id and first offset of the aborted transactions, as brokers give them."""
+        """Return producer id and first offset of the aborted transactions, as brokers do."""
         return [(one.producer_id, one.first_offset) for one in self.transactions if one.marker == "ABORT"]
 
     @property
     def transactions(self) -> list[Transaction]:
-        """Every transaction that the log holds records of."""
+        """Return every transaction with records in the log."""
         begun: dict[int, int] = {}
         transactions: list[Transaction] = []
         for batch in self.batches:
@@ -67,13 +67,13 @@ class Log:
         return transactions + [Transaction(producer_id, first, None, None) for producer_id, first in begun.items()]
 
     def records(self) -> Iterator[tuple[DumpedBatch, DumpedRecord]]:
-        """The records of data from the log's start on, each with its batch."""
+        """Return the data records from the log's start on, each with its batch."""
         for batch in self.batches:
             if not batch.is_control:
                 yield from ((batch, record) for record in batch.records if record.offset >= self.start)
 
     def is_aborted(self, batch: DumpedBatch) -> bool | None:
-        """True if the batch is part of an aborted transaction; None if that is not known yet."""
+        """Return True if the batch is part of an aborted transaction; None if that is not known yet."""
         if not batch.is_transactional:
             return False
         if batch.base_offset >= self.stable_end:
@@ -86,7 +86,7 @@ class Log:
 
 
 def logs(kafka: LocalKafka, topics: Sequence[str]) -> dict[str, Log]:
-    """The logs of the topics; nobody writes to them any more."""
+    """Read the logs of the topics, which are no longer written to."""
     files = {topic: _files(folder(kafka, topic)) for topic in topics}
     dumped = dump(kafka.version, [path for paths in files.values() for path in paths])
     starts = log_starts(kafka, topics)

@@ -1,4 +1,4 @@
-"""Fills topics by real producers, so that logs hold what producers and brokers make of records.
+"""Fills topics with real producers, so that logs have the bytes of real producers and brokers.
 
 No byte in these logs is ours. librdkafka and Kafka's Java producer write them in every codec; brokers
 convert, append their own times, compact and cut them. Topics have one partition and one replica: one folder holds the log.
@@ -40,7 +40,7 @@ _ANY_TIME = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**63 -
 
 
 class Sent(NamedTuple):
-    """A record as it is given to a producer."""
+    """A record as it is passed to a producer."""
 
     key: bytes | None
     value: bytes | None
@@ -49,7 +49,7 @@ class Sent(NamedTuple):
 
 
 class Consumed(NamedTuple):
-    """A record as a consumer gives it."""
+    """A record as a consumer returns it."""
 
     offset: int
     timestamp_ms: int
@@ -59,7 +59,7 @@ class Consumed(NamedTuple):
     headers: tuple[tuple[str, bytes | None], ...]
 
 
-# Keys and values that are null, empty, any byte, or long; times without sense; headers as odd as both producers let them be.
+# Keys and values that are null, empty, any byte, or long; invalid times; all headers that both producers allow.
 ODD = (
     Sent(None, b"no key"),
     Sent(b"no value", None),
@@ -78,12 +78,12 @@ ODD = (
     Sent(b"long key", b"h", AS_SENT, (("k" * 300, b"v" * 20_000),)),
     Sent(b"many", b"h", AS_SENT, tuple((f"h{number}", b"%d" % number) for number in range(150))),
 )
-# What only Java takes: librdkafka reads 0 as now, and ends a header's key at a NUL.
+# Values that only Java's producer allows: librdkafka reads 0 as now, and ends a header's key at a NUL.
 ODD_FOR_JAVA = (*ODD, Sent(b"epoch", b"0", 0), Sent(b"odd", b"h", AS_SENT, (("\0", None), ("a\nb\r\n", b"\0"))))
 
 
 def plain(count: int, prefix: str = "value") -> list[Sent]:
-    """Records that compress well, a second apart."""
+    """Make records that compress well, a second apart."""
     return [
         Sent(b"key-%d" % number, f"{prefix}-{number}-{'x' * 60}".encode(), AS_SENT + 1000 * number)
         for number in range(count)
@@ -91,7 +91,7 @@ def plain(count: int, prefix: str = "value") -> list[Sent]:
 
 
 def create(kafka: LocalKafka, topic: str, **config: str) -> None:
-    """Create a topic, and wait until its leader answers; settings with underscores for dots.
+    """Create a topic, and wait until its leader answers; settings have underscores for dots.
 
     A producer that comes before may write its second batch first, even with one request in flight.
     """
@@ -105,21 +105,21 @@ def create(kafka: LocalKafka, topic: str, **config: str) -> None:
 def _leader_answers(kafka: LocalKafka, topic: str) -> bool:
     try:
         return log_starts(kafka, [topic]) == {topic: 0}
-    except KafkaException:  # NOT_LEADER, for one
+    except KafkaException:  # e.g. NOT_LEADER_OR_FOLLOWER
         return False
 
 
 def any_time(kafka: LocalKafka, topic: str) -> None:
-    """Create a topic that takes and keeps records of any time."""
+    """Create a topic that accepts and keeps records of any time."""
     create(kafka, topic, **_ANY_TIME)
 
 
 def by_librdkafka(kafka: LocalKafka, topic: str, records: Sequence[Sent], **config: str | int) -> None:
-    """Produce in batches of at most a dozen records, in order; settings with underscores for dots."""
+    """Produce in batches of at most a dozen records, in order; settings have underscores for dots."""
     failed: list[str] = []
     settings = {name.replace("_", "."): value for name, value in config.items()}
     base = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0, "linger.ms": 20, "batch.num.messages": 12}
-    base["max.in.flight"] = 1  # a batch that is sent again would come after the next
+    base["max.in.flight"] = 1  # a batch that is sent again would be after the next one
     producer = Producer({**base, **settings})
     for record in records:
         producer.produce(
@@ -136,14 +136,14 @@ def by_librdkafka(kafka: LocalKafka, topic: str, records: Sequence[Sent], **conf
 
 
 class JavaProducers:
-    """Kafka's Java producers, in a JVM of their own; each producer lives until that ends."""
+    """Kafka's Java producers, in a JVM of their own; each producer lives until the JVM ends."""
 
     def __init__(self, gateway: JavaGateway, bootstrap_servers: str) -> None:
         self._jvm = gateway.jvm
         self._servers = bootstrap_servers
 
     def producer(self, **config: str) -> Any:
-        """A KafkaProducer of bytes; settings with underscores for dots. One with a transactional id is initialised."""
+        """Make a KafkaProducer of bytes; settings have underscores for dots. With a transactional id it is initialised."""
         settings = self._jvm.java.util.HashMap()
         base = {"bootstrap_servers": self._servers, "linger_ms": "20", "batch_size": "4000"}
         for name, value in {**base, **config}.items():
@@ -174,7 +174,7 @@ class JavaProducers:
 
 @contextmanager
 def java_producers(kafka: LocalKafka) -> Iterator[JavaProducers]:
-    """Java producers of the cluster's own release."""
+    """Start Java producers of the cluster's own release."""
     jars = class_path(jar_paths(f"kafka-{kafka.version}"))
     port = launch_gateway(classpath=jars, java_path=java_path(), javaopts=_JVM_OPTIONS, die_on_exit=True)
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
@@ -185,7 +185,7 @@ def java_producers(kafka: LocalKafka) -> Iterator[JavaProducers]:
 
 
 def transactions(java: JavaProducers, topic: str, codec: str) -> None:
-    """Two producers in turns: committed, aborted, both at once, an empty one, and one that stays open at the end."""
+    """Write transactions of two producers: committed, aborted, both at once, an empty one, and an open one at the end."""
     producer, other = (
         java.producer(transactional_id=f"{topic}-{name}", compression_type=codec, transaction_timeout_ms="600000")
         for name in ("one", "two")
@@ -213,12 +213,12 @@ def transactions(java: JavaProducers, topic: str, codec: str) -> None:
 
 
 def compacted(kafka: LocalKafka, java: JavaProducers, topic: str, codec: str) -> None:
-    """Keys overwritten within and across batches, tombstones, transactions; a new segment for each of several rounds."""
+    """Write keys that are overwritten within and across batches, tombstones, and transactions, in several segments."""
     create(kafka, topic, **_COMPACTED)
     several = [b"%d" % number for number in range(60)]
     producer = java.producer(compression_type=codec)
     other = java.producer(compression_type=codec, transactional_id=topic)
-    silent = java.producer(compression_type=codec)  # its last batch stays for its sequence, without a record
+    silent = java.producer(compression_type=codec)  # its last batch is kept for its sequence number, without a record
     java.send(silent, topic, [Sent(key, b"overwritten", _now_ms()) for key in several[::6]])
     for step in (1, 2, 3):
         java.send(producer, topic, [Sent(key, key + b"-%d" % step, _now_ms()) for key in several[::step]])
@@ -228,14 +228,14 @@ def compacted(kafka: LocalKafka, java: JavaProducers, topic: str, codec: str) ->
         other.beginTransaction()
         java.send(other, topic, [Sent(b"tx" + key, b"committed %d" % step, _now_ms()) for key in several[::step]])
         other.commitTransaction()
-        time.sleep(2 * _SEGMENT_S)  # the next record begins a segment
+        time.sleep(2 * _SEGMENT_S)  # the next record starts a segment
     java.send(producer, topic, [Sent(key, None, _now_ms()) for key in several[:50:10]])
     time.sleep(2 * _SEGMENT_S)
     java.send(producer, topic, [Sent(b"last", b"in the active segment, which is never compacted", _now_ms())])
 
 
 def compacted_messages(kafka: LocalKafka, topic: str, codec: str) -> None:
-    """The same in a format before transactions."""
+    """Write the same in a format before transactions."""
     create(kafka, topic, message_format_version="0.10.0", **_COMPACTED)
     several = [b"%d" % number for number in range(60)]
     for step in (1, 2, 3):
@@ -255,7 +255,7 @@ _COMPACTED = {
 
 
 def wait_for_cleaner(kafka: LocalKafka, *topics: str) -> None:
-    """Wait until all but the active segment of each topic is compacted, as the cleaner notes, and nothing is left over."""
+    """Wait until all but the active segment of each topic is compacted, as the cleaner's checkpoint shows."""
     wait_until(lambda: all(_is_clean(folder(kafka, topic)) for topic in topics), "the cleaner did not come")
 
 
@@ -269,20 +269,20 @@ def _is_clean(log: Path) -> bool:
 
 
 def delete_records(kafka: LocalKafka, topic: str, before: int) -> None:
-    """Have the log begin at an offset, wherever in a batch that is."""
+    """Move the log start to an offset, which may be within a batch."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
     (deleted,) = admin.delete_records([TopicPartition(topic, 0, before)]).values()
     deleted.result(_TIMEOUT_S)
 
 
 def folder(kafka: LocalKafka, topic: str) -> Path:
-    """The folder of the topic's log."""
+    """Return the folder of the topic's log."""
     (log,) = kafka.directory.glob(f"broker-*/data/{topic}-0")
     return log
 
 
 def log_starts(kafka: LocalKafka, topics: Sequence[str]) -> dict[str, int]:
-    """The log start offsets, by librdkafka."""
+    """Return the log start offsets, with librdkafka."""
     consumer = _consumer(kafka, "read_committed")
     return {topic: consumer.get_watermark_offsets(TopicPartition(topic, 0), _TIMEOUT_S)[0] for topic in topics}
 
@@ -290,7 +290,7 @@ def log_starts(kafka: LocalKafka, topics: Sequence[str]) -> dict[str, int]:
 def consume(
     kafka: LocalKafka, starts: Mapping[str, int], isolation_level: str, partition: int = 0
 ) -> dict[str, list[Consumed]]:
-    """The records that librdkafka's consumer reads of a partition, from these offsets to the end."""
+    """Return the records that librdkafka's consumer reads of a partition, from these offsets to the end."""
     consumer = _consumer(kafka, isolation_level)
     consumer.assign([TopicPartition(topic, partition, start) for topic, start in starts.items()])
     read: dict[str, list[Consumed]] = {topic: [] for topic in starts}

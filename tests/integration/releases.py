@@ -1,4 +1,4 @@
-"""A release of Kafka, what its tools print of a cluster, and what the verbs of `lagoon kafka` show of it."""
+"""A release of Kafka, the output of its tools for a cluster, and the rows of `lagoon kafka` for it."""
 
 import json
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from tests.integration import kafka_tools as tools
 
 NEWEST, OLDER, OLDEST = "4.3.1", "3.9.2", "2.8.2"
 
-# Where a release keeps its tools, if not where the newest does.
+# Packages of a release's tools that differ from those of the newest release.
 API_VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"
 LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
 _IN_CORE = {
@@ -28,7 +28,7 @@ _ELSEWHERE = {NEWEST: {}, OLDER: {API_VERSIONS: _IN_CORE[API_VERSIONS]}, OLDEST:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A cluster, its release, and its tools by the names that they have in the newest."""
+    """A cluster, its release, and its tools by their names in the newest release."""
 
     name: str
     kafka: LocalKafka
@@ -41,11 +41,11 @@ class Release:
         return self.kafka.tool(_ELSEWHERE[self.name].get(main_class, main_class), *args)
 
     def printed(self, main_class: str, *args: str) -> str:
-        """The output of a tool for this cluster."""
+        """Return the output of a tool for this cluster."""
         return self.tool(main_class, "--bootstrap-server", self.bootstrap_servers, *args)
 
     def shown(self, capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
-        """The rows that a verb shows; nothing may fail, and nothing may be left out."""
+        """Return the rows that a verb prints, without failures and notes."""
         capsys.readouterr()
         code = run(["kafka", *argv, "-b", self.bootstrap_servers, "--json"], {}, CLOCK)
         captured = capsys.readouterr()
@@ -54,5 +54,5 @@ class Release:
 
 
 def of_kind(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    """The rows of one kind."""
+    """Return the rows of one kind."""
     return [one for one in rows if one["kind"] == kind]

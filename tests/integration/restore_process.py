@@ -1,4 +1,4 @@
-"""A restore as a process of its own, whose parts are killed and stopped while it writes."""
+"""A restore as a process of its own, whose processes are killed and stopped while it writes."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ _WORKERS = b"pyspark.daemon"
 
 
 class Process(NamedTuple):
-    """A process of a session, as /proc has it."""
+    """A process of a session, from /proc."""
 
     pid: int
     parent: int
@@ -27,7 +27,7 @@ class Process(NamedTuple):
 
 
 def members(session: int) -> Iterator[Process]:
-    """The processes of a session that have not ended, in whatever group they are."""
+    """Return the processes of a session that have not ended, in any process group."""
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
             continue
@@ -44,7 +44,7 @@ def send(pid: int, number: signal.Signals) -> None:
 
 
 class RestoreProcess:
-    """`lagoon restore`, started with some arguments and Spark's master; whatever is left of it is killed at the end."""
+    """`lagoon restore`, started with arguments and Spark's master; all remaining processes are killed at the end."""
 
     def __init__(self, command: Sequence[str], master: str = "local[2]") -> None:
         options = f'--master {master} --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" pyspark-shell'
@@ -69,7 +69,7 @@ class RestoreProcess:
         self.kill_all()
 
     def wait_until(self, holds: Callable[[], bool]) -> bool:
-        """Wait until something holds or the process has ended; whether it still runs."""
+        """Wait until a condition holds or the process has ended; return True if it still runs."""
         deadline = time.monotonic() + _TIMEOUT_S
         while self._process.poll() is None and not holds():
             assert time.monotonic() < deadline, "".join(self.output)
@@ -77,30 +77,30 @@ class RestoreProcess:
         return self._process.poll() is None
 
     def has_begun(self, step: str) -> bool:
-        """True if a step of the run has begun."""
+        """Return True if a step of the run has begun."""
         return any(f'"name": "{step}"' in line for line in self.output)
 
     def exit_code(self) -> int:
-        """Wait for the end."""
+        """Wait for the end; return the exit code."""
         return self._process.wait(_TIMEOUT_S)
 
     def workers(self) -> list[int]:
-        """Spark's Python workers, which are forked by its daemon."""
+        """Return Spark's Python workers, which its daemon forks."""
         pythons = [process for process in members(self._process.pid) if _WORKERS in process.command]
         daemons = {process.pid for process in pythons}
         return [process.pid for process in pythons if process.parent in daemons]
 
     def kill_driver(self) -> None:
-        """The driver alone; the JVM and the workers then end as they please."""
+        """Kill only the driver; the JVM and the workers then end by themselves."""
         send(self._process.pid, signal.SIGKILL)
         self._process.wait(_TIMEOUT_S)
 
     def kill_all(self) -> None:
-        """Everything at once."""
+        """Kill all processes at once."""
         self._kill_but(())
 
     def leave_stopped_workers(self) -> list[int]:
-        """Kill everything but the workers, which are stopped: they write on when they are woken."""
+        """Kill everything but the workers, which are stopped: they continue to write when they are resumed."""
         workers = self.workers()
         for pid in workers:
             send(pid, signal.SIGSTOP)
@@ -108,7 +108,7 @@ class RestoreProcess:
         return workers
 
     def _kill_but(self, left: Sequence[int]) -> None:
-        # The daemon before the JVM: it would take its workers with it.
+        # The daemon before the JVM: otherwise it would kill its workers.
         processes = [process for process in members(self._process.pid) if process.pid not in left]
         for process in sorted(processes, key=lambda process: _WORKERS not in process.command):
             send(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Starts one real broker with every kind of secured listener, and gives the security settings of two clients for each.
+"""Starts one real broker with every kind of secured listener, and makes the security settings of two clients for each.
 
 Each security mode is given twice: as our settings and as librdkafka's, which is how it is proved that a refusal is ours. All of
 them lead to the same user, `lagoon`, who may do everything; `limited` may do what a test allows, and `guest` nothing. What
@@ -32,8 +32,8 @@ from tests.integration.tokens import AUDIENCE, ISSUER, TokenEndpoint, token_endp
 USER, LIMITED, GUEST = "lagoon", "limited", "guest"
 PASSWORD = "Wq7-open-sesame-4711"  # noqa: S105  of a broker that lives for a minute
 KEY_PASSWORD = "Wq7-locked-away-0815"  # noqa: S105
-# How long brokers believe who came by listener SCRAM (KIP-368), with SCRAM-SHA-512 and with SCRAM-SHA-256. They refuse to
-# be sent again within a second.
+# Session lifetime for listener SCRAM (KIP-368), with SCRAM-SHA-512 and with SCRAM-SHA-256. Brokers refuse another
+# authentication within a second.
 SESSION_MS, SHORTEST_SESSION_MS = 2_000, 1_000
 
 LISTENERS = (
@@ -46,25 +46,25 @@ LISTENERS = (
 )
 SIGNED_TOKENS = Listener("TOKENS", "SASL_SSL")
 
-# Ways that every release has, and the one that asks somebody else for signed tokens.
+# Security modes that every release has, and the mode with tokens that a server signs.
 WAYS = ("scram-256", "scram-512", "plain-tls", "scram-tls", "token-tls", "tls", "mutual")
 SIGNED_WAY, PROVIDED_WAY, GIVEN_WAY = "signed-token-tls", "provided-token-tls", "given-token-tls"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secured:
-    """A broker, and what its clients need to get in."""
+    """A broker, and the credentials of its clients."""
 
     kafka: LocalKafka
     folder: Path
     tokens: TokenEndpoint | None
 
     def file(self, name: str) -> str:
-        """Path of a certificate, key or both as PEM."""
+        """Return the path of a certificate, key or both as PEM."""
         return str(self.folder / f"{name}.pem")
 
     def settings(self, way: str) -> dict[str, str]:
-        """One security mode, as settings of ours."""
+        """Make our settings of a security mode."""
         listener, mechanism = _WAYS[way]
         settings = {"bootstrap_servers": self.kafka.bootstrap(listener.name), "security_protocol": listener.protocol}
         if listener.protocol.endswith("SSL"):
@@ -80,7 +80,7 @@ class Secured:
         return settings
 
     def peer(self, way: str) -> dict[str, str]:
-        """The same security mode, as properties of librdkafka."""
+        """Make librdkafka's properties of the same security mode."""
         ours = self.settings(way)
         same = {_PEER[name]: value for name, value in ours.items() if name in _PEER}
         if way == "mutual":
@@ -93,7 +93,7 @@ class Secured:
         )
 
     def secrets(self) -> list[bytes]:
-        """Texts that must not be found anywhere: passwords, lines of private keys, signatures of tokens."""
+        """Return texts that must never be shown: passwords, lines of private keys, signatures of tokens."""
         keys = [self.folder.joinpath(f"{name}.pem").read_text() for name in ("client", "lapsed")]
         lines = [line for key in keys for line in key.partition("-----END")[0].splitlines()[1:]]
         tokens = [token.rpartition(".")[2] for token in self.tokens.given] if self.tokens else []
@@ -146,7 +146,7 @@ _PEER = {
 
 @contextmanager
 def secured_kafka(folder: Path, version: str) -> Iterator[Secured]:
-    """One broker of a release, its users and their permissions."""
+    """Run one broker of a release, with its users and their permissions."""
     certificates = folder / "certificates"
     certificates.mkdir()
     server = _write_certificates(certificates)
@@ -174,17 +174,17 @@ def allow(
     user: str = LIMITED,
     permission: AclPermissionType = AclPermissionType.ALLOW,
 ) -> AclBinding:
-    """A rule for one user from any host; other permissions deny."""
+    """Make an ACL for one user from any host."""
     return AclBinding(kind, name, ResourcePatternType.LITERAL, f"User:{user}", "*", operation, permission)
 
 
 def add_rules(kafka: LocalKafka, *rules: AclBinding) -> None:
-    """Let rules hold, at every broker."""
+    """Create ACLs, and wait until they are in effect at every broker."""
     every_broker.create_acls(kafka.bootstrap_servers, rules)
 
 
 def _write_certificates(folder: Path) -> Certificate:
-    """Files of PEM; returns what the brokers show at good listeners."""
+    """Write PEM files; return the certificates of the broker's good listeners."""
     ours, theirs = authority("sandbox CA"), authority("somebody else's CA")
     over = datetime.now(UTC) - timedelta(days=1)
     server = issue(ours, "broker", ["localhost", "127.0.0.1"])
@@ -243,7 +243,7 @@ _SASL = {
 
 
 def _signed_tokens(jwks_url: str) -> dict[str, str]:
-    """The listener that checks the signatures of tokens."""
+    """Configure the listener that verifies the signatures of tokens."""
     here = "listener.name.tokens"
     return {
         f"{here}.sasl.enabled.mechanisms": "OAUTHBEARER",

@@ -1,4 +1,4 @@
-"""A cluster brought into a state that has every shape of group and topic, by librdkafka's client."""
+"""Creates every shape of group and topic on a cluster, with librdkafka's client."""
 
 import threading
 from collections.abc import Iterator
@@ -10,7 +10,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.integration import every_broker
 
 RECORDS = 120
-_COORDINATOR_MOVES = {14, 15, 16}  # it loads the group, is not elected yet, or is another broker
+_COORDINATOR_MOVES = {
+    14,
+    15,
+    16,
+}  # errors of a coordinator that loads the group, is not elected yet, or is another broker
 
 
 def create_topics(bootstrap_servers: str, topics: list[NewTopic]) -> None:
@@ -30,7 +34,7 @@ def delete_topics(bootstrap_servers: str, topics: list[str]) -> None:
 
 
 def produce(bootstrap_servers: str, topic: str, records: int = RECORDS) -> None:
-    """Records with keys, so that they spread over the partitions."""
+    """Produce records with keys, which spread over the partitions."""
     producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 5})
     for number in range(records):
         producer.produce(topic, key=str(number).encode(), value=b"v" * 50)
@@ -38,7 +42,7 @@ def produce(bootstrap_servers: str, topic: str, records: int = RECORDS) -> None:
 
 
 def commit(bootstrap_servers: str, group_id: str, offsets: dict[tuple[str, int], int]) -> None:
-    """Store offsets for a group without ever being a member."""
+    """Store offsets for a group that never had a member."""
     consumer = _consumer(bootstrap_servers, group_id)
     offsets_to_commit = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
 
@@ -70,7 +74,7 @@ def _consumer(bootstrap_servers: str, group_id: str, **more: str | bool) -> Cons
 
 @contextmanager
 def live_member(bootstrap_servers: str, group_id: str, topic: str, **more: str | bool) -> Iterator[None]:
-    """A member that owns all partitions of the topic, stays alive and commits nothing."""
+    """Make a member that owns all partitions of the topic, stays alive and commits nothing."""
     consumer = _consumer(bootstrap_servers, group_id, **more)
     assigned, stop = threading.Event(), threading.Event()
     consumer.subscribe([topic], on_assign=lambda *_: assigned.set())
@@ -92,7 +96,7 @@ def live_member(bootstrap_servers: str, group_id: str, topic: str, **more: str |
 
 @contextmanager
 def sharing(bootstrap_servers: str, group_id: str, topic: str) -> Iterator[None]:
-    """A member of a share group that has read something, and is still there."""
+    """Make a member of a share group that has read a record, and stays alive."""
     consumer = ShareConsumer(
         {"bootstrap.servers": bootstrap_servers, "group.id": group_id, "client.id": "sharer", "log_level": 0}
     )
@@ -107,7 +111,7 @@ def sharing(bootstrap_servers: str, group_id: str, topic: str) -> Iterator[None]
     thread = threading.Thread(target=poll, daemon=True)
     thread.start()
     try:
-        for _ in range(60):  # a share group begins at the end, from when on it has its partitions
+        for _ in range(60):  # a share group begins at the end, at the time when it gets its partitions
             produce(bootstrap_servers, topic, 30)
             if read.wait(0.5):
                 break
@@ -123,7 +127,7 @@ def sharing(bootstrap_servers: str, group_id: str, topic: str) -> Iterator[None]
 def every_shape(
     bootstrap_servers: str, replication: int, *, with_new_protocol: bool, prefix: str = ""
 ) -> Iterator[None]:
-    """Topics and groups of every shape, with live members while the context lasts; nothing moves meanwhile.
+    """Create topics and groups of every shape, with live members until the context ends; their state does not change.
 
     `prefix` keeps the names of one test's topics and groups apart from another's on the same brokers.
     """

@@ -38,7 +38,7 @@ _TIMEOUT_S = 60
 
 
 def topology(group_id: str, source: str) -> StreamsTopology:
-    """One part reads the source and writes by another key, the other reads that: a topic of two partitions."""
+    """Make a topology: one part reads the source and writes with another key, the other reads a topic of two partitions."""
     between = f"{group_id}-by-key-repartition"
     internal = StreamsTopicInfo(name=between, partitions=2, replication_factor=1, topic_configs=())
     return StreamsTopology(
@@ -64,7 +64,7 @@ def _part(subtopology_id: str, **topics: tuple[str, ...] | tuple[StreamsTopicInf
 
 @dataclass(slots=True)
 class Member:
-    """A member, and what the coordinator assigned to it last."""
+    """A member, and the last assignment from the coordinator."""
 
     group_id: str
     member_id: str
@@ -74,7 +74,7 @@ class Member:
     is_ready: bool = False
 
     def beat(self, topology: StreamsTopology | None = None) -> None:
-        """Send a heartbeat with its tasks, and take those of the answer."""
+        """Send a heartbeat with its tasks, and take the tasks of the response."""
         answer = self._ask(self.epoch, topology)
         self.epoch = answer.member_epoch
         has_news = answer.active_tasks is not None and answer.active_tasks != self.tasks
@@ -108,7 +108,7 @@ class Member:
 def streams_members(
     bootstrap_servers: str, group_id: str, source: str, member_ids: Sequence[str]
 ) -> Iterator[list[Member]]:
-    """Members that share all tasks of `topology`, and leave at the end."""
+    """Run members that share all tasks of `topology`, and leave at the end."""
     with Cluster.connect(KafkaSettings(bootstrap_servers=bootstrap_servers), CLOCK, RequestStats(), _soon()) as cluster:
         broker = coordinator(cluster, group_id)
         members = [Member(group_id, member_id, broker) for member_id in member_ids]
@@ -144,7 +144,7 @@ def commit(member: Member, topic: str, offsets: dict[int, int]) -> None:
 
 
 def coordinator(cluster: Cluster, group_id: str) -> Broker:
-    """Looked up until there is one: the first group of a cluster waits for __consumer_offsets."""
+    """Look up the coordinator until there is one: a new cluster has to create __consumer_offsets."""
     deadline = _soon()
     while (node_id := cluster.coordinator_of(group_id)) is None and not deadline.passed():
         cluster.find_coordinators([group_id], deadline)

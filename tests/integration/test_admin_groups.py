@@ -31,9 +31,9 @@ RECORDS, HOUR_MS = 10, 3_600_000
 
 @pytest.fixture(scope="module", autouse=True)
 def topics(administered: Administered) -> None:
-    """Two topics whose records are a second apart, from 1970 on, and empty ones."""
+    """Two topics whose records are a second apart, from 1970 on, and empty topics."""
     servers = administered.bootstrap_servers
-    kept = {"retention.ms": "-1"}  # else brokers delete such old records, half a minute after they have started
+    kept = {"retention.ms": "-1"}  # otherwise brokers delete such old records, half a minute after they have started
     create_topics(servers, [NewTopic(TOPIC, 2, 3, config=kept), NewTopic(OTHER, 1, 3, config=kept)])
     create_topics(servers, [NewTopic(SHARED, 2, 3), NewTopic(STREAMED, 2, 3), NewTopic(WRITTEN, 2, 3)])
     producer = Producer({"bootstrap.servers": servers})
@@ -44,7 +44,7 @@ def topics(administered: Administered) -> None:
 
 
 def exported(administered: Administered, group_id: str) -> dict[tuple[str, int], int]:
-    """The commits of a group, as kafka-consumer-groups exports them without changing them."""
+    """Return the commits of a group, as kafka-consumer-groups exports them."""
     command = ("--group", group_id, "--reset-offsets", "--to-current", "--all-topics", "--export")
     printed = administered.tool(CONSUMER_GROUPS, *command)
     rows = [row for row in csv.reader(StringIO(printed)) if len(row) == 3 and row[1].isdecimal()]
@@ -54,7 +54,7 @@ def exported(administered: Administered, group_id: str) -> dict[tuple[str, int],
 def test_resets_equal_kafka_consumer_groups(
     administered: Administered, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """To the start, the end, an offset, a time, by a number and from a file; only what differs is sent."""
+    """To the start, the end, an offset, a time, by a number and from a file; only differences are sent."""
 
     def reset(*arguments: str) -> dict[str, str]:
         ran = admin(administered, capsys, "reset-offsets", "resets", *arguments)
@@ -86,7 +86,7 @@ def test_resets_equal_kafka_consumer_groups(
 def test_a_consumer_goes_on_where_the_group_was_set(
     administered: Administered, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For groups of the classic and of the consumer protocol."""
+    """It continues at the set offsets, for groups of the classic and of the consumer protocol."""
     for protocol in ("classic", "consumer"):
         group_id = f"goes-on-{protocol}"
         with live_member(administered.bootstrap_servers, group_id, OTHER, **{"group.protocol": protocol}):
@@ -111,7 +111,7 @@ def test_a_consumer_goes_on_where_the_group_was_set(
 
 
 def test_each_partition_fails_for_itself(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
-    """An offset outside of a log, a topic that is not there, nothing to shift; the others are set, exit 3."""
+    """An offset outside the log, a missing topic, and a shift without a commit fail; the others are set, exit 3."""
     ran = admin(administered, capsys, "reset-offsets", "fails", "--topic", f"{TOPIC},no-such-topic", "--to", "11")
     assert ran.exit_code == 2
     commit(administered.bootstrap_servers, "fails", {(TOPIC, 0): 9, (TOPIC, 1): 2})
@@ -127,7 +127,7 @@ def test_each_partition_fails_for_itself(administered: Administered, capsys: pyt
 
 
 def test_offsets_and_groups_are_deleted(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
-    """Only those that are named, only without members, and only where deletions are allowed."""
+    """Only the named ones, only without members, and only with --allow-deletions."""
     servers = administered.bootstrap_servers
     commit(servers, "deletes", {(TOPIC, 0): 1, (TOPIC, 1): 2, (OTHER, 0): 3})
     delete = ("delete-offsets", "deletes", "--topic", f"{TOPIC}:1")
@@ -146,7 +146,7 @@ def test_offsets_and_groups_are_deleted(administered: Administered, capsys: pyte
 
 
 def test_share_groups_equal_kafka_share_groups(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
-    """Their start offsets are set by partition and deleted by topic, without members; the group is deleted as others are."""
+    """Start offsets are set by partition and deleted by topic, without members; the group is deleted like others."""
     servers = administered.bootstrap_servers
     with sharing(servers, "reset-queue", SHARED):
         busy = admin(administered, capsys, "reset-offsets", "reset-queue", "--topic", SHARED, "--to", "earliest")
@@ -166,14 +166,14 @@ def test_share_groups_equal_kafka_share_groups(administered: Administered, capsy
 
 
 def started(administered: Administered, group_id: str) -> dict[tuple[str, str], str]:
-    """Topic, partition and start offset, as kafka-share-groups prints them."""
+    """Return topic, partition and start offset, as kafka-share-groups prints them."""
     printed = administered.tool(SHARE_GROUPS, "--describe", "--group", group_id, "--offsets")
     rows = [line.split() for line in printed.splitlines() if line.startswith(group_id)]
     return {(row[1], row[2]): row[3] for row in rows if row[3] != "-"}
 
 
 def test_streams_groups_are_reset(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
-    """Their commits are those of other groups; without members they are set, and the group is deleted."""
+    """Commits are set as for other groups, without members, and the group is deleted."""
     with streams_members(administered.bootstrap_servers, "reset-streams", STREAMED, ["a"]) as (member,):
         commit_as_member(member, STREAMED, {0: 0})
         busy = admin(administered, capsys, "reset-offsets", "reset-streams", "--topic", STREAMED, "--to", "earliest")
@@ -193,14 +193,14 @@ def test_streams_groups_are_reset(administered: Administered, capsys: pytest.Cap
 
 
 def hanging(administered: Administered) -> set[tuple[str, str]]:
-    """Partition and producer of each hanging transaction, as kafka-transactions finds them."""
+    """Return partition and producer of each hanging transaction, as kafka-transactions finds them."""
     printed = administered.tool(TRANSACTIONS, "find-hanging", "--topic", WRITTEN)
     rows = [line.split() for line in printed.splitlines() if line.startswith(WRITTEN)]
     return {(row[1], row[2]) for row in rows}
 
 
 def test_hanging_transactions_are_aborted(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
-    """Those that kafka-transactions finds, and no others: not a recent one, nor one that its coordinator has."""
+    """Exactly those that kafka-transactions finds are aborted: no recent one, and none that its coordinator knows."""
     hour_ago_ms = CLOCK.now_ms() - HOUR_MS
     with unverified(administered.kafka), administered.cluster() as cluster:
         ids = [
@@ -234,7 +234,7 @@ def test_hanging_transactions_are_aborted(administered: Administered, capsys: py
 
 
 def test_who_may_not_fence_does_not(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
-    """A transactional id that we may describe and not write is refused for itself; its producer goes on."""
+    """A transactional id that may be described but not written is refused; its producer continues."""
     writer = Producer({"bootstrap.servers": administered.bootstrap_servers, "transactional.id": "not-ours"})
     writer.init_transactions(60)
     unseen = admin(administered, capsys, "fence-producer", "not-ours", user=LIMITED)
@@ -242,7 +242,7 @@ def test_who_may_not_fence_does_not(administered: Administered, capsys: pytest.C
     add_rules(administered.kafka, allow(ResourceType.TRANSACTIONAL_ID, "not-ours", AclOperation.DESCRIBE))
     deadline = soon()
     while not (refused := admin(administered, capsys, "fence-producer", "not-ours", user=LIMITED)).actions:
-        assert deadline.pause(0.1)  # a broker obeys a new rule a moment later
+        assert deadline.pause(0.1)  # a broker applies a new ACL a moment later
     assert refused.outcomes() == {"not-ours": "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"}
     writer.begin_transaction()
     writer.produce(OTHER, b"v", partition=0, timestamp=99_000)

@@ -37,12 +37,12 @@ def hand(administered: Administered, capsys: pytest.CaptureFixture[str]) -> Hand
 
 
 def described(administered: Administered, topic: str, field: str) -> list[str]:
-    """A field of every partition, as kafka-topics shows it."""
+    """Return a field of every partition, as kafka-topics shows it."""
     return re.findall(rf"{field}: (\S+)", administered.tool(TOPICS, "--describe", "--topic", topic))
 
 
 def fill(administered: Administered, topic: str, partition: int) -> None:
-    """More than a replica fetches at once, so that one with a throttle stays behind."""
+    """Write more than a replica fetches at once, so that a throttled replica stays behind."""
     producer = Producer({"bootstrap.servers": administered.bootstrap_servers, "message.max.bytes": 2_000_000})
     for _ in range(40):
         producer.produce(topic, value=b"v" * 100_000, partition=partition)
@@ -51,7 +51,7 @@ def fill(administered: Administered, topic: str, partition: int) -> None:
 
 @contextmanager
 def slow_copies(administered: Administered, *topics: str) -> Iterator[None]:
-    """Replicas that are not in sync hardly get nearer."""
+    """Throttle replicas that are not in sync."""
     brokers = [("--entity-type", "brokers", "--entity-name", str(one)) for one in administered.kafka.node_ids]
     for entity in brokers:
         administered.tool(CONFIGS, "--alter", *entity, "--add-config", SLOW)
@@ -67,7 +67,7 @@ def slow_copies(administered: Administered, *topics: str) -> Iterator[None]:
 
 @contextmanager
 def every_broker_back(kafka: LocalKafka) -> Iterator[None]:
-    """Brokers that do not run in the end are started again, before tools are to reach them."""
+    """Start brokers again that are down at the end, before tools connect to them."""
     try:
         yield
     finally:
@@ -78,7 +78,7 @@ def every_broker_back(kafka: LocalKafka) -> Iterator[None]:
 
 @pytest.mark.proof
 def test_elections_and_a_broker_that_is_gone(administered: Administered, hand: Hand) -> None:
-    """Without its preferred leader a partition has the next one; without any in sync it has one only after an unclean
+    """Without its preferred leader a partition has the next replica as leader, or an out-of-sync one after an unclean
     election. The broker that is down can be forgotten; once it is back, it leads again after an election.
     """
     hand.done("create-topic", "led", "--assignment", "0=3,1", "--config", "min.insync.replicas=1")
@@ -126,7 +126,7 @@ def _elect_without_broker_3(administered: Administered, hand: Hand) -> None:
 
 
 def test_reassignments(administered: Administered, hand: Hand, tmp_path: Path) -> None:
-    """Partitions move to where the command says, from a file too; a move that is throttled is seen, and called off."""
+    """Partitions move to the given brokers, also from a file; a throttled move is visible, and can be cancelled."""
     hand.done("create-topic", "moved", "--assignment", "0=1,2", "--assignment", "1=2,3", "--assignment", "2=3,1")
     hand.done("reassign", "moved:0=3,1")
     wait_until(lambda: described(administered, "moved", "Replicas")[0] == "3,1")
@@ -175,7 +175,7 @@ def test_log_dirs(administered: Administered, hand: Hand) -> None:
 
 
 def _directories(administered: Administered, topic: str, partition: int) -> set[str]:
-    """Directories of a replica on broker 2 by kafka-log-dirs: both while the broker moves it."""
+    """Return the directories of a replica on broker 2 by kafka-log-dirs: both while the broker moves it."""
     printed = administered.tool(LOG_DIRS, "--describe", "--topic-list", topic, "--broker-list", "2")
     return {
         log_dir["logDir"]
@@ -187,7 +187,7 @@ def _directories(administered: Administered, topic: str, partition: int) -> set[
 
 
 def test_voters(administered: Administered, hand: Hand) -> None:
-    """A controller loses its vote and gets it back; what is no voter, or votes already, is refused."""
+    """A controller loses its vote and gets it back; removing a non-voter and adding a voter are refused."""
     assert _voters(administered) == {1, 2, 3}
     assert hand.run("remove-voter", "3").code == 2
     hand.done("remove-voter", "3", "--allow-deletions")
@@ -196,7 +196,9 @@ def test_voters(administered: Administered, hand: Hand) -> None:
     assert (again.code, "it has no vote" in again.beside) == (1, True)
     properties = Path(administered.kafka.data_folders(3)[0]).parent.joinpath("server.properties").read_text()
     (listener,) = re.findall(r"CONTROLLER://127\.0\.0\.1:\d+", properties)
-    wait_until(lambda: hand.run("add-voter", "3", "--listener", listener).code == 0)  # once it follows as an observer
+    wait_until(
+        lambda: hand.run("add-voter", "3", "--listener", listener).code == 0
+    )  # once it follows as an observer again
     assert _voters(administered) == {1, 2, 3}
     hand.has_nothing_to_do("add-voter", "3", "--listener", listener)
 
@@ -207,10 +209,10 @@ def _voters(administered: Administered) -> set[int]:
 
 
 def test_features(administered: Administered, hand: Hand) -> None:
-    """A level goes down and up again; one that no broker supports is refused before anything is sent."""
+    """A level is lowered and raised again; a level that no broker supports is refused before anything is sent."""
     name = "eligible.leader.replicas.version"
     hand.done("update-feature", f"{name}=0")
-    wait_until(lambda: _level(administered, name) == 0)  # a broker may hear of it later
+    wait_until(lambda: _level(administered, name) == 0)  # a broker may learn of it later
     hand.done("update-feature", f"{name}=1")
     wait_until(lambda: _level(administered, name) == 1)
     hand.has_nothing_to_do("update-feature", f"{name}=1")

@@ -1,4 +1,4 @@
-"""Verbs of `lagoon admin` on the oldest releases: on ZooKeeper, where one broker alone is the controller, and the last 3.x."""
+"""Verbs of `lagoon admin` on the oldest releases: with ZooKeeper, where one broker is the controller, and the last 3.x."""
 
 import re
 
@@ -18,7 +18,7 @@ OLD = pytest.mark.parametrize("release", TOOLS)
 
 
 def run(kafka: LocalKafka, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    """Exit code and lines of a verb."""
+    """Return exit code and lines of a verb."""
     capsys.readouterr()
     code = main(["admin", *arguments, "-b", kafka.bootstrap_servers, "--yes"])
     return code, "".join(capsys.readouterr())
@@ -28,7 +28,7 @@ def run(kafka: LocalKafka, capsys: pytest.CaptureFixture[str], *arguments: str) 
 def test_a_topic_from_its_creation_to_its_deletion(
     request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], release: str
 ) -> None:
-    """As Kafka's own tool of that release sees it."""
+    """Kafka's own tool of that release shows the same."""
     kafka: LocalKafka = request.getfixturevalue(release)
 
     def described() -> str:
@@ -58,7 +58,7 @@ def test_a_topic_from_its_creation_to_its_deletion(
 
 
 def test_what_zookeeper_does_not_have(kafka_282: LocalKafka, capsys: pytest.CaptureFixture[str]) -> None:
-    """No quorum, no registered brokers, no features: each is a failure that says so."""
+    """Without quorum, registered brokers and features each verb is a failure that says so."""
     for arguments in (
         ("remove-voter", "1", "--allow-deletions"),
         ("unregister-broker", "7", "--allow-deletions"),
@@ -84,6 +84,6 @@ def test_what_zookeeper_does_not_have(kafka_282: LocalKafka, capsys: pytest.Capt
 def test_what_a_release_cannot_is_said(
     request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], release: str, command: str, said: str
 ) -> None:
-    """The cause, and not the name of an error alone; exit 1, as nothing was done."""
+    """The message has the cause besides the name of the error; exit 1, because nothing was done."""
     code, lines = run(request.getfixturevalue(release), capsys, *command.split())
     assert (code, said in lines) == (1, True), lines

@@ -1,4 +1,4 @@
-"""The permissions that docs/permissions.md names for verbs of `lagoon admin` are enough, and none can be left out.
+"""The permissions in docs/permissions.md for verbs of `lagoon admin` are sufficient and necessary.
 
 Here are the verbs about ACLs, quotas, users, groups and transactions; those about topics, configs and brokers are tried where
 they are tested. What is refused changes nothing, so a verb is tried with one permission less first, and with all of them then.
@@ -29,7 +29,7 @@ CONFIGS = "kafka.admin.ConfigCommand"
 TOPIC, GROUP, ID = "permitted", "permitted-group", "permitted-id"
 _NAMES = {acls.TOPIC: TOPIC, acls.GROUP: GROUP, acls.TRANSACTIONAL_ID: ID, acls.CLUSTER: acls.CLUSTER_NAME}
 _RULE = ("--principal", "User:somebody", "--resource-type", "topic", "--resource-name", TOPIC, "--operation", "read")
-# Verb -> arguments. Each leaves what the next one needs.
+# Verb -> arguments. Each leaves the state that the next one needs.
 RUN: Mapping[str, Sequence[str]] = {
     "admin create-acl": _RULE,
     "admin delete-acl": ("--principal", "User:somebody", "--allow-deletions"),
@@ -69,7 +69,7 @@ def resources(administered: Administered) -> Iterator[None]:
 def granted(
     administered: Administered, permissions: Sequence[Permission], names: Mapping[int, str] = _NAMES
 ) -> Iterator[None]:
-    """The user `limited` has these permissions, and every broker knows it, while the context lasts."""
+    """Give the user `limited` these permissions at every broker until the context ends."""
     rules = [
         Acl(
             one.resource_type,
@@ -96,12 +96,12 @@ def granted(
 def test_permissions_are_enough_and_least(
     administered: Administered, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """One less, and the exit code says so; with all of them the verb is carried out."""
+    """With one permission less the exit code shows it; with all of them the verb is carried out."""
     monkeypatch.setenv("PERMITTED_PASSWORD", "Yx3-of-a-minute")
     command, permissions = [name.split()[1], *RUN[name]], REQUIRED_PERMISSIONS[name].permissions
     for permission in permissions:
         if (name, permission.resource_type) == ("admin abort-transaction", acls.TRANSACTIONAL_ID):
-            continue  # without it the verb would do more, and not less: a line says that some may be hidden from us
+            continue  # without it a line says that some may be hidden, and the verb does more instead of less
         with granted(administered, [one for one in permissions if one is not permission]):
             lacking = admin(administered, capsys, *command, user=LIMITED)
         assert lacking.exit_code in (1, 3), f"{permission} is not needed"

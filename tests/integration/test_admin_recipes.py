@@ -1,4 +1,4 @@
-"""The commands that docs/administration.md shows run as they stand there, on a real cluster, one after the other."""
+"""The commands in docs/administration.md run unchanged on a real cluster, one after the other."""
 
 import re
 import shlex
@@ -26,7 +26,7 @@ COMMANDS = [
 
 
 def carried_out(command: list[str]) -> int:
-    """The exit code. A controller that lost its vote has to follow first, and what was made is not known to all brokers at once."""
+    """Return the exit code; retry while a removed controller does not follow yet, or brokers do not know a change."""
     words = [*command, "--yes"] if command[0] == "admin" else command
     for _ in range(60 if "add-voter" in command or command[0] == "kafka" else 1):
         exit_code = main(words)
@@ -37,7 +37,7 @@ def carried_out(command: list[str]) -> int:
 
 
 def produce(administered: Administered) -> None:
-    """Records for those that are deleted."""
+    """Produce records, which a command deletes."""
     producer = Producer({"bootstrap.servers": administered.bootstrap_servers})
     for partition in (0, 1, 0, 1):
         producer.produce("orders", b"value", partition=partition)
@@ -45,7 +45,7 @@ def produce(administered: Administered) -> None:
 
 
 def here(administered: Administered, command: list[str]) -> list[str]:
-    """The command with what differs from cluster to cluster: where disks and controllers are."""
+    """Return the command with the directories and controllers of this cluster."""
     (first, second) = administered.kafka.data_folders(1)
     properties = Path(administered.kafka.data_folders(3)[0]).parent.joinpath("server.properties").read_text()
     (controller,) = re.findall(r"CONTROLLER://127\.0\.0\.1:\d+", properties)
@@ -57,7 +57,7 @@ def here(administered: Administered, command: list[str]) -> list[str]:
 def test_every_recipe_runs(
     administered: Administered, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each ends with exit code 0, and what it altered is recorded as done."""
+    """Each ends with exit code 0, and its alterations are recorded as done."""
     monkeypatch.setenv("LAGOON_KAFKA__BOOTSTRAP_SERVERS", administered.bootstrap_servers)
     monkeypatch.setenv("LAGOON_WAREHOUSE", str(tmp_path / "lake"))
     with plain_kernel() as kernel:  # one for all commands
@@ -80,7 +80,7 @@ def test_every_recipe_runs(
 
 
 def test_every_verb_is_on_the_page() -> None:
-    """As a command, or by its name."""
+    """Every verb is in a command or named on the page."""
     missing = [
         verb
         for verb in names_of("admin")

@@ -1,4 +1,4 @@
-"""ACLs, quotas, SCRAM users and delegation tokens that `lagoon admin` alters, as Kafka's own tools see them then."""
+"""ACLs, quotas, SCRAM users and delegation tokens that `lagoon admin` alters, as Kafka's own tools show them."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ _RESOURCE = re.compile(r"resourceType=(?P<type>\w+), name=(?P<name>[^,]+), patte
 
 
 def listed_acls(administered: Administered, principal: str) -> set[tuple[str, ...]]:
-    """ACLs of a principal by kafka-acls: permission, operation, type, pattern, name, host."""
+    """Return ACLs of a principal by kafka-acls: permission, operation, type, pattern, name, host."""
     listed, resource = set[tuple[str, ...]](), None
     for line in administered.tool(ACLS, "--list").splitlines():
         resource = _RESOURCE.search(line) or resource
@@ -56,7 +56,7 @@ def listed_acls(administered: Administered, principal: str) -> set[tuple[str, ..
 
 
 def wait_for_acls(administered: Administered, principal: str, wanted: set[tuple[str, ...]]) -> None:
-    """Wait until every broker knows these ACLs; kafka-acls then prints the same, whichever it asks."""
+    """Wait until every broker knows these ACLs; kafka-acls then prints the same, at any broker."""
     types, patterns = acls.RESOURCE_TYPES, acls.PATTERN_TYPES
     numbers = [
         Acl(
@@ -80,7 +80,7 @@ def number_of(names: Mapping[int, str], name: str) -> int:
 
 @pytest.fixture
 def no_acls(administered: Administered) -> Iterator[None]:
-    """No ACLs are left of a test."""
+    """Delete the ACLs of a test."""
     yield
     everything = AclBindingFilter(
         ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
@@ -90,13 +90,13 @@ def no_acls(administered: Administered) -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_acls")
 def test_acls_equal_kafka_acls(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
-    """Created as an ACL for each operation, resource and host; what is there already is left; a filter deletes."""
+    """An ACL is created for each operation, resource and host; existing ACLs are left; a filter deletes."""
     create = ("create-acl", "--principal", "User:alice", "--resource-type", "topic")
     ran = admin(administered, capsys, *create, "--operation", "read,describe", "--resource-name", "acl-orders")
     assert (ran.exit_code, set(ran.outcomes().values())) == (0, {"done"})
     deadline = soon()
     while admin(administered, capsys, *create, "--operation", "read", "--resource-name", "acl-orders").actions:
-        assert deadline.pause(0.1)  # what is there is not created again, once the broker knows it
+        assert deadline.pause(0.1)  # existing ACLs are not created again, once the broker knows them
     prefixed = ("--operation", "all", "--resource-name", "acl-", "--pattern-type", "prefixed", "--host", "10.0.0.1")
     assert admin(administered, capsys, *create, *prefixed, "--permission", "deny").exit_code == 0
     cluster = ("--principal", "User:alice", "--resource-type", "cluster", "--operation", "alter-configs")
@@ -118,13 +118,13 @@ def test_acls_equal_kafka_acls(administered: Administered, capsys: pytest.Captur
     ]
     wait_for_acls(administered, "User:alice", {one for one in wanted if one[4] != "acl-orders"})
     while admin(administered, capsys, "delete-acl", "--all", "--allow-deletions").exit_code:
-        assert deadline.pause(0.1)  # a broker that still knew the others made the plan, and another one refused it
+        assert deadline.pause(0.1)  # a broker that still knew the other ACLs made the plan, and another one refused it
     wait_for_acls(administered, "User:alice", set())
 
 
 @pytest.mark.usefixtures("no_acls")
 def test_acls_that_we_may_not_alter(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without permission to alter there is a failure for each ACL; without permission to describe, one. Nothing changes."""
+    """Without permission to alter each ACL is a failure; without permission to describe there is one. Nothing changes."""
     create = ("create-acl", "--principal", "User:bob", "--resource-type", "group", "--operation", "read")
     named = ("--resource-name", "a", "--resource-name", "b")
     assert admin(administered, capsys, *create, *named, user=LIMITED).exit_code == 1
@@ -135,7 +135,7 @@ def test_acls_that_we_may_not_alter(administered: Administered, capsys: pytest.C
 
 
 def test_quotas_equal_kafka_configs(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
-    """Set, changed and removed, of every kind of entity; only what changes is sent."""
+    """Quotas of every kind of entity are set, changed and removed; only differences are sent."""
     pair = ("alter-quotas", "--user", "quota user", "--client-id", "<default>")
     ran = admin(administered, capsys, *pair, "producer_byte_rate=1024", "request_percentage=12.5")
     assert ran.outcomes() == {'user="quota user", client-id=<default>': "done"}
@@ -158,13 +158,13 @@ def test_quotas_equal_kafka_configs(administered: Administered, capsys: pytest.C
 
 
 def _limits(administered: Administered, *arguments: str) -> dict[str, float]:
-    """The quotas that kafka-configs prints."""
+    """Return the quotas that kafka-configs prints."""
     printed = administered.tool(CONFIGS, *arguments)
     return {key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", printed)}
 
 
 def test_quotas_that_brokers_refuse(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
-    """They are validated first, so that nothing is sent; the broker's sentence says why. So does a missing permission."""
+    """They are validated first, so nothing is sent; the message is the broker's. The same holds for missing permissions."""
     ran = admin(administered, capsys, "alter-quotas", "--user", "q", "no_such_rate=5")
     assert (ran.exit_code, ran.outcomes()) == (1, {"user=q": "INVALID_REQUEST"})
     assert "no_such_rate" in ran.actions[0]["message"]
@@ -176,14 +176,14 @@ def test_quotas_that_brokers_refuse(administered: Administered, capsys: pytest.C
 
 @pytest.fixture
 def password_file(tmp_path: Path) -> str:
-    """A reference to the new password."""
+    """Make a reference to the new password."""
     file = tmp_path / "password"
     file.write_text(f"{NEW_PASSWORD}\n")
     return f"file:{file}"
 
 
 def librdkafka_logs_in(administered: Administered, user: str, mechanism: str, password: str) -> bool:
-    """True if librdkafka, which has its own SCRAM, can log in."""
+    """Return True if librdkafka, which has its own SCRAM, can log in."""
     admin_client = AdminClient(
         {
             "bootstrap.servers": administered.kafka.bootstrap("SCRAM"),
@@ -203,7 +203,7 @@ def log_in(settings: Mapping[str, str | bool]) -> None:
 
 
 def wait_for_login(settings: Mapping[str, str | bool]) -> None:
-    """Connect as soon as all brokers know the token."""
+    """Connect once all brokers know the token."""
     deadline = soon()
     while True:
         try:
@@ -216,7 +216,7 @@ def wait_for_login(settings: Mapping[str, str | bool]) -> None:
 def test_a_user_logs_in_with_the_new_password(
     administered: Administered, capsys: pytest.CaptureFixture[str], password_file: str, mechanism: str
 ) -> None:
-    """Set by us, known to librdkafka; kafka-configs shows the iterations; once it is deleted nobody gets in."""
+    """librdkafka can log in with a password that we set; kafka-configs shows the iterations; after the deletion login fails."""
     user = f"scram-{mechanism[-3:]}"
     change = ("alter-scram", user, "--mechanism", mechanism, "--password", password_file, "--iterations", "5000")
     ran = admin(administered, capsys, *change)
@@ -241,7 +241,7 @@ def test_the_password_is_nowhere(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """Neither printed nor logged nor in table admin_actions, whether it works, is refused, only shown, or a broker is away.
+    """It is neither printed nor logged nor in table admin_actions, after success, refusal, dry run, or a lost broker.
 
     Nor is the secret of a token, but for the one time that it is shown to who asked.
     """
@@ -272,7 +272,7 @@ def test_the_password_is_nowhere(
 
 
 def test_arguments_that_are_faulty_are_named_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """All of them, before anything is connected."""
+    """All faults are listed before anything is connected."""
     assert (
         main(["admin", "alter-scram", "u", "--iterations", "1", "--password", "env:NOT_SET", "-b", "127.0.0.1:1"]) == 2
     )
@@ -286,7 +286,7 @@ def test_arguments_that_are_faulty_are_named_at_once(capsys: pytest.CaptureFixtu
 
 @pytest.fixture
 def login(tmp_path: Path) -> str:
-    """Properties with which Kafka's tools come as `limited`."""
+    """Make the properties with which Kafka's tools log in as `limited`."""
     file = tmp_path / "client.properties"
     module = "org.apache.kafka.common.security.scram.ScramLoginModule"
     file.write_text(
@@ -299,7 +299,7 @@ def login(tmp_path: Path) -> str:
 def test_tokens_equal_kafka_delegation_tokens(
     administered: Administered, capsys: pytest.CaptureFixture[str], login: str
 ) -> None:
-    """Created with its secret shown once, usable, renewed, and ended; who owns it may do it, without any permission."""
+    """They are created with the secret shown once, used, renewed, and expired; owners need no permission."""
     created = admin(administered, capsys, "create-token", "--renewer", "User:carol", user=LIMITED)
     assert created.exit_code == 0
     answer = created.actions[0]["answer"]
@@ -313,7 +313,7 @@ def test_tokens_equal_kafka_delegation_tokens(
 
     deadline = soon()
     while len(lines := described()) != 1:
-        assert deadline.pause(0.1)  # brokers know a new token a moment later
+        assert deadline.pause(0.1)  # brokers learn of a new token a moment later
     first_expiry = lines[0][-2]
     assert lines[0][:3] == [token_id, hmac, f"User:{LIMITED}"]
     by_token = {
@@ -339,7 +339,7 @@ def test_tokens_equal_kafka_delegation_tokens(
 
 
 def test_tokens_of_others_need_a_permission(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
-    """For another owner, and on a listener that does not know who asks."""
+    """This holds for another owner, and on a listener without authentication."""
     ran = admin(administered, capsys, "create-token", "--owner", "User:carol", user=LIMITED)
     assert (ran.exit_code, list(ran.outcomes().values())) == (1, ["DELEGATION_TOKEN_AUTHORIZATION_FAILED"])
     plain = admin(administered, capsys, "create-token")

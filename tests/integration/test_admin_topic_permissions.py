@@ -1,4 +1,4 @@
-"""The permissions of verbs about topics, configs, partitions and the cluster in docs/permissions.md are enough, and none can be left out.
+"""The permissions in docs/permissions.md of verbs about topics, configs and partitions are sufficient and necessary.
 
 What is refused changes nothing, so a verb is tried with one permission less first, and with all of them then.
 """
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(300)
 TOPIC, GROUP = "allowed", "allowed-group"
 NAMES = {acls.TOPIC: TOPIC, acls.GROUP: GROUP, acls.CLUSTER: acls.CLUSTER_NAME}
 FEATURE = "eligible.leader.replicas.version"
-# Command -> its arguments. Each leaves what the next one needs.
+# Command -> its arguments. Each leaves the state that the next one needs.
 RUN: Mapping[str, Sequence[str]] = {
     "admin create-topic": (TOPIC, "--assignment", "0=1,2", "--assignment", "1=2,3"),
     "admin create-partitions": (TOPIC, "--partitions", "3"),
@@ -39,7 +39,7 @@ RUN: Mapping[str, Sequence[str]] = {
     "admin add-voter": ("3", "--listener", "LISTENER"),
     "admin delete-topic": (TOPIC, "--allow-deletions"),
 }
-# Proved in test_admin_moves.py, where a broker is down and a move under way; brokers of tests have no loggers to set.
+# Tested in test_admin_moves.py, with a broker down and a move under way; brokers of tests have no loggers to set.
 ELSEWHERE = {"admin unregister-broker", "admin cancel-reassignment", "admin alter-configs broker-logger"}
 
 
@@ -47,7 +47,7 @@ ELSEWHERE = {"admin unregister-broker", "admin cancel-reassignment", "admin alte
 def test_permissions_are_enough_and_least(
     administered: Administered, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """One less, and the exit code says so and nothing is done; with all of them the verb is carried out."""
+    """With one permission less the exit code shows it and nothing is done; with all of them the verb is carried out."""
     permissions = REQUIRED_PERMISSIONS[name].permissions
     command = [name.split()[1], *(_replaced(administered, word) for word in RUN[name])]
 
@@ -60,13 +60,13 @@ def test_permissions_are_enough_and_least(
         assert lacking.exit_code == 1, f"{permission} is not needed"
         assert "AUTHORIZATION_FAILED" in f"{lacking.lines}{lacking.outcomes()}"
     with granted(administered, permissions, NAMES):
-        wait_until(lambda: "done" in run().outcomes().values())  # brokers hear of what was done before a moment later
+        wait_until(lambda: "done" in run().outcomes().values())  # brokers learn of earlier changes a moment later
     if name == "admin create-topic":
         produce(administered.bootstrap_servers, TOPIC, 30)
 
 
 def _replaced(administered: Administered, word: str) -> str:
-    """A directory of broker 2 that the replica is not in, or where controller 3 listens."""
+    """Return a directory of broker 2 that the replica is not in, or the address of controller 3."""
     if word == "OTHER":
         replica = Replica(TOPIC, 1, 2)
         with administered.cluster() as cluster:
@@ -79,7 +79,7 @@ def _replaced(administered: Administered, word: str) -> str:
 
 
 def test_every_verb_has_its_proof() -> None:
-    """Of those about topics, configs, partitions and the cluster."""
+    """Every verb about topics, configs, partitions and the cluster is tested here or there."""
     of_others = ("acl", "quotas", "scram", "token", "offsets", "group", "transaction", "producer")
     ours = {
         name for name in REQUIRED_PERMISSIONS if name.startswith("admin ") and not name.split()[1].endswith(of_others)
@@ -88,7 +88,7 @@ def test_every_verb_has_its_proof() -> None:
 
 
 def test_what_was_changed_is_changed_back(administered: Administered, capsys: pytest.CaptureFixture[str]) -> None:
-    """For the tests after these."""
+    """The original state is restored for later tests."""
     for words in (
         ("alter-configs", "group", GROUP, "--unset", "consumer.session.timeout.ms"),
         ("alter-configs", "broker", "2", "--unset", "log.cleaner.threads"),

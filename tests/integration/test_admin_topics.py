@@ -21,18 +21,18 @@ def hand(administered: Administered, capsys: pytest.CaptureFixture[str]) -> Hand
 
 
 def described(administered: Administered, topic: str) -> str:
-    """A topic as kafka-topics describes it."""
+    """Return a topic as kafka-topics describes it."""
     return administered.tool(TOPICS, "--describe", "--topic", topic)
 
 
 def configs(administered: Administered, kind: str, *entity: str) -> dict[str, str]:
-    """The configs of an entity by kafka-configs."""
+    """Return the configs of an entity by kafka-configs."""
     printed = administered.tool(CONFIGS, "--describe", "--entity-type", kind, *entity)
     return dict(re.findall(r"^  ([\w.]+)=(\S*)", printed, re.MULTILINE))
 
 
 def test_create_extend_delete(administered: Administered, hand: Hand) -> None:
-    """A topic is made as asked for, extended to a total, and deleted; a second run of each changes nothing."""
+    """A topic is created as requested, extended to a total, and deleted; a second run of each changes nothing."""
     hand.done("create-topic", "made", "--partitions", "2", "--replication-factor", "3", "--config", "retention.ms=9000")
     wait_until(lambda: "made" in administered.tool(TOPICS, "--list").split())
     text = described(administered, "made")
@@ -56,7 +56,7 @@ def test_create_extend_delete(administered: Administered, hand: Hand) -> None:
 
 
 def test_assignments(administered: Administered, hand: Hand) -> None:
-    """Replicas are where they were asked for, those of new partitions too."""
+    """Replicas are on the requested brokers, also those of new partitions."""
     hand.done("create-topic", "placed", "--assignment", "0=3,1", "--assignment", "1=2,3")
     hand.done("create-partitions", "placed", "--partitions", "3", "--assignment", "2=1,2")
     wanted = ["3,1", "2,3", "1,2"]
@@ -64,7 +64,7 @@ def test_assignments(administered: Administered, hand: Hand) -> None:
 
 
 def test_failures_are_of_each_topic(administered: Administered, hand: Hand) -> None:
-    """A refused action has a reason and does not stop others: exit 3. A dry run finds the same, and changes nothing."""
+    """A refused action has a reason and does not stop others: exit 3. A dry run reports the same, and changes nothing."""
     arguments = ("create-topic", "well", "--replication-factor", "2", "--partitions", "1")
     wrong = ("create-topic", "ill", "--config", "retention.mss=1")
     assert hand.run(*wrong).code == 1
@@ -79,7 +79,7 @@ def test_failures_are_of_each_topic(administered: Administered, hand: Hand) -> N
 
 
 def test_delete_records(administered: Administered, hand: Hand) -> None:
-    """Logs start at the offset that is given; the records after that stay, and an offset beyond the end is refused."""
+    """Logs start at the given offset; later records stay, and an offset beyond the end is refused."""
     hand.done("create-topic", "logs", "--partitions", "2", "--replication-factor", "3")
     produce(administered.bootstrap_servers, "logs", 60)
     ends = _offsets(administered, "latest")
@@ -101,7 +101,7 @@ def _offsets(administered: Administered, time: str) -> dict[int, int]:
 
 
 def test_topic_configs(administered: Administered, hand: Hand) -> None:
-    """Only what is named changes; lists are edited; to keep less needs an option, to keep more does not."""
+    """Only named configs change; lists are edited; keeping less needs an option, keeping more does not."""
     hand.done("create-topic", "set", "--partitions", "1", "--config", "retention.ms=9000", "--config", "flush.ms=7")
     hand.done("alter-configs", "topic", "set", "--config", "retention.ms=10000", "--config", "segment.ms=60000")
     wanted = {"retention.ms": "10000", "flush.ms": "7", "segment.ms": "60000"}
@@ -152,7 +152,7 @@ def test_configs_of_others(administered: Administered, hand: Hand) -> None:
 
 
 def test_secrets_of_brokers(administered: Administered, hand: Hand, tmp_path: Path) -> None:
-    """A sensitive config is set from a file, and shown nowhere; whether it differs cannot be known, so it is set again."""
+    """A sensitive config is set from a file and never shown; its value cannot be compared, so it is set again."""
     secret = "Wq7-not-to-be-seen"  # noqa: S105
     (tmp_path / "password").write_text(f"{secret}\n")
     listener = "listener.name.unused.ssl.key.password"
@@ -167,7 +167,7 @@ def test_secrets_of_brokers(administered: Administered, hand: Hand, tmp_path: Pa
 
 
 def test_what_needs_a_guard_of_its_own(administered: Administered, hand: Hand) -> None:
-    """The state of brokers, and more partitions than a cluster can have, are not altered by what any topic needs."""
+    """Internal topics, and more partitions than a cluster can have, need more options than other topics."""
     hand.done("create-topic", "guarded", "--partitions", "1")
     produce(administered.bootstrap_servers, "guarded", 3)
     commit(administered.bootstrap_servers, "has-commits", {("guarded", 0): 1})
@@ -189,7 +189,7 @@ def test_what_needs_a_guard_of_its_own(administered: Administered, hand: Hand) -
 
 
 def test_several_thousand_partitions_are_noted(administered: Administered, hand: Hand) -> None:
-    """A line beside the plan says what they cost."""
+    """A line beside the plan names their cost."""
     noted = hand.run("create-topic", "several", "--partitions", "3000", "--dry-run")
     assert "3,000 new partitions" in noted.beside
     assert "several" not in administered.tool(TOPICS, "--list").split()

@@ -1,4 +1,4 @@
-"""The cluster that tests alter is what its module says."""
+"""The cluster that tests alter has the properties that its module documents."""
 
 from kafka_lagoon.admin.quorum import describe_quorum, quorum_partitions
 from kafka_lagoon.client.failures import Failure
@@ -6,7 +6,7 @@ from tests.integration.administered import Administered, soon
 
 
 def test_the_cluster(administered: Administered) -> None:
-    """Three voters that can change, two log directories each, and a tool that sees them."""
+    """It has three removable voters, two log directories each, and a tool that shows them."""
     with administered.cluster() as cluster:
         quorum = describe_quorum(cluster, soon())
     assert not isinstance(quorum, Failure)

@@ -1,4 +1,4 @@
-"""Real logs, record by record: what we read of the bytes is what Kafka's DumpLogSegments and librdkafka read of them."""
+"""Real logs, record by record: our decoded records equal those of Kafka's DumpLogSegments and of librdkafka."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -65,7 +65,7 @@ OLD_TOPICS = [*OLD, OLD_APPEND_TIME, *OLD_COMPACTED]
 
 @pytest.fixture(scope="module")
 def new_logs(kafka: LocalKafka) -> Iterator[Mapping[str, Log]]:
-    """Logs of Kafka 4.3.1; the JVM whose transactions stay open lives as long as they are looked at."""
+    """Logs of Kafka 4.3.1; the JVM with open transactions lives until the tests end."""
     with java_producers(kafka) as java:
         for topic, codec in zip(COMPACTED, ("none", "lz4"), strict=True):
             compacted(kafka, java, topic, codec)
@@ -88,7 +88,7 @@ def new_logs(kafka: LocalKafka) -> Iterator[Mapping[str, Log]]:
 
 @pytest.fixture(scope="module")
 def old_logs(kafka_282: LocalKafka) -> Mapping[str, Log]:
-    """Logs of Kafka 2.8.2 in the formats before headers: first converted by the broker, then as librdkafka writes them."""
+    """Logs of Kafka 2.8.2 in the formats before headers: some converted by the broker, some as librdkafka writes them."""
     for topic, codec in zip(OLD_COMPACTED, ("none", "gzip"), strict=True):
         compacted_messages(kafka_282, topic, codec)
     for topic, (message_format, codec) in zip(OLD, product(FORMATS, OLD_CODECS), strict=True):
@@ -105,12 +105,12 @@ def old_logs(kafka_282: LocalKafka) -> Mapping[str, Log]:
 
 @pytest.fixture(params=[*NEW_TOPICS, *(pytest.param(topic, marks=pytest.mark.proof) for topic in OLD_TOPICS)])
 def log(request: pytest.FixtureRequest) -> Log:
-    """Each of the logs."""
+    """Yields each of the logs."""
     return request.getfixturevalue("new_logs" if request.param in NEW_TOPICS else "old_logs")[request.param]
 
 
 def decoded(log: Log, *, read_committed: bool) -> tuple[list[dict[str, Any]], Decoding]:
-    """The rows of the log's bytes from its start on, in small Arrow batches, as far as the reader may see."""
+    """Decode the log's bytes from its start on, in small Arrow batches, as far as the isolation level allows."""
     decoding = decode(
         find_batches(log.data),
         from_offset=log.start,
@@ -124,7 +124,7 @@ def decoded(log: Log, *, read_committed: bool) -> tuple[list[dict[str, Any]], De
 
 
 def rows_of_dump(log: Log) -> list[dict[str, Any]]:
-    """The records as the dump has them, with the names of our columns, but for what it cannot show."""
+    """Return the records of the dump, with the names of our columns, without fields that it does not print."""
     return [
         {
             "offset": record.offset,
@@ -144,7 +144,7 @@ def rows_of_dump(log: Log) -> list[dict[str, Any]]:
 
 
 def as_dumped(row: dict[str, Any], dumped: dict[str, Any]) -> dict[str, Any]:
-    """A row of ours, with no more in it than the dump tells."""
+    """Return one of our rows with only the fields that the dump prints."""
     shown = {name: row[name] for name in dumped if name != "header_keys"}
     joined = ",".join(header["key"] for header in row["headers"])
     has_headers = dumped["header_keys"] is not None
@@ -154,20 +154,20 @@ def as_dumped(row: dict[str, Any], dumped: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_consumed(row: dict[str, Any]) -> Consumed:
-    """A row of ours as librdkafka gives a record: the Python client ends a header's key at a NUL."""
+    """Return one of our rows as librdkafka returns a record: the Python client ends a header's key at a NUL."""
     headers = tuple((header["key"].split("\0")[0], header["value"]) for header in row["headers"])
     printed = (row[name] for name in ("offset", "timestamp_ms", "timestamp_type", "key", "value"))
     return Consumed(*printed, headers)
 
 
 def as_sent(row: dict[str, Any]) -> Sent:
-    """A row of ours as a producer is given a record."""
+    """Return one of our rows as a record is passed to a producer."""
     headers = tuple((header["key"], header["value"]) for header in row["headers"])
     return Sent(row["key"], row["value"], row["timestamp_ms"], headers)
 
 
 def test_each_record_is_as_dumped(log: Log) -> None:
-    """Every record of the log, aborted and open ones too, equals its line in the dump, field by field."""
+    """Every record of the log, including aborted and open ones, equals its line in the dump, field by field."""
     dumped = rows_of_dump(log)
     rows, decoding = decoded(log, read_committed=False)
     assert [as_dumped(row, line) for row, line in zip(rows, dumped, strict=True)] == dumped
@@ -176,7 +176,7 @@ def test_each_record_is_as_dumped(log: Log) -> None:
 
 
 def test_committed_records_are_as_consumed(log: Log) -> None:
-    """Records of committed transactions and of none equal what librdkafka reads with read_committed, headers included."""
+    """Records that are not aborted or open equal those that librdkafka reads with read_committed, including headers."""
     rows, decoding = decoded(log, read_committed=True)
     assert [as_consumed(row) for row in rows] == log.committed
     assert not decoding.problems
@@ -184,7 +184,7 @@ def test_committed_records_are_as_consumed(log: Log) -> None:
 
 @pytest.mark.parametrize("read_committed", [True, False])
 def test_every_offset_is_accounted_for(log: Log, read_committed: bool) -> None:
-    """Counts are those that the dump gives, and add up."""
+    """Counts equal those of the dump, and add up."""
     _, decoding = decoded(log, read_committed=read_committed)
     counts, end = decoding.counts, log.stable_end if read_committed else log.end
     seen = [batch for batch in log.batches if log.start <= batch.last_offset and batch.base_offset < end]
@@ -200,7 +200,7 @@ def test_every_offset_is_accounted_for(log: Log, read_committed: bool) -> None:
 
 @pytest.mark.parametrize("isolation_level", [READ_COMMITTED, READ_UNCOMMITTED])
 def test_reader_gets_the_same(log: Log, isolation_level: str) -> None:
-    """Read from the broker, in several answers, the rows and counts are those of the files."""
+    """Rows and counts that are read from the broker, in several responses, equal those of the files."""
     read_committed = isolation_level == READ_COMMITTED
     rows, decoding = decoded(log, read_committed=read_committed)
     with cluster_of(log) as cluster:
@@ -226,7 +226,7 @@ def test_reader_gets_the_same(log: Log, isolation_level: str) -> None:
 def test_small_partitions_together_are_the_same(
     request: pytest.FixtureRequest, release: str, isolation_level: str
 ) -> None:
-    """Fetched and decoded together, the rows of each log are those of its files; plain ones need no reader of their own."""
+    """Rows of logs that are fetched and decoded together equal those of the files; plain logs are not read alone."""
     logs_of: Mapping[str, Log] = request.getfixturevalue(release)
     read_committed = isolation_level == READ_COMMITTED
     options = ReadOptions(isolation_level=isolation_level, fetch_bytes=1 << 20)
@@ -267,7 +267,7 @@ def test_small_partitions_together_are_the_same(
             assert getattr(counts, name) == getattr(decoding.counts, name), (topic, name)
     assert len(outcomes) + len(small.outcomes) == len(logs_of)
     small_ones = [topic for topic in (*LIBRDKAFKA, *APPEND_TIME, DELETED) if not topic.endswith("none")]
-    assert alone.isdisjoint(small_ones)  # what is not compressed is too large here
+    assert alone.isdisjoint(small_ones)  # an uncompressed log is too large here
 
 
 def soon() -> Deadline:
@@ -276,7 +276,7 @@ def soon() -> Deadline:
 
 @contextmanager
 def cluster_of(*some: Log) -> Iterator[Cluster]:
-    """A connection to the brokers that have the logs."""
+    """Connect to the brokers that have the logs."""
     deadline = soon()
     cluster = Cluster.connect(
         KafkaSettings(bootstrap_servers=some[0].kafka.bootstrap_servers), CLOCK, RequestStats(), deadline
@@ -289,7 +289,7 @@ def cluster_of(*some: Log) -> Iterator[Cluster]:
 
 
 def test_logs_hold_what_was_sent(new_logs: Mapping[str, Log], old_logs: Mapping[str, Log]) -> None:
-    """The producers' records are read back, from plain and idempotent producers; old formats drop what they lack."""
+    """The sent records are read back, from plain and idempotent producers; old formats drop unsupported fields."""
     for topic in LIBRDKAFKA:
         rows, _ = decoded(new_logs[topic], read_committed=True)
         assert tuple(map(as_sent, rows)) == SENT * 2
@@ -304,7 +304,7 @@ def test_logs_hold_what_was_sent(new_logs: Mapping[str, Log], old_logs: Mapping[
 
 
 def test_logs_are_of_every_kind(new_logs: Mapping[str, Log], old_logs: Mapping[str, Log]) -> None:
-    """Codecs, formats and times are those that the topics are for: else the other tests would prove less than they say."""
+    """The logs have the codecs, formats and times of their topics: otherwise the other tests would prove less."""
     for topic, codec in zip([*LIBRDKAFKA, *TRANSACTIONS], [*CODECS, *CODECS], strict=True):
         assert kinds(new_logs[topic]) == ({2}, {codec})
     for topic, (magic, codec) in zip(OLD, product((0, 1), OLD_CODECS), strict=True):
@@ -314,14 +314,14 @@ def test_logs_are_of_every_kind(new_logs: Mapping[str, Log], old_logs: Mapping[s
 
 
 def kinds(log: Log) -> tuple[set[int], set[str]]:
-    """Magics and codecs of the data; producers leave a batch as it is where compression makes it larger."""
+    """Return magics and codecs of the data; producers do not compress a batch that would become larger."""
     data = [batch for batch in log.batches if not batch.is_control]
     assert len(data) > 5
     return {batch.magic for batch in data}, {batch.codec for batch in data} - {"none"} or {"none"}
 
 
 def test_logs_have_gone_through_it(new_logs: Mapping[str, Log], old_logs: Mapping[str, Log]) -> None:
-    """Transactions ended in every way, cleaners left gaps in and between batches, and a log begins within a batch."""
+    """Transactions ended in every way, compaction left gaps in and between batches, and a log starts within a batch."""
     for log in (new_logs[topic] for topic in TRANSACTIONS):
         assert {one.marker for one in log.transactions} == {"COMMIT", "ABORT", None}
         assert log.start < log.stable_end < log.end
@@ -335,7 +335,7 @@ def test_logs_have_gone_through_it(new_logs: Mapping[str, Log], old_logs: Mappin
 
 
 def test_markers_tell_what_the_index_tells(new_logs: Mapping[str, Log]) -> None:
-    """The aborted transactions that we take from the dump's markers are those of the broker's own index."""
+    """The aborted transactions from the dump's markers equal those of the broker's own index."""
     for topic in TRANSACTIONS:
         indexed = [one for segment in new_logs[topic].segments for one in segment.aborted]
         assert sorted(indexed) == sorted(new_logs[topic].aborted)

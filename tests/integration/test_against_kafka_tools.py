@@ -1,4 +1,4 @@
-"""Our rows against what Kafka's own command-line tools print of the same cluster at the same moment."""
+"""Our rows equal the output of Kafka's own command-line tools for the same cluster at the same time."""
 
 import time
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
 
 
 def test_lag_equals_kafka_consumer_groups(cluster: LocalKafka) -> None:
-    """Offsets, lag and owners of every group and partition, no line more and none less."""
+    """Offsets, lag and owners of every group and partition are equal, without missing or additional lines."""
     printed = tools.group_offsets(cluster)
     ours = {
         tools.GroupOffset(
@@ -126,7 +126,7 @@ def test_offsets_equal_kafka_get_offsets(cluster: LocalKafka, time_option: str, 
 
 @pytest.mark.parametrize("cluster", [THREE_BROKERS], indirect=True)
 def test_the_earliest_offset_that_waits_for_upload(cluster: LocalKafka) -> None:
-    """The last of the special timestamps (KIP-1023), which has no column: there is none without tiered storage."""
+    """The last of the special timestamps (KIP-1023) has no column: without tiered storage there is no such offset."""
     deadline = Deadline.after(CLOCK, 30_000)
     settings = KafkaSettings(bootstrap_servers=cluster.bootstrap_servers)
     kind = Kind(EARLIEST_PENDING_UPLOAD, READ_UNCOMMITTED, 11)
@@ -143,7 +143,7 @@ def test_the_earliest_offset_that_waits_for_upload(cluster: LocalKafka) -> None:
 
 @pytest.mark.parametrize("cluster", [THREE_BROKERS], indirect=True)
 def test_health_equals_kafka_topics_while_a_broker_is_down(cluster: LocalKafka) -> None:
-    """The four health lists of kafka-topics, with broker 3 stopped; its partitions cost a row that says so."""
+    """The four health lists of kafka-topics are equal with broker 3 stopped; its partitions have a row with the reason."""
     kafka = cluster
     kafka.stop(3)
     try:
@@ -166,7 +166,7 @@ def test_health_equals_kafka_topics_while_a_broker_is_down(cluster: LocalKafka) 
 
 
 def _wait_until_gone(kafka: LocalKafka, node_id: int) -> None:
-    """Until no partition is led by the broker and the ISRs have shrunk."""
+    """Wait until the broker leads no partition and the ISRs have shrunk."""
     give_up = time.monotonic() + 60
     while time.monotonic() < give_up:
         lines = tools.topics(kafka).values()
@@ -177,7 +177,7 @@ def _wait_until_gone(kafka: LocalKafka, node_id: int) -> None:
 
 
 def test_no_null_without_a_reason(cluster: LocalKafka) -> None:
-    """Of every shape of topic and group, with a timestamp that no calendar has and a static member."""
+    """This holds for every shape of topic and group, with a timestamp outside the calendar and a static member."""
     config = {"message.timestamp.after.max.ms": str(2**63 - 1)}
     create_topics(cluster.bootstrap_servers, [NewTopic("calendar", 1, 1, config=config)])
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
@@ -192,7 +192,7 @@ def test_no_null_without_a_reason(cluster: LocalKafka) -> None:
 
 
 def test_no_null_without_a_reason_on_the_oldest_release(kafka_282: LocalKafka) -> None:
-    """Kafka 2.8 under ZooKeeper lacks a good deal, which is no problem of each row."""
+    """Values that Kafka 2.8 with ZooKeeper does not have are no problem of each row."""
     create_topics(kafka_282.bootstrap_servers, [NewTopic("oldest-nulls", 2, 1)])
     commit(kafka_282.bootstrap_servers, "oldest-nulls", {("oldest-nulls", 0): 0})
     snapshot = snapshot_of(kafka_282)

@@ -1,4 +1,4 @@
-"""`lagoon apply` makes a real cluster what a file says, does what was shown or nothing, and records it."""
+"""`lagoon apply` brings a real cluster into the state of a file, carries out exactly the shown plan, and records it."""
 
 import json
 import re
@@ -21,13 +21,13 @@ _COUNTED = count()
 
 @pytest.fixture
 def name() -> str:
-    """With what the names of a test's topics begin."""
+    """Return the prefix of the names of a test's topics."""
     return f"applied-{next(_COUNTED)}"
 
 
 @pytest.fixture
 def state(administered: Administered, tmp_path: Path, name: str) -> Iterator[Path]:
-    """Two topics that are wanted, one that exists and is not, and a user's permission."""
+    """Return a state with two new topics, an owned topic that the file does not have, and a user's permission."""
     administered.admin.create_topics([NewTopic(f"{name}-old", 1, 1)], operation_timeout=30)[f"{name}-old"].result(30)
     with administered.cluster() as cluster:
         cluster_id = cluster.cluster_id
@@ -55,12 +55,12 @@ resource_name = "{name}-a"
 
 
 def apply(administered: Administered, file: Path, *options: str, user: str | None = None) -> int:
-    """The exit code of `lagoon apply` for a user."""
+    """Return the exit code of `lagoon apply` for a user."""
     return main(["apply", str(file), *administered.arguments(user), *options])
 
 
 def topics(administered: Administered, name: str) -> list[str]:
-    """Topics of a test that exist, as Kafka's own tool lists them."""
+    """Return the existing topics of a test, as Kafka's own tool lists them."""
     return sorted(
         topic.removeprefix(f"{name}-") for topic in administered.tool(TOPICS, "--list").split() if name in topic
     )
@@ -69,7 +69,7 @@ def topics(administered: Administered, name: str) -> list[str]:
 def test_a_cluster_becomes_what_a_file_says(
     administered: Administered, state: Path, name: str, tmp_path: Path, capsys: Output
 ) -> None:
-    """The plan that was shown is carried out and recorded; then there is nothing to do."""
+    """The shown plan is carried out and recorded; then the plan is empty."""
     warehouse = str(tmp_path / "lake")
     assert apply(administered, state, "--dry-run", "--json") == 0
     planned = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -98,7 +98,7 @@ def test_a_cluster_becomes_what_a_file_says(
 
 
 def test_another_plan_is_not_carried_out(administered: Administered, state: Path, name: str, capsys: Output) -> None:
-    """The cluster changed after the plan was shown: exit 1, the new plan, and nothing sent."""
+    """The cluster changed after the plan was shown: exit 1, the new plan is shown, and nothing is sent."""
     assert apply(administered, state, "--dry-run", "--json") == 0
     plan_id = json.loads(capsys.readouterr().out.splitlines()[0])["plan_id"]
     new = NewTopic(f"{name}-b", 1, 1)
@@ -114,7 +114,7 @@ def test_another_plan_is_not_carried_out(administered: Administered, state: Path
 def test_faults_are_known_before_anything_is_sent(
     administered: Administered, state: Path, name: str, capsys: Output
 ) -> None:
-    """Exit 2 for a missing guard, for a file of another cluster, and for faults of arguments, settings and file at once."""
+    """Exit 2 for a missing guard, for a file of another cluster, and for all faults of arguments, settings and file."""
     assert apply(administered, state, "--yes") == 2
     assert f"delete topic {name}-old needs --allow-deletions" in capsys.readouterr().err
     other = state.with_name("other.toml")
@@ -131,7 +131,7 @@ def test_faults_are_known_before_anything_is_sent(
 
 
 def test_failures_are_reported_per_resource(administered: Administered, state: Path, name: str, capsys: Output) -> None:
-    """Permitted actions are done, the rest is named, and nothing is deleted after a failure: exit 3."""
+    """Permitted actions are done, others are named, and nothing is deleted after a failure: exit 3."""
     add_rules(
         administered.kafka,
         allow(ResourceType.TOPIC, f"{name}-a", AclOperation.CREATE),
@@ -151,7 +151,7 @@ def test_failures_are_reported_per_resource(administered: Administered, state: P
 def test_a_password_that_is_not_there(
     administered: Administered, state: Path, name: str, command: str, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An unset variable is a fault of the file, with its line, before a topic of the same file is created."""
+    """An unset variable is a fault of the file, with its line, before any topic of the file is created."""
     monkeypatch.delenv("LAGOON_UNSET", raising=False)
     user = f'[scram_users.{name}.SCRAM-SHA-256]\npassword = "env:LAGOON_UNSET"\n'
     state.write_text(state.read_text() + user)

@@ -1,4 +1,4 @@
-"""Arrow batches on real brokers: read by librdkafka, by Kafka's Java consumer and its dump, also when leaders die meanwhile."""
+"""Arrow batches on real brokers are read by librdkafka, Kafka's Java consumer and its dump, also after leaders died."""
 
 import threading
 import time
@@ -29,7 +29,7 @@ from tests.integration.test_produce_and_fetch import RELEASES, connected, dumped
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-# Times that no producer of others lets through; brokers take them.
+# Times that no other producer allows, but brokers accept.
 ODD_TIMES = (Sent(b"before 1970", b"-", -5), Sent(b"none", b"-", -1), Sent(b"epoch", b"0", 0))
 
 
@@ -40,7 +40,7 @@ def release(request: pytest.FixtureRequest) -> LocalKafka:
 
 
 def arrow(records: Sequence[Sent]) -> pa.RecordBatch:
-    """The records as columns."""
+    """Return the records as columns."""
     pairs = [[{"key": name, "value": value} for name, value in one.headers] for one in records]
     return pa.RecordBatch.from_pydict(
         {
@@ -53,7 +53,7 @@ def arrow(records: Sequence[Sent]) -> pa.RecordBatch:
 
 
 def numbered(cluster: Cluster) -> ProducerState:
-    """A state with a new producer id."""
+    """Make a state with a new producer id."""
     return ProducerState(init_producer_id(cluster, soon()).producer._replace(sequence=0))
 
 
@@ -64,14 +64,14 @@ def writing(cluster: Cluster, options: WriteOptions) -> Iterator[ArrowWriter]:
 
 
 def test_every_codec_is_read_by_others(release: LocalKafka) -> None:
-    """Nulls, empty fields, headers and odd times are what librdkafka reads; Kafka's dump finds every batch sound."""
+    """librdkafka reads nulls, empty fields, headers and odd times; Kafka's dump finds every batch valid."""
     topics = {codec: f"columns-{codec}" for codec in CODECS}
     for topic in topics.values():
         kept(release, topic)
     written: dict[str, list[int]] = {}
     with connected(release) as (cluster, _):
         for codec, topic in topics.items():
-            # The odd records of 20 kB and more make batches of their own.
+            # Odd records of 20 kB and more get batches of their own.
             options = WriteOptions(codec=CODECS[codec], target_batch_bytes=2_000)
             with writing(cluster, options) as writer:
                 writer.write(arrow([*ODD, *ODD_TIMES]), topic=topic, partition=0)
@@ -101,7 +101,7 @@ def _plain(read: Consumed) -> tuple[Any, ...]:
 
 
 def test_transactions(release: LocalKafka) -> None:
-    """A committed transaction is read as a whole, an aborted one is not; partitions are added as the release wants it."""
+    """A committed transaction is read completely, an aborted one is not; partitions are added as the release requires."""
     topics = ["columns-first", "columns-second"]
     for topic in topics:
         kept(release, topic)
@@ -126,9 +126,9 @@ def test_transactions(release: LocalKafka) -> None:
 
 
 def test_java_reads_keys_where_it_would_put_them(kafka: LocalKafka) -> None:
-    """Kafka's consumer finds each key in the partition of Java's partitioner, with its headers and time, in order."""
+    """Kafka's consumer reads each key in the partition of Java's partitioner, with its headers and time, in order."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
-    kept = {"retention.ms": "-1"}  # the records are of 2023
+    kept = {"retention.ms": "-1"}  # the records have times of 2023
     new = NewTopic("columns-keyed", num_partitions=5, replication_factor=3, config=kept)
     admin.create_topics([new])["columns-keyed"].result(60)
     times = 1_700_000_000_000
@@ -146,7 +146,7 @@ def test_java_reads_keys_where_it_would_put_them(kafka: LocalKafka) -> None:
 def _consumed_by_java(
     java: JavaProducers, kafka: LocalKafka, topic: str, partitions: int, count: int
 ) -> dict[int, list[tuple[Any, ...]]]:
-    """Timestamp, key, value and the only header of each record, by partition, as Kafka's consumer reads them."""
+    """Return timestamp, key, value and the only header of each record, by partition, from Kafka's consumer."""
     jvm = java._jvm
     settings = jvm.java.util.HashMap()
     settings.put("bootstrap.servers", kafka.bootstrap_servers)
@@ -173,7 +173,7 @@ def _consumed_by_java(
 
 
 def _write_while_leaders_die(kafka: LocalKafka, topic: str, killed: Sequence[int]) -> None:
-    """Write to six partitions while each of some brokers is killed and started again; then read everything."""
+    """Write to six partitions while some brokers are killed and restarted in turn; then read everything."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
     new = NewTopic(topic, num_partitions=6, replication_factor=3, config={"min.insync.replicas": "2"})
     admin.create_topics([new])[topic].result(60)
@@ -212,14 +212,14 @@ def _write_while_leaders_die(kafka: LocalKafka, topic: str, killed: Sequence[int
     assert sum(one.count for one in written) == number
     read = _values(kafka, topic)
     assert {partition: [value for _, value in some] for partition, some in read.items()} == given
-    for part in written:  # where an offset is known, the records are there
+    for part in written:  # the records are at their known offsets
         if part.base_offset is not None:
             offsets = [offset for offset, _ in read[part.partition.partition][part.first : part.first + part.count]]
             assert offsets == list(range(part.base_offset, part.base_offset + part.count))
 
 
 def _values(kafka: LocalKafka, topic: str) -> dict[int, list[tuple[int, bytes | None]]]:
-    """Offset and value of every record, by partition, as librdkafka reads them."""
+    """Return offset and value of every record, by partition, from librdkafka."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap_servers,
@@ -243,7 +243,7 @@ def _values(kafka: LocalKafka, topic: str) -> dict[int, list[tuple[int, bytes | 
 
 @pytest.mark.proof
 def test_leaders_that_die(kafka: LocalKafka) -> None:
-    """A broker is killed while batches are on their way to it: nothing is missing, doubled or out of order."""
+    """A broker is killed with batches in flight: nothing is missing, doubled or out of order."""
     _write_while_leaders_die(kafka, "columns-loss", [2])
 
 
@@ -255,7 +255,7 @@ def test_leaders_that_die_again_and_again(kafka: LocalKafka) -> None:
 
 
 def test_a_limit_that_became_lower(kafka: LocalKafka) -> None:
-    """The broker refuses the batch that is too large now; what came before it is there, and where is known."""
+    """The broker refuses a batch that is now too large; earlier records are written, with known offsets."""
     create(kafka, "columns-limit", max_message_bytes="3000")
     with connected(kafka) as (cluster, _):
         targets = describe_targets(cluster, {"columns-limit"}, soon())

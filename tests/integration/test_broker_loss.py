@@ -1,4 +1,4 @@
-"""Each broker of three is stopped in turn: what Kafka's own tool finds then is what view broker_loss had said before."""
+"""Each of three brokers is stopped in turn, and Kafka's own tool shows the effect that view broker_loss has predicted."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -35,27 +35,27 @@ Partitions = set[tuple[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Brokers, and what their tools print of this test."""
+    """Brokers, and the output of their tools for this test."""
 
     kafka: LocalKafka
 
     @property
     def bootstrap_servers(self) -> str:
-        """Of all brokers."""
+        """Return the addresses of all brokers."""
         return self.kafka.bootstrap_servers
 
     def tool(self, main_class: str, *args: str) -> str:
-        """The tool's output."""
+        """Return the tool's output."""
         return self.kafka.tool(main_class, *args)
 
     def printed(self, option: str) -> Partitions:
-        """Partitions of this test that kafka-topics prints with the option."""
+        """Return the partitions of this test that kafka-topics prints with the option."""
         return {at for at in tools.topics(self, option) if at[0].startswith(PREFIX)}
 
 
 @pytest.fixture(scope="module")
 def running(kafka: LocalKafka) -> Running:
-    """Three brokers, with topics that bear a loss more or less well."""
+    """Run three brokers, with topics that tolerate a lost broker in different degrees."""
     for name, (replicas, needed) in TOPICS.items():
         create = ("--create", "--topic", PREFIX + name, "--replica-assignment", replicas)
         config = ("--config", f"min.insync.replicas={needed}")
@@ -78,7 +78,7 @@ def test_what_is_predicted_happens(running: Running, broker_id: int) -> None:
         for column, (finding, option) in STATES.items():
             printed = running.printed(option)
             assert {at for at, row in predicted.items() if row[column]} | elsewhere[column] == printed, column
-            if finding != "under_min_isr":  # for the tool a partition without a leader is under it
+            if finding != "under_min_isr":  # the tool counts a partition without a leader as under it
                 assert findings[finding] == printed
         assert findings["under_replicated"] == running.printed("--under-replicated-partitions")
         assert {at: (row["new_leader_id"], row["in_sync"]) for at, row in predicted.items()} == {
@@ -100,14 +100,14 @@ def _of_topics(rows: list[dict[str, Any]], broker_id: int) -> dict[tuple[str, in
 
 
 def _findings(snapshot: Snapshot) -> dict[str, Partitions]:
-    """Partitions of this test by what is wrong with them."""
+    """Return the partitions of this test by finding."""
     rows = [row for row in rows_of_view([snapshot], "health_findings") if (row["topic"] or "").startswith(PREFIX)]
     kinds = ("leaderless", "under_replicated", "under_min_isr", "at_min_isr")
     return {kind: {(row["topic"], row["partition"]) for row in rows if row["finding"] == kind} for kind in kinds}
 
 
 def _healthy(kafka: LocalKafka) -> Snapshot:
-    """A snapshot in which every replica is in sync."""
+    """Take a snapshot in which every replica is in sync."""
     deadline = Deadline.after(CLOCK, 60_000)
     snapshot = snapshot_of(kafka)
     while any(row.is_under_replicated for row in snapshot.of(PartitionRow)) and deadline.pause(0.5):
@@ -116,7 +116,7 @@ def _healthy(kafka: LocalKafka) -> Snapshot:
 
 
 def _without(kafka: LocalKafka, broker_id: int) -> Snapshot:
-    """A snapshot of brokers that all know that one is gone."""
+    """Take a snapshot once all brokers know that one is down."""
     deadline = Deadline.after(CLOCK, 60_000)
     snapshot = snapshot_of(kafka)
     while not _is_gone(snapshot, broker_id) and deadline.pause(0.5):

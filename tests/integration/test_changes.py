@@ -1,4 +1,4 @@
-"""Changes that Kafka's own tools make between two snapshots: view topology_changes lists each of them, and nothing else."""
+"""Changes by Kafka's own tools between two snapshots: view topology_changes lists each of them, and no others."""
 
 import json
 from collections.abc import Iterator
@@ -29,41 +29,41 @@ Change = tuple[str, str, str, str | None, str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Somebody with Kafka's tools."""
+    """Runs Kafka's tools."""
 
     kafka: LocalKafka
     tools: ToolsInOne
     folder: Path
 
     def run(self, main_class: str, *arguments: str) -> None:
-        """Run one of them against the cluster."""
+        """Run a tool against the cluster."""
         self.tools.run(main_class, "--bootstrap-server", self.kafka.bootstrap_servers, *arguments)
 
     def topic(self, name: str, *arguments: str) -> None:
-        """kafka-topics."""
+        """Run kafka-topics."""
         self.run(tools.TOPICS, "--topic", name, *arguments)
 
     def config(self, kind: str, name: str | None, *change: str) -> None:
-        """kafka-configs, of a resource or of all that have no config of their own."""
+        """Run kafka-configs for a resource, or for the default of all resources."""
         entity = ("--entity-default",) if name is None else ("--entity-name", name)
         self.run(CONFIGS, "--alter", "--entity-type", kind, *entity, *change)
 
     def group(self, group_id: str, *arguments: str) -> None:
-        """kafka-consumer-groups."""
+        """Run kafka-consumer-groups."""
         self.run(tools.CONSUMER_GROUPS, "--group", group_id, *arguments)
 
     def acl(self, *arguments: str) -> None:
-        """kafka-acls, of all topics of these tests."""
+        """Run kafka-acls for all topics of these tests."""
         self.run(ACLS, "--topic", "changes-", "--resource-pattern-type", "prefixed", *arguments)
 
     def file(self, content: object) -> str:
-        """Path of a file that a tool wants as JSON."""
+        """Write a JSON file for a tool; return its path."""
         path = self.folder / "given.json"
         path.write_text(json.dumps(content))
         return str(path)
 
     def reassign(self, topic: str, *replicas: int) -> None:
-        """kafka-reassign-partitions for partition 0, until it is over."""
+        """Run kafka-reassign-partitions for partition 0, and wait until it is done."""
         moved = {"topic": topic, "partition": 0, "replicas": list(replicas)}
         plan = self.file({"version": 1, "partitions": [moved]})
         self.run(REASSIGNMENTS, "--reassignment-json-file", plan, "--execute")
@@ -84,7 +84,7 @@ def in_one(tools: ToolsOfReleases) -> ToolsInOne:
 
 @pytest.fixture
 def operator(kafka: LocalKafka, in_one: ToolsInOne, tmp_path: Path) -> Iterator[Operator]:
-    """A cluster with something to change, and what is changed put in order again behind the test."""
+    """Prepares a cluster to change, and reverts the changes after the test."""
     operator = Operator(kafka, in_one, tmp_path)
     _prepare(operator)
     try:
@@ -179,7 +179,7 @@ def _change_groups(operator: Operator) -> None:
 
 
 def _clean_up(operator: Operator) -> None:
-    """So that the next tests on these brokers find them as they were."""
+    """Restore the brokers' state for the next tests."""
     operator.config("brokers", "1", "--delete-config", "message.max.bytes")
     operator.config("brokers", None, "--delete-config", "log.retention.bytes")
     operator.config("client-metrics", "changes-metrics", "--delete-config", "interval.ms")
@@ -194,7 +194,7 @@ def _clean_up(operator: Operator) -> None:
 
 @pytest.mark.proof
 def test_each_change_is_listed_once(operator: Operator) -> None:
-    """Thirty changes, with what was before and what is now; and none between two snapshots without one."""
+    """Thirty changes have old and new values; between two equal snapshots there is none."""
     before = _snapshot_with(operator.kafka, snapshot_of(operator.kafka), 0)
     assert changes([before, snapshot_of(operator.kafka)]) == []
     _change_topics(operator)
@@ -208,7 +208,7 @@ def test_each_change_is_listed_once(operator: Operator) -> None:
 
 @pytest.mark.proof
 def test_acls(secured: Secured, in_one: ToolsInOne, tmp_path: Path) -> None:
-    """One that is added and one that is removed, by everything that tells it from others."""
+    """An added and a removed ACL are listed, with all fields of the ACLs."""
     operator = Operator(secured.kafka, in_one, tmp_path)
     operator.acl("--add", "--allow-principal", "User:changes", "--operation", "READ")
     before = _snapshot_with(secured.kafka, snapshot_of(secured.kafka), 0)
@@ -225,7 +225,7 @@ def test_acls(secured: Secured, in_one: ToolsInOne, tmp_path: Path) -> None:
 
 
 def _snapshot_with(kafka: LocalKafka, before: Snapshot, count: int) -> Snapshot:
-    """A later snapshot, when every broker has heard of all changes."""
+    """Take a later snapshot, once every broker knows all changes."""
     deadline = Deadline.after(CLOCK, 30_000)
     after = snapshot_of(kafka)
     while len(changes([before, after])) != count and deadline.pause(1):
@@ -234,7 +234,7 @@ def _snapshot_with(kafka: LocalKafka, before: Snapshot, count: int) -> Snapshot:
 
 
 def changes(snapshots: list[Snapshot]) -> list[Change]:
-    """The rows of the view in a fixed order, without ids. Groups of other tests lose members meanwhile."""
+    """Return the view's rows in a fixed order, without ids, and without changes of other tests' groups."""
     rows = [
         row
         for row in rows_of_view(snapshots, "topology_changes")

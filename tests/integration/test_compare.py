@@ -1,4 +1,4 @@
-"""Copies that librdkafka makes on real brokers, with faults on purpose: each is found at its offsets, and nothing else is.
+"""Copies that librdkafka makes on real brokers, with deliberate faults: each is found at its offsets, and no others.
 
 Groups whose offsets are translated to a copy read on there at the record that they had not read.
 """
@@ -32,11 +32,11 @@ from tests.jobs.commands import here
 pytestmark = pytest.mark.timeout(300)
 SOURCE, COPY, WIDE = "compare-source", "compare-copy", "compare-wide"
 RECORDS, GROUPS = 2_000, 20
-KEPT = {"retention.ms": "-1"}  # the records are of 2023
+KEPT = {"retention.ms": "-1"}  # the records have times of 2023
 
 
 class Copied(NamedTuple):
-    """A record of the source, as a consumer has it."""
+    """A record of the source, as a consumer reads it."""
 
     partition: int
     offset: int
@@ -75,7 +75,7 @@ def _fill(servers: str) -> None:
 
 
 def _read(servers: str, topic: str, partitions: int) -> list[list[Copied]]:
-    """All records of each partition, by librdkafka."""
+    """Read all records of each partition, with librdkafka."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -115,7 +115,7 @@ def _copied(message: Message) -> Copied:
 def _write(
     servers: str, topic: str, parts: Sequence[Sequence[Copied]], partition_of: Callable[[Copied], int]
 ) -> list[list[int]]:
-    """Write records in their order; the offsets that brokers gave them, by delivery reports."""
+    """Write records in their order; return their offsets, from delivery reports."""
     producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True, "compression.type": "lz4"})
     offsets: list[list[int]] = [[] for _ in parts]
 
@@ -153,7 +153,7 @@ class Answer(NamedTuple):
 
 @pytest.fixture
 def compare(kafka: LocalKafka, capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
-    """Runs the command about two clusters of the settings, which are the same one."""
+    """Runs the command with two clusters of the settings, which are the same cluster."""
 
     def run(left: str, right: str, *more: str, archive: bool = False) -> Answer:
         settings = [f"clusters.{name}.bootstrap_servers={kafka.bootstrap_servers}" for name in ("a", "b")]
@@ -166,7 +166,7 @@ def compare(kafka: LocalKafka, capsys: pytest.CaptureFixture[str]) -> Callable[.
 
 
 def test_faults_of_a_copy(kafka: LocalKafka, source: list[list[Copied]], compare: Callable[..., Answer]) -> None:
-    """Missing, doubled, altered, swapped and added records: those and no others, with the offsets of both sides."""
+    """Missing, doubled, altered, swapped and added records are found, and no others, with the offsets of both sides."""
     servers, (plain, sent) = kafka.bootstrap_servers, source
     altered = plain[700]._replace(value=b"altered")
     first = [*plain[:100], *plain[150:310], *plain[300:700], altered, *plain[701:]]
@@ -204,7 +204,7 @@ def test_faults_of_a_copy(kafka: LocalKafka, source: list[list[Copied]], compare
 
 
 def test_a_copy_without_faults(kafka: LocalKafka, source: list[list[Copied]], compare: Callable[..., Answer]) -> None:
-    """Equal in order, without the gaps of transactions; and as a whole in a topic with more partitions."""
+    """It is equal in order, in spite of gaps of transactions, and as a whole to a topic with more partitions."""
     servers = kafka.bootstrap_servers
     create_topics(servers, [NewTopic(COPY, 2, 1, config=KEPT), NewTopic(WIDE, 5, 1, config=KEPT)])
     _write(servers, COPY, source, lambda record: record.partition)
@@ -222,7 +222,7 @@ def test_a_copy_without_faults(kafka: LocalKafka, source: list[list[Copied]], co
 def test_an_archive_of_a_topic(
     kafka: LocalKafka, source: list[list[Copied]], compare: Callable[..., Answer], new_lake: Path, tmp_path: Path
 ) -> None:
-    """Archived records equal those of the brokers, with offsets: null and empty, headers, gaps of transactions."""
+    """Archived records equal the brokers' by offset: null and empty, headers, gaps of transactions."""
     lake = shutil.copytree(new_lake, tmp_path / "lake")
     cluster = f"clusters.a.bootstrap_servers={kafka.bootstrap_servers}"
     done = here("ingest", "--topics", SOURCE, "--warehouse", str(lake), "--set", cluster)
@@ -235,7 +235,7 @@ def test_an_archive_of_a_topic(
 
 @pytest.mark.proof
 def test_groups_read_on_in_a_copy(kafka: LocalKafka, source: list[list[Copied]]) -> None:
-    """Wherever they had stopped, also within an aborted transaction: the next record is the first one that they had not read."""
+    """After any commit, also within an aborted transaction, the next record is the first unread one."""
     servers, topic = kafka.bootstrap_servers, "compare-groups"
     create_topics(servers, [NewTopic(topic, 2, 1, config=KEPT)])
     offsets = _write(servers, topic, source, lambda record: record.partition)
@@ -273,7 +273,7 @@ def _map_of(records: Sequence[Copied], offsets: Sequence[int]) -> PartitionMap:
 
 
 def _saved(group_id: str, partition: int, records: Sequence[Copied], number: int) -> SavedCommit:
-    """Commits over the whole log, the last one at its end."""
+    """Return commits over the whole log, the last one at its end."""
     end = records[-1].offset + 1
     return SavedCommit(
         group_id=group_id,
@@ -287,7 +287,7 @@ def _saved(group_id: str, partition: int, records: Sequence[Copied], number: int
 
 
 def _next_of(servers: str, group_id: str, topic: str, partition: int) -> tuple[Any, ...] | None:
-    """The next record that a consumer of the group gets, without partition and offset; None at the end."""
+    """Return the next record of the group's consumer, without partition and offset; None at the end."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,

@@ -1,4 +1,4 @@
-"""A run that is killed anywhere leaves rows that are true: what they call done is done, and what changed stands in them."""
+"""After a run was killed at any step its rows are true: actions that they call done are done, and changes are recorded."""
 
 import subprocess
 import sys
@@ -15,8 +15,8 @@ from tests.integration.administered import Administered
 Point = tuple[str, str, int, str]
 
 SOME: list[Point] = [
-    ("AdminActions", "write", 1, "after"),  # all are recorded, none is sent
-    ("AdminActions", "write", 2, "before"),  # topics are created, and no row says so
+    ("AdminActions", "write", 1, "after"),  # all actions are recorded, none is sent
+    ("AdminActions", "write", 2, "before"),  # topics are created, without a second row
     ("AdminActions", "write", 3, "after"),  # nothing is deleted yet
 ]
 MANY: list[Point] = [
@@ -29,13 +29,13 @@ _COUNTED = iter(range(1000))
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all runs: tables are made once, and runs that died are no obstacle to others."""
+    """A warehouse for all runs: tables are made once, and dead runs do not block others."""
     return tmp_path_factory.mktemp("dying")
 
 
 @pytest.fixture
 def prefix(administered: Administered) -> Iterator[str]:
-    """Of two topics that are there before, and of two that are not."""
+    """Return the prefix of two existing and two new topics."""
     name = f"dying-{next(_COUNTED)}"
     made = [NewTopic(f"{name}-{role}", 1, 1) for role in ("old", "kept")]
     for future in administered.admin.create_topics(made, operation_timeout=30).values():
@@ -47,14 +47,14 @@ def prefix(administered: Administered) -> Iterator[str]:
 
 
 def run(administered: Administered, warehouse: Path, prefix: str, point: Point) -> int:
-    """The exit code of a run that dies there."""
+    """Return the exit code of a run that dies at this step."""
     words = [administered.bootstrap_servers, str(warehouse), prefix, *map(str, point)]
     command = [sys.executable, "-m", "tests.integration.dying_alteration", *words]
     return subprocess.run(command, check=False, timeout=120).returncode
 
 
 def changed(administered: Administered, prefix: str) -> dict[str, bool]:
-    """For each resource, whether the cluster has it as planned."""
+    """Return, by resource, True if the cluster has its planned state."""
     topics = administered.admin.list_topics(timeout=30).topics
     resource = ConfigResource(ResourceType.TOPIC, f"{prefix}-kept")
     (described,) = administered.admin.describe_configs([resource]).values()
@@ -66,7 +66,7 @@ def changed(administered: Administered, prefix: str) -> dict[str, bool]:
 
 
 def outcomes(warehouse: Path, prefix: str) -> dict[str, str]:
-    """The outcome of each resource in the table."""
+    """Return the outcome of each resource in the table."""
     statement = "SELECT resource_name, outcome FROM admin_outcomes WHERE starts_with(resource_name, ?)"
     with duckdb_engine.opened(warehouse, {"admin_outcomes"}) as ask:
         result = ask(statement, f"{prefix}-")
@@ -74,7 +74,7 @@ def outcomes(warehouse: Path, prefix: str) -> dict[str, str]:
 
 
 def check_point(administered: Administered, warehouse: Path, prefix: str, point: Point) -> tuple[dict[str, str], int]:
-    """Let a run die there, and compare what the table says with what the cluster says."""
+    """Let a run die at this step, and compare the table with the cluster."""
     exit_code = run(administered, warehouse, prefix, point)
     assert exit_code in (0, -SIGKILL)
     is_changed, said = changed(administered, prefix), outcomes(warehouse, prefix)
@@ -88,7 +88,7 @@ def check_point(administered: Administered, warehouse: Path, prefix: str, point:
     "point", [SOME[0], *(pytest.param(point, marks=pytest.mark.proof) for point in SOME[1:])], ids=str
 )
 def test_rows_are_true(administered: Administered, warehouse: Path, prefix: str, point: Point) -> None:
-    """At the points where rows and requests follow each other."""
+    """This holds between all rows and requests."""
     said, exit_code = check_point(administered, warehouse, prefix, point)
     assert exit_code == -SIGKILL
     assert [said[f"{prefix}-{role}"] for role in ("new-0", "kept", "old")] == {
@@ -103,5 +103,5 @@ def test_rows_are_true(administered: Administered, warehouse: Path, prefix: str,
 def test_rows_are_true_wherever_a_run_dies(
     administered: Administered, warehouse: Path, prefix: str, point: Point
 ) -> None:
-    """At every write, commit and exchange with a broker; and the next run finds nothing in its way."""
+    """This holds at every write, commit and exchange with a broker; and the next run succeeds."""
     check_point(administered, warehouse, prefix, point)

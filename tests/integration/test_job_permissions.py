@@ -1,4 +1,4 @@
-"""The permissions that jobs need which read and write records, on a real broker: they are enough, and none can be left out."""
+"""The permissions of jobs that read and write records, on a real broker, are sufficient and necessary."""
 
 import subprocess
 from pathlib import Path
@@ -19,13 +19,13 @@ from tests.jobs import commands
 from tests.permissions import REQUIRED_PERMISSIONS
 
 ORDERS, SINK, RECORDS = "least-archived", "least-sink", 20
-# As docs/spark.md has them for `df.write.format("lagoon")`.
+# As in docs/spark.md for `df.write.format("lagoon")`.
 _SINK = (Permission(WRITE, TOPIC, "refused"), Permission(WRITE, TRANSACTIONAL_ID, "refused"))
 
 
 @pytest.fixture(scope="module")
 def place(secured: Secured) -> Place:
-    """A topic with records, and one to write to."""
+    """Make a topic with records, and a topic to write to."""
     place = Place(secured)
     place.make_user()
     create_topics(place.plain, [NewTopic(ORDERS, 2, 1), NewTopic(SINK, 1, 1)])
@@ -36,7 +36,7 @@ def place(secured: Secured) -> Place:
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_permissions_of_an_ingest_are_enough_and_least(place: Place, tmp_path: Path) -> None:
-    """With READ on a topic every record of it is archived, and no other topic matches a pattern. Without that permission
+    """With READ on a topic all its records are archived, and a pattern matches no other topic. Without it
     nothing is archived, and the exit code says so.
     """
     (permission,) = REQUIRED_PERMISSIONS["ingest"].permissions
@@ -52,7 +52,7 @@ def test_permissions_of_an_ingest_are_enough_and_least(place: Place, tmp_path: P
 
 
 def test_permissions_of_a_comparison_are_enough_and_least(place: Place) -> None:
-    """With READ on a topic all its records are compared; without it none, and the exit code says so."""
+    """With READ on a topic all its records are compared; without it none, as the exit code shows."""
     (permission,) = REQUIRED_PERMISSIONS["compare"].permissions
     command = ["compare", f"default:{ORDERS}", f"default:{ORDERS}", *place.options()]
     with place.granted([permission], ORDERS):
@@ -68,7 +68,7 @@ def test_permissions_of_a_comparison_are_enough_and_least(place: Place) -> None:
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_permissions_of_a_restore_are_enough_and_least(place: Place, tmp_path: Path) -> None:
-    """With all of them a topic that exists gets its records once more, and they are read back; without one it is not whole."""
+    """With all of them an existing topic gets its records, which are read back; without one of them it is incomplete."""
     permissions = REQUIRED_PERMISSIONS["restore"].permissions
     by_super_user = [
         "--warehouse",
@@ -97,7 +97,7 @@ def _ingested(place: Place, warehouse: Path, *topics: str) -> subprocess.Complet
 @pytest.mark.proof
 @pytest.mark.parametrize("transactions", ["none", "run"])
 def test_permissions_of_the_sink_are_enough_and_least(place: Place, spark: SparkSession, transactions: str) -> None:
-    """With those that docs/spark.md names rows are written from executors that authenticate; without one of them the job fails."""
+    """With those in docs/spark.md executors authenticate and write rows; without one of them the job fails."""
     register_source(spark)
     needed = [one for one in _SINK if transactions == "run" or one.resource_type == TOPIC]
     with place.granted(needed):

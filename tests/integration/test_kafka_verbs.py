@@ -30,7 +30,7 @@ _RENAMED = {"AlterIsr": "AlterPartition", "ListClientMetricsResources": "ListCon
 
 @pytest.fixture(scope="module", params=first([NEWEST, OLDER, OLDEST]))
 def release(request: pytest.FixtureRequest) -> Release:
-    """Every release, with a topic of ours; pytest may come back to one."""
+    """Every release, with a topic of the tests; pytest may return to a release."""
     fixture = {NEWEST: "kafka", OLDER: "kafka_392", OLDEST: "kafka_282"}[request.param]
     kafka: LocalKafka = request.getfixturevalue(fixture)
     if TOPIC not in AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(timeout=30).topics:
@@ -45,7 +45,7 @@ def only(*releases: str) -> pytest.MarkDecorator:
 
 
 def test_versions(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every API and range of every broker, and the release that the broker is."""
+    """Every API and range of every broker is equal, and the broker's release is found."""
     rows = release.shown(capsys, "versions")
     ours = {
         (broker_id, one["api"], one["api_key"], one["lowest"], one["highest"])
@@ -60,7 +60,7 @@ def test_versions(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def _api_versions(printed: str) -> Iterator[tuple[int, str, int, int, int]]:
-    """The tool's list of APIs, by the names that they have today."""
+    """Return the tool's list of APIs, by their current names."""
     broker_id = -1
     for line in printed.splitlines():
         if match := re.search(r"\(id: (\d+) ", line):
@@ -70,7 +70,7 @@ def _api_versions(printed: str) -> Iterator[tuple[int, str, int, int, int]]:
 
 
 def test_log_dirs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """Directories of every broker, and the bytes of every replica of a topic."""
+    """Directories of every broker, and the sizes of every replica of a topic, are equal."""
     rows = release.shown(capsys, "log-dirs", "--topic", TOPIC)
     printed = release.printed(LOG_DIRS, "--describe", "--topic-list", TOPIC)
     description = json.loads(printed[printed.index("{") :])
@@ -129,7 +129,7 @@ def test_a_topic_without_a_log_dir(release: Release, capsys: pytest.CaptureFixtu
 
 @only(OLDEST)
 def test_state_of_the_oldest_release(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """Topics, groups, members, lag and ends: the verbs show what brokers on ZooKeeper have, and say what they lack."""
+    """Topics, groups, members, lag and end offsets of brokers with ZooKeeper are shown, and missing values reported."""
     with every_shape(release.bootstrap_servers, 1, with_new_protocol=False, prefix="verbs-"):
         partitions = of_kind(release.shown(capsys, "metadata"), "partition")
         assert {
@@ -156,10 +156,10 @@ def test_state_of_the_oldest_release(release: Release, capsys: pytest.CaptureFix
 
 @only(OLDEST)
 def test_offsets_of_the_oldest_release(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ends are there; a line names what those brokers do not offer, which is no failure."""
+    """End offsets are shown; a line names the kinds that those brokers do not offer, which is no failure."""
     assert run(["kafka", "offsets", "-b", release.bootstrap_servers, "--topic", TOPIC, "--json"], {}, CLOCK) == 0
     output = capsys.readouterr()
-    assert output.err.startswith("lagoon: brokers are too old to tell the largest timestamp (Kafka 3.0)")
+    assert output.err.startswith("lagoon: brokers are too old to return the largest timestamp (Kafka 3.0)")
     rows = [json.loads(line) for line in output.out.splitlines()]
     where = ("--broker-list", release.bootstrap_servers, "--topic", TOPIC)
     printed = release.tool(tools.GET_OFFSETS, *where, "--time", "-1").split()
@@ -186,7 +186,7 @@ def _lag(release: Release, capsys: pytest.CaptureFixture[str]) -> set[tools.Grou
 
 @only(OLDER)
 def test_offsets_at_a_time(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """The first record at or after a time, as kafka-get-offsets has it."""
+    """The first record at or after a time is the same as with kafka-get-offsets."""
     (newest, *_) = sorted(
         (row for row in release.shown(capsys, "offsets", "--topic", TOPIC)), key=lambda row: -row["max_timestamp_ms"]
     )
@@ -201,7 +201,7 @@ def test_offsets_at_a_time(release: Release, capsys: pytest.CaptureFixture[str])
 
 @only(NEWEST)
 def test_transactions(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """Open transactions with time and place, by id and by partition."""
+    """Open transactions are shown with times, by id and by partition."""
     command, transactional_id = "org.apache.kafka.tools.TransactionsCommand", f"verbs-{release.name}"
     with _open_transaction(release, transactional_id):
         (listed,) = (
@@ -252,7 +252,7 @@ def _open_transaction(release: Release, transactional_id: str) -> Iterator[None]
 
 @only(NEWEST)
 def test_configs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """Configs set on the topic equal those of kafka-configs; a broker's own settings come from itself."""
+    """Configs of the topic equal those of kafka-configs; a broker's own configs are returned by itself."""
     rows = release.shown(capsys, "configs", "topic", TOPIC)
     printed = release.printed(
         "kafka.admin.ConfigCommand", "--describe", "--entity-type", "topics", "--entity-name", TOPIC
@@ -279,7 +279,7 @@ def test_configs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
 def test_configs_of_resources_that_are_not_named(
     release: Release, kind: str, entity_type: str, setting: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Groups and client metrics that have settings of their own are found, where brokers list them."""
+    """Groups and client metrics with configs of their own are found, if brokers list them."""
     entity = ("--entity-type", entity_type, "--entity-name", "verbs")
     release.printed("kafka.admin.ConfigCommand", "--alter", *entity, "--add-config", setting)
     wait_until(lambda: bool(release.shown(capsys, "configs", kind)), f"no broker has learnt {setting}")
@@ -296,7 +296,7 @@ def test_configs_of_resources_that_are_not_named(
 
 @only(NEWEST)
 def test_quorum(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """The leader, and everybody's role."""
+    """The leader and the role of each replica are equal."""
     rows = release.shown(capsys, "quorum")
     command = "org.apache.kafka.tools.MetadataQuorumCommand"
     (quorum,) = of_kind(rows, "quorum")
@@ -315,7 +315,7 @@ def test_quorum(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
 
 @only(NEWEST)
 def test_features(release: Release) -> None:
-    """Every feature with the levels of each broker and the one that is in force."""
+    """Every feature has the levels of each broker and the finalized level."""
     command = "org.apache.kafka.tools.FeatureCommand"
     printed = {
         (name, *(int(level) if level.isdecimal() else level for level in levels))
@@ -325,7 +325,7 @@ def test_features(release: Release) -> None:
         )
     }
     rows = snapshot_of(release.kafka).of(BrokerFeatureRow)
-    named = {one for one in printed if one[0] == "metadata.version"}  # whose levels the tool prints by name
+    named = {one for one in printed if one[0] == "metadata.version"}  # the tool prints their levels by name
     assert len(named) == 1
     levels = {(one.feature, one.lowest, one.highest, one.finalized or 0) for one in rows}
     assert {one for one in levels if one[0] != "metadata.version"} == printed - named
@@ -334,7 +334,7 @@ def test_features(release: Release) -> None:
 
 @only(OLDEST)
 def test_what_the_oldest_release_lacks(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """No quorum on ZooKeeper, no list of transactions: one line each, and exit 3."""
+    """There is no quorum with ZooKeeper, and no list of transactions: one line each, and exit 3."""
     for verb, api in (("quorum", "DescribeQuorum"), ("transactions", "ListTransactions")):
         capsys.readouterr()
         assert run(["kafka", verb, "-b", release.bootstrap_servers, "--json"], {}, CLOCK) == 3
@@ -346,7 +346,7 @@ def test_what_the_oldest_release_lacks(release: Release, capsys: pytest.CaptureF
 
 @only(NEWEST)
 def test_a_pipe_that_is_closed_ends_a_verb_quietly(release: Release) -> None:
-    """`| head -1` in a real shell: one line, no traceback, and the exit code of tools that a closed pipe ended."""
+    """`| head -1` in a real shell: one line, no traceback, and the exit code of tools with a closed pipe."""
     verb = f"{sys.executable} -m kafka_lagoon kafka metadata -b {release.bootstrap_servers}"
     done = subprocess.run(
         ["bash", "-c", f"{verb} --json | head -1; echo ${{PIPESTATUS[0]}}; {verb} --topic {TOPIC} | tail -1"],
@@ -357,14 +357,14 @@ def test_a_pipe_that_is_closed_ends_a_verb_quietly(release: Release) -> None:
     )
     first, code, last = done.stdout.splitlines()
     assert json.loads(first)["kind"] == "cluster"
-    assert code in ("141", "0")  # 0 when everything was written before head had read its line
+    assert code in ("141", "0")  # 0 if everything was written before head had read its line
     assert last.startswith(f"{TOPIC}          2")
     assert done.stderr == ""
 
 
 @pytest.fixture
 def night(release: Release) -> Iterator[dict[int, int]]:
-    """A group that read nothing of partition 0, one record of 1, and all of 2: timestamps of its first unread records."""
+    """A group that read nothing of partition 0, one record of 1, and all of 2; returns its first unread timestamps."""
     settings = {"bootstrap.servers": release.bootstrap_servers, "group.id": "night", "log_level": 0}
     reader = Consumer(settings)
     try:
@@ -384,7 +384,7 @@ def night(release: Release) -> Iterator[dict[int, int]]:
 
 @only(NEWEST)
 def test_what_is_typed_at_night(release: Release, night: dict[int, int], capsys: pytest.CaptureFixture[str]) -> None:
-    """Rows are those of kafka-consumer-groups, ordered and limited by their lag; ages are those of the records themselves."""
+    """Rows equal those of kafka-consumer-groups, ordered and limited by lag; ages are those of the records."""
     theirs = {one.partition: one.lag for one in tools.group_offsets(release) if one.group_id == "night"}
     rows = of_kind(
         release.shown(capsys, "lag", "--pattern", "nig.*", "--topic", TOPIC, "--sort", "lag", "--time"), "lag"
@@ -403,7 +403,7 @@ def test_what_is_typed_at_night(release: Release, night: dict[int, int], capsys:
 
 @only(NEWEST)
 def test_other_names_of_verbs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """`topics` lists what kafka-topics does, `consume` prints what fetch does."""
+    """`topics` lists the same as kafka-topics, `consume` prints the same as fetch."""
     names = {one["topic"] for one in release.shown(capsys, "topics")}
     assert names == set(release.printed(tools.TOPICS, "--list").split())
     assert release.shown(capsys, "consume", TOPIC, "-n", "2") == release.shown(capsys, "fetch", TOPIC, "-n", "2")

@@ -1,4 +1,4 @@
-"""Verbs on a broker with an authorizer: ACLs are those that kafka-acls prints, and what missing permissions hide is said."""
+"""Verbs on a broker with an authorizer: ACLs equal those of kafka-acls, and missing permissions are reported."""
 
 import json
 import re
@@ -55,7 +55,7 @@ def _printed(secured: Secured, *argv: str) -> set[tuple[str, ...]]:
 
 
 def test_acls_equal_kafka_acls(secured: Secured, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every rule, and those that apply to a name."""
+    """Every ACL, and those that apply to a name, are equal."""
     add_rules(secured.kafka, *RULES)
     every = _printed(secured)
     assert len(every) >= len(RULES)
@@ -70,7 +70,7 @@ def test_acls_equal_kafka_acls(secured: Secured, capsys: pytest.CaptureFixture[s
 
 
 def test_what_missing_permissions_hide_is_said(secured: Secured, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without any permission verbs say what is missing, and never that all is well."""
+    """Without any permission verbs name the missing permissions, and never report success."""
     servers = secured.kafka.bootstrap_servers
     create_topics(servers, [NewTopic(ORDERS, 1, 1)])
     commit(servers, READER, {(ORDERS, 0): 5})

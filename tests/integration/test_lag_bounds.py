@@ -1,4 +1,4 @@
-"""The lag bounds under load: a producer and a committer note what they did and when, and every sample must agree with that."""
+"""The lag bounds under load: every sample agrees with the times that a producer and a committer have recorded."""
 
 import threading
 import time
@@ -29,13 +29,13 @@ TOPIC = "lag-bounds"
 
 @dataclass
 class Log:
-    """Offsets that only grow, with the times (epoch milliseconds) at which they were begun and confirmed."""
+    """Increasing offsets, with the times (epoch milliseconds) at which they were requested and confirmed."""
 
     begun: list[tuple[float, int]] = field(default_factory=list)
     confirmed: list[tuple[float, int]] = field(default_factory=list)
 
     def note(self, offset: int, act: Callable[[], object]) -> None:
-        """Do something that brings the log up to an offset."""
+        """Record the times of a call that brings the log up to an offset."""
         self.begun.append((_now(), offset))
         act()
         self.confirmed.append((_now(), offset))
@@ -46,14 +46,14 @@ def _now() -> float:
 
 
 def _offset_then(noted: list[tuple[float, int]], moment: float) -> int:
-    """The offset that had been noted at a moment."""
+    """Return the offset that had been recorded at a time."""
     place = bisect_right(noted, moment, key=lambda pair: pair[0])
     return noted[place - 1][1] if place else 0
 
 
 @contextmanager
 def load(kafka: LocalKafka, topic: str) -> Iterator[tuple[Log, Log]]:
-    """Records one by one, each acknowledged by all, and commits after them, as fast as both go."""
+    """Write and acknowledge records one by one, and commits after them, as fast as possible."""
     ends, commits, is_over = Log(), Log(), threading.Event()
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 0, "acks": "all"})
     consumer = Consumer(
@@ -88,8 +88,9 @@ def load(kafka: LocalKafka, topic: str) -> Iterator[tuple[Log, Log]]:
 @pytest.mark.proof
 @pytest.mark.parametrize("samples", [100, 10_000])
 def test_the_true_lag_lies_between_the_bounds(kafka: LocalKafka, samples: int) -> None:
-    """In every sample. What is acknowledged when the commit is read is below the upper end, the lower end is not beyond what
-    was sent, and the commit is one that was in force meanwhile.
+    """In every sample the lower end was sent, and the commit was in force, while the commit was read.
+
+    An offset that is acknowledged when the commit is read is below the upper end.
     """
     topic, moved = f"{TOPIC}-{samples}", 0
     create(kafka, topic, retention_ms="-1")
@@ -114,7 +115,7 @@ def test_the_true_lag_lies_between_the_bounds(kafka: LocalKafka, samples: int) -
 
 @contextmanager
 def connected(kafka: LocalKafka) -> Iterator[Cluster]:
-    """The cluster under the clock of the machine, which the notes go by."""
+    """Connect with the machine's clock, which the recorded times have."""
     settings, deadline = (
         KafkaSettings(bootstrap_servers=kafka.bootstrap_servers),
         Deadline.after(SYSTEM_CLOCK, 30_000),
@@ -124,7 +125,7 @@ def connected(kafka: LocalKafka) -> Iterator[Cluster]:
 
 
 def _sample(cluster: Cluster, topic: str) -> tuple[ConsumerLagRow, int]:
-    """The group's row, and when its commit was received."""
+    """Return the group's row, and the time at which its commit was received."""
     deadline = Deadline.after(SYSTEM_CLOCK, 30_000)
     topology = read_topology(cluster, [topic], deadline)
     state = read_groups(cluster, topology, deadline, lambda _, __: None, KINDS_OF_LAG, only={f"{topic}-group"})

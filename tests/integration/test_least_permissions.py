@@ -54,7 +54,7 @@ ORDERS, PENDING, WRITTEN, READERS, PAYER = (
 )
 RECORDS = 20
 
-# What is run to prove each need.
+# Commands that prove each requirement.
 RUN: Mapping[str, Sequence[str]] = {
     "kafka versions": (),
     "kafka metadata": (),
@@ -83,9 +83,17 @@ RUN: Mapping[str, Sequence[str]] = {
     "kafka fetch": (ORDERS,),
     "kafka produce": (WRITTEN, "--value", "v", "--partition", "0"),
 }
-JOBS = {"restore", "snapshot", "ingest", "plan", "apply", "import", "compare"}  # apply is plan and verbs of admin
+JOBS = {
+    "restore",
+    "snapshot",
+    "ingest",
+    "plan",
+    "apply",
+    "import",
+    "compare",
+}  # apply needs the permissions of plan and verbs
 
-# Nothing but the permission to do everything proves these lists.
+# Only permission for all operations proves that these lists are complete.
 _NEVER_PROVEN = ("topics", "topics of groups", "transactions", "topics of transactions")
 NEVER_PROVEN = {
     f"lagoon: {what}: perhaps not all of them: brokers leave out those that we may not describe"
@@ -97,7 +105,7 @@ _DESCRIBE_GROUP = next(one for one in REQUIRED_PERMISSIONS["kafka lag"].permissi
 
 @pytest.fixture(scope="module")
 def place(secured: Secured) -> Iterator[Place]:
-    """Something of everything that can be hidden: topics, groups, settings, a transaction."""
+    """Make resources of every kind that can be hidden: topics, groups, configs, a transaction."""
     place = Place(secured)
     place.make_user()
     create_topics(place.plain, [NewTopic(ORDERS, 2, 1), NewTopic(PENDING, 1, 1), NewTopic(WRITTEN, 1, 1)])
@@ -113,8 +121,8 @@ def place(secured: Secured) -> Iterator[Place]:
 
 @contextmanager
 def _open_transaction(bootstrap_servers: str) -> Iterator[None]:
-    """A transaction with a record that nobody has committed."""
-    lasts = {"transaction.timeout.ms": 900_000}  # all tests of this file; brokers end it after a minute otherwise
+    """Open a transaction with an uncommitted record."""
+    lasts = {"transaction.timeout.ms": 900_000}  # for all tests of this file; otherwise brokers end it after a minute
     producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": PAYER, "log_level": 0, **lasts})
     producer.init_transactions(60)
     producer.begin_transaction()
@@ -127,7 +135,7 @@ def _open_transaction(bootstrap_servers: str) -> Iterator[None]:
 
 
 def _set_up_group(bootstrap_servers: str) -> None:
-    """A setting of a group, which librdkafka cannot make."""
+    """Set a config of a group, which librdkafka cannot do."""
     setting = IncrementalAlterConfigsEntry(name="consumer.session.timeout.ms", config_operation=0, value="50000")
     group = IncrementalAlterConfigsResource(
         resource_type=describe_configs.GROUP, resource_name=READERS, configs=(setting,)
@@ -143,7 +151,7 @@ def _set_up_group(bootstrap_servers: str) -> None:
 
 
 def test_every_verb_is_in_the_table() -> None:
-    """A new verb needs a row, and a row a proof."""
+    """A new verb needs a row in the table, and the row needs a test."""
     assert {name for name in REQUIRED_PERMISSIONS if name.startswith("kafka ")} == set(RUN)
     assert {name for name in REQUIRED_PERMISSIONS if " " not in name} == JOBS
     assert {name.split()[1] for name in RUN} == set(names_of("kafka"))
@@ -151,7 +159,7 @@ def test_every_verb_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("name", RUN)
 def test_permissions_of_verbs_are_enough_and_least(place: Place, name: str) -> None:
-    """With the permissions of the table the user is shown what a super user is, and nothing is refused. With one less that is
+    """With the permissions of the table the user sees the same as a super user, and nothing is refused. With one less this is
     not so, and either the exit code or a line says so.
     """
     command, permissions = [*_typed(name), *RUN[name]], REQUIRED_PERMISSIONS[name].permissions
@@ -168,12 +176,12 @@ def test_permissions_of_verbs_are_enough_and_least(place: Place, name: str) -> N
 
 
 def _typed(name: str) -> list[str]:
-    """A command as it is in the table, without what stands for names."""
+    """Return a command of the table, without its placeholders."""
     return [word for word in name.split() if not word.isupper()]
 
 
 def test_permissions_of_an_import_are_enough_and_least(place: Place) -> None:
-    """With the permissions of the table the file is the one of a super user; with one less it is not, and says so."""
+    """With the permissions of the table the file equals that of a super user; with one less it differs, and says so."""
 
     def imported(*options: str) -> tuple[int, list[str], str]:
         ended = commands.here("import", *options)
@@ -192,7 +200,7 @@ def test_permissions_of_an_import_are_enough_and_least(place: Place) -> None:
 
 
 def _make_token(settings: Mapping[str, str]) -> None:
-    """A token of the user with these settings."""
+    """Make a token of the user with these settings."""
     answer = answer_to(
         settings, CREATE_DELEGATION_TOKEN, CreateDelegationTokenRequest(renewers=(), max_lifetime_ms=60_000)
     )
@@ -200,13 +208,13 @@ def _make_token(settings: Mapping[str, str]) -> None:
 
 
 def test_permissions_of_a_snapshot_are_enough_and_least(place: Place) -> None:
-    """With the permissions of the table all rows are those that a super user gets, and the list of groups is proven."""
+    """With the permissions of the table all rows equal a super user's, and the list of groups is proven complete."""
     permissions = REQUIRED_PERMISSIONS["snapshot"].permissions
     _make_token(place.settings_of_owner)
     with place.granted(permissions):
         whole, expected = _gathered(place.settings), _gathered({"bootstrap_servers": place.plain})
     tokens = Counter({one: count for one, count in whole[2].items() if one[0] == "DelegationTokenRow"})
-    assert tokens.total() > 0  # which the listener of super users does not show
+    assert tokens.total() > 0  # which the super users' listener does not return
     assert (*whole[:2], whole[2] - tokens) == expected
     assert whole[:2] == ("complete", "complete")
     for permission in permissions:
@@ -215,7 +223,7 @@ def test_permissions_of_a_snapshot_are_enough_and_least(place: Place) -> None:
 
 
 def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
-    """Status of a snapshot, how far its list of groups can be trusted, and what its rows are about."""
+    """Return the status of a snapshot, the completeness of its list of groups, and the subjects of its rows."""
     deadline = Deadline.after(CLOCK, 60_000)
     with Cluster.connect(checked(settings), CLOCK, RequestStats(), deadline) as cluster:
         snapshot = collect(
@@ -238,7 +246,7 @@ def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
 
 
 def test_what_fewer_permissions_still_show(place: Place) -> None:
-    """DESCRIBE on groups lists those, as a part of all; groups of the old type are described without their topics."""
+    """DESCRIBE on some groups lists these, as a filtered list; classic groups are described without their topics."""
     groups, described = ["kafka", "groups"], ["kafka", "describe-group", READERS]
     with place.granted([_DESCRIBE_GROUP]):
         listed, expected = place.as_user(groups), place.as_super_user(groups)
@@ -249,7 +257,7 @@ def test_what_fewer_permissions_still_show(place: Place) -> None:
 
 @pytest.mark.parametrize("group_type", ["share", "streams"])
 def test_newer_groups_want_the_right_to_their_topics(place: Place, group_type: str) -> None:
-    """With the permissions of the table groups of these types are shown; without the one to topics they are refused."""
+    """With the permissions of the table such groups are shown; without permission on their topics they are refused."""
     group_id = f"{READERS}-{group_type}"
     member = {
         "share": lambda: sharing(place.plain, group_id, WRITTEN),
@@ -268,7 +276,7 @@ def test_newer_groups_want_the_right_to_their_topics(place: Place, group_type: s
 
 
 def test_permissions_on_the_oldest_release(secured_282: Secured) -> None:
-    """Kafka 2.8 on ZooKeeper: the controller is known without a permission on the cluster, and WRITE is enough to write."""
+    """Kafka 2.8 with ZooKeeper returns the controller without a permission on the cluster, and WRITE is enough to write."""
     place = Place(secured_282)
     place.make_user()
     create_topics(place.plain, [NewTopic(WRITTEN, 1, 1)])
@@ -284,7 +292,7 @@ def test_permissions_on_the_oldest_release(secured_282: Secured) -> None:
 
 
 def test_lagoon_admin_on_the_oldest_release(secured_282: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kafka 2.8 on ZooKeeper: its controller is asked, commits go by topic name, and each verb finds done what it asked for."""
+    """Kafka 2.8 with ZooKeeper: requests go to its controller, commits are by topic name, and each verb succeeds."""
     servers, topic = secured_282.kafka.bootstrap_servers, "least-altered"
     create_topics(servers, [NewTopic(topic, 1, 1)])
     produce(servers, topic, RECORDS)

@@ -1,4 +1,4 @@
-"""When records are lost on a real broker, against what view loss_ahead predicted."""
+"""Times at which a real broker deletes unread records, against the prediction of view loss_ahead."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -26,19 +26,19 @@ from tests.integration.state import commit
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 TOPIC, GROUP = "loss-ahead", "stalled"
 RETENTION_MS, SEGMENT_MS, CHECK_MS = 10_000, 2_000, 1_000
-SLACK_MS = 4_000  # the broker deletes after its check, on a machine that is busy
+SLACK_MS = 4_000  # the broker deletes after its check, later on a busy machine
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
-    """A broker that looks for old segments every second."""
+    """A broker that checks for old segments every second."""
     often = {"log.retention.check.interval.ms": str(CHECK_MS), "log.initial.task.delay.ms": "500"}
     with LocalKafka(tmp_path_factory.mktemp("retention"), properties=often) as kafka:
         yield kafka
 
 
 def captured(broker: LocalKafka) -> Snapshot:
-    """A snapshot with its time lag."""
+    """Take a snapshot with its time lag."""
     settings, deadline = (
         KafkaSettings(bootstrap_servers=broker.bootstrap_servers),
         Deadline.after(SYSTEM_CLOCK, 60_000),
@@ -52,7 +52,7 @@ def captured(broker: LocalKafka) -> Snapshot:
 
 
 def predicted(snapshot: Snapshot) -> dict[str, Any]:
-    """The row of the view about the group."""
+    """Return the view's row of the group."""
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         for table in STATE_TABLES:
@@ -67,7 +67,7 @@ def predicted(snapshot: Snapshot) -> dict[str, Any]:
 
 @pytest.mark.proof
 def test_records_are_lost_when_it_was_predicted(broker: LocalKafka) -> None:
-    """Not before the first unread record has expired, and not later than a segment and a check after that."""
+    """Not before the first unread record has expired, and at most a segment and a check interval later."""
     create(broker, TOPIC, retention_ms=str(RETENTION_MS), segment_ms=str(SEGMENT_MS))
     for _ in range(8):
         now_ms = time.time_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""librdkafka's mock brokers: a second implementation of the protocol, which shares no line with Kafka or with us."""
+"""librdkafka's mock brokers: an independent implementation of the protocol, which shares no code with Kafka or with us."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ from kafka_lagoon.wire.schema import Versions
 from tests.clock import CLOCK
 from tests.integration.producers import AS_SENT, ODD, Consumed, by_librdkafka, consume
 
-_FLEXIBLE_METADATA = 9  # from there on mock brokers write a byte too many, which we refuse
+_FLEXIBLE_METADATA = 9  # from this version on mock brokers write a byte too many, which we refuse
 
 
 @dataclass(frozen=True)
 class Mock:
-    """Three mock brokers, which live as long as the producer that librdkafka hangs them on."""
+    """Three mock brokers, which live as long as librdkafka's producer that starts them."""
 
     producer: Producer
     bootstrap_servers: str
 
     def make(self, topic: str) -> TopicPartition:
-        """The first partition of a topic that is made by asking for it."""
+        """Create a topic by requesting it; return its first partition."""
         self.producer.list_topics(topic, timeout=10)
         return TopicPartition(topic, 0)
 
@@ -52,7 +52,7 @@ def mock() -> Mock:
 
 @pytest.fixture(autouse=True)
 def _old_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask mock brokers for the versions of Metadata that they write rightly."""
+    """Use only the versions of Metadata that mock brokers encode correctly."""
     choose_version = session.choose_version
 
     def capped(api, offered, broker, within=None):
@@ -75,7 +75,7 @@ def soon() -> Deadline:
 
 
 def ours() -> list[Record]:
-    """The odd records of the tests of reading, as we write them."""
+    """Make the odd records of the tests of reading, for our encoder."""
     return [
         Record(one.timestamp_ms, one.key, one.value, [(name.encode(), value) for name, value in one.headers])
         for one in ODD
@@ -83,7 +83,7 @@ def ours() -> list[Record]:
 
 
 def test_versions_are_agreed_on(cluster: Cluster) -> None:
-    """ApiVersions of our version is refused with a list in a form of their own; v0 is understood by both."""
+    """Our version of ApiVersions is refused with a list in an unusual form; v0 is understood by both."""
     offered = [versions for versions in cluster.api_versions() if versions]
     cluster.refresh((), soon())
     assert len(cluster.brokers) == 3
@@ -91,7 +91,7 @@ def test_versions_are_agreed_on(cluster: Cluster) -> None:
 
 
 def test_metadata_is_what_librdkafka_reads(mock: Mock, cluster: Cluster) -> None:
-    """Brokers, and each partition's leader and replicas."""
+    """Brokers, and leader and replicas of each partition, are equal."""
     mock.make("seen")
     (topic,) = cluster.refresh({"seen"}, soon()).topics
     theirs = mock.producer.list_topics("seen", timeout=10)
@@ -105,7 +105,7 @@ def test_metadata_is_what_librdkafka_reads(mock: Mock, cluster: Cluster) -> None
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_we_produce_librdkafka_reads(mock: Mock, cluster: Cluster, codec: str) -> None:
-    """Keys, values, times and headers, null and repeated ones too, numbered and not."""
+    """Keys, values, times and headers, also null and repeated ones, are read, with and without sequence numbers."""
     partition = mock.make(f"ours-{codec}")
     cluster.refresh({partition.topic}, soon())
     sequences, written = init_producer_id(cluster, soon()), []
@@ -152,7 +152,7 @@ def test_what_librdkafka_produces_we_fetch(mock: Mock, codec: str, capsys: pytes
 
 
 def test_offsets_are_what_librdkafka_reads(mock: Mock, cluster: Cluster) -> None:
-    """Both ends of a log. Mock brokers have no index of times, and answer a time with an end."""
+    """Both ends of a log are equal. Mock brokers have no index of times, and return an end for a time."""
     partition = mock.make("ends")
     by_librdkafka(mock, partition.topic, ODD[:5])
     cluster.refresh({partition.topic}, soon())
@@ -165,7 +165,7 @@ def test_offsets_are_what_librdkafka_reads(mock: Mock, cluster: Cluster) -> None
 
 
 def test_commits_are_found(mock: Mock, cluster: Cluster) -> None:
-    """A group's coordinator and what it has committed there, by the versions that mock brokers know."""
+    """The coordinator of a group and its commits are found, with the versions that mock brokers know."""
     partition = mock.make("committed")
     consumer = Consumer({"bootstrap.servers": mock.bootstrap_servers, "group.id": "readers", "log_level": 0})
     consumer.commit(offsets=[TheirPartition(*partition, 7)], asynchronous=False)
@@ -176,7 +176,7 @@ def test_commits_are_found(mock: Mock, cluster: Cluster) -> None:
     coordinator = cluster.brokers[coordinator_id]
     requested = OffsetFetchTopic(
         name=partition.topic, partition_indexes=(0, 1)
-    )  # all topics, null, mock brokers take for none
+    )  # mock brokers take null, which means all topics, for none
     request = OffsetFetchRequest(group_id="readers", topics=(requested,))
     (topic,) = coordinator.ask(OFFSET_FETCH, request, soon(), Versions(0, 7)).topics
     assert [(one.partition_index, one.committed_offset, one.error_code) for one in topic.partitions] == [

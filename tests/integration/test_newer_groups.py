@@ -1,4 +1,4 @@
-"""Groups of every type on real brokers: what snapshots and verbs have of them, against Kafka's own tools."""
+"""Groups of every type on real brokers: their rows in snapshots and verbs, against Kafka's own tools."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ def release(kafka: LocalKafka) -> Release:
 
 
 def test_a_share_group(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its member, what it shares, and how far it has come (KIP-932)."""
+    """Its member, its partitions and its progress are equal (KIP-932)."""
     group_id = "newer-sharing"
     with sharing(release.bootstrap_servers, group_id, TOPIC):
         (line,) = _lines(release, SHARE_GROUPS, group_id, "--members")
@@ -69,7 +69,7 @@ def test_a_share_group(release: Release, capsys: pytest.CaptureFixture[str]) -> 
     assert {(row.topic, row.partition, row.share_start_offset, row.lag) for row in lag} == printed
     assert {(row.lag is None, row.lag_basis, row.problem) for row in lag} <= {
         (False, "share", None),
-        (True, "unknown", "SHARE_NOT_STARTED"),  # nobody has read the partition yet
+        (True, "unknown", "SHARE_NOT_STARTED"),  # the partition has not been read yet
     }
     assert sum(row.lag or 0 for row in lag)
     (state,) = _lines(release, SHARE_GROUPS, group_id, "--state", "--verbose")
@@ -78,14 +78,14 @@ def test_a_share_group(release: Release, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def _epochs(snapshot: Snapshot, group_id: str) -> list[str]:
-    """State, epochs and number of members, as tools print them."""
+    """Return state, epochs and number of members, as tools print them."""
     (row,) = (row for row in snapshot.of(ConsumerGroupRow) if row.group_id == group_id)
     return [str(value) for value in (row.state, row.group_epoch, row.assignment_epoch, row.members)]
 
 
 @pytest.mark.proof
 def test_a_group_that_is_migrated(release: Release) -> None:
-    """A group of classic members becomes a consumer group when the first member of the new protocol joins (KIP-848)."""
+    """A group of classic members becomes a consumer group when the first member with the new protocol joins (KIP-848)."""
     group_id, servers = "newer-migrated", release.bootstrap_servers
     with live_member(servers, group_id, TOPIC):
         before, listed = snapshot_of(release.kafka), group_listings(servers)
@@ -123,7 +123,7 @@ def test_a_group_that_is_migrated(release: Release) -> None:
 
 
 def group_listings(bootstrap_servers: str) -> Mapping[str, GroupListing]:
-    """Groups as brokers list them now."""
+    """Return groups as brokers list them now."""
     deadline = Deadline.after(CLOCK, 30_000)
     settings = KafkaSettings(bootstrap_servers=bootstrap_servers)
     with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
@@ -131,7 +131,7 @@ def group_listings(bootstrap_servers: str) -> Mapping[str, GroupListing]:
 
 
 def described(bootstrap_servers: str, group_id: str, listing: GroupListing) -> GroupDescriptions:
-    """The description of a group that was listed some time ago."""
+    """Return the description of a group that was listed before."""
     deadline = Deadline.after(CLOCK, 30_000)
     settings = KafkaSettings(bootstrap_servers=bootstrap_servers)
     with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
@@ -140,12 +140,12 @@ def described(bootstrap_servers: str, group_id: str, listing: GroupListing) -> G
 
 
 def _partitions(assignment: Any) -> str:
-    """An assignment of one topic as tools print it."""
+    """Return an assignment of one topic as tools print it."""
     return ",".join(f"{one.topic}:{','.join(map(str, one.partitions))}" for one in assignment)
 
 
 def test_groups_of_other_protocols(release: Release) -> None:
-    """A group that only stores commits has no protocol, and members of one that is not about topics own none."""
+    """A group that only stores commits has no protocol, and members of other protocols own no partitions."""
     commit_offsets(release.bootstrap_servers, "newer-simple", {(TOPIC, 0): 1})
     with worker(release, "newer-connect"):
         snapshot = snapshot_of(release.kafka)
@@ -169,7 +169,7 @@ def test_groups_of_other_protocols(release: Release) -> None:
 
 @contextmanager
 def worker(release: Release, group_id: str) -> Iterator[None]:
-    """A member of a group as Connect's workers form it: its metadata are not those of a consumer."""
+    """Make a member of a group as Connect's workers do: its metadata is not that of a consumer."""
     deadline = Deadline.after(CLOCK, 60_000)
     settings = KafkaSettings(bootstrap_servers=release.bootstrap_servers)
     protocols = (JoinGroupRequestProtocol(name="sessioned", metadata=b"\0\1 not a subscription"),)
@@ -183,7 +183,7 @@ def worker(release: Release, group_id: str) -> Iterator[None]:
             protocol_type="connect",
             protocols=protocols,
         )
-        join.member_id = broker.ask(JOIN_GROUP, join, deadline).member_id  # error 79: the id that it is to join with
+        join.member_id = broker.ask(JOIN_GROUP, join, deadline).member_id  # error 79 has the id that it must join with
         joined = broker.ask(JOIN_GROUP, join, deadline)
         assert not joined.error_code
         sync = SyncGroupRequest(
@@ -201,7 +201,7 @@ def worker(release: Release, group_id: str) -> Iterator[None]:
 
 
 def test_a_streams_group(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its members, the partitions that their tasks read, its commits and its lag (KIP-1071)."""
+    """Its members, the partitions of their tasks, its commits and its lag are equal (KIP-1071)."""
     group_id = "newer-streaming"
     between = f"{group_id}-by-key-repartition"
     with streams_members(release.bootstrap_servers, group_id, TOPIC, ["one", "two"]) as members:
@@ -214,7 +214,7 @@ def test_a_streams_group(release: Release, capsys: pytest.CaptureFixture[str]) -
         assert (group["group_type"], group["group_id"]) == ("streams", group_id)
         assert line[2:] == [f"({group['coordinator_id']})", group["state"], str(group["members"])]
         assert (group["state"], group["members"]) == ("Stable", 2)
-        topics = {"0": TOPIC, "1": between}  # read by each subtopology
+        topics = {"0": TOPIC, "1": between}  # each subtopology reads it
         assert {
             (one["member_id"], one["client_id"], one["member_epoch"], topic, partition)
             for one in of_kind(described, "member")
@@ -257,6 +257,6 @@ def _owned(assignment: list[dict[str, Any]]) -> set[tuple[str, int]]:
 
 
 def _lines(release: Release, tool: str, group_id: str, *what: str) -> list[list[str]]:
-    """The words of each line that a tool prints of a group."""
+    """Return the words of each line that a tool prints of a group."""
     printed = release.printed(tool, "--describe", "--group", group_id, *what)
     return [line.split() for line in printed.splitlines() if line.startswith(group_id)]

@@ -31,7 +31,7 @@ NAMES = ("once-a", "once-b", "once-kept")
 
 @pytest.fixture(scope="module", autouse=True)
 def topics(administered: Administered) -> Iterator[None]:
-    """Topics with records, and one that the files are not responsible for."""
+    """Make topics with records, and a topic that the files do not own."""
     servers = administered.bootstrap_servers
     create_topics(servers, [NewTopic("once-a", 2, 2), NewTopic("once-b", 1, replica_assignment=[[3, 1]])])
     create_topics(servers, [NewTopic("once-kept", 1, replica_assignment=[[3]])])
@@ -56,7 +56,7 @@ class Desired:
             return plan_state(cluster, read_desired(str(self._file), CLOCK.now_ms()), soon())
 
     def done(self, text: str) -> list[tuple[str, str]]:
-        """The actions of a plan, which was carried out; nothing is left to do then."""
+        """Carry a plan out, check that the next one is empty, and return its actions."""
         plan = self.plan(text)
         assert not plan.failures
         with self._administered.cluster() as cluster:
@@ -82,7 +82,7 @@ def action(name: str, **fields: object) -> str:
 
 
 def test_offsets_and_groups(administered: Administered, desired: Desired) -> None:
-    """To an offset, the end, and a time that records have; then the group is deleted. Kafka's own tool shows the same."""
+    """To an offset, the end, and a time of a record; then the group is deleted, as Kafka's own tool shows."""
     commit(administered.bootstrap_servers, "once-g", {("once-b", 0): 3})
     to = action("reset_offsets", group='"once-g"', topics='["once-b"]', to="7")
     assert desired.done(to) == [("alter_offsets", "once-g once-b-0")]
@@ -98,7 +98,7 @@ def test_offsets_and_groups(administered: Administered, desired: Desired) -> Non
 
 
 def test_a_group_with_members(administered: Administered, desired: Desired) -> None:
-    """Its offsets are a failure of the plan, its deletion a note: brokers would refuse both."""
+    """Resetting its offsets is a failure of the plan, its deletion a note: brokers would refuse both."""
     with live_member(administered.bootstrap_servers, "once-live", "once-b"):
         plan = desired.plan(action("reset_offsets", group='"once-live"', topics='["once-b"]', to='"latest"'))
         assert [failure.name for failure in plan.failures] == ["NON_EMPTY_GROUP"]
@@ -107,7 +107,7 @@ def test_a_group_with_members(administered: Administered, desired: Desired) -> N
 
 
 def test_records_are_deleted(desired: Desired) -> None:
-    """Before an offset; what is deleted already is not planned again."""
+    """Records before an offset are deleted; a deletion that is done is not planned again."""
     text = action("delete_records", partitions='["once-b-0"]', before="4")
     (planned,) = desired.plan(text).actions
     assert planned.guards == {Guard.RECORD_DELETION}
@@ -116,7 +116,7 @@ def test_records_are_deleted(desired: Desired) -> None:
 
 
 def test_replicas_move(administered: Administered, desired: Desired) -> None:
-    """A broker is emptied of what the file is responsible for; a replica goes to another directory; leaders follow."""
+    """A broker is emptied of owned topics; a replica is moved to another directory; leaders follow."""
     before = administered.tool(TOPICS, "--describe", "--topic", "once-b")
     assert "Replicas: 3,1" in before
     text = action("empty_broker", broker=3)
@@ -139,7 +139,7 @@ def test_replicas_move(administered: Administered, desired: Desired) -> None:
 
 
 def test_a_hanging_transaction(administered: Administered, desired: Desired) -> None:
-    """Found by the offset at which it begins, as Kafka's own tool shows it."""
+    """It is found by its first offset, as Kafka's own tool shows it."""
     with unverified(administered.kafka), administered.cluster() as cluster:
         hang(cluster, TopicPartition("once-a", 1), None, CLOCK.now_ms(), soon())
     shown = administered.tool(TRANSACTIONS, "describe-producers", "--topic", "once-a", "--partition", "1")
@@ -151,7 +151,7 @@ def test_a_hanging_transaction(administered: Administered, desired: Desired) -> 
 
 
 def test_voters(administered: Administered, desired: Desired) -> None:
-    """One that votes is removed only with its own directory, and not added again."""
+    """A voter is removed only with its own directory, and not added again."""
     with administered.cluster() as cluster:
         known = voters(cluster, soon())
     assert isinstance(known, Mapping)
@@ -172,7 +172,7 @@ def test_voters(administered: Administered, desired: Desired) -> None:
 
 
 def test_faults_that_the_cluster_shows(desired: Desired) -> None:
-    """All at once, with their lines: what is not there, and what the file is not responsible for."""
+    """All missing and unowned resources are listed, with their lines."""
     text = (
         action("delete_records", topics='["once-kept", "once-none"]', before='"latest"')
         + action("reset_offsets", group='"other"', partitions='["once-a-9"]', to='"latest"')
@@ -196,7 +196,7 @@ def test_faults_that_the_cluster_shows(desired: Desired) -> None:
 
 
 def test_who_may_not_see_it(desired: Desired) -> None:
-    """A topic that is hidden is a failure, and not planned as if it was not there."""
+    """A hidden topic is a failure, and is not planned as if it did not exist."""
     plan = desired.plan("", user=LIMITED)
     assert plan.actions == []
     assert "TOPIC_AUTHORIZATION_FAILED" in {failure.name for failure in plan.failures}

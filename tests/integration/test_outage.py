@@ -1,4 +1,4 @@
-"""A broker that is down, as the line at the end of a snapshot tells it, against Kafka's own tool."""
+"""A broker that is down, as reported by the last line of a snapshot, against Kafka's own tool."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ TOPIC, STOPPED = "outage", 3
 
 @pytest.fixture
 def without_one(kafka: LocalKafka) -> Iterator[LocalKafka]:
-    """The cluster with a topic on all of its brokers, of which one is stopped; in health again behind the test."""
+    """Stop a broker of the cluster, with a topic on all of its brokers; restore the cluster's health after the test."""
     where = ("--bootstrap-server", kafka.bootstrap_servers)
     kafka.tool(tools.TOPICS, *where, "--create", "--topic", TOPIC, "--partitions", "4", "--replication-factor", "3")
     kafka.stop(STOPPED)
@@ -41,7 +41,7 @@ def taken(kafka: LocalKafka) -> Snapshot:
 
 @pytest.mark.proof
 def test_a_stopped_broker_is_reported(without_one: LocalKafka) -> None:
-    """It is fenced, and as many partitions suffer as Kafka's own tool finds; what was seen is complete all the same."""
+    """It is fenced, and the affected partitions equal those of Kafka's own tool; the snapshot is complete all the same."""
     snapshot = taken(without_one)
     described = tools.topics(without_one)
     under = sum(len(one.isr) < len(one.replicas) for one in described.values())

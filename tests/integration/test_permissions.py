@@ -1,4 +1,4 @@
-"""A real cluster that does not show us everything: what is missing is said, and what is there is whole."""
+"""A real cluster that hides a part of its state: missing parts are reported, and the others are complete."""
 
 from collections.abc import Iterator
 
@@ -38,7 +38,7 @@ def trusted(snapshot: Snapshot) -> dict[str, str | None]:
 
 @pytest.mark.proof
 def test_what_permissions_hide_is_not_taken_for_absent(guarded: LocalKafka) -> None:
-    """Everything is proven complete at first. Then a topic is hidden and the cluster's description denied: the lists are
+    """At first everything is proven complete. Then a topic is hidden and the cluster's description denied: the lists are
     shorter without any error, and they are not called complete any more.
     """
     before = snapshot_of(guarded)

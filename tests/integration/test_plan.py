@@ -1,4 +1,4 @@
-"""Desired state against a real cluster: what is applied, imported, and changed by Kafka's own tools.
+"""Desired states against a real cluster, with plans, imports, and changes by Kafka's own tools.
 
 The tests of this file go on from each other: the first one makes the cluster as the file says.
 """
@@ -111,7 +111,7 @@ password = "env:PLAN_PASSWORD"
 
 
 def planned(administered: Administered, file: Path) -> PlanResult:
-    """The plan of a file."""
+    """Return the plan of a file."""
     with administered.cluster() as cluster:
         plan = plan_state(cluster, read_desired(str(file), 0), soon())
     assert not plan.failures
@@ -130,7 +130,7 @@ def applied(administered: Administered, plan: PlanResult) -> None:
 
 @pytest.fixture
 def lagoon(administered: Administered, capsys: pytest.CaptureFixture[str]) -> Lagoon:
-    """Runs a command on the cluster, and returns what it prints."""
+    """Runs a command on the cluster, and returns its output."""
 
     def run(*argv: str, exit_code: int = 0) -> str:
         capsys.readouterr()
@@ -144,7 +144,7 @@ def lagoon(administered: Administered, capsys: pytest.CaptureFixture[str]) -> La
 
 @pytest.fixture(scope="module")
 def file(administered: Administered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The desired state; what it makes is removed at the end, also of what brokers share."""
+    """The desired state; its resources are removed at the end, also brokers' configs."""
     path = tmp_path_factory.mktemp("desired") / "plan.toml"
     with pytest.MonkeyPatch.context() as patch, administered.cluster() as cluster:
         patch.setenv("PLAN_PASSWORD", "s3cret-of-the-plan")
@@ -156,7 +156,7 @@ def file(administered: Administered, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def test_what_is_applied_is_there(administered: Administered, file: Path, lagoon: Lagoon) -> None:
-    """The first plan creates everything, the second one is empty; and Kafka's own tool shows what was asked for."""
+    """The first plan creates everything, the second one is empty; and Kafka's own tool shows the requested state."""
     plan = planned(administered, file)
     kinds = [action.kind for action in plan.actions]
     assert {kind: kinds.count(kind) for kind in kinds} == {
@@ -175,7 +175,7 @@ def test_what_is_applied_is_there(administered: Administered, file: Path, lagoon
 
 
 def test_an_import_is_planned_as_nothing(file: Path, lagoon: Lagoon, tmp_path: Path) -> None:
-    """In both formats, with and without the brokers of each partition, and although everything is owned."""
+    """This holds in both formats, with and without replicas of each partition, and although everything is owned."""
     assert file.exists()
     texts = {}
     for form, option in (("toml", []), ("yaml", []), ("toml", ["--assignments"])):
@@ -319,7 +319,7 @@ CHANGES: Sequence[tuple[str, str, tuple[str, str]]] = [
 
 
 def test_thirty_changes_are_the_plan(administered: Administered, file: Path, lagoon: Lagoon, tmp_path: Path) -> None:
-    """Made by Kafka's own tools; the plan is exactly what undoes them, and after it the cluster is as before."""
+    """The plan has exactly the actions that revert the changes of Kafka's own tools, and restores the cluster's state."""
     assert planned(administered, file).actions == []
     for tool, arguments, _ in CHANGES:
         if tool != REASSIGN:
@@ -336,11 +336,11 @@ def test_thirty_changes_are_the_plan(administered: Administered, file: Path, lag
     shown = lagoon("plan", str(file))
     assert "~ topic plan-orders: alter configs" in shown
     assert "3 to add" not in shown
-    # Not the id of the plan: moves may be under way, which `before` shows.
+    # Not the id of the plan, because moves may be under way, which `before` includes.
     assert f"for cluster {plan.cluster_id}: 5 to add" in shown
     applied(administered, planned(administered, file))
     _wait_for_moves(administered)
-    deadline = time.monotonic() + 30  # brokers hear of the end of a move after the controller
+    deadline = time.monotonic() + 30  # brokers learn of the end of a move after the controller
     while planned(administered, file).actions and time.monotonic() < deadline:
         time.sleep(0.3)
     assert planned(administered, file).actions == []
@@ -367,7 +367,7 @@ def _wait_for_moves(administered: Administered) -> None:
 def test_older_releases(
     release: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An import omits what they do not offer and names it; a plan of it is empty there, too."""
+    """An import omits and names what they do not offer; its plan is empty there, too."""
     kafka = request.getfixturevalue(release)
     code = main(["import", "-b", kafka.bootstrap_servers])
     printed = capsys.readouterr()

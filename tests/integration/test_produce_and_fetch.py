@@ -48,7 +48,7 @@ def release(request: pytest.FixtureRequest) -> LocalKafka:
 
 @pytest.fixture
 def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
-    """The output of `lagoon kafka ...`, run in this process; it must be complete."""
+    """Return the output of `lagoon kafka ...`, run in this process; it must be complete."""
 
     def verb(kafka: LocalKafka, *argv: str) -> str:
         code = run(["kafka", *argv, "-b", kafka.bootstrap_servers], {}, CLOCK)
@@ -64,7 +64,7 @@ def soon() -> Deadline:
 
 
 def kept(kafka: LocalKafka, topic: str) -> None:
-    """Create a topic that takes records of any time and does not delete them."""
+    """Create a topic that accepts records of any time and does not delete them."""
     if kafka.version.startswith("2."):
         create(kafka, topic, retention_ms="-1")
     else:
@@ -73,7 +73,7 @@ def kept(kafka: LocalKafka, topic: str) -> None:
 
 @contextmanager
 def connected(kafka: LocalKafka, *topics: str) -> Iterator[tuple[Cluster, dict[str, bytes]]]:
-    """Our client, which knows the topics, and their ids where there are any."""
+    """Return our client, which knows the topics, with their ids if there are any."""
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
     with Cluster.connect(settings, CLOCK, RequestStats(), soon()) as cluster:
         known = cluster.refresh(topics, soon()).topics
@@ -81,21 +81,21 @@ def connected(kafka: LocalKafka, *topics: str) -> Iterator[tuple[Cluster, dict[s
 
 
 def dumped(kafka: LocalKafka, topics: Iterable[str]) -> dict[str, list[DumpedBatch]]:
-    """The batches of each topic's first partition, as Kafka's DumpLogSegments tells them."""
+    """Return the batches of each topic's first partition, from Kafka's DumpLogSegments."""
     files = {topic: sorted(folder(kafka, topic).glob("*.log")) for topic in topics}
     segments = dump(kafka.version, [file for some in files.values() for file in some])
     return {topic: [batch for file in some for batch in segments[file].batches] for topic, some in files.items()}
 
 
 def lagoon(kafka: LocalKafka, *argv: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """`lagoon kafka ...` in a process of its own."""
+    """Run `lagoon kafka ...` in a process of its own."""
     command = [sys.executable, "-m", "kafka_lagoon", "kafka", *argv, "-b", kafka.bootstrap_servers]
     return subprocess.run(command, input=given, capture_output=True, check=False, timeout=120)
 
 
 @pytest.mark.smoke
 def test_every_codec_is_read_by_others(release: LocalKafka) -> None:
-    """Numbered and not, with each codec: librdkafka reads every record, and Kafka's dump every batch, as they were written."""
+    """With and without sequence numbers, and with each codec, librdkafka and Kafka's dump read all records unchanged."""
     topics = {codec: f"written-{codec}" for codec in CODECS}
     for topic in topics.values():
         kept(release, topic)
@@ -126,7 +126,7 @@ def test_every_codec_is_read_by_others(release: LocalKafka) -> None:
 
 
 def test_a_repeated_batch_is_there_once(release: LocalKafka) -> None:
-    """A broker knows a batch by its producer id and number, and tells where it is; without, it writes it again."""
+    """A broker recognizes a batch by producer id and sequence number, and returns its offset; without, it writes it again."""
     create(release, "repeated")
     partition = TopicPartition("repeated", 0)
     with connected(release, "repeated") as (cluster, ids):
@@ -144,7 +144,7 @@ def test_a_repeated_batch_is_there_once(release: LocalKafka) -> None:
 
 
 def test_without_acks(release: LocalKafka) -> None:
-    """Nobody answers, and the connection goes on: what is sent after it arrives after it."""
+    """There is no response, and the connection stays usable: later requests arrive after it."""
     create(release, "unanswered")
     partition = TopicPartition("unanswered", 0)
     with connected(release, "unanswered") as (cluster, ids):
@@ -169,7 +169,7 @@ def test_without_acks(release: LocalKafka) -> None:
 
 
 def test_keys_go_where_others_put_them(kafka: LocalKafka) -> None:
-    """Kafka's Java producer, and librdkafka's configured to do the same, choose the partition that we choose."""
+    """Kafka's Java producer, and librdkafka with the same configuration, choose the same partition."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
     admin.create_topics([NewTopic("keyed", num_partitions=7, replication_factor=1)])["keyed"].result(60)
     ours = {key: partition_of(key, 7) for key in KEYS}
@@ -180,7 +180,7 @@ def test_keys_go_where_others_put_them(kafka: LocalKafka) -> None:
         assert {key: future.get().partition() for key, future in sent.items()} == ours
     theirs: dict[bytes, int] = {}
     rdkafka = Producer({"bootstrap.servers": kafka.bootstrap_servers, "partitioner": "murmur2_random", "log_level": 0})
-    for key in KEYS[1:]:  # for librdkafka an empty key is none
+    for key in KEYS[1:]:  # librdkafka takes an empty key for a missing one
         rdkafka.produce(
             "keyed", b"c", key, on_delivery=lambda _, message: theirs.update({message.key(): message.partition()})
         )
@@ -193,7 +193,7 @@ def test_keys_go_where_others_put_them(kafka: LocalKafka) -> None:
 
 
 def test_console_consumer_reads_what_the_verb_writes(kafka: LocalKafka) -> None:
-    """Key, value, headers and time."""
+    """Key, value, headers and time are equal."""
     kept(kafka, "verb")
     options = [
         "--key",
@@ -224,7 +224,7 @@ def test_console_consumer_reads_what_the_verb_writes(kafka: LocalKafka) -> None:
 
 
 def test_refusals_of_real_brokers(kafka: LocalKafka, capsys: pytest.CaptureFixture[str]) -> None:
-    """A batch too large, a record without key in a compacted topic: one clear line each."""
+    """Too large batches, and records without key in a compacted topic: one clear line each."""
     create(kafka, "small", max_message_bytes="1000")
     create(kafka, "compacted-by-key", cleanup_policy="compact")
 
@@ -262,7 +262,7 @@ def test_copies(kafka: LocalKafka, ask: Ask, monkeypatch: pytest.MonkeyPatch, tm
 
 
 def test_a_pipe_that_closes(kafka: LocalKafka) -> None:
-    """`| head` is no error, and raw bytes come out as they are."""
+    """`| head` is no error, and raw bytes are unchanged."""
     create(kafka, "raw")
     values = [b"\n\r\0\xff", b"two", *(b"x" * 1000 for _ in range(500))]
     with connected(kafka, "raw") as (cluster, _):
@@ -275,7 +275,7 @@ def test_a_pipe_that_closes(kafka: LocalKafka) -> None:
 
 
 def test_a_pipe_that_pauses_is_written_and_followed(kafka: LocalKafka) -> None:
-    """Lines are in the topic before the input ends, and a follower shows them."""
+    """Lines are in the topic before the input ends, and a follower prints them."""
     create(kafka, "slow")
     base = [sys.executable, "-m", "kafka_lagoon", "kafka"]
     servers = ["-b", kafka.bootstrap_servers]
@@ -300,7 +300,7 @@ def test_a_pipe_that_pauses_is_written_and_followed(kafka: LocalKafka) -> None:
 
 
 def test_following_a_topic_that_is_re_created(kafka: LocalKafka) -> None:
-    """It ends with exit code 3 and a line that says that the topic was deleted."""
+    """It ends with exit code 3 and a line that the topic was deleted."""
     create(kafka, "followed")
     partition, servers = TopicPartition("followed", 0), ["-b", kafka.bootstrap_servers]
     base = [sys.executable, "-m", "kafka_lagoon", "kafka"]
@@ -336,7 +336,7 @@ def test_which_offsets_a_time_begins_at(release: LocalKafka, ask: Ask) -> None:
 
 
 def test_a_leader_that_dies(kafka: LocalKafka) -> None:
-    """Killed while it is written to: the new leader gets what is left, and every record is there once, in order."""
+    """The leader is killed during writing: the new leader gets the rest, and every record exists once, in order."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
     admin.create_topics([NewTopic("survives", num_partitions=1, replication_factor=3)])["survives"].result(60)
     partition, count = TopicPartition("survives", 0), 400

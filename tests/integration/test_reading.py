@@ -1,4 +1,4 @@
-"""Splits read from real brokers, beside librdkafka's consumer and what was produced."""
+"""Splits that are read from real brokers, against librdkafka's consumer and the produced records."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -34,7 +34,7 @@ from tests.integration.state import delete_topics
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
-IN_ORDER = {"max.in.flight.requests.per.connection": 1}  # also where a first batch is sent again
+IN_ORDER = {"max.in.flight.requests.per.connection": 1}  # also for a first batch that is sent again
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SMALL = ReadOptions(fetch_bytes=20_000)
 
@@ -57,7 +57,7 @@ def produce(kafka: LocalKafka, topic: str, values: Sequence[bytes], **config: st
 
 
 def transactions(kafka: LocalKafka, topic: str, several: Sequence[tuple[Sequence[bytes], bool]]) -> None:
-    """One transaction after the other, each with its values, and whether it is committed."""
+    """Write transactions one after the other, each with its values, committed or aborted."""
     producer = Producer(
         {"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": f"tx-{topic}", "batch.num.messages": 100}
     )
@@ -71,7 +71,7 @@ def transactions(kafka: LocalKafka, topic: str, several: Sequence[tuple[Sequence
 
 
 def consumed(kafka: LocalKafka, topic: str, isolation_level: str = READ_COMMITTED) -> dict[int, bytes | None]:
-    """The records that librdkafka's consumer reads of the partition."""
+    """Return the records that librdkafka's consumer reads of the partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap_servers,
@@ -97,7 +97,7 @@ def consumed(kafka: LocalKafka, topic: str, isolation_level: str = READ_COMMITTE
 
 @pytest.fixture
 def connect() -> Iterator[Callable[[LocalKafka], Cluster]]:
-    """Connects to a cluster, which is closed after the test."""
+    """Connects to a cluster, and closes the connection after the test."""
     opened = []
 
     def connected(kafka: LocalKafka, **more: str) -> Cluster:
@@ -111,7 +111,7 @@ def connect() -> Iterator[Callable[[LocalKafka], Cluster]]:
 
 
 def plan(cluster: Cluster, topic: str, isolation_level: str = READ_COMMITTED) -> Split:
-    """All of the partition."""
+    """Plan all offsets of the partition."""
     (described,) = cluster.refresh({topic}, soon()).topics
     partition = At(topic, 0)
     answers = list_offsets(cluster, [partition], [LOG_START, HIGH_WATERMARK, LAST_STABLE], soon())
@@ -129,7 +129,7 @@ def plan(cluster: Cluster, topic: str, isolation_level: str = READ_COMMITTED) ->
 def read(
     cluster: Cluster, split: Split, options: ReadOptions = SMALL, between: Callable[[], None] = lambda: None
 ) -> tuple[dict[int, bytes | None], SplitOutcome]:
-    """Values by offset; `between` is done after the first Arrow batch."""
+    """Read values by offset; `between` is called after the first Arrow batch."""
     reader = SplitReader(cluster, split, options)
     values: dict[int, bytes | None] = {}
     for number, rows in enumerate(reader.batches()):
@@ -144,13 +144,13 @@ def read(
 
 @pytest.fixture(params=["kafka", "kafka_392"])
 def each_release(request: pytest.FixtureRequest) -> LocalKafka:
-    """Both releases."""
+    """Yields both releases."""
     kafka: LocalKafka = request.getfixturevalue(request.param)
     return kafka
 
 
 def test_every_codec(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
-    """A producer's records in all codecs are read back, by id and by name."""
+    """A producer's records in all codecs are read, by id and by name."""
     create(each_release, "reading-codecs", replicas=1)
     for codec in CODECS:
         values = [f"{codec}-{number:05}-{'x' * 80}".encode() for number in range(2_000)]
@@ -168,7 +168,7 @@ def test_every_codec(each_release: LocalKafka, connect: Callable[[LocalKafka], C
 
 
 def test_transactions(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
-    """Committed records only, as librdkafka reads them; or all of them, with those of aborted transactions marked."""
+    """Committed records as librdkafka reads them; or all records, with aborted ones marked."""
     create(each_release, "reading-tx", replicas=1)
     several = [[f"{number}-{record}-{'y' * 200}".encode() for record in range(300)] for number in range(6)]
     transactions(each_release, "reading-tx", [(values, number % 3 != 1) for number, values in enumerate(several)])
@@ -188,7 +188,7 @@ def test_transactions(each_release: LocalKafka, connect: Callable[[LocalKafka], 
 
 
 def test_a_batch_beyond_the_limit(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
-    """A record of 3 MB comes whole, though 1 kB was asked for."""
+    """A record of 3 MB is returned whole, though 1 kB was requested."""
     create(kafka, "reading-large", replicas=1, config={"max.message.bytes": "4000000"})
     produce(kafka, "reading-large", [b"a", bytes(3_000_000), b"b"], **{"message.max.bytes": 4_000_000})
     cluster = connect(kafka)
@@ -198,7 +198,7 @@ def test_a_batch_beyond_the_limit(kafka: LocalKafka, connect: Callable[[LocalKaf
 
 
 def test_records_deleted_after_planning(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
-    """Records that DeleteRecords removes, also within a batch, are lost and counted, before and during reading."""
+    """Records that DeleteRecords removes, also within a batch, are counted as lost, before and during reading."""
     create(kafka, "reading-deleted", replicas=1)
     produce(kafka, "reading-deleted", [b"%05d" % number + bytes(100) for number in range(3_000)])
     cluster = connect(kafka)
@@ -218,7 +218,7 @@ def test_records_deleted_after_planning(kafka: LocalKafka, connect: Callable[[Lo
 
 
 def test_a_re_created_topic(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
-    """Deleted, then created again under its name: the old split fails with that reason, and reads nothing of the new topic."""
+    """The old split fails with that reason, and reads nothing of the new topic."""
     create(kafka, "reading-re-created", replicas=1)
     produce(kafka, "reading-re-created", [b"old"] * 10)
     cluster = connect(kafka)
@@ -233,7 +233,7 @@ def test_a_re_created_topic(kafka: LocalKafka, connect: Callable[[LocalKafka], C
 
 
 def test_the_leader_stops(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
-    """While a partition is read its leader goes: another one answers, and nothing is missing or doubled."""
+    """While a partition is read its leader stops: a new leader answers, and nothing is missing or doubled."""
     create(kafka, "reading-moved", replicas=3)
     produce(kafka, "reading-moved", [b"%05d" % number + bytes(100) for number in range(5_000)])
     cluster = connect(kafka)
@@ -250,7 +250,7 @@ def test_the_leader_stops(kafka: LocalKafka, connect: Callable[[LocalKafka], Clu
 
 
 def test_the_replica_in_our_rack(kafka: LocalKafka, connect: Callable[..., Cluster]) -> None:
-    """With a rack, all but the leader's pointer comes from the replica there; it is the same as from the leader."""
+    """With a rack, the replica there returns all records, except that the leader names it; they equal the leader's."""
     create(kafka, "reading-near", replicas=3)
     produce(kafka, "reading-near", [b"%d" % number for number in range(5_000)])
     leader = connect(kafka)
@@ -270,8 +270,8 @@ def test_the_replica_in_our_rack(kafka: LocalKafka, connect: Callable[..., Clust
 
 
 def test_requests_about_logs(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
-    """Times, ends of leader epochs and sizes, from a leader that has them."""
-    create(each_release, "reading-asked", replicas=1, config={"retention.ms": "-1"})  # the records are of 2023
+    """Times, ends of leader epochs and sizes are requested of their leaders."""
+    create(each_release, "reading-asked", replicas=1, config={"retention.ms": "-1"})  # the records have times of 2023
     producer = Producer({"bootstrap.servers": each_release.bootstrap_servers, **IN_ORDER})
     for number in range(100):
         producer.produce("reading-asked", bytes(100), partition=0, timestamp=1_700_000_000_000 + number)
@@ -292,7 +292,7 @@ def test_requests_about_logs(each_release: LocalKafka, connect: Callable[[LocalK
 def test_a_last_offset_changed_on_disk(
     kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster], lie: int, fetch_bytes: int
 ) -> None:
-    """A batch that claims to end later, with a right checksum, is one problem; all others are read, as from a whole log."""
+    """A batch with a wrong last offset and a valid checksum is one problem; all others are read."""
     topic = f"lying-{lie}-{fetch_bytes}"
     create(kafka, topic, replicas=1)
     produce(kafka, topic, [b"%05d" % number + bytes(20) for number in range(1_000)], **{"linger.ms": 50})

@@ -1,4 +1,4 @@
-"""README's command lines run as they stand, on a real cluster, in a folder that has what a clone has."""
+"""README's command lines run unchanged on a real cluster, in a folder with the content of a clone."""
 
 import re
 import subprocess
@@ -15,10 +15,10 @@ from tests.documents import README, ROOT, blocks
 from tests.integration.state import create_topics, produce
 from tests.jobs.commands import environment, rows
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]  # an ingest starts it
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]  # an ingest starts Spark
 
 TEXT = README.read_text("utf-8")
-NOBODY_THERE = "127.0.0.1:1"  # no broker, which is known before Spark is started
+NOBODY_THERE = "127.0.0.1:1"  # no broker, which is detected before Spark is started
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class Clone:
     folder: Path
 
     def run(self, script: str) -> subprocess.CompletedProcess[str]:
-        """A block of commands, one after the other until one fails, as a user pastes them."""
+        """Run a block of commands, one after the other until one fails, as a user pastes them."""
         command = ["/bin/sh", "-exc", script]
         return subprocess.run(
             command, cwd=self.folder, env=environment(), capture_output=True, text=True, timeout=540, check=False
         )
 
     def conf(self, servers: str) -> None:
-        """The settings file that README shows, for a cluster."""
+        """Write the settings file that README shows, for a cluster."""
         (shown,) = blocks(TEXT, "toml")
         here = shown.replace("/var/lib/lagoon", str(self.folder / "lake")).replace("localhost:9092", servers)
         (self.folder / "lagoon.toml").write_text(here)
@@ -43,7 +43,7 @@ class Clone:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Clone:
-    """As after `make setup`."""
+    """A clone as after `make setup`."""
     for name in ("conf", "jobs"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parent.parent)
@@ -52,14 +52,14 @@ def clone(tmp_path: Path) -> Clone:
 
 
 def scripts() -> list[str]:
-    """README's blocks of commands about a cluster of one's own, without what make does."""
+    """Return README's blocks of commands about the user's own cluster, without calls of make."""
     own = TEXT.partition("## Your own cluster\n")[2]
     return [re.sub(r"^make .*\n", "", block, flags=re.MULTILINE) for block in blocks(own, "sh")]
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[LocalKafka]:
-    """A cluster of its own: README's topic has a name that other tests use, too."""
+    """A cluster of its own, because other tests use the name of README's topic, too."""
     with LocalKafka(tmp_path / "kafka") as kafka:
         yield kafka
 
@@ -67,7 +67,7 @@ def cluster(tmp_path: Path) -> Iterator[LocalKafka]:
 @pytest.mark.proof
 @pytest.mark.kafka
 def test_from_clone_to_tables(clone: Clone, cluster: LocalKafka) -> None:
-    """The steps in README's order: settings, the doctor, a snapshot, an archive, SQL, a page, maintenance."""
+    """The steps run in README's order: settings, the doctor, a snapshot, an archive, SQL, a page, maintenance."""
     kafka = cluster
     create_topics(kafka.bootstrap_servers, [NewTopic("orders", 2, 1)])
     produce(kafka.bootstrap_servers, "orders", 500)
@@ -85,7 +85,7 @@ def test_from_clone_to_tables(clone: Clone, cluster: LocalKafka) -> None:
 
 @pytest.mark.proof
 def test_spark_submit(clone: Clone) -> None:
-    """The script goes as far as it can without a broker."""
+    """The script runs as far as possible without a broker."""
     clone.conf(NOBODY_THERE)
     done = clone.run('PATH="$PWD/.venv/bin:$PATH"\n' + scripts()[3])
     assert done.returncode == 1
@@ -94,7 +94,7 @@ def test_spark_submit(clone: Clone) -> None:
 
 @pytest.mark.proof
 def test_crontab(clone: Clone) -> None:
-    """The schedule is a file of the clone that begins as a crontab does; its lines are run in tests/schedules."""
+    """The schedule is a file of the clone that begins like a crontab; tests/schedules runs its lines."""
     (clone.folder / "crontab").write_text('#!/bin/sh\ncp "$3" installed\n')
     (clone.folder / "crontab").chmod(0o755)
     assert clone.run('PATH="$PWD:$PATH"\n' + scripts()[4]).returncode == 0

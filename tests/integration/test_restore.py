@@ -1,4 +1,4 @@
-"""Archived records are put back into another cluster, whose consumers then read what those of the first one read."""
+"""Archived records are restored to another cluster, whose consumers then read the same as those of the source."""
 
 import re
 import shutil
@@ -27,7 +27,7 @@ Read = dict[int, list[tuple[Any, ...]]]
 
 
 def read_all(kafka: LocalKafka, topic: str) -> tuple[Read, dict[int, list[int]]]:
-    """The records, without offsets, and the offsets that librdkafka's consumer of committed records reads of each partition."""
+    """Return the records without offsets, and the offsets that librdkafka's read_committed consumer reads of each partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap_servers,
@@ -58,7 +58,7 @@ def read_all(kafka: LocalKafka, topic: str) -> tuple[Read, dict[int, list[int]]]
 
 
 def produce(kafka: LocalKafka, topic: str, partitions: int, count: int) -> None:
-    """Records in every partition, some of them in transactions that are aborted."""
+    """Produce records to every partition, some of them in aborted transactions."""
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": f"fills-{topic}"})
     producer.init_transactions()
     now_ms = time.time_ns() // 1_000_000 - 60_000
@@ -75,12 +75,12 @@ def produce(kafka: LocalKafka, topic: str, partitions: int, count: int) -> None:
                 timestamp=now_ms + record * (-1) ** record,
                 headers=[("n", b"%d" % record)] if record % 2 else None,
             )
-        producer.flush(30)  # a transaction that nothing was sent in cannot be aborted (KIP-890)
+        producer.flush(30)  # a transaction without records cannot be aborted (KIP-890)
         ends()
 
 
 def arguments(lake: Path, source: LocalKafka, target: LocalKafka, *more: str) -> list[str]:
-    """Of a restore from one cluster into the other."""
+    """Make the arguments of a restore from one cluster into the other."""
     return [
         *("restore", "--yes", "--warehouse", str(lake), "--from-cluster", "old", "--to-cluster", "new"),
         *("--set", f"clusters.old.bootstrap_servers={source.bootstrap_servers}"),
@@ -100,7 +100,7 @@ def ingest(lake: Path, kafka: LocalKafka, topics: Sequence[str]) -> None:
 
 @pytest.fixture(scope="module")
 def lake(kafka: LocalKafka, spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001
-    """An archive of two topics of three brokers: one with transactions, one with every odd record."""
+    """Make an archive of two topics of three brokers: one with transactions, one with every odd record."""
     folder = tmp_path_factory.mktemp("restore") / "lake"
     create_topics(
         kafka.bootstrap_servers, [NewTopic("drill", 3, 1, config=ANY_TIME), NewTopic("odd", 1, 1, config=ANY_TIME)]
@@ -121,7 +121,7 @@ def lake(kafka: LocalKafka, spark: object, tmp_path_factory: pytest.TempPathFact
 
 @pytest.mark.parametrize("form", ["plain", pytest.param("transactional", marks=pytest.mark.proof)])
 def test_consumers_read_the_same(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str) -> None:
-    """Keys, values, headers, times and order are those of the source, in a cluster of another size and release."""
+    """Keys, values, headers, times and order equal the source's, in a cluster of another size and release."""
     renames = {"drill": f"drill-{form}", "odd": f"odd-{form}"}
     options = ["--transactional"] if form == "transactional" else ["--with-offsets"]
     options += [part for old, new in renames.items() for part in ("--rename", f"{old}={new}")]
@@ -141,7 +141,7 @@ def test_consumers_read_the_same(kafka: LocalKafka, kafka_392: LocalKafka, lake:
 
 
 def next_records(kafka: LocalKafka, topic: str, group_id: str) -> dict[int, Any]:
-    """The record that a group reads next of each partition; None at the end of one."""
+    """Return the record that a group reads next in each partition; None at the end."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap_servers,
@@ -167,7 +167,7 @@ def next_records(kafka: LocalKafka, topic: str, group_id: str) -> dict[int, Any]
 
 
 def check_map(lake: Path, source: LocalKafka, target: LocalKafka, old: str, new: str) -> None:
-    """The ranges say of every record where it is."""
+    """Check that the ranges have the place of every record."""
     ranges: list[Any] = [row for row in rows(lake, "restore_map") if row["target_topic"] == new]
     (_, before), (_, after) = read_all(source, old), read_all(target, new)
     for partition, offsets in before.items():
@@ -182,7 +182,7 @@ def check_map(lake: Path, source: LocalKafka, target: LocalKafka, old: str, new:
 
 
 def test_a_dry_run_names_what_clashes(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path) -> None:
-    """Retention that would delete the records, times that brokers refuse, topics with records or too few partitions: all at once."""
+    """All are listed: retention that would delete records, refused times, topics with records or too few partitions."""
     fits = {"message.timestamp.type": "LogAppendTime"}
     create_topics(
         kafka_392.bootstrap_servers,
@@ -232,7 +232,7 @@ def test_some_records_of_some_partitions(kafka: LocalKafka, kafka_392: LocalKafk
 def test_a_run_that_dies_at_a_commit_goes_on(
     kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Written records that are not yet in restore_map are found by their producer id; nothing is doubled or missing."""
+    """Written records that are missing in restore_map are found by their producer id; nothing is doubled or missing."""
     new = f"drill-{moment}"
     command = arguments(lake, kafka, kafka_392, "--topics", "drill", "--rename", f"drill={new}", "--with-configs")
     real, calls = ProgressStore.commit, iter(range(10))
@@ -258,7 +258,7 @@ def test_a_run_that_dies_at_a_commit_goes_on(
 
 @pytest.mark.proof
 def test_a_finished_restore_is_not_repeated(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path) -> None:
-    """The same command says that it has finished, whatever it allows; another one names the restore whose records are in the way.
+    """The same command reports that it has finished, with any options; another one names the restore of existing records.
 
     Where the records are gone they are written again.
     """
@@ -298,7 +298,7 @@ def delete_topic(kafka: LocalKafka, topic: str) -> None:
 
 @pytest.mark.proof
 def test_by_pattern_from_a_time_on(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path) -> None:
-    """The topics that match, and of them the records with such times; the same command then knows that it has finished."""
+    """Matching topics are restored from this time on; the same command then reports that it has finished."""
     chosen = ["--pattern", "dr.*", "--rename", "drill=from-a-time", "--with-configs", "--topics", "drill"]
     records = read_all(kafka, "drill")[0]
     times = sorted(record[3][1] for some in records.values() for record in some)
@@ -319,7 +319,7 @@ def test_by_pattern_from_a_time_on(kafka: LocalKafka, kafka_392: LocalKafka, lak
 def test_two_warehouses_at_once(
     kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second restore into topics that were empty when it began names the records of the first: exit 3, and in the receipts."""
+    """A second restore into initially empty topics reports the records of the first: exit 3, and in the receipts."""
     second_lake = shutil.copytree(lake, tmp_path / "lake")
     of_topic = ["--topics", "drill", "--rename", "drill=twice", "--with-configs"]
     create_topics(kafka_392.bootstrap_servers, [NewTopic("twice", 3, 1, config=ANY_TIME)])
@@ -335,7 +335,7 @@ def test_two_warehouses_at_once(
     monkeypatch.setattr(ProgressStore, "begin", meanwhile)
     done = here(*arguments(second_lake, kafka, kafka_392, *of_topic))
     assert (first, done.returncode) == ([0], 3), done.stdout + done.stderr
-    assert done.stdout.count("2,000 are there that somebody else wrote meanwhile, at offsets 0-1999") == 3
+    assert done.stdout.count("others wrote 2,000 records in between, at offsets 0-1999") == 3
     receipts = [row for row in rows(second_lake, "restore_receipts") if row["target_topic"] == "twice"]
     assert [(row["problem"], row["other_records"], row["other_offsets"]) for row in receipts] == [
         ("OTHER_RECORDS", 2_000, "0-1999")
@@ -347,7 +347,7 @@ def test_two_warehouses_at_once(
 def test_who_says_no_writes_nothing(
     kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A restore that is not confirmed creates no topic, and is not begun: it is asked for again."""
+    """A restore that is not confirmed creates no topic, and is not begun."""
     command = [
         word
         for word in arguments(lake, kafka, kafka_392, "--topics", "drill", "--rename", "drill=asked")

@@ -1,4 +1,4 @@
-"""ACLs that come along with a restore into a cluster with permissions, as kafka-acls lists them."""
+"""ACLs that a restore creates in a cluster with an authorizer, as kafka-acls lists them."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -48,13 +48,13 @@ RESTORED = {
 
 
 def add_acls(administered: Administered, *some: Sequence[str]) -> None:
-    """Let kafka-acls add some for the principal."""
+    """Add ACLs of the principal with kafka-acls."""
     for about in some:
         administered.tool(ACLS, "--add", "--allow-principal", PRINCIPAL, *about)
 
 
 def delete_acls(administered: Administered) -> None:
-    """All of the principal."""
+    """Delete all ACLs of the principal."""
     of_principal = AclBindingFilter(
         ResourceType.ANY, None, ResourcePatternType.ANY, PRINCIPAL, None, AclOperation.ANY, AclPermissionType.ANY
     )
@@ -63,7 +63,7 @@ def delete_acls(administered: Administered) -> None:
 
 @pytest.fixture
 def no_acls(administered: Administered) -> Iterator[None]:
-    """No ACLs are left of the test."""
+    """Deletes the ACLs of the test."""
     yield
     delete_acls(administered)
 
@@ -71,7 +71,7 @@ def no_acls(administered: Administered) -> Iterator[None]:
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark", "no_acls")
 def test_acls_come_along(administered: Administered, tmp_path: Path) -> None:
-    """Those of the topics, under their new names, of prefixes, and of groups with offsets; those about everything are named.
+    """ACLs of topics, under their new names, of prefixes, and of groups with offsets are created; general ones are named.
 
     What the target has is left, and each that is created is a row of admin_actions.
     """

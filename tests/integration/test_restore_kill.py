@@ -1,4 +1,4 @@
-"""Restores whose processes are killed by SIGKILL, again and again, at any moment: in the end every record is there once."""
+"""Restores whose processes are killed repeatedly at any time: in the end every record exists once."""
 
 import os
 import random
@@ -21,14 +21,14 @@ from tests.jobs.commands import here, rows
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
 PARTITIONS, RECORDS = 3, 60_000
-# Some 2,000 batches, so that there are as many moments between them.
+# About 2,000 batches, so that there are many moments between them.
 SMALL_BATCHES = {"max.message.bytes": "6000"}
 REPEATING, WORKER_KILLS = "local[2,4]", 30
 FORMS = {"plain": [], "transactional": ["--transactional"]}
 
 
 class Target:
-    """The topic that is restored into, and the command that does it."""
+    """The target topic, and the command that restores into it."""
 
     def __init__(self, kafka: LocalKafka, target: LocalKafka, lake: Path, topic: str, form: str) -> None:
         self.source, self.kafka, self.lake, self.topic = kafka, target, lake, topic
@@ -37,7 +37,7 @@ class Target:
         self._watching = Consumer({"bootstrap.servers": target.bootstrap_servers, "group.id": "watches"})
 
     def end(self) -> int:
-        """The high watermarks of all partitions, added up; 0 before there is a topic."""
+        """Return the sum of the high watermarks of all partitions; 0 without a topic."""
         try:
             ends = [
                 self._watching.get_watermark_offsets(TopicPartition(self.topic, number), timeout=10)
@@ -48,15 +48,15 @@ class Target:
         return sum(end for _, end in ends)
 
     def grown_by(self, records: int) -> Callable[[], bool]:
-        """Tells whether so many records have come since now."""
+        """Make a condition: true once this many records have been added."""
         wanted = self.end() + records
         return lambda: self.end() >= wanted
 
     def check(self) -> None:
-        """Let the restore end by itself: every record is there once, where the map says, and was read back."""
+        """Let the restore finish: every record exists once, at its mapped offset, and was read back."""
         done = here(*self.command)
         assert done.returncode in (0, 2), done.stdout + done.stderr
-        if done.returncode:  # it had ended before, and the target has records
+        if done.returncode:  # it may have ended before, and the target has records
             assert f"topic {self.topic} has records" in done.stderr
         assert read_all(self.kafka, self.topic)[0] == read_all(self.source, "kill")[0]
         check_map(self.lake, self.source, self.kafka, "kill", self.topic)
@@ -66,13 +66,13 @@ class Target:
 
 
 def receipts_of(lake: Path, topic: str) -> list[dict[str, object]]:
-    """The receipts of a topic of the target."""
+    """Return the receipts of a topic of the target."""
     return [row for row in rows(lake, "restore_receipts") if row["target_topic"] == topic]
 
 
 @contextmanager
 def woken(target: Target, workers: Sequence[int]) -> Iterator[None]:
-    """Let workers of an earlier run write on once the next one writes, and kill them at the end."""
+    """Resume workers of an earlier run once the next one writes, and kill them at the end."""
     ended = Event()
     waking = Thread(target=_wake, args=(target.grown_by(500), workers, ended))
     waking.start()
@@ -93,7 +93,7 @@ def _wake(is_writing: Callable[[], bool], workers: Sequence[int], ended: Event) 
 
 
 def killed(target: Target, how: str, records: int, *more: str) -> list[int]:
-    """Start a restore and kill it when it has written so many records; the workers that were left stopped."""
+    """Start a restore and kill it after this many written records; return the workers that were stopped."""
     with RestoreProcess([*target.command, *more]) as process:
         still_runs = process.wait_until(target.grown_by(records))
         assert still_runs or process.exit_code() in (0, 2), "".join(process.output)
@@ -113,7 +113,7 @@ def _kill(process: RestoreProcess, how: str) -> list[int]:
 
 @pytest.fixture(scope="module")
 def lake(kafka: LocalKafka, spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001
-    """An archive of one topic, of some megabytes, with a snapshot."""
+    """Make an archive of one topic, of some megabytes, with a snapshot."""
     folder = tmp_path_factory.mktemp("killed") / "lake"
     create_topics(kafka.bootstrap_servers, [NewTopic("kill", PARTITIONS, 1, config=SMALL_BATCHES)])
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "batch.size": 5_000})
@@ -130,9 +130,9 @@ def lake(kafka: LocalKafka, spark: object, tmp_path_factory: pytest.TempPathFact
 
 @pytest.mark.parametrize(("form", "how"), [("plain", "driver"), ("transactional", "stop workers")])
 def test_a_killed_restore_goes_on(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str, how: str) -> None:
-    """Spark runs the task of a killed worker again; and workers may write on when the driver is gone, while the next run writes."""
+    """Spark repeats the task of a killed worker; workers may continue to write after the driver, while the next run writes."""
     target = Target(kafka, kafka_392, lake, f"killed-{form}", form)
-    # Two workers write: what is more than two partitions is of a task that was begun again.
+    # There are two workers: more than two partitions means a repeated task.
     has_begun, has_begun_again = target.grown_by(RECORDS // 30), target.grown_by(RECORDS * 3 // 4)
     with RestoreProcess(target.command, REPEATING) as process:
         assert process.wait_until(has_begun)
@@ -147,7 +147,7 @@ def test_a_killed_restore_goes_on(kafka: LocalKafka, kafka_392: LocalKafka, lake
 @pytest.mark.proof
 @pytest.mark.parametrize("form", FORMS)
 def test_workers_that_are_killed_are_replaced(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str) -> None:
-    """Spark runs their tasks again, which find what was written: the restore ends as if nothing had happened."""
+    """Spark repeats their tasks, which find the written records: the restore ends normally."""
     target = Target(kafka, kafka_392, lake, f"workers-{form}", form)
     dice = random.Random(form)
     kills = 0
@@ -160,14 +160,14 @@ def test_workers_that_are_killed_are_replaced(kafka: LocalKafka, kafka_392: Loca
                 send(pid, signal.SIGKILL)
                 kills += 1
         assert process.exit_code() == 0, "".join(process.output)
-    assert kills > 2  # as many as there was time for: 60,000 records are written in a second or two
+    assert kills > 2  # as many kills as there was time for: 60,000 records are written in a second or two
     target.check()
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("form", FORMS)
 def test_restores_killed_at_many_points(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str) -> None:
-    """Drivers with and without their workers, and with workers that are woken when the next run writes."""
+    """Drivers are killed with and without their workers, and workers are resumed when the next run writes."""
     dice = random.Random(form)
     target = Target(kafka, kafka_392, lake, f"points-{form}", form)
     stopped: list[int] = []
@@ -182,7 +182,7 @@ def test_restores_killed_at_many_points(kafka: LocalKafka, kafka_392: LocalKafka
 @pytest.mark.proof
 @pytest.mark.parametrize("step", ["plan", "topics", "write", "check"])
 def test_restores_killed_at_every_step(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, step: str) -> None:
-    """The plan, the topics, the commits and the receipts: whatever is half done is done once in the end."""
+    """Plan, topics, commits and receipts: every interrupted step is completed once in the end."""
     dice = random.Random(step)
     target = Target(kafka, kafka_392, lake, f"steps-{step}", "plain")
     with RestoreProcess(target.command) as process:

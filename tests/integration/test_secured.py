@@ -1,4 +1,4 @@
-"""Every way into a secured cluster, by real brokers of three releases: what leads in, and what is said where nothing does."""
+"""Every security mode of a cluster, with real brokers of three releases: working settings, and messages for faulty ones."""
 
 import json
 import re
@@ -59,7 +59,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 
 RELEASES = ("secured", "secured_392", "secured_282")
 SECRET = "Wq7-"  # noqa: S105  what every secret of these brokers begins with
-LONGEST_REFUSAL_S = 10.0  # of which a second or two are pauses between attempts, and the rest is for slow machines
+LONGEST_REFUSAL_S = 10.0  # a second or two are pauses between attempts, the rest is for slow machines
 
 Settings = dict[str, str]
 Facts = dict[str, list[dict[str, object]]]
@@ -75,7 +75,7 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Secured]:
 
 @pytest.fixture(scope="module")
 def plainly(broker: Secured) -> Facts:
-    """The output of the plain listener for a super user."""
+    """Return the output of the plain listener for a super user."""
     return facts(snapshot_by({"bootstrap_servers": broker.kafka.bootstrap_servers}))
 
 
@@ -93,15 +93,20 @@ def snapshot_by(settings: Mapping[str, str]) -> Snapshot:
 
 
 def facts(snapshot: Snapshot) -> Facts:
-    """The parts of a snapshot that do not depend on user, listener and time."""
+    """Return the parts of a snapshot that do not depend on user, listener and time."""
     how = {"host", "port", "read_at_ms", "usable_bytes", "duration_ms"}
-    moving = (CoverageRow, SnapshotRow, QuorumStateRow, DelegationTokenRow)  # tokens are shown by listeners with logins
+    moving = (
+        CoverageRow,
+        SnapshotRow,
+        QuorumStateRow,
+        DelegationTokenRow,
+    )  # only listeners with authentication return tokens
     kinds = [kind for kind in snapshot.rows if kind not in moving]
     tables = {
         kind.__name__: [
             {name: value for name, value in asdict(row).items() if name not in how}
             for row in snapshot.of(kind)
-            if getattr(row, "topic", None) != "__share_group_state"  # brokers write to it by themselves
+            if getattr(row, "topic", None) != "__share_group_state"  # brokers write to it themselves
         ]
         for kind in kinds
     }
@@ -112,7 +117,7 @@ def facts(snapshot: Snapshot) -> Facts:
 
 
 def values_of(cluster: Cluster, topic: str) -> tuple[list[bytes | None], str | None]:
-    """All values of a topic's partition 0, and what kept the reader from more."""
+    """Return all values of a topic's partition 0, and the failure of the reader."""
     (described,) = cluster.refresh({topic}, soon()).topics
     partition = TopicPartition(topic, 0)
     ends = list_offsets(cluster, [partition], [LOG_START, HIGH_WATERMARK], soon())
@@ -135,7 +140,7 @@ def test_every_way_leads_to_the_same_cluster(broker: Secured, plainly: Facts, wa
     """Every listener that librdkafka can use works: the snapshot equals that of the plain listener, and records are read."""
     settings = broker.settings(way)
     admin = AdminClient(broker.peer(way))
-    admin.poll(0)  # which is when it gets its token
+    admin.poll(0)  # it gets its token then
     (known,) = admin.list_topics(timeout=30).brokers.values()
     assert f"{known.host}:{known.port}" == settings["bootstrap_servers"]
 
@@ -155,20 +160,20 @@ def test_every_way_leads_to_the_same_cluster(broker: Secured, plainly: Facts, wa
     ("release", "way"),
     [
         ("secured", SIGNED_WAY),
-        ("secured", PROVIDED_WAY),  # not of the other release as well: a function's token is kept for its host
+        ("secured", PROVIDED_WAY),  # not for the other release as well: a function's token is cached for its host
         ("secured", GIVEN_WAY),
         ("secured_392", SIGNED_WAY),
         ("secured_392", GIVEN_WAY),
     ],
 )
 def test_signed_tokens_lead_in(request: pytest.FixtureRequest, release: str, way: str) -> None:
-    """From an endpoint, from a function of the user's, or from a file: Kafka's own validator takes them."""
+    """From an endpoint, from a user's function, or from a file: Kafka's own validator accepts them."""
     secured: Secured = request.getfixturevalue(release)
     with connect(secured.settings(way)) as cluster:
         assert list(cluster.brokers) == [1]
 
 
-# How docs/security.md calls a way; Kerberos has a test of its own, with a key distribution centre (tests/oracle/test_kerberos.py).
+# Names of the modes in docs/security.md; Kerberos has a test of its own, with a KDC (tests/oracle/test_kerberos.py).
 DOCUMENTED = {
     "TLS": "tls",
     "TLS with a client certificate": "mutual",
@@ -182,7 +187,7 @@ DOCUMENTED = {
 
 
 def test_what_the_page_tells_is_what_leads_in(secured: Secured) -> None:
-    """The settings in the table of docs/security.md are those that the tests above get in with, no more and no fewer."""
+    """The settings in the table of docs/security.md are exactly those of the tests above."""
     table = re.findall(r"^\| ([^|]+) \| (`security_protocol`[^|]+) \|$", page("security"), re.MULTILINE)
     assert dict(table).keys() == {*DOCUMENTED, "GSSAPI (Kerberos)"}
     for name, mode in DOCUMENTED.items():
@@ -198,7 +203,7 @@ def without(settings: Settings, part: str) -> Settings:
 
 
 def mode_at(listener: str, way: str) -> Callable[[Secured], Settings]:
-    """A way that leads to another listener; PLAIN is the one without anything."""
+    """Return the settings of a mode for another listener; PLAIN has no others."""
 
     def settings(broker: Secured) -> Settings:
         address = broker.kafka.bootstrap_servers if listener == "PLAIN" else broker.kafka.bootstrap(listener)
@@ -208,12 +213,12 @@ def mode_at(listener: str, way: str) -> Callable[[Secured], Settings]:
 
 
 def but(way: str, **other: str) -> Callable[[Secured], Settings]:
-    """A way with some settings changed."""
+    """Return the settings of a mode with some changed."""
     return lambda broker: broker.settings(way) | other
 
 
 def with_certificate(name: str) -> Callable[[Secured], Settings]:
-    """The way of client certificates, with another one."""
+    """Return the settings of client certificates, with another certificate."""
     return lambda broker: (
         without(broker.settings("mutual"), "ssl_key_password") | {"ssl_keystore_location": broker.file(name)}
     )
@@ -231,7 +236,7 @@ WRONG, WRONG_KEY_PASSWORD = {"sasl_password": "Wq7-wrong"}, {"ssl_key_password":
 CREDENTIALS = "invalid credentials with SASL mechanism"
 NO_SASL, WANTS_SASL = "this listener does not authenticate", "as listeners do that want SASL"
 NOT_TLS, TLS = "a listener without TLS does that", "the answer is TLS, not Kafka"
-OURS = "certificate"  # releases differ in what they tell of a client's one
+OURS = "certificate"  # releases differ in their refusals of client certificates
 
 FAULTS: dict[str, tuple[Callable[[Secured], Settings], str]] = {
     "wrong password, SCRAM-SHA-256": (but("scram-256", **WRONG), f"{CREDENTIALS} SCRAM-SHA-256"),
@@ -266,7 +271,7 @@ FAULTS: dict[str, tuple[Callable[[Secured], Settings], str]] = {
 
 
 def refusal(settings: Settings, request_stats: RequestStats | None = None) -> PipelineError:
-    """The reason of a refused connection, which is reported soon and clearly and contains no secret."""
+    """Return the reason of a refused connection, which is reported soon and contains no secret."""
     began = time.monotonic()
     with pytest.raises(PipelineError) as caught, connect(settings, request_stats):
         pass
@@ -279,7 +284,7 @@ def refusal(settings: Settings, request_stats: RequestStats | None = None) -> Pi
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_way_that_leads_nowhere(broker: Secured, fault: str, caplog: pytest.LogCaptureFixture) -> None:
-    """One line says what is wrong and which setting to look at; credentials that were refused are not tried again."""
+    """One line names the fault and the setting; refused credentials are not tried again."""
     settings, words = FAULTS[fault]
     request_stats = RequestStats()
     error = refusal(settings(broker), request_stats)
@@ -293,7 +298,7 @@ def test_a_way_that_leads_nowhere(broker: Secured, fault: str, caplog: pytest.Lo
 
 @pytest.fixture
 def signed(secured: Secured) -> Iterator[Secured]:
-    """The newest release, whose tokens the test may spoil."""
+    """The newest release, whose tokens the test may invalidate."""
     assert secured.tokens
     lifetime_s, key = secured.tokens.lifetime_s, secured.tokens.key
     yield secured
@@ -301,7 +306,7 @@ def signed(secured: Secured) -> Iterator[Secured]:
 
 
 def test_tokens_that_are_refused(signed: Secured) -> None:
-    """By the endpoint, by a broker that finds them expired or forged, and by a URL that nobody allowed."""
+    """The endpoint refuses, a broker finds them expired or forged, or the URL is not allowed."""
     tokens = signed.tokens
     assert tokens
     settings = signed.settings(SIGNED_WAY)
@@ -323,7 +328,7 @@ def test_tokens_that_are_refused(signed: Secured) -> None:
 
 
 def ask_for(cluster: Cluster, seconds: float) -> int:
-    """Send requests for a period, and count those that are answered."""
+    """Send requests for a period, and count their responses."""
     end, count = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         cluster.brokers[1].ask(METADATA, MetadataRequest(topics=()), soon())
@@ -333,7 +338,7 @@ def ask_for(cluster: Cluster, seconds: float) -> int:
 
 
 def test_a_connection_outlives_its_session(broker: Secured) -> None:
-    """Longer than the broker lets us be who we are, busy or idle, without an error or another connection (KIP-368)."""
+    """It lives longer than its session, busy or idle, without an error or another connection (KIP-368)."""
     request_stats = RequestStats()
     with connect(broker.settings("scram-512"), request_stats) as cluster:
         count = ask_for(cluster, SESSION_MS / 1000 + 0.1)
@@ -346,15 +351,15 @@ def test_a_connection_outlives_its_session(broker: Secured) -> None:
 
 
 def test_sessions_of_a_second(secured: Secured) -> None:
-    """Brokers refuse a second authentication within a second: nobody notices, though it may cost a connection."""
+    """Brokers refuse a second authentication within a second: no error is shown, though it may cost a connection."""
     with connect(secured.settings("scram-256")) as cluster:
         assert ask_for(cluster, 2.5) > 3
 
 
 def test_tokens_are_renewed_before_they_expire(signed: Secured) -> None:
-    """A connection goes on with a new token when its first one ends, which is where the broker's session ends."""
+    """A connection continues with a new token when the first one ends, and the broker's session with it."""
     assert signed.tokens
-    signed.tokens.lifetime_s = 5  # at two seconds a busy machine is late
+    signed.tokens.lifetime_s = 5  # with two seconds a busy machine is late
     not_cached = {"sasl_oauthbearer_scope": "short"}
     request_stats, before = RequestStats(), len(signed.tokens.given)
     with connect(signed.settings(SIGNED_WAY) | not_cached, request_stats) as cluster:
@@ -364,7 +369,7 @@ def test_tokens_are_renewed_before_they_expire(signed: Secured) -> None:
 
 
 def answers(request_stats: RequestStats) -> Counter[str]:
-    """The number of answers of the broker on a connection that was never opened again."""
+    """Return the number of the broker's responses on a connection that was never reopened."""
     counts: Counter[str] = Counter()
     for (api, broker), stats in request_stats.by_api.items():
         assert api != "ApiVersions" or broker is None, "a broker was connected to again"
@@ -373,7 +378,7 @@ def answers(request_stats: RequestStats) -> Counter[str]:
 
 
 def requests(request_stats: RequestStats) -> Counter[str]:
-    """The number of requests sent of each API."""
+    """Return the number of requests sent of each API."""
     counts: Counter[str] = Counter()
     for (api, _), stats in request_stats.by_api.items():
         counts[api] += stats.requests
@@ -381,7 +386,7 @@ def requests(request_stats: RequestStats) -> Counter[str]:
 
 
 def test_permissions_that_are_denied(broker: Secured) -> None:
-    """A topic that may not be read is one that says so; one that may not be seen is absent, and the list not called
+    """A topic without READ permission has a failure; a hidden topic is absent, and the list not called
     complete; all else is whole.
     """
     servers = broker.kafka.bootstrap_servers
@@ -422,7 +427,7 @@ def test_permissions_that_are_denied(broker: Secured) -> None:
 
 
 def doctored(settings: Settings, *needs: Needs) -> dict[str, list[Result]]:
-    """The observations of `lagoon doctor` about a cluster, by check; they contain no secret."""
+    """Return the results of `lagoon doctor` for a cluster, by check; they contain no secret."""
     examination = Examination(
         settings=None, clusters={"test": checked(settings)}, needs=needs, clock=CLOCK, timeout_ms=30_000
     )
@@ -443,7 +448,7 @@ def doctored(settings: Settings, *needs: Needs) -> dict[str, list[Result]]:
     ],
 )
 def test_a_doctor_says_why_no_server_answers(broker: Secured, fault: str) -> None:
-    """A failed line with the words of the error, and nothing of the cluster after it."""
+    """A failed line has the error's message, and no further checks of the cluster are made."""
     settings, words = FAULTS[fault]
     results = doctored(settings(broker))
     failed = [one for some in results.values() for one in some if one.status == "failed"]
@@ -452,13 +457,13 @@ def test_a_doctor_says_why_no_server_answers(broker: Secured, fault: str) -> Non
 
 
 def test_a_doctor_of_a_cluster(broker: Secured, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Connections, certificates, the controller's clock, and each permission of a snapshot; then the same as a command."""
+    """Connections, certificates, the controller's clock, and each permission of a snapshot; also as a command."""
     results = doctored(broker.settings("scram-tls"), SNAPSHOT)
     connections = [one.observed for one in results["connection"]]
     release = broker.kafka.version.rpartition(".")[0]
     assert len(connections) == 2  # the bootstrap server and the broker
     assert all(re.fullmatch(rf"TLSv1\.[23], SASL SCRAM-SHA-512; Kafka {release}", one) for one in connections)
-    assert [one.status for one in results["certificate"]] == ["warning"] * 2  # they live for a week
+    assert [one.status for one in results["certificate"]] == ["warning"] * 2  # they are valid for a week
     assert "'broker' is valid until" in results["certificate"][0].observed
     (clock,) = results["clock"]
     assert (clock.status == "ok") == (release != "2.8"), clock  # the same machine's clock, if the controller returns it
@@ -478,7 +483,7 @@ def test_a_doctor_of_a_cluster(broker: Secured, tmp_path: Path, capsys: pytest.C
 
 
 def test_a_doctor_names_permissions_that_are_missing(broker: Secured) -> None:
-    """By topic and group; what an ingest wants fails, what a snapshot goes without is a warning."""
+    """By topic and group; a missing permission of an ingest is a failure, an optional one of a snapshot a warning."""
     servers = broker.kafka.bootstrap_servers
     create_topics(servers, [NewTopic("for-doctor", 1, 1), NewTopic("not-for-doctor", 1, 1)])
     add_rules(
@@ -506,7 +511,7 @@ SNAPSHOT = Needs(command="snapshot", permissions=REQUIRED_PERMISSIONS["snapshot"
 
 
 def test_acls_as_brokers_before_pattern_types_answer(secured_282: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DescribeAcls v0, which this release knows too, has the literal rules, whatever pattern type is asked for."""
+    """DescribeAcls v0, which this release offers, too, returns literal ACLs for every requested pattern type."""
     add_rules(secured_282.kafka, allow(ResourceType.TOPIC, "as-of-v0", AclOperation.READ))
     with connect({"bootstrap_servers": secured_282.kafka.bootstrap_servers}) as cluster:
 
@@ -516,7 +521,7 @@ def test_acls_as_brokers_before_pattern_types_answer(secured_282: Secured, monke
             return set(acls_of(answer))
 
         deadline = soon()
-        while not (named := described(acls.LITERAL, "as-of-v0")):  # brokers learn of rules a moment later
+        while not (named := described(acls.LITERAL, "as-of-v0")):  # brokers learn of ACLs a moment later
             assert deadline.pause(0.1)
         literal, matching = described(acls.LITERAL), described(acls.MATCH, "as-of-v0")
         monkeypatch.setattr("kafka_lagoon.admin.acls._WITH_PATTERNS", Versions(99, 99))

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 CONFIGS = "kafka.admin.ConfigCommand"
 TOKENS = "org.apache.kafka.tools.DelegationTokenCommand"
 DEFAULT = "<default>"
-# Entities as kafka-configs takes them, and as rows have them (user, client.id, address).
+# Entities as arguments of kafka-configs, and in rows (user, client.id, address).
 QUOTAS = {
     (("users", "alice"),): ("alice", None, None),
     (("users", None), ("clients", "app")): (DEFAULT, "app", None),
@@ -40,7 +40,7 @@ _SCRAM = re.compile(r"(SCRAM-SHA-\d+)=iterations=(\d+)")
 
 @pytest.fixture(scope="module")
 def login(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Properties with which Kafka's tools come by SCRAM, where tokens are shown."""
+    """Make properties with which Kafka's tools log in by SCRAM, where tokens are shown."""
     file = tmp_path_factory.mktemp("login") / "client.properties"
     module = "org.apache.kafka.common.security.scram.ScramLoginModule"
     file.write_text(
@@ -51,19 +51,19 @@ def login(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tokens_tool(secured: Secured, login: Path, *arguments: str) -> str:
-    """The output of kafka-delegation-tokens."""
+    """Return the output of kafka-delegation-tokens."""
     where = ("--bootstrap-server", secured.settings("scram-256")["bootstrap_servers"])
     return secured.kafka.tool(TOKENS, *where, "--command-config", str(login), *arguments)
 
 
 def configs_tool(secured: Secured, *arguments: str) -> str:
-    """The output of kafka-configs."""
+    """Return the output of kafka-configs."""
     return secured.kafka.tool(CONFIGS, "--bootstrap-server", secured.kafka.bootstrap_servers, *arguments)
 
 
 @pytest.fixture(scope="module")
 def token(secured: Secured, login: Path) -> Iterator[list[str]]:
-    """A token as kafka-delegation-tokens shows it when it has made it; it expires with the tests."""
+    """Make a token with kafka-delegation-tokens; return its output. It expires with the tests."""
     made = tokens_tool(secured, login, "--create", "--max-life-time-period", "-1", "--renewer-principal", "User:carol")
     (line,) = (line.split() for line in made.splitlines() if f"User:{USER}" in line)
     yield line
@@ -94,7 +94,7 @@ def _entity(kind: str, name: str | None) -> list[str]:
 
 
 def test_nothing_failed_and_no_null_is_without_a_reason(snapshot: Snapshot) -> None:
-    """A super user sees everything; tokens are not shown on a plain listener, which is a fact."""
+    """A super user sees everything; a plain listener does not show tokens, which is no failure."""
     assert not snapshot.of(CollectionFailureRow)
     assert unexplained_of(snapshot) == []
     reasons = {row.api: row.not_collected_because for row in snapshot.of(CoverageRow) if row.not_collected_because}
@@ -124,7 +124,7 @@ def _limits(line: str) -> dict[str, float]:
 
 
 def test_configs_of_a_broker_equal_kafka_configs(secured: Secured, snapshot: Snapshot) -> None:
-    """Every config with its value and the sources that it has; of sensitive ones there is only that they are."""
+    """Every config is equal, with its value and sources; values of sensitive configs are missing."""
     printed = configs_tool(secured, "--describe", "--all", "--entity-type", "brokers", "--entity-name", "1")
     rows = [row for row in snapshot.of(ConfigRow) if (row.resource_type, row.resource_name) == ("broker", "1")]
     ours = {
@@ -152,14 +152,14 @@ def test_configs_of_a_broker_equal_kafka_configs(secured: Secured, snapshot: Sna
 
 
 def test_tokens_equal_kafka_delegation_tokens(secured: Secured, login: Path, token: list[str]) -> None:
-    """Owner, requester, renewers and times of each token, and its secret nowhere in the snapshot."""
+    """Owner, requester, renewers and times of each token are equal, and its secret is nowhere in the snapshot."""
     snapshot = snapshot_by(secured.settings("scram-256"))
     described = tokens_tool(secured, login, "--describe", "--owner-principal", f"User:{USER}")
     printed = [line.split() for line in described.splitlines() if token[1] in line]
     rows = [
         [row.token_id, row.owner, row.requester, f"[{', '.join(row.renewers)}]", *map(_minute, _times(row))]
         for row in snapshot.of(DelegationTokenRow)
-        if row.token_id == token[0]  # others may have left one that has expired
+        if row.token_id == token[0]  # other tests may have left an expired one
     ]
     assert rows == [[one for one in line if one != token[1]] for line in printed]
     assert len(rows) == 1

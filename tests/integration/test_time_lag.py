@@ -1,4 +1,4 @@
-"""The time lag on real brokers, against the timestamps that Java producers chose and that librdkafka's consumer reads."""
+"""The time lag on real brokers, against the timestamps of Java producers and of librdkafka's consumer."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -46,7 +46,7 @@ def java(kafka: LocalKafka) -> Iterator[JavaProducers]:
 
 @pytest.fixture(scope="module")
 def commits(kafka: LocalKafka, java: JavaProducers) -> dict[str, int]:
-    """A topic for each case, and how far one group has read each of them."""
+    """Make a topic for each case, and a group's commit in each."""
     offsets = {f"{PREFIX}-{codec}": 17 for codec in CODECS}
     for codec in CODECS:
         _plain(kafka, java, f"{PREFIX}-{codec}", compression_type=codec)
@@ -72,7 +72,7 @@ def _plain(kafka: LocalKafka, java: JavaProducers, topic: str, **config: str) ->
 
 
 def _large(kafka: LocalKafka, java: JavaProducers, topic: str) -> None:
-    """A batch of 5 MB between two small ones."""
+    """Write a batch of 5 MB between two small ones."""
     create(kafka, topic, **RETAINED, max_message_bytes=str(6 << 20))
     producer = java.producer(max_request_size=str(6 << 20))
     for size, time in ((1, AS_SENT), (5 << 20, AS_SENT + 1), (1, AS_SENT + 2)):
@@ -80,7 +80,7 @@ def _large(kafka: LocalKafka, java: JavaProducers, topic: str) -> None:
 
 
 def _transactions(kafka: LocalKafka, java: JavaProducers) -> None:
-    """One aborted before five committed records; one committed; one that stays open after five committed records."""
+    """Write an aborted transaction before five committed records, a committed one, and an open one after five records."""
     for name in ("aborted", "open", "marker"):
         topic = f"{PREFIX}-{name}"
         create(kafka, topic, **RETAINED)
@@ -100,7 +100,7 @@ def _transactions(kafka: LocalKafka, java: JavaProducers) -> None:
 
 @pytest.fixture(scope="module")
 def snapshot(kafka: LocalKafka, commits: dict[str, int]) -> Snapshot:  # noqa: ARG001
-    """One snapshot of all cases."""
+    """Take one snapshot of all cases."""
     settings, deadline = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers), Deadline.after(CLOCK, 60_000)
     with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
 
@@ -112,7 +112,7 @@ def snapshot(kafka: LocalKafka, commits: dict[str, int]) -> Snapshot:  # noqa: A
 
 @pytest.fixture(scope="module")
 def rows(snapshot: Snapshot) -> dict[str, ConsumerLagRow]:
-    """The group's rows by the case."""
+    """Return the group's rows by case."""
     return {one.topic.removeprefix(f"{PREFIX}-"): one for one in snapshot.of(ConsumerLagRow) if one.group_id == GROUP}
 
 
@@ -122,7 +122,7 @@ def seen(row: ConsumerLagRow) -> tuple[str | None, int | None, int | None]:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_the_time_that_the_producer_chose(rows: dict[str, ConsumerLagRow], snapshot: Snapshot, codec: str) -> None:
-    """Exactly, in every codec; the age is counted by our clock."""
+    """It is exact, in every codec; the age is by our clock."""
     row = rows[codec]
     assert seen(row) == ("exact", 17, AS_SENT + 17_000)
     assert row.first_unread_timestamp_type == "create_time"
@@ -132,7 +132,7 @@ def test_the_time_that_the_producer_chose(rows: dict[str, ConsumerLagRow], snaps
 
 
 def test_the_time_of_the_log(rows: dict[str, ConsumerLagRow], kafka: LocalKafka) -> None:
-    """It is what librdkafka's consumer reads of the same record."""
+    """It is the time that librdkafka's consumer reads of the same record."""
     topic = f"{PREFIX}-append"
     (record, *_) = consume(kafka, {topic: 17}, "read_committed")[topic]
     assert seen(rows["append"]) == ("exact", 17, record.timestamp_ms)
@@ -140,7 +140,7 @@ def test_the_time_of_the_log(rows: dict[str, ConsumerLagRow], kafka: LocalKafka)
 
 
 def test_gaps(rows: dict[str, ConsumerLagRow], kafka: LocalKafka) -> None:
-    """A compacted record, an aborted transaction: the next record is the one that librdkafka's consumer reads next."""
+    """After a compacted record or an aborted transaction the next record is that of librdkafka's consumer."""
     starts = {f"{PREFIX}-compacted": 1, f"{PREFIX}-aborted": 2}
     for topic, records in consume(kafka, starts, "read_committed").items():
         row = rows[topic.removeprefix(f"{PREFIX}-")]
@@ -149,7 +149,7 @@ def test_gaps(rows: dict[str, ConsumerLagRow], kafka: LocalKafka) -> None:
 
 
 def test_the_ends_of_a_log(rows: dict[str, ConsumerLagRow]) -> None:
-    """Deleted records, no more records, nothing but a marker, and a commit that lies after the end."""
+    """Deleted records, no more records, only a marker, and a commit past the end."""
     assert seen(rows["deleted"]) == ("below_log_start", 10, AS_SENT + 10_000)
     assert (rows["deleted"].records_lost, rows["deleted"].lag) == (7, 27)
     assert seen(rows["end"]) == seen(rows["marker"]) == ("caught_up", None, None)
@@ -165,7 +165,7 @@ def test_a_batch_of_five_megabytes(rows: dict[str, ConsumerLagRow]) -> None:
 
 
 def test_an_open_transaction(rows: dict[str, ConsumerLagRow], java: JavaProducers) -> None:
-    """A Java consumer of committed records stops exactly at our last stable offset; lag differs by what is open."""
+    """A Java consumer of committed records stops exactly at our last stable offset; lag differs by the open records."""
     row = rows["open"]
     assert seen(row) == ("blocked_by_open_transaction", 6, AS_SENT)
     assert (row.last_stable_offset, row.high_watermark) == (6, 11)
@@ -175,7 +175,7 @@ def test_an_open_transaction(rows: dict[str, ConsumerLagRow], java: JavaProducer
 
 
 def java_position(java: JavaProducers, topic: str, level: str) -> int:
-    """The position of Kafka's own consumer after its poll."""
+    """Return the position of Kafka's own consumer after its poll."""
     jvm: Any = java._jvm
     settings = jvm.java.util.HashMap()
     settings.put("bootstrap.servers", java._servers)

@@ -1,4 +1,4 @@
-"""Tables transactions, producers and reassignments, against what Kafka's own tools print of the same cluster."""
+"""Tables transactions, producers and reassignments, against the output of Kafka's own tools for the same cluster."""
 
 import json
 import os
@@ -44,7 +44,7 @@ class Seen:
     snapshot: Snapshot
 
     def lines(self, *command: str) -> list[list[str]]:
-        """The words of each line below the header."""
+        """Return the words of each line below the header."""
         printed = self.kafka.tool(TRANSACTIONS, "--bootstrap-server", self.bootstrap_servers, *command)
         lines = printed.splitlines()[1:]
         return [line.split() for line in lines if line.strip()]
@@ -52,7 +52,7 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def seen(kafka_392: LocalKafka) -> Iterator[Seen]:
-    """Brokers with transactions that are open, over, and such that nobody will ever end."""
+    """Make brokers with open, ended and hanging transactions."""
     servers = kafka_392.bootstrap_servers
     create_topics(servers, [NewTopic(TOPIC, 3, 1)])
     hour_ago_ms = CLOCK.now_ms() - HOUR_MS
@@ -76,7 +76,7 @@ def _begin(kafka: LocalKafka, transactional_id: str, partition: int, at_ms: int)
 
 @contextmanager
 def open_transaction(kafka: LocalKafka, transactional_id: str, at_ms: int) -> Iterator[None]:
-    """A transaction that its coordinator knows, with a record of that time."""
+    """Open a transaction that its coordinator knows, with a record of that time."""
     producer = _begin(kafka, transactional_id, OPEN, at_ms)
     try:
         yield
@@ -85,12 +85,12 @@ def open_transaction(kafka: LocalKafka, transactional_id: str, at_ms: int) -> It
 
 
 def end_transaction(kafka: LocalKafka, transactional_id: str) -> None:
-    """A transaction that was committed; its marker may still be on its way."""
+    """Commit a transaction; its marker may be written later."""
     _begin(kafka, transactional_id, OVER, CLOCK.now_ms()).commit_transaction(30)
 
 
 def write_outside_of_transactions(kafka: LocalKafka, at_ms: int) -> None:
-    """Transactional batches of producers that began no transaction, one of them with a transactional id."""
+    """Write transactional batches of producers without a transaction, one of them with a transactional id."""
     deadline = Deadline.after(CLOCK, 60_000)
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
     with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
@@ -99,7 +99,7 @@ def write_outside_of_transactions(kafka: LocalKafka, at_ms: int) -> None:
 
 
 def ours(seen: Seen) -> dict[str, TransactionRow]:
-    """Our rows of this test's transactions."""
+    """Return our rows of this test's transactions."""
     rows = {row.transactional_id: row for row in seen.snapshot.of(TransactionRow)}
     return {name: row for name, row in rows.items() if name.startswith("seen-")}
 
@@ -114,7 +114,7 @@ def test_transactions_equal_the_list(seen: Seen) -> None:
 
 @pytest.mark.parametrize("transactional_id", ["seen-open", "seen-over"])
 def test_a_transaction_equals_its_description(seen: Seen, transactional_id: str) -> None:
-    """Epoch, timeout, when it began and its partitions; one that is over keeps its time, and has no partitions."""
+    """Epoch, timeout, start and partitions are equal; an ended transaction keeps its time, and has no partitions."""
     row = ours(seen)[transactional_id]
     (words,) = seen.lines("describe", "--transactional-id", transactional_id)
     started_at_ms = "None" if row.started_at_ms is None else str(row.started_at_ms)
@@ -133,7 +133,7 @@ def test_a_transaction_equals_its_description(seen: Seen, transactional_id: str)
 
 
 def test_producers_equal_the_description(seen: Seen) -> None:
-    """Of the partitions with an open transaction, and of no other: those of others are not requested."""
+    """Partitions with an open transaction are equal; producers of other partitions are not requested."""
     rows = [row for row in seen.snapshot.of(PartitionProducerRow) if row.topic == TOPIC]
     assert {row.partition for row in rows} == {OPEN, HANGING}
     printed = seen.lines("describe-producers", "--topic", TOPIC, "--partition", str(HANGING))
@@ -155,7 +155,7 @@ def test_producers_equal_the_description(seen: Seen) -> None:
 
 
 def test_what_hangs_equals_find_hanging(seen: Seen) -> None:
-    """A transaction that its coordinator will end does not hang, however old its records are."""
+    """A transaction that its coordinator will end does not hang, even if its records are old."""
     rows = [row for row in seen.snapshot.of(PartitionProducerRow) if row.topic == TOPIC]
     hanging = {
         (row.topic, str(row.partition), str(row.producer_id), str(row.open_since_offset), str(row.last_written_at_ms))
@@ -176,14 +176,14 @@ def test_what_hangs_equals_find_hanging(seen: Seen) -> None:
 
 
 def test_what_hangs_is_aborted(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
-    """By lagoon admin, until kafka-transactions finds nothing; after the tests above, which look at what hangs."""
+    """lagoon admin aborts them, until kafka-transactions finds none; this test runs after those that need them."""
     command = ["admin", "abort-transaction", f"{TOPIC}-{HANGING}", "-b", seen.bootstrap_servers, "--yes"]
     assert main(command) == 0, capsys.readouterr()
     assert seen.lines("find-hanging", "--broker-id", "1") == []
 
 
 def test_reassignments_equal_kafka_reassign_partitions(kafka: LocalKafka, tmp_path: Path) -> None:
-    """Partitions that a throttle keeps on their way, with what is added and removed; none once they are cancelled."""
+    """Throttled moves have their added and removed brokers; cancelled ones are gone."""
     create_topics(kafka.bootstrap_servers, [NewTopic(MOVING, 2, replica_assignment=[[1], [2]])])
     _fill(kafka, MOVING)
     plan = tmp_path / "plan.json"
@@ -210,7 +210,7 @@ def test_reassignments_equal_kafka_reassign_partitions(kafka: LocalKafka, tmp_pa
 
 
 def _fill(kafka: LocalKafka, topic: str) -> None:
-    """More than a follower gets before a throttle of one byte a second holds it back."""
+    """Write more than a follower gets at a throttle of one byte per second."""
     producer = Librdkafka({"bootstrap.servers": kafka.bootstrap_servers})
     for number in range(8):
         producer.produce(topic, os.urandom(900_000), partition=number % 2)

@@ -1,4 +1,4 @@
-"""A token endpoint on the loopback: it gives signed tokens to whoever knows the client's secret (RFC 6749, 4.4).
+"""A token endpoint on loopback: it issues signed tokens to clients with the right secret (RFC 6749, 4.4).
 
 The signature is made by `cryptography` and checked by Kafka's own validator, so neither side is ours.
 """
@@ -36,14 +36,14 @@ class TokenEndpoint:
     key: rsa.RSAPrivateKey = field(default_factory=lambda: rsa.generate_private_key(65537, 2048))
 
     def jwks(self) -> dict[str, Any]:
-        """The public key as brokers want it (RFC 7517)."""
+        """Return the public key in the form that brokers need (RFC 7517)."""
         numbers = self.key.public_key().public_numbers()
         parts = {"n": numbers.n, "e": numbers.e}
         spelled = {name: _text(number.to_bytes((number.bit_length() + 7) // 8)) for name, number in parts.items()}
         return {"keys": [{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "one", **spelled}]}
 
     def token(self) -> str:
-        """A new token (RFC 7519)."""
+        """Make a new token (RFC 7519)."""
         now = time.time()
         claims = {"sub": self.principal, "iss": ISSUER, "aud": AUDIENCE, "iat": int(now), "exp": now + self.lifetime_s}
         head = {"alg": "RS256", "typ": "JWT", "kid": "one"}
@@ -53,7 +53,7 @@ class TokenEndpoint:
         return self.given[-1]
 
     def answer(self, authorization: str, form: str) -> tuple[int, dict[str, Any]]:
-        """Status and body for one request."""
+        """Return status and body for a request."""
         wanted = base64.b64encode(f"{self.client_id}:{self.client_secret}".encode()).decode()
         if authorization != f"Basic {wanted}":
             return 401, {"error": "invalid_client", "error_description": "no such client or secret"}
@@ -63,19 +63,19 @@ class TokenEndpoint:
 
 
 def provide() -> str:
-    """A token; set by who has an endpoint."""
+    """Return a token; tests with an endpoint set this function."""
     raise NotImplementedError
 
 
 def provided(host: str) -> tuple[str, int]:
-    """A provider as users write one."""
+    """Provide tokens, as users' functions do."""
     assert host == "localhost"
     return provide(), int((time.time() + _LIFETIME_S) * 1000)
 
 
 @contextmanager
 def token_endpoint(certificate_and_key: str) -> Iterator[TokenEndpoint]:
-    """An endpoint with this certificate, which is to name `localhost`."""
+    """Run an endpoint with this certificate, which must name `localhost`."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -89,7 +89,7 @@ def token_endpoint(certificate_and_key: str) -> Iterator[TokenEndpoint]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.socket = _tls(certificate_and_key).wrap_socket(server.socket, server_side=True)

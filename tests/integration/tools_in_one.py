@@ -1,4 +1,4 @@
-"""Runs Kafka's command-line tools in one JVM: thirty of them cost what two cost that start a JVM each."""
+"""Runs Kafka's command-line tools in one JVM: thirty runs take as long as two with a JVM each."""
 
 import logging
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ _JVM_OPTIONS = [
 
 
 class _Ended(Exception):
-    """A tool has asked for the end of its process."""
+    """A tool has called exit."""
 
 
 class _Exit:
-    """Replaces the exit of a tool; keeps the first code, because some tools take our exception for an error of theirs."""
+    """Replaces the exit of a tool; keeps the first code, because some tools take our exception for their own error."""
 
     def __init__(self) -> None:
         self.code: int | None = None
@@ -38,23 +38,23 @@ class _Exit:
         raise _Ended(message)
 
     class Java:
-        """The interface that py4j gives to the JVM."""
+        """The interface of Java that py4j implements."""
 
         implements = ["org.apache.kafka.common.utils.Exit$Procedure"]  # noqa: RUF012  py4j wants a list
 
 
 class ToolsInOne:
-    """Kafka's tools of one release, as often as a test wants."""
+    """Kafka's tools of one release, for any number of calls."""
 
     def __init__(self, gateway: JavaGateway) -> None:
         self._gateway, self._exit = gateway, _Exit()
-        # One stream for all tools: those in Scala (before Kafka 3.x) keep the stream that the first of them has found.
+        # One stream for all tools: tools in Scala (before Kafka 3.x) keep the stream of the first call.
         self._printed = gateway.jvm.java.io.ByteArrayOutputStream()
         gateway.jvm.java.lang.System.setOut(gateway.jvm.java.io.PrintStream(self._printed, True))
         gateway.jvm.org.apache.kafka.common.utils.Exit.setExitProcedure(self._exit)
 
     def run(self, main_class: str, *arguments: str) -> str:
-        """The output of the tool; it must succeed."""
+        """Return the output of the tool, which must succeed."""
         java = self._gateway.jvm.java
         self._printed.reset()
         self._exit.code = None
@@ -64,7 +64,7 @@ class ToolsInOne:
         tool = reduce(getattr, main_class.split("."), self._gateway.jvm)
         try:
             tool.main(given)
-        except Py4JError:  # where a Spark session was, PySpark turns Py4JJavaError into others
+        except Py4JError:  # after a Spark session PySpark converts Py4JJavaError to other exceptions
             assert self._exit.code is not None
         assert not self._exit.code, f"{main_class} {arguments}: {self._printed.toString()}"
         return str(self._printed.toString())
@@ -72,7 +72,7 @@ class ToolsInOne:
 
 @contextmanager
 def tools_in_one(kafka_version: str) -> Iterator[ToolsInOne]:
-    """The tools of a release, ready to run."""
+    """Start the tools of a release."""
     jars = class_path(jar_paths(f"kafka-{kafka_version}"))
     port = launch_gateway(classpath=jars, java_path=java_path(), javaopts=_JVM_OPTIONS, die_on_exit=True)
     gateway = JavaGateway(
@@ -82,7 +82,7 @@ def tools_in_one(kafka_version: str) -> Iterator[ToolsInOne]:
     listening = gateway.get_callback_server()
     client = gateway.java_gateway_server
     client.resetCallbackClient(client.getCallbackClient().getAddress(), listening.get_listening_port())
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # or it tells of every end of a tool
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # otherwise it prints each exit of a tool
     try:
         yield ToolsInOne(gateway)
     finally:
@@ -90,7 +90,7 @@ def tools_in_one(kafka_version: str) -> Iterator[ToolsInOne]:
 
 
 class ToolsOfReleases:
-    """Kafka's tools of each release that is asked for, each in a JVM that ends with the context."""
+    """Kafka's tools of each requested release, each in a JVM that ends with the context."""
 
     def __init__(self) -> None:
         self._of: dict[str, ToolsInOne] = {}
@@ -103,13 +103,13 @@ class ToolsOfReleases:
         self._running.close()
 
     def of(self, kafka_version: str) -> ToolsInOne:
-        """The tools of a release, started when they are first asked for."""
+        """Return the tools of a release, which are started at the first request."""
         if kafka_version not in self._of:
             self._of[kafka_version] = self._running.enter_context(tools_in_one(kafka_version))
         return self._of[kafka_version]
 
     def give_to(self, kafka: LocalKafka) -> LocalKafka:
-        """Have a cluster run its tools here instead of in a JVM for each call."""
+        """Make a cluster run its tools here instead of in a JVM for each call."""
 
         def tool(main_class: str, *arguments: str) -> str:
             return self.of(kafka.version).run(main_class, *arguments)

@@ -1,4 +1,4 @@
-"""Asks the views about snapshots that were just collected, by DuckDB, without a warehouse."""
+"""Queries the views over snapshots that were just collected, with DuckDB, without a warehouse."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from kafka_lagoon.tables.table import Table
 
 
 def rows_of_view(snapshots: Sequence[Snapshot], view: str) -> list[dict[str, Any]]:
-    """All rows of a view over these snapshots, as if all of them were published."""
+    """Return all rows of a view over these snapshots, as if all of them were published."""
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         tables = {table.name: _of_all(table, snapshots) for table in STATE_TABLES}

@@ -20,7 +20,7 @@ class Registry:
         self.gives(BYTES)
 
     def gives(self, content: dict[str, bytes], exit_code: int = 0, seconds: float = 0) -> None:
-        """Deliver these jars of revision 1 from now on, and end with that code."""
+        """Return these jars of revision 1 from now on, and end with this exit code."""
         writes = [f"printf '{text.decode()}' > jars/{name}-1.jar" for name, text in content.items()]
         lines = ["#!/bin/sh", f"echo called >> {self.calls}", f"sleep {seconds}", "mkdir -p jars", *writes]
         (self.home / "bin" / "java").write_text(
@@ -29,7 +29,7 @@ class Registry:
         (self.home / "bin" / "java").chmod(0o755)
 
     def count(self) -> int:
-        """Number of calls."""
+        """Return the number of calls."""
         return len(self.calls.read_text().splitlines()) if self.calls.exists() else 0
 
 
@@ -51,5 +51,5 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 
 def left_in(cache: Path) -> list[str]:
-    """Names in the cache, without the lock file."""
+    """Return names in the cache, without the lock file."""
     return sorted(path.name for path in (cache / "jars").glob("*") if path.suffix != ".lock")

@@ -1,4 +1,4 @@
-"""An archive of classes is used where only we can have written it, and by Spark's driver as conf/spark-env.sh decides."""
+"""A class archive is used only if nobody else can have written it; conf/spark-env.sh chooses it for Spark's driver."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ CORE, HIVE = "spark-core_2.13-4.2.0.jar", "hive-exec-2.3.10-core.jar"
 
 @pytest.fixture
 def spark_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a Spark with two jars; an archive was made after them."""
+    """Make the folder of a Spark with two jars, and an archive made after them."""
     monkeypatch.setenv("LAGOON_CACHE", str(tmp_path / "a cache"))
     jars = tmp_path / "spark home" / "jars"
     jars.mkdir(parents=True)
@@ -42,7 +42,7 @@ def spark_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def submit_options(jars: Path, *arguments: str, main: str = SUBMIT, conf: Path = CONF, **environ: str) -> str:
-    """SPARK_SUBMIT_OPTS of spark-class with these arguments; it may print nothing else, and leave nothing behind."""
+    """Return SPARK_SUBMIT_OPTS of spark-class with these arguments; it must print nothing else, and leave no file."""
     script = 'set -a; . "$SPARK_CONF_DIR/spark-env.sh"; set +a; compgen -A function; printf %s "$SPARK_SUBMIT_OPTS"'
     some = {"SPARK_HOME": str(jars.parent), "SPARK_CONF_DIR": str(conf), "LAGOON_CACHE": os.environ["LAGOON_CACHE"]}
     command = ["bash", "-c", script, "spark-class", main, *arguments]
@@ -53,7 +53,7 @@ def submit_options(jars: Path, *arguments: str, main: str = SUBMIT, conf: Path =
 
 
 def test_archives_of_others_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An archive is run as code, so only whole ones of our own are used; without an archive a JVM starts as usual."""
+    """An archive runs as code, so only complete ones of our own are used; without an archive a JVM starts as usual."""
     monkeypatch.setenv("LAGOON_CACHE", str(tmp_path / "cache"))
     assert archive_options(KERNEL) == []
     archive(KERNEL).parent.mkdir(parents=True)
@@ -71,14 +71,14 @@ def test_archives_of_others_are_left_alone(tmp_path: Path, monkeypatch: pytest.M
     ids=" ".join,
 )
 def test_a_driver_on_this_machine(spark_jars: Path, arguments: list[str]) -> None:
-    """It has all of Spark's jars, those of the archive first, and the archive; its output has no messages of the JVM."""
+    """The class path has all of Spark's jars, the archived ones first, and the archive; the JVM prints no messages."""
     first = f'-cp "{spark_jars / CORE}:{CONF}/:{spark_jars / HIVE}"'
     quiet = "-Xlog:disable -Xlog:all=error:stderr"
     assert submit_options(spark_jars, *arguments) == f'{first} -XX:SharedArchiveFile="{archive(SPARK)}" {quiet}'
 
 
 def test_a_snapshot(spark_jars: Path, tmp_path: Path) -> None:
-    """It leaves out jars that it does not need, unless the user adds jars or a catalog that may need them; other jobs do not."""
+    """It leaves out jars that it does not need, unless the user adds jars or a catalog; other jobs do not."""
     job, without = str(CONF.parent / "jobs" / "snapshot.py"), f'-cp "{spark_jars / CORE}:{CONF}/" '
     assert submit_options(spark_jars, job, "--dry-run").startswith(without)
     for arguments in (
@@ -112,19 +112,19 @@ def test_a_snapshot(spark_jars: Path, tmp_path: Path) -> None:
     ids=" ".join,
 )
 def test_whoever_names_a_cluster_or_a_class_path(spark_jars: Path, arguments: list[str]) -> None:
-    """Such a job starts as Spark alone would start it."""
+    """Such a job starts as with Spark alone."""
     assert submit_options(spark_jars, *arguments) == ""
 
 
 @pytest.mark.parametrize("name", ["HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "MASTER"])
 def test_an_environment_that_names_them(spark_jars: Path, name: str) -> None:
-    """The driver uses the archive, too, and options of the JVM that are set already stay."""
+    """The driver uses the archive, too, and JVM options that are set already stay."""
     assert submit_options(spark_jars, "job.py", **{name: "something"}) == ""
     assert submit_options(spark_jars, "job.py", SPARK_SUBMIT_OPTS="-Dmine=1") == "-Dmine=1"
 
 
 def test_a_conf_that_names_them(spark_jars: Path, tmp_path: Path) -> None:
-    """A copy of our conf with a master in it."""
+    """Make a copy of our conf with a master."""
     (tmp_path / "spark-env.sh").write_text((CONF / "spark-env.sh").read_text())
     for line, is_used in (
         ("spark.driver.memory 2g", True),
@@ -136,7 +136,7 @@ def test_a_conf_that_names_them(spark_jars: Path, tmp_path: Path) -> None:
 
 
 def test_an_archive_of_other_jars(spark_jars: Path) -> None:
-    """Such an archive is not used: of another Spark, after an upgrade, for another command, or with a missing part."""
+    """An archive of another Spark, of another command, from before an upgrade, or with a missing part is not used."""
     assert submit_options(spark_jars, "job.py", main="org.apache.spark.deploy.worker.Worker") == ""
     other = spark_jars.parent.parent / "other" / "jars"
     other.mkdir(parents=True)
@@ -151,7 +151,7 @@ def test_an_archive_of_other_jars(spark_jars: Path) -> None:
 
 
 def test_an_archive_that_was_cut_off(spark_jars: Path) -> None:
-    """It would kill the JVM, so neither it nor an archive of unknown size is used."""
+    """It would crash the JVM, so it is not used, and neither is an archive of unknown size."""
     for content, size in ((b"class", "7\n"), (b"", "7\n"), (b"classes", "many\n"), (b"classes", "")):
         archive(SPARK).write_bytes(content)
         archive_size(SPARK).write_text(size)
@@ -161,7 +161,7 @@ def test_an_archive_that_was_cut_off(spark_jars: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", SPARK, f"{SPARK}.size", SPARK_CLASS_PATH])
 def test_an_archive_that_others_can_write(spark_jars: Path, name: str) -> None:
-    """An archive of another user is not used, nor one in a folder of another user, nor one that is gone."""
+    """An archive of another user, or in a folder of another user, or one that was removed, is not used."""
     path = archive(SPARK).parent / name
     assert submit_options(spark_jars, "job.py")
     mode = path.stat().st_mode

@@ -12,7 +12,7 @@ from tests.jars.conftest import BYTES, Registry, left_in
 
 @pytest.mark.parametrize("content", [{"one": BYTES["one"]}, {}])
 def test_incomplete_download_leaves_nothing(registry: Registry, tmp_path: Path, content: dict[str, bytes]) -> None:
-    """When the registry fails half-way, twice, the error names the cause and the cache is as before."""
+    """If the registry fails half-way, twice, the error names the cause and the cache is unchanged."""
     registry.gives(content, exit_code=1)
     with pytest.raises(JarsUnavailable, match="2 jars could not be downloaded: Server access error: refused"):
         jar_paths("two")
@@ -21,7 +21,7 @@ def test_incomplete_download_leaves_nothing(registry: Registry, tmp_path: Path, 
 
 
 def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installation without PySpark has no Ivy, and the error says what to install."""
+    """An installation without PySpark has no Ivy, and the error names the extra to install."""
     monkeypatch.setattr(ivy, "find_spec", lambda _: None)
     with pytest.raises(JarsUnavailable, match=r"not installed: pip install 'kafka-lagoon\[spark\]'"):
         ivy.spark_jars_folder()

@@ -10,7 +10,7 @@ from tests.jars.conftest import Registry
 
 
 def test_missing_java_is_one_line(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Java the error says what to install."""
+    """Without Java the error names the package to install."""
     (registry.home / "bin" / "java").unlink()
     with pytest.raises(JarsUnavailable, match="install Java 17"):
         java_path()
@@ -21,7 +21,7 @@ def test_missing_java_is_one_line(registry: Registry, monkeypatch: pytest.Monkey
 
 
 def test_java_home_comes_before_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The Java that Spark would run is used: that of JAVA_HOME, else that on PATH; its heap is limited."""
+    """The Java that Spark would run is used: JAVA_HOME's, else that of PATH; its heap is limited."""
     for folder in ("home/bin", "path"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "java").write_text("")

@@ -13,7 +13,7 @@ from tests.jars.conftest import BYTES, Registry, left_in
 
 
 def test_complete_download_is_kept(registry: Registry, tmp_path: Path) -> None:
-    """Jars are downloaded once, in the order of the lock file, and used again from then on."""
+    """Jars are downloaded once, in the order of the lock file, and reused from then on."""
     paths = jar_paths("two")
     assert [path.read_bytes() for path in paths] == list(BYTES.values())
     assert jar_paths("two") == paths
@@ -22,7 +22,7 @@ def test_complete_download_is_kept(registry: Registry, tmp_path: Path) -> None:
 
 
 def test_wrong_bytes_leave_nothing(registry: Registry, tmp_path: Path) -> None:
-    """A jar whose SHA-256 is not the lock's never reaches the cache."""
+    """A jar whose SHA-256 differs from the lock's is not cached."""
     registry.gives({**BYTES, "two": b"another jar\n"})
     with pytest.raises(JarsUnavailable, match=r"two-1\.jar: SHA-256"):
         jar_paths("two")
@@ -30,7 +30,7 @@ def test_wrong_bytes_leave_nothing(registry: Registry, tmp_path: Path) -> None:
 
 
 def test_a_forged_jar_is_not_believed(registry: Registry, tmp_path: Path) -> None:
-    """A cached jar with other bytes is replaced before its path is returned; if that fails there is an error."""
+    """A cached jar with other bytes is replaced before its path is returned, or an error is raised."""
     forged = tmp_path / "cache" / "jars" / "two" / "two-1.jar"
     for make in (lambda: forged.write_bytes(b"forged\n"), lambda: forged.symlink_to("/dev/null")):
         jar_paths("two")
@@ -45,7 +45,7 @@ def test_a_forged_jar_is_not_believed(registry: Registry, tmp_path: Path) -> Non
 
 
 def test_a_cache_that_cannot_be_written(registry: Registry, tmp_path: Path) -> None:
-    """One line names the folder and the variable that can name another."""
+    """One line names the folder and the variable that can set another."""
     (tmp_path / "cache").write_text("in the way")
     with pytest.raises(JarsUnavailable, match=r"cache.*: (Not a directory|File exists); LAGOON_CACHE can name another"):
         jar_paths("two")
@@ -63,7 +63,7 @@ def test_killed_attempt_is_swept_away(registry: Registry, tmp_path: Path) -> Non
 
 @pytest.mark.long
 def test_two_at_once_download_once(registry: Registry) -> None:
-    """Of two processes that want the same jars one downloads and the other waits."""
+    """Of two processes that need the same jars one downloads and the other waits."""
     registry.gives(BYTES, seconds=0.3)
     results: list[Sequence[Path]] = []
     several = [threading.Thread(target=lambda: results.append(jar_paths("two"))) for _ in range(2)]
@@ -89,6 +89,6 @@ def test_delta_jars_match_the_python_package() -> None:
 
 
 def test_unknown_lock_file_names_the_known() -> None:
-    """A release without a lock file is an error that lists the existing lock files."""
+    """The error for a release without a lock file lists the existing lock files."""
     with pytest.raises(JarsUnavailable, match=r"kafka-2\.8\.2, kafka-3\.9\.2, kafka-4\.3\.1"):
         jar_paths("kafka-0.8")

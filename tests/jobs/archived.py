@@ -1,4 +1,4 @@
-"""An archive held against Kafka: what a read_committed consumer sees, and what the tables hold."""
+"""Compares an archive with Kafka: the records of a read_committed consumer, and those of the tables."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -14,12 +14,12 @@ Key = tuple[str, int, int, str]
 
 
 def digest(key: bytes | None, value: bytes | None) -> str:
-    """A short hash in which null and empty differ."""
+    """Return a short hash in which null and empty differ."""
     return hashlib.sha256(repr((key, value)).encode()).hexdigest()[:16]
 
 
 def consumed(bootstrap_servers: str, topics: Iterable[str]) -> Counter[Key]:
-    """Every record that librdkafka's consumer shows to those who read committed data."""
+    """Return every record that librdkafka's consumer reads with read_committed."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -48,7 +48,7 @@ def consumed(bootstrap_servers: str, topics: Iterable[str]) -> Counter[Key]:
 
 
 def archived(warehouse: Path) -> Counter[Key]:
-    """Every record in the table."""
+    """Return every record in the table."""
     return Counter(
         (row["topic"], row["partition"], row["offset"], digest(row["key"], row["value"]))
         for row in rows(warehouse, "records", "topic", "partition", "offset", "key", "value")
@@ -56,7 +56,7 @@ def archived(warehouse: Path) -> Counter[Key]:
 
 
 def assert_tiled(warehouse: Path) -> None:
-    """The ranges of each partition, in the order of the runs, have neither hole nor overlap, and their counts add up."""
+    """Check that the ranges of each partition, in the order of the runs, have no gaps and overlaps, and their counts add up."""
     sequences = defaultdict(list)
     for row in sorted(rows(warehouse, "record_ranges"), key=lambda row: (row["ingest_id"], row["from_offset"])):
         sequences[row["topic_id"], row["topic"], row["partition"]].append(row)

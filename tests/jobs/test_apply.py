@@ -1,4 +1,4 @@
-"""The job as schedulers start it: by spark-submit, whose JVM writes the rows, with nobody to ask."""
+"""The job as schedulers start it: by spark-submit, whose JVM writes the rows, without a terminal."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.jobs.test_outcome import assert_all_fields, finished
 
 @pytest.mark.proof
 def test_apply_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
-    """The desired state is made and recorded, with one object per action and one event of the run."""
+    """The desired state is reached and recorded, with one object per action and one event of the run."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     cluster_id = admin.describe_cluster().result(30).cluster_id
     state, log = tmp_path / "state.toml", tmp_path / "log"

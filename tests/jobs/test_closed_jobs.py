@@ -1,4 +1,4 @@
-"""Each job, as spark-submit starts it: what it listens on, what a stranger gets from it, and whose files it leaves."""
+"""Each job as spark-submit starts it: its listeners, their data for strangers, and the permissions of its files."""
 
 import subprocess
 import time
@@ -27,7 +27,7 @@ replication_factor = 1
 
 
 def test_every_job(kafka: LocalKafka, tmp_path: Path) -> None:
-    """Loopback alone, no block for strangers, and nothing that others can read."""
+    """They listen only on loopback, send no block to strangers, and no file is readable for others."""
     create_topics(kafka.bootstrap_servers, [NewTopic(SOURCE, 4, 1)])
     produce(kafka.bootstrap_servers, SOURCE, 20_000)
     cluster_id = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(timeout=30).cluster_id
@@ -53,7 +53,7 @@ def test_every_job(kafka: LocalKafka, tmp_path: Path) -> None:
 
 
 def _run(job: str, arguments: Sequence[str], folder: Path) -> set[Listener]:
-    """Everything that a job listened on until it ended with 0; none of it handed a block out on the way."""
+    """Return all listeners of a job until it ended with 0; check that none of them sent a block."""
     command = ["sh", "-c", 'umask 077; exec spark-submit "$@"', "sh", str(ROOT / "jobs" / f"{job}.py"), *arguments]
     heard: set[Listener] = set()
     with (folder / f"{job}.log").open("w") as log:

@@ -1,4 +1,4 @@
-"""No command of ours ends with exit 134: a thread of Arrow's that outlives Python would do that, now and then."""
+"""No command ends with exit 134, which a thread of Arrow's that outlives Python would cause at times."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ RUNS = 50
 
 
 def test_short_runs_end_well(kafka: LocalKafka, tmp_path: Path) -> None:
-    """Jobs that find nothing to do read tables and end at once, which is when such a thread is still at work."""
+    """Jobs without work read tables and end at once, while such a thread would still run."""
     create_topics(kafka.bootstrap_servers, [NewTopic("exit-codes", 1, 1)])
     slot = datetime.now(UTC).isoformat(timespec="seconds")
     options = ["--warehouse", str(tmp_path / "lake"), "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"]

@@ -1,4 +1,4 @@
-"""The ingest job as a user starts it, against what another client reads from the same brokers."""
+"""The ingest job as a user starts it, against the records that another client reads from the same brokers."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from tests.metrics.parsed import in_file, value
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
-# The job, which ends as `kill -9` ends it where it would say what it has committed.
+# Runs the job, and ends like `kill -9` before the report of the commit.
 KILLED_AT_ITS_LINE = """
 import os, signal, sys
 from kafka_lagoon.cli import ingest, main
@@ -38,7 +38,7 @@ def arguments(kafka: LocalKafka, warehouse: Path, *more: str) -> list[str]:
 
 
 def in_transactions(bootstrap_servers: str, topic: str, records: int) -> None:
-    """A committed transaction, then an aborted one, of so many records each."""
+    """Write a committed transaction, then an aborted one, of this many records each."""
     producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": f"{topic}-writer", "linger.ms": 5})
     producer.init_transactions(30)
     for end in (producer.commit_transaction, producer.abort_transaction):
@@ -50,7 +50,7 @@ def in_transactions(bootstrap_servers: str, topic: str, records: int) -> None:
 
 
 def delete_records(admin: AdminClient, topic: str, before: int) -> None:
-    """Remove what partition 0 of a topic has before an offset."""
+    """Delete the records of a topic's partition 0 before an offset."""
     futures = admin.delete_records([TopicPartition(topic, 0, before)])
     for future in futures.values():
         future.result(30)
@@ -58,7 +58,7 @@ def delete_records(admin: AdminClient, topic: str, before: int) -> None:
 
 @pytest.mark.usefixtures("spark")
 def test_ingest_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
-    """A run by spark-submit, one after more load, and one with none: what a consumer sees, once each; ranges that tile."""
+    """A run by spark-submit, one after more load, and one without: each record of a consumer once; ranges without gaps."""
     names = ["ingest-plain", "ingest-tx", "ingest-empty"]
     create_topics(kafka.bootstrap_servers, [NewTopic(name, 3, 3) for name in names])
     produce(kafka.bootstrap_servers, names[0], 5_000)
@@ -94,7 +94,7 @@ def test_ingest_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_by_sparks_own_writer(kafka: LocalKafka, tmp_path: Path) -> None:
-    """The same records and ranges where Spark writes the tables; the staging folder is empty of data afterwards."""
+    """Records and ranges are the same if Spark writes the tables; the staging folder has no data afterwards."""
     create_topics(kafka.bootstrap_servers, [NewTopic("staged", 2, 3)])
     warehouse, staging = tmp_path / "lake", tmp_path / "staging"
     options = arguments(kafka, warehouse, "--topics", "staged", "--set", "records.writer=spark")
@@ -110,7 +110,7 @@ def test_by_sparks_own_writer(kafka: LocalKafka, tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_two_at_once(kafka: LocalKafka, tmp_path: Path) -> None:
-    """The second ends with exit 4, or comes late and finds nothing new; nothing is doubled."""
+    """The second ends with exit 4, or starts late and finds nothing new; nothing is doubled."""
     create_topics(kafka.bootstrap_servers, [NewTopic("at-once", 2, 3)])
     produce(kafka.bootstrap_servers, "at-once", 2_000)
     options = arguments(kafka, tmp_path, "--topics", "at-once")
@@ -125,7 +125,7 @@ def test_two_at_once(kafka: LocalKafka, tmp_path: Path) -> None:
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
-    """Records deleted before they were read, a topic re-created, and one that is gone: rows that say so, and exit 3.
+    """Records deleted before they were read, a re-created topic, and a deleted one: rows with the reason, and exit 3.
 
     What a run was killed before it could say, the next one says.
     """
@@ -167,7 +167,7 @@ def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
     assert run([sys.executable, "-c", KILLED_AT_ITS_LINE, *options], PYTHONPATH=str(ROOT)).returncode == -signal.SIGKILL
     late = here("ingest", *options)
     assert late.returncode == 3, late.stdout + late.stderr
-    assert "died before it could say that it had 3 LOST" in late.stdout
+    assert "died before it could report that it had 3 LOST" in late.stdout
     assert here("ingest", *options).returncode == 0
     assert_tiled(tmp_path)
 
@@ -181,7 +181,7 @@ def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> None:
-    """From an offset up to a time, then a limit, then the rest: each run goes on where the one before ended."""
+    """From an offset up to a time, then a limit, then the rest: each run continues at the end of the one before."""
     create_topics(kafka.bootstrap_servers, [NewTopic("begin", 2, 3, config={"retention.ms": "-1"})])  # old timestamps
     in_order = {"max.in.flight.requests.per.connection": 1}
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, **in_order})
@@ -210,8 +210,8 @@ def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> N
         ([], 2, "no topics: give --topics or --pattern"),
         (["--pattern", "("], 2, "ingest.pattern: (:"),
         (["--topics", "known", "--from", "known:0=99999"], 2, "known:0=99999 is outside of its log, which has 0 to"),
-        (["--topics", "known", "--from", "2999-01-01"], 2, "ingest.start: that time is still to come"),
-        (["--topics", "known", "--until", "2999-01-01"], 2, "--until: that time is still to come"),
+        (["--topics", "known", "--from", "2999-01-01"], 2, "ingest.start: this time is in the future"),
+        (["--topics", "known", "--until", "2999-01-01"], 2, "--until: this time is in the future"),
         (["--topics", "known", "--set", "records.writer=spark"], 2, "records.staging"),
     ],
 )
@@ -234,7 +234,7 @@ def test_bad_input(kafka: LocalKafka, tmp_path: Path, more: list[str], code: int
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_a_full_disk(kafka: LocalKafka, tmp_path: Path) -> None:
-    """No room in the middle of a run: one line, exit 1, nothing committed or left behind; the next run completes."""
+    """One line, exit 1, nothing committed and no file left; the next run completes."""
     create_topics(kafka.bootstrap_servers, [NewTopic("full", 2, 3)])
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 20})
     for number in range(30_000):
@@ -257,7 +257,7 @@ def test_a_full_disk(kafka: LocalKafka, tmp_path: Path) -> None:
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_an_unreadable_table(kafka: LocalKafka, tmp_path: Path) -> None:
-    """A log of table records that is no JSON: one line that names the table, and nothing is changed."""
+    """A log of table records that is no JSON: one line names the table, and nothing is changed."""
     create_topics(kafka.bootstrap_servers, [NewTopic("unread", 1, 3)])
     options = arguments(kafka, tmp_path, "--topics", "unread")
     assert here("ingest", *options).returncode == 0

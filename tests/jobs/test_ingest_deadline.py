@@ -1,4 +1,4 @@
-"""A run that is out of time: what was read by then is committed, the rest is said, and the next run reads it."""
+"""A run past its deadline: the read records are committed, the rest is reported, and the next run reads it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
 def slow(_: Warehouse, settings: TaskSettings, tasks: Sequence[Task], __: object) -> list[TaskResult]:
-    """As `execution.run_tasks` on one core, whose time is up when half of the tasks are done."""
+    """Runs tasks like `execution.run_tasks` on one core; the deadline passes when half of the tasks are done."""
     assert settings.options.ends_at_ms is not None
     late = replace(settings, options=replace(settings.options, ends_at_ms=1))
     half = len(tasks) // 2
@@ -31,7 +31,7 @@ def slow(_: Warehouse, settings: TaskSettings, tasks: Sequence[Task], __: object
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_out_of_time(kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit 3 and a line that says how much is left; the next run has no gap and doubles nothing."""
+    """Exit 3 and a line with the number of remaining offsets; the next run has no gap and doubles nothing."""
     create_topics(kafka.bootstrap_servers, [NewTopic("deadline", 2, 3)])
     produce(kafka.bootstrap_servers, "deadline", 40_000)
     options = ["--warehouse", str(tmp_path), "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"]

@@ -1,4 +1,4 @@
-"""The wheel without a clone, started by the recipes of conf/ and of docs/scheduling.md as they stand."""
+"""The wheel without a clone, started by the unchanged recipes of conf/ and of docs/scheduling.md."""
 
 import ast
 import json
@@ -30,18 +30,18 @@ from tests.schedules.recipes import container_command, crontab, exec_start, unit
 pytestmark = pytest.mark.spark  # most of them start Java
 
 RECIPES = page("scheduling")
-NOBODY_THERE = "127.0.0.1:1"  # no broker, which is known before Spark is started: a run of half a second
+NOBODY_THERE = "127.0.0.1:1"  # no broker, which is detected before Spark is started: a run of half a second
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The places of the page's paths in this test."""
+    """Paths in this test for those of the page."""
 
     installed: Installed
     log: Path
 
     def here(self, recipe: str, conf: Path) -> str:
-        """A recipe with the paths of this machine."""
+        """Return a recipe with the paths of this machine."""
         moved = recipe.replace("/opt/kafka-lagoon/.venv", str(self.installed.environment))
         moved = re.sub(r"/etc/lagoon(/lagoon)?[.]toml", str(conf), moved)
         moved = moved.replace("/var/lib/lagoon/", f"{self.log.parent}/")
@@ -54,16 +54,16 @@ class Machine:
         return self.installed.run(self.here(table.commands[job], conf), **variables)
 
     def systemd(self, name: str, conf: Path, instance: str = "") -> subprocess.CompletedProcess[str]:
-        """The command that a unit starts."""
+        """Return the command that a unit starts."""
         return self.installed.run(self.here(exec_start(name, instance), conf))
 
     def pod(self, job: str, conf: Path, name: str) -> subprocess.CompletedProcess[str]:
-        """The command of the container of a CronJob, in a Job of this name."""
+        """Return the command of the container of a CronJob, in a Job of this name."""
         path = f"{self.installed.environment}/bin:/usr/bin:/bin"
         return self.installed.run(self.here(container_command(job), conf), PATH=path, JOB_NAME=name)
 
     def conf(self, servers: str) -> Path:
-        """A settings file for a cluster."""
+        """Write a settings file for a cluster."""
         path = self.log.parent / f"{servers.replace(':', '-')}.toml"
         path.write_text(
             f'warehouse = "{self.log.parent / "lake"}"\n'
@@ -72,7 +72,7 @@ class Machine:
         return path
 
     def event(self) -> dict[str, Any]:
-        """The last event in the log file."""
+        """Return the last event in the log file."""
         last: dict[str, Any] = json.loads((self.log / "events.jsonl").read_text().splitlines()[-1])
         assert last["event"] == "run_finished"
         return last
@@ -87,19 +87,19 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 
 def block(language: str, needle: str) -> str:
-    """The one code block of the page in a language that has some text."""
+    """Return the only code block of the page in a language that contains a text."""
     (recipe,) = (text for text in blocks(RECIPES, language) if needle in text)
     return recipe
 
 
 def minute_of(slot: str) -> float:
-    """The age of a slot in minutes."""
+    """Return the age of a slot in minutes."""
     return (datetime.now(UTC) - datetime.fromisoformat(slot)).total_seconds() / 60
 
 
 @pytest.mark.proof
 def test_wheel_and_recipes_on_a_real_cluster(machine: Machine, kafka: LocalKafka) -> None:
-    """Without a clone and with cron's variables alone: a snapshot, an ingest by spark-submit, and SQL over what they wrote."""
+    """Without a clone and with only cron's variables: a snapshot, an ingest by spark-submit, and SQL over their tables."""
     create_topics(kafka.bootstrap_servers, [NewTopic("installed", 2, 3)])
     produce(kafka.bootstrap_servers, "installed", 500)
     lake, conf = machine.log.parent / "lake", machine.conf(kafka.bootstrap_servers)
@@ -134,7 +134,7 @@ def test_wheel_and_recipes_on_a_real_cluster(machine: Machine, kafka: LocalKafka
 
 @pytest.mark.proof
 def test_every_scheduler_takes_snapshots(machine: Machine, kafka: LocalKafka) -> None:
-    """The slot is the minute of the run; in Kubernetes that of the CronJob, so that a second try of it writes nothing."""
+    """The slot is the minute of the run; in Kubernetes that of the CronJob, so that a second attempt writes nothing."""
     lake, conf = machine.log.parent / "lake", machine.conf(kafka.bootstrap_servers)
     by_systemd = machine.systemd("lagoon-snapshot.service", conf)
     assert by_systemd.returncode == 0, by_systemd.stdout + by_systemd.stderr
@@ -165,7 +165,7 @@ def test_every_scheduler_takes_snapshots(machine: Machine, kafka: LocalKafka) ->
 
 @pytest.mark.proof
 def test_schedulers_start_ingests(machine: Machine) -> None:
-    """Each asks the cluster; cron prints the end of its log, which is mailed."""
+    """Each sends requests to the cluster; cron prints the end of its log, which is mailed."""
     conf = machine.conf(NOBODY_THERE)
     assert_asked(machine, machine.systemd("lagoon@.service", conf, "ingest"), "ingest")
     by_cron = machine.cron("ingest", conf)
@@ -176,7 +176,7 @@ def test_schedulers_start_ingests(machine: Machine) -> None:
 
 
 def test_every_scheduler_maintains_and_reports(machine: Machine) -> None:
-    """Their options are those of the jobs, and the page is written where the job may write."""
+    """Their options are those of the jobs, and the page is written to a folder that the job may write."""
     conf, options = machine.conf(NOBODY_THERE), crontab().variables["OPTIONS"]
 
     def arguments(command: str, job: str) -> list[str]:
@@ -199,7 +199,7 @@ def test_every_scheduler_maintains_and_reports(machine: Machine) -> None:
 
 @pytest.mark.parametrize("job", ["snapshot", "ingest"])
 def test_airflow(machine: Machine, job: str) -> None:
-    """The commands that BashOperator would run, with the template filled in as Airflow fills it; nothing is caught up."""
+    """The commands of BashOperator, with the template filled in as by Airflow; missed runs are not repeated."""
     tree = ast.parse(block("python", "BashOperator"))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     given = {(call.func.id, word.arg): word.value for call in calls for word in call.keywords if word.arg}
@@ -218,14 +218,14 @@ def test_airflow(machine: Machine, job: str) -> None:
 
 
 def assert_asked(machine: Machine, done: subprocess.CompletedProcess[str], job: str) -> None:
-    """A run went as far as it can without a broker: arguments and settings were right."""
+    """Check that a run got as far as possible without a broker: arguments and settings were right."""
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stderr == f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n"
     assert (machine.event()["job"], machine.event()["status"]) == (job, "failed")
 
 
 def test_without_a_registry_there_is_one_line(machine: Machine, tmp_path: Path) -> None:
-    """If Delta's jars cannot be downloaded, as behind a missing proxy, one line says so and nothing is left."""
+    """If Delta's jars cannot be downloaded, as without a proxy, one line says so and no file is left."""
     lagoon = machine.installed.environment / "bin" / "lagoon"
     nowhere = " ".join(f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort=1" for scheme in ("http", "https"))
     refused = machine.installed.run(f"{lagoon} path jars", LAGOON_CACHE=str(tmp_path), JAVA_TOOL_OPTIONS=nowhere)

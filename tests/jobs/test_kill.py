@@ -1,4 +1,4 @@
-"""Drivers and executors killed in known states of a run: afterwards the tables hold every record once, and ranges tile.
+"""Drivers and executors killed in known states of a run: afterwards every record exists once, and ranges have no gaps.
 
 A run says in its log which step it begins, writes files that a test can see, and waits for the lock that every commit takes.
 That tells its state. Where the state was over before the kill came, the test tries again with new records.
@@ -32,7 +32,7 @@ TIMEOUT_S = 240
 
 @dataclass
 class Job:
-    """`lagoon ingest` as a process group of its own, its output as far as it has come, and the warehouse that it writes."""
+    """`lagoon ingest` as a process group of its own, with its output until now and its warehouse."""
 
     process: subprocess.Popen[str]
     warehouse: Path
@@ -44,7 +44,7 @@ class Job:
         self._reading.start()
 
     def begins(self, step: str) -> bool:
-        """True if the log has the line of a step."""
+        """Return True if the log has the line of a step."""
         return any(f'"name": "{step}"' in line for line in self.output)
 
     def wait_until(self, condition: Callable[[], object]) -> None:
@@ -55,11 +55,11 @@ class Job:
             time.sleep(0.005)
 
     def files(self, pattern: str) -> set[Path]:
-        """Files below the warehouse."""
+        """Return the files below the warehouse."""
         return set(self.warehouse.glob(pattern))
 
     def kill(self) -> None:
-        """SIGKILL to the driver, its JVM and its workers; then all of the output is known."""
+        """Send SIGKILL to the driver, its JVM and its workers; then all output is known."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.end()
 
@@ -71,7 +71,7 @@ class Job:
 
 @contextmanager
 def running(command: Sequence[str], environ: Mapping[str, str], warehouse: Path) -> Iterator[Job]:
-    """A process, of which nothing is left at the end."""
+    """Run a process, and kill all that is left of it at the end."""
     process = subprocess.Popen(
         command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
@@ -91,7 +91,7 @@ def started(kafka: LocalKafka, warehouse: Path, topic: str, *spark: str, **envir
 
 
 def arguments(kafka: LocalKafka, warehouse: Path, topic: str) -> list[str]:
-    """Small requests and one task a partition: reading takes many steps."""
+    """Make arguments with small requests and one task per partition: reading takes many steps."""
     return [
         *("--warehouse", str(warehouse), "--topics", topic),
         *("--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"),
@@ -100,7 +100,7 @@ def arguments(kafka: LocalKafka, warehouse: Path, topic: str) -> list[str]:
 
 
 def load(kafka: LocalKafka, topic: str) -> None:
-    """A few megabytes in small batches, so that reading takes some hundred requests."""
+    """Write a few megabytes in small batches, so that reading takes some hundred requests."""
     producer = Producer(
         {
             "bootstrap.servers": kafka.bootstrap_servers,
@@ -116,7 +116,7 @@ def load(kafka: LocalKafka, topic: str) -> None:
 
 @contextmanager
 def commit_lock(warehouse: Path) -> Iterator[Path]:
-    """Hold the lock that every commit to a table takes; yields its file, which names the last process that held it."""
+    """Hold the lock of every commit to a table; yield its file, which names the last process that held it."""
     path = warehouse / ".lagoon-commit.lock"
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -125,19 +125,19 @@ def commit_lock(warehouse: Path) -> Iterator[Path]:
 
 
 def commits(warehouse: Path, table: str) -> int:
-    """The number of versions of a table."""
+    """Return the number of versions of a table."""
     return len(list((warehouse / table / "_delta_log").glob("*.json")))
 
 
 def killed_while_planning(job: Job) -> bool:
-    """No record is read."""
+    """Kill the run before any record is read."""
     job.wait_until(lambda: job.begins("plan"))
     job.kill()
     return not job.begins("read")
 
 
 def killed_while_reading(job: Job) -> bool:
-    """Some data files are written and others are not."""
+    """Kill the run when some data files are written and others are not."""
     job.wait_until(lambda: job.begins("plan"))
     before = job.files("records/ingest_date=*/*.parquet")
     job.wait_until(lambda: job.files("records/ingest_date=*/*.parquet") - before)
@@ -146,7 +146,7 @@ def killed_while_reading(job: Job) -> bool:
 
 
 def killed_before_its_commit(job: Job) -> bool:
-    """All data files and the pending files are written; the commit waits for its lock."""
+    """Kill the run when data files and pending files are written, and the commit waits for its lock."""
     job.wait_until(lambda: job.begins("read"))
     before = commits(job.warehouse, "records")
     with commit_lock(job.warehouse):
@@ -157,13 +157,13 @@ def killed_before_its_commit(job: Job) -> bool:
 
 
 def killed_between_its_commits(job: Job) -> bool:
-    """Records are committed and their ranges are not."""
+    """Kill the run when records are committed and their ranges are not."""
     job.wait_until(lambda: job.begins("read"))
     records, ranges = commits(job.warehouse, "records"), commits(job.warehouse, "record_ranges")
     with commit_lock(job.warehouse) as lock:
         job.wait_until(lambda: job.begins("commit"))
     job.wait_until(lambda: "process" in lock.read_text())  # it holds the lock now, to commit records
-    with commit_lock(job.warehouse):  # which it gives back before it takes it again, to commit ranges
+    with commit_lock(job.warehouse):  # it releases the lock before it takes it again, to commit ranges
         is_between = (commits(job.warehouse, "records"), commits(job.warehouse, "record_ranges")) == (
             records + 1,
             ranges,
@@ -175,7 +175,7 @@ def killed_between_its_commits(job: Job) -> bool:
 State = Callable[[Job], bool]
 MOST_TELLING = (
     killed_between_its_commits,
-)  # each state costs a start of Spark; in the other test reading is interrupted
+)  # each state takes a start of Spark; in the other test reading is interrupted
 ALL = (killed_while_planning, killed_while_reading, killed_before_its_commit, killed_between_its_commits) * 3
 
 
@@ -187,7 +187,7 @@ ALL = (killed_while_planning, killed_while_reading, killed_before_its_commit, ki
     ids=["one", "all"],
 )
 def test_drivers_that_die(kafka: LocalKafka, tmp_path: Path, states: Sequence[State]) -> None:
-    """SIGKILL of the driver and its workers in each state; then one run in peace."""
+    """After SIGKILL of the driver and its workers in each state one undisturbed run completes the tables."""
     topic = f"kill-driver-{len(states)}"
     create_topics(kafka.bootstrap_servers, [NewTopic(topic, 8, 3)])
     for state in states:
@@ -207,7 +207,7 @@ def test_drivers_that_die(kafka: LocalKafka, tmp_path: Path, states: Sequence[St
 @pytest.mark.proof
 @pytest.mark.parametrize("executors", [1, 2])
 def test_executors_that_die(kafka: LocalKafka, tmp_path: Path, executors: int) -> None:
-    """SIGKILL of an executor in the middle of reading: Spark runs its tasks again, and the run ends well."""
+    """After SIGKILL of an executor during reading Spark runs its tasks again, and the run ends well."""
     topic = f"kill-executor-{executors}"
     create_topics(kafka.bootstrap_servers, [NewTopic(topic, 8, 3)])
     for _ in range(ATTEMPTS):
@@ -224,7 +224,7 @@ def test_executors_that_die(kafka: LocalKafka, tmp_path: Path, executors: int) -
 
 
 def executor_killed_while_reading(job: Job) -> bool:
-    """True if an executor died after the first data file was written and before all were."""
+    """Return True if an executor died after the first data file was written and before all were."""
     job.wait_until(lambda: job.begins("read"))
     executors: list[int] = []
     job.wait_until(lambda: executors.extend(executors_of(job.process.pid)) or executors)
@@ -238,12 +238,12 @@ def executor_killed_while_reading(job: Job) -> bool:
 
 
 def executors_of(driver: int) -> list[int]:
-    """Executors' processes below the driver's."""
+    """Return executors' processes below the driver's."""
     return [process for process in descendants(driver) if is_executor(process)]
 
 
 def is_executor(process: int) -> bool:
-    """True if a process is one of Spark's executors, and alive."""
+    """Return True if a process is one of Spark's executors, and alive."""
     try:
         return b"CoarseGrainedExecutorBackend" in Path(f"/proc/{process}/cmdline").read_bytes()
     except FileNotFoundError:
@@ -251,7 +251,7 @@ def is_executor(process: int) -> bool:
 
 
 def descendants(process: int) -> Iterator[int]:
-    """Processes that a process has started, and those that these have."""
+    """Return the processes that a process has started, directly or indirectly."""
     try:
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
         for thread in Path(f"/proc/{process}/task").iterdir():

@@ -1,4 +1,4 @@
-"""Maintenance killed in known states: readers find every row that should be there, and the next run ends as if none had died.
+"""Maintenance killed in known states: readers find all expected rows, and the next run completes the work.
 
 What a state is can be seen from the files of the lake. Where it was over before the kill came, the test tries again.
 """
@@ -33,7 +33,7 @@ LAG = "consumer_lag"
 
 @pytest.fixture(scope="module")
 def template(spark: SparkSession, new_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake with 480 snapshots of ten days and twelve ingests of four; to be copied."""
+    """Make a lake with 480 snapshots of ten days and twelve ingests of four, to be copied."""
     place = tmp_path_factory.mktemp("killed") / "lake"
     shutil.copytree(new_lake, place)
     lake = at_path(spark, str(place))
@@ -44,30 +44,30 @@ def template(spark: SparkSession, new_lake: Path, tmp_path_factory: pytest.TempP
 
 
 def started(lake: Path, *arguments: str) -> AbstractContextManager[Job]:
-    """`lagoon maintain`."""
+    """Start `lagoon maintain`."""
     command = ["lagoon", "maintain", "--warehouse", str(lake), "--keep-hours", "0", "--force", *arguments]
     return running(command, environment(), lake)
 
 
 def named(lake: Path, table: str) -> set[Path]:
-    """The files that the latest version of a table has, by a reader that is not ours."""
+    """Return the files of the latest version of a table, with an independent reader."""
     return {Path(file) for file in deltalake.DeltaTable(str(lake / table)).file_uris()}
 
 
 def unnamed(lake: Path, table: str) -> set[Path]:
-    """Data files in a table's folder that its latest version does not have."""
+    """Return data files in a table's folder that its latest version does not name."""
     return set((lake / table).glob("*=*/*.parquet")) - named(lake, table)
 
 
 def killed_before_its_commit(job: Job) -> bool:
-    """Joined files of a table are written, and no version has them."""
+    """Kill it when joined files of a table are written, and no version names them."""
     job.wait_until(lambda: job.files(f"{LAG}/*/*-joined.parquet"))
     job.kill()
     return any(path.name.endswith("-joined.parquet") for path in unnamed(job.warehouse, LAG))
 
 
 def killed_before_the_checkpoint(job: Job) -> bool:
-    """A table's old files are replaced, and the checkpoint that is to follow is not written."""
+    """Kill it when a table's old files are replaced, and the following checkpoint is not written."""
     before = job.files(f"{LAG}/_delta_log/*.json")
     job.wait_until(lambda: job.files(f"{LAG}/_delta_log/*.json") - before)
     job.kill()
@@ -76,7 +76,7 @@ def killed_before_the_checkpoint(job: Job) -> bool:
 
 
 def killed_between_tables(job: Job) -> bool:
-    """Table `snapshots` is done, and the tables of their rows are not."""
+    """Kill it when table `snapshots` is done, and the other tables are not."""
     before = job.files(f"{LAG}/_delta_log/*.json")
     job.wait_until(lambda: any(line.startswith("snapshots: ") for line in job.output))
     job.kill()
@@ -84,7 +84,7 @@ def killed_between_tables(job: Job) -> bool:
 
 
 def killed_while_removing(job: Job) -> bool:
-    """Some of the files that nobody needs are removed, and others are not."""
+    """Kill it when some unneeded files are removed, and others are not."""
     before = job.files(f"{LAG}/*/*-default.parquet")
     job.wait_until(lambda: before - job.files(f"{LAG}/*/*-default.parquet"))
     job.kill()
@@ -92,7 +92,7 @@ def killed_while_removing(job: Job) -> bool:
 
 
 def killed_in_optimize(job: Job) -> bool:
-    """Spark has written rewritten records, and no version has them."""
+    """Kill it when Spark has rewritten records, and no version names the files."""
     before = job.files("records/*/*.parquet")
     job.wait_until(lambda: job.files("records/*/*.parquet") - before)
     job.kill()
@@ -109,7 +109,7 @@ STATES = (
 
 
 def killed(template: Path, place: Path, state: Callable[[Job], bool], arguments: list[str]) -> Path:
-    """A lake in which maintenance was killed in a state."""
+    """Make a lake in which maintenance was killed in a state."""
     for attempt in range(ATTEMPTS):
         lake = shutil.copytree(template, place / f"lake-{attempt}")
         with started(lake, *arguments) as job:
@@ -119,7 +119,7 @@ def killed(template: Path, place: Path, state: Callable[[Job], bool], arguments:
 
 
 def seen(spark: SparkSession, lake: Path) -> tuple[Any, Any]:
-    """The snapshots that views show, and the archived records."""
+    """Return the snapshots that views show, and the archived records."""
     opened = at_path(spark, str(lake))
     return shown(opened), contents(opened)
 
@@ -129,7 +129,7 @@ def seen(spark: SparkSession, lake: Path) -> tuple[Any, Any]:
 def test_maintenance_that_dies(
     spark: SparkSession, template: Path, tmp_path: Path, state: Callable[[Job], bool], thins: bool
 ) -> None:
-    """SIGKILL in a state: views show whole snapshots, before or after thinning; the next run leaves what one in peace leaves."""
+    """After SIGKILL views show only whole snapshots; the next run gives the same result as an undisturbed one."""
     retention = STEPWISE if thins else RetentionSettings()
     options = MaintainOptions(retention=retention, keep_hours=0, force=True)
     before = seen(spark, template)

@@ -1,4 +1,4 @@
-"""The job as its users start it: one line a table, and bad input known before Spark starts."""
+"""The job as users start it: one line per table, and bad input detected before Spark starts."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def test_bad_input_is_known_before_spark_starts(
 
 
 def test_arguments_and_settings(tmp_path: Path) -> None:
-    """Retention is in the settings; tables are maintained in the order in which old rows must go."""
+    """Retention is in the settings; tables are maintained in the order in which old rows must be removed."""
     conf = tmp_path / "conf.toml"
     conf.write_text("[retention]\nrecords_days = 90\n")
     given = ["--warehouse", "w", "--conf", str(conf), "--tables", "records, brokers,record_ranges,snapshots"]
@@ -46,7 +46,7 @@ def test_arguments_and_settings(tmp_path: Path) -> None:
 
 
 def test_what_is_said_of_old_rows() -> None:
-    """Rows and days, done or to be done."""
+    """The lines have numbers of removed or removable rows and days."""
     done = Maintained(
         table="t", days=0, before=Files(), after=Files(), removed=Files(), old=RemovedRows(days=2, rows=7_000)
     )
@@ -56,7 +56,7 @@ def test_what_is_said_of_old_rows() -> None:
 
 @pytest.mark.proof
 def test_maintain_by_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
-    """Without tables there is one line and exit 1; with them one line each, done or to be done."""
+    """Without tables there is one line and exit 1; with tables one line each, done or to be done."""
     options = ("--warehouse", str(tmp_path / "lake"), "--tables", "records,brokers")
     metrics = ("--set", f"metrics.folder={tmp_path}")
     nothing = here("maintain", *options, *metrics, "--log-file", str(tmp_path / "early"))

@@ -1,4 +1,4 @@
-"""The jobs on a lake in S3, against what another client reads from the same brokers and from the same bucket."""
+"""The jobs on a lake in S3, against other clients of the same brokers and of the same bucket."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 @pytest.mark.proof
 def test_a_lake_in_a_bucket(kafka: LocalKafka, bucket: ObjectStore, tmp_path: Path) -> None:
-    """Snapshot, ingest, a query, a restore and a comparison with the location alone: no log store, no further credentials."""
+    """Snapshot, ingest, a query, a restore and a comparison need only the location: no log store, no further credentials."""
     create_topics(kafka.bootstrap_servers, [NewTopic("in-a-bucket", 3, 1)])
     produce(kafka.bootstrap_servers, "in-a-bucket", 1_000)
     location = a_lake()
@@ -60,7 +60,7 @@ def test_a_lake_in_a_bucket(kafka: LocalKafka, bucket: ObjectStore, tmp_path: Pa
 
 @pytest.mark.proof
 def test_a_desired_state_in_a_bucket(spark: SparkSession, bucket: ObjectStore) -> None:  # noqa: ARG001  serves it
-    """A table of rows is read from where a URL says; one of other columns is refused with their names."""
+    """A table of rows is read from a URL; a table with other columns is refused with their names."""
     rows = [("topics", "orders", "partitions", "6"), ("cluster_id", None, None, "MkU3")]
     location = a_lake()
     spark.createDataFrame(rows, "section string, name string, key string, value string").write.format("delta").save(

@@ -1,4 +1,4 @@
-"""A run reports exit codes, and one event per cluster, to its scheduler, in a file of its own if asked."""
+"""A run reports exit codes, and one event per cluster, to its scheduler, optionally in a file."""
 
 import json
 from collections.abc import Iterator
@@ -23,17 +23,17 @@ SLOT = datetime.now(UTC).isoformat(timespec="seconds")
 
 @dataclass
 class Lake:
-    """A warehouse, and where the brokers are whose topic `t` has a partition without a leader."""
+    """A warehouse, and the address of brokers whose topic `t` has a partition without a leader."""
 
     warehouse: Path
     servers: str
 
     def run(self, job: str, *more: str) -> CompletedProcess[str]:
-        """A job over that one cluster."""
+        """Run a job over that one cluster."""
         return here(job, "--warehouse", str(self.warehouse), "--set", f"kafka.bootstrap_servers={self.servers}", *more)
 
     def events(self, job: str, *more: str) -> list[dict[str, Any]]:
-        """The events that a job adds to its log file."""
+        """Return the events that a job adds to its log file."""
         log = self.warehouse.parent / "events.jsonl"
         log.unlink(missing_ok=True)
         self.run(job, "--log-file", str(log), *more)
@@ -41,7 +41,7 @@ class Lake:
 
 
 def finished(log: Path) -> list[dict[str, Any]]:
-    """The events that end a cluster's run, without what every event has."""
+    """Return the events that end a cluster's run, without the fields of every event."""
     events = [json.loads(line) for line in log.read_text().splitlines()]
     endings = [event for event in events if event.pop("event") == "run_finished"]
     assert all(event.pop("at") and event.pop("level") in {"info", "error"} for event in endings)
@@ -49,13 +49,13 @@ def finished(log: Path) -> list[dict[str, Any]]:
 
 
 def assert_all_fields(event: dict[str, Any]) -> None:
-    """An event has the fields that docs/exit-codes.md lists for its job, null where there is nothing to say, and in that order."""
+    """Check that an event has the fields of its job in docs/exit-codes.md, in order, with null for unknown values."""
     assert list(event) == [one.name for one in event_fields() if event["job"] in one.metadata["jobs"]]
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
-    """One partial snapshot, of SLOT, of a cluster that answers for two of three partitions."""
+    """Make one partial snapshot, of SLOT, of a cluster that answers for two of three partitions."""
     state = FakeCluster()
     state.add_topic("t", 3)
     state.topics["t"].partitions[1].leader_id = -1
@@ -78,7 +78,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     ],
 )
 def test_a_repeated_slot_has_the_exit_code_of_the_published_snapshot(lake: Lake, more: list[str], code: int) -> None:
-    """A retry of a partial snapshot ends as the first run would have ended, and writes nothing."""
+    """A retry of a partial snapshot has the exit code of the first run, and writes nothing."""
     again = lake.run("snapshot", "--slot", SLOT, *more)
     assert again.returncode == code, again.stderr
     assert "default: the slot is published as snapshot " in again.stdout
@@ -87,7 +87,7 @@ def test_a_repeated_slot_has_the_exit_code_of_the_published_snapshot(lake: Lake,
 
 
 def test_a_new_partial_snapshot_can_be_accepted(lake: Lake) -> None:
-    """`--accept-incomplete` makes the exit code of a snapshot that was just published 0, and its status stays partial."""
+    """`--accept-incomplete` makes the exit code of a new partial snapshot 0, and its status stays partial."""
     (event,) = lake.events("snapshot", "--accept-incomplete")
     assert (event["exit_code"], event["status"], event["already_published"]) == (0, "partial", False)
 
@@ -101,7 +101,7 @@ def test_a_snapshot_cannot_be_accepted_and_a_failure() -> None:
 
 
 def test_a_snapshot_ends_with_one_event(lake: Lake) -> None:
-    """Cluster, slot, snapshot, status, exit code, counts, failures, worst lag, seconds, requests, as the tables have them."""
+    """It has cluster, slot, snapshot, status, exit code, counts, failures, worst lag and requests, equal to the tables."""
     slot = datetime.now(UTC).isoformat(timespec="seconds")
     (event,) = lake.events("snapshot", "--slot", slot)
     assert_all_fields(event)
@@ -131,7 +131,7 @@ def test_a_snapshot_ends_with_one_event(lake: Lake) -> None:
 
 
 def test_a_repeated_slot_has_its_event(lake: Lake) -> None:
-    """It names the snapshot, that it was published before, and its status."""
+    """It has the snapshot with its status, and says that it was published before."""
     (event,) = lake.events("snapshot", "--slot", SLOT)
     published = [one for one in rows(lake.warehouse, "snapshots") if one["slot"] == datetime.fromisoformat(SLOT)]
     assert event["snapshot_id"] == published[0]["snapshot_id"]
@@ -141,7 +141,7 @@ def test_a_repeated_slot_has_its_event(lake: Lake) -> None:
 
 
 def test_failures_name_their_cluster(lake: Lake) -> None:
-    """In a run over two clusters the one that does not answer is named, has its event, and the other is done."""
+    """In a run over two clusters the failed one is named, has its event, and the other is done."""
     log = lake.warehouse.parent / "two.jsonl"
     done = here(
         *("snapshot", "--warehouse", str(lake.warehouse), "--log-file", str(log)),
@@ -172,7 +172,7 @@ def test_an_ingest_names_clusters_that_fail(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_locked_out_has_its_event(lake: Lake) -> None:
-    """Exit 4 is an event too."""
+    """Exit 4 has an event, too."""
     import fcntl  # noqa: PLC0415
 
     with (lake.warehouse / ".lagoon-cluster-default.lock").open("a") as held:
@@ -200,7 +200,7 @@ def test_an_ingest_ends_with_one_event(lake: Lake) -> None:
 
 
 def test_the_log_file_is_appended_to_and_stands_apart(lake: Lake, tmp_path: Path) -> None:
-    """Two runs add to one file, JSON lines alone; what people read has none of them."""
+    """Two runs append to one file of JSON lines; the output for people has none of them."""
     log = tmp_path / "lagoon.jsonl"
     done = [lake.run("snapshot", "--slot", SLOT, "--log-file", str(log)) for _ in range(2)]
     assert len(finished(log)) == 2
@@ -208,7 +208,7 @@ def test_the_log_file_is_appended_to_and_stands_apart(lake: Lake, tmp_path: Path
 
 
 def test_a_log_file_that_cannot_be_written(lake: Lake, tmp_path: Path) -> None:
-    """Bad configuration, known before anything is asked."""
+    """It is a configuration error, detected before any request."""
     refused = lake.run("snapshot", "--log-file", str(tmp_path / "no" / "log"))
     assert refused.returncode == 2
     assert refused.stderr.endswith(f"lagoon: --log-file {tmp_path}/no/log: No such file or directory\n")
@@ -223,7 +223,7 @@ def test_a_log_file_that_cannot_be_written(lake: Lake, tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_cannot_work_have_an_event(argv: list[str], error: str, tmp_path: Path) -> None:
-    """A scheduler's log collector hears of a run that never began: no cluster, exit code 2, the lines that a person reads."""
+    """A run that never began has an event: no cluster, exit code 2, the lines that people read."""
     log = tmp_path / "log"
     bad = here(*argv, "--warehouse", "w", "--log-file", str(log))
     assert (bad.returncode, bad.stdout) == (2, "")
@@ -237,14 +237,14 @@ def test_settings_that_cannot_work_have_an_event(argv: list[str], error: str, tm
 
 
 def test_a_command_line_that_cannot_be_parsed_has_no_event(tmp_path: Path) -> None:
-    """It is not known where the log goes: one line says what is wrong."""
+    """The log file is not known: one line names the fault."""
     bad = here("snapshot", "--frob", "--log-file", str(tmp_path / "log"))
     assert (bad.returncode, bad.stdout, bad.stderr.count("\n")) == (2, "", 1)
     assert not (tmp_path / "log").exists()
 
 
 def test_a_fault_of_ours_has_its_event(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unexpected error ends with a traceback, and the cluster's event says failed and names only its class."""
+    """An unexpected error ends with a traceback, and the cluster's event says failed and has only the error's class."""
     monkeypatch.setattr("kafka_lagoon.runs.snapshot.collect", lambda *_: 1 / 0)
     log = lake.warehouse.parent / "fault.jsonl"
     with pytest.raises(ZeroDivisionError):

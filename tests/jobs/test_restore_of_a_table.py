@@ -1,4 +1,4 @@
-"""Somebody restores table `records` while an ingest runs, which lives on or is killed: no record is lost in silence, none doubled."""
+"""A RESTORE of table `records` during an ingest, which continues or is killed: no record is lost silently or doubled."""
 
 from pathlib import Path
 
@@ -26,13 +26,13 @@ pytestmark = [pytest.mark.proof, pytest.mark.kafka, pytest.mark.spark, pytest.ma
 
 
 def restore(spark: SparkSession, warehouse: Path) -> None:
-    """Back to the version before the last one."""
+    """Restore the version before the last one."""
     version = commits(warehouse, "records") - 2
     spark.sql(f"RESTORE delta.`{warehouse}/records` TO VERSION AS OF {version}").collect()
 
 
 def lives_on(job: Job, spark: SparkSession) -> bool:
-    """The RESTORE comes while the run waits for its commit."""
+    """Restore while the run waits for its commit."""
     job.wait_until(lambda: job.begins("read"))
     with commit_lock(job.warehouse):
         job.wait_until(lambda: job.begins("commit") and job.files("records/_lagoon/*/*-record_ranges.parquet"))
@@ -44,7 +44,7 @@ def lives_on(job: Job, spark: SparkSession) -> bool:
 
 
 def is_killed_before(job: Job, spark: SparkSession) -> bool:
-    """The RESTORE comes after a run that had committed nothing."""
+    """Restore after a run died that had committed nothing."""
     if not killed_before_its_commit(job):
         return False
     restore(spark, job.warehouse)
@@ -52,7 +52,7 @@ def is_killed_before(job: Job, spark: SparkSession) -> bool:
 
 
 def is_killed_between(job: Job, spark: SparkSession) -> bool:
-    """The RESTORE takes away the records of a run whose ranges are pending."""
+    """Restore away the records of a run whose ranges are pending."""
     if not killed_between_its_commits(job):
         return False
     restore(spark, job.warehouse)
@@ -61,7 +61,7 @@ def is_killed_between(job: Job, spark: SparkSession) -> bool:
 
 @pytest.mark.parametrize("state", [lives_on, is_killed_before, is_killed_between])
 def test_a_restore_during_an_ingest(kafka: LocalKafka, spark: SparkSession, tmp_path: Path, state: object) -> None:
-    """The next run exits with 1 and says what to do; with `repeat` every record is there once, and ranges tile."""
+    """The next run exits with 1 and names the choices; with `repeat` every record exists once, and ranges have no gaps."""
     assert callable(state)
     topic = f"restored-{state.__name__}"
     create_topics(kafka.bootstrap_servers, [NewTopic(topic, 4, 3)])

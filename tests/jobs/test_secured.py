@@ -1,4 +1,4 @@
-"""The jobs through secured listeners: they do what they do without security, and no secret is left anywhere."""
+"""The jobs through secured listeners: the same results as without security, and no secret in any output."""
 
 import tomllib
 from base64 import b64encode
@@ -30,7 +30,7 @@ def filled(secured: Secured) -> Secured:
 
 
 def conf_file(folder: Path, name: str, kafka: Mapping[str, str]) -> Path:
-    """A configuration with these settings; tables go to `lake` in the folder."""
+    """Write a configuration with these settings; tables are in `lake` in the folder."""
     path = folder / f"{name}.toml"
     lines = [f"{key} = '''{value}'''" for key, value in kafka.items()]
     path.write_text("\n".join([f'warehouse = "{folder / "left" / "lake"}"', "[kafka]", *lines, ""]))
@@ -39,7 +39,7 @@ def conf_file(folder: Path, name: str, kafka: Mapping[str, str]) -> Path:
 
 
 def submit(job: str, conf: Path, *arguments: str, **environ: str) -> Run:
-    """The job by spark-submit, with Spark's own event log beside the tables."""
+    """Run the job by spark-submit, with Spark's own event log beside the tables."""
     events = conf.parent / "left" / "events"
     events.mkdir(parents=True, exist_ok=True)
     log = {"enabled": "true", "compress": "false", "dir": str(events)}
@@ -48,7 +48,7 @@ def submit(job: str, conf: Path, *arguments: str, **environ: str) -> Run:
 
 
 def leaks(secrets: Sequence[bytes], left: Path, runs: Sequence[Run]) -> list[tuple[str, bytes]]:
-    """The places of a secret, or its base64: output of runs, files, or rows of tables."""
+    """Return the places of a secret, or its base64: output of runs, files, or rows of tables."""
     contents = {f"stdout of run {n}": done.stdout.encode() for n, done in enumerate(runs)}
     contents |= {f"stderr of run {n}": done.stderr.encode() for n, done in enumerate(runs)}
     contents |= {str(path): path.read_bytes() for path in left.rglob("*") if path.is_file()}
@@ -59,7 +59,7 @@ def leaks(secrets: Sequence[bytes], left: Path, runs: Sequence[Run]) -> list[tup
 
 
 def assert_archived(secured: Secured, lake: Path) -> None:
-    """The tables hold the cluster as it is, and every record that another client sees."""
+    """Check that the tables have the state of the cluster, and every record that another client reads."""
     assert {row["topic"] for row in rows(lake, "topics")} >= {TOPIC}
     assert [row["status"] for row in rows(lake, "snapshots")] == ["complete"]
     assert archived(lake) == consumed(secured.kafka.bootstrap_servers, [TOPIC])
@@ -74,7 +74,7 @@ def assert_whole(runs: Sequence[Run]) -> None:
 
 @pytest.mark.proof
 def test_jobs_by_spark_submit_with_passwords(filled: Secured, tmp_path: Path) -> None:
-    """SCRAM over TLS, the password in the file itself, then by reference, on the command line too: it is nowhere else."""
+    """SCRAM over TLS, the password in the file, then by reference, also on the command line: it is nowhere else."""
     literal = filled.settings("scram-tls")
     conf = conf_file(tmp_path, "literal", literal)
     wrong = conf_file(tmp_path, "reference", literal | {"sasl_password": "env:NOWHERE"})
@@ -94,7 +94,7 @@ def test_jobs_by_spark_submit_with_passwords(filled: Secured, tmp_path: Path) ->
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_jobs_with_certificates(filled: Secured, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Mutual TLS, the key's password by reference to a file, then key and chain in the configuration itself.
+    """Mutual TLS, the key's password by reference to a file, then key and chain in the configuration.
 
     The second by spark-submit, whose tasks take the settings along.
     """
@@ -123,7 +123,7 @@ def test_jobs_with_certificates(filled: Secured, tmp_path: Path, capfd: pytest.C
 
 @pytest.mark.proof
 def test_a_run_that_is_refused(filled: Secured, tmp_path: Path) -> None:
-    """A wrong password in the file, and one in the environment: exit 1, one line, nothing written, and neither shown."""
+    """A wrong password in the file or in the environment: exit 1, one line, nothing written, and the password not shown."""
     wrong = "Wq7-not-the-password"
     settings = filled.settings("plain-tls")
     right = conf_file(tmp_path, "right", settings)
@@ -148,7 +148,7 @@ def test_a_run_that_is_refused(filled: Secured, tmp_path: Path) -> None:
     [SIGNED_WAY, *(pytest.param(other, marks=pytest.mark.proof) for other in ("scram-512", "plain-tls", "token-tls"))],
 )
 def test_jobs_by_other_ways(filled: Secured, tmp_path: Path, way: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """The same by every other mechanism, in this process."""
+    """The same jobs with every other mechanism, in this process."""
     conf = conf_file(tmp_path, "conf", filled.settings(way))
     runs = [here("snapshot", "--conf", str(conf)), here("ingest", "--conf", str(conf), "--topics", TOPIC)]
     runs.append(CompletedProcess((), 0, *capfd.readouterr()))
@@ -160,7 +160,7 @@ def test_jobs_by_other_ways(filled: Secured, tmp_path: Path, way: str, capfd: py
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_topics_that_may_not_be_read(filled: Secured, tmp_path: Path) -> None:
-    """One of two topics is denied: it is a line and exit 3, and the other one is archived."""
+    """Of two topics one is denied: a line and exit 3, and the other one is archived."""
     denied = "secured-denied"
     create_topics(filled.kafka.bootstrap_servers, [NewTopic(denied, 1, 1)])
     produce(filled.kafka.bootstrap_servers, denied, 10)

@@ -1,4 +1,4 @@
-"""The job as a user starts it: spark-submit in a process of its own, and two readers of what it wrote."""
+"""The job as a user starts it: spark-submit in a process of its own, and two readers of its tables."""
 
 import json
 import os
@@ -28,14 +28,14 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 @pytest.fixture(scope="module")
 def cluster(kafka: LocalKafka) -> Iterator[LocalKafka]:
-    """The three brokers with groups of every shape, none of which moves."""
+    """Three brokers with groups of every shape, whose state does not change."""
     with every_shape(kafka.bootstrap_servers, 3, prefix="job-", with_new_protocol=True):
         yield kafka
 
 
 @pytest.mark.usefixtures("spark")
 def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
-    """From a real cluster to Delta: the tables equal Kafka's own tools, for two readers, and a slot is written once."""
+    """The tables equal Kafka's own tools, for two readers, and a slot is written once."""
     warehouse = tmp_path / "lake"
     conf = tmp_path / "conf.toml"
     conf.write_text(f'warehouse = "{warehouse}"\n[kafka]\nbootstrap_servers = "{cluster.bootstrap_servers}"\n')
@@ -84,7 +84,7 @@ def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
 
 
 def test_a_snapshot_without_spark(tmp_path: Path) -> None:
-    """`lagoon snapshot` into a local folder starts one JVM, which is not Spark's and starts nothing itself.
+    """`lagoon snapshot` into a local folder starts one JVM, which is not Spark's and starts no process itself.
 
     There are no executors, so the driver measures all positions.
     """
@@ -121,7 +121,7 @@ def test_a_snapshot_without_spark(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_two_at_once_publish_a_slot_once(cluster: LocalKafka, tmp_path: Path) -> None:
-    """Of two runs with the same slot, with and without Spark, one publishes; the other is locked out (4) or finds it done (0)."""
+    """Of two runs with the same slot, with and without Spark, one publishes; the other gets exit 4, or finds it done (0)."""
     warehouse = tmp_path / "lake"
     arguments = ["--warehouse", str(warehouse), "--set", f"kafka.bootstrap_servers={cluster.bootstrap_servers}"]
     slot = datetime.now(UTC).isoformat(timespec="seconds")
@@ -133,14 +133,12 @@ def test_two_at_once_publish_a_slot_once(cluster: LocalKafka, tmp_path: Path) ->
     assert len(rows(warehouse, "snapshots")) == 1
     if codes == [0, 4]:
         refused = next(one for one in runs if one.returncode == 4)
-        assert (
-            "nothing was written" in refused.stdout + refused.stderr
-        )  # spark-submit sends all that Python says to stdout
+        assert "nothing was written" in refused.stdout + refused.stderr  # spark-submit prints Python's stderr on stdout
 
 
 @pytest.mark.usefixtures("spark")
 def test_incomplete_is_written_and_exit_3(tmp_path: Path) -> None:
-    """A partition without a leader: the rest is there, the tables say which is not, and several clusters are one run."""
+    """With a partition without a leader other rows are written, the tables name it, and several clusters are one run."""
     state = FakeCluster()
     state.add_topic("t", 3)
     state.topics["t"].partitions[1].leader_id = -1
@@ -171,7 +169,7 @@ def test_incomplete_is_written_and_exit_3(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("spark")
 def test_a_warehouse_that_cannot_be_written(cluster: LocalKafka, tmp_path: Path) -> None:
-    """One line names the setting, the exit code is 2, and nothing lies about."""
+    """One line names the setting, the exit code is 2, and no file is left."""
     (tmp_path / "file").write_text("in the way")
     refused = here(
         *("snapshot", "--warehouse", str(tmp_path / "file" / "lake")),
@@ -201,7 +199,7 @@ def test_bad_input_is_known_before_spark_starts(tmp_path: Path, arguments: list[
     assert refused.returncode == code, refused.stderr
     assert expected in refused.stderr
     assert "Traceback" not in refused.stderr
-    assert "incubator" not in refused.stderr  # the JVM's first words
+    assert "incubator" not in refused.stderr  # the first output of a JVM
     assert not (tmp_path / "lake").exists()
 
 
@@ -209,7 +207,7 @@ def test_bad_input_is_known_before_spark_starts(tmp_path: Path, arguments: list[
     ("answer", "expected"), [(b"HTTP/1.1 400\r\n\r\n", "HTTP, not Kafka"), (b"", "no answer within")]
 )
 def test_a_peer_that_is_no_broker(tmp_path: Path, answer: bytes, expected: str) -> None:
-    """Another protocol, or a connection that is only half open, ends within its deadline."""
+    """Another protocol, or a half open connection, ends at the deadline."""
     with peer(answer) as port:
         started = time.monotonic()
         refused = lagoon(

@@ -1,4 +1,4 @@
-"""One broker answers Metadata from what it knew before: what is archived stays what Kafka's clients read, each record once."""
+"""One broker returns outdated metadata: the archive stays equal to what Kafka's clients read, each record once."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ def topics(kafka: LocalKafka) -> Iterator[None]:
 
 
 def before(response: MetadataResponse) -> MetadataResponse:
-    """Before the broker has heard of either: one topic does not exist yet, the other has the id that it had."""
+    """Return outdated metadata: one topic does not exist yet, the other has its earlier id."""
     for topic in response.topics:
         if topic.name == LATE:
             topic.error_code, topic.partitions, topic.topic_id = 3, (), bytes(16)  # type: ignore[misc]
@@ -39,7 +39,7 @@ def before(response: MetadataResponse) -> MetadataResponse:
 
 
 def just_started(response: MetadataResponse) -> MetadataResponse:
-    """Before the controller has sent it anything: no topics, and no brokers."""
+    """Return metadata from before the controller's first update: no topics, and no brokers."""
     for topic in response.topics:
         topic.error_code, topic.partitions, topic.topic_id = 3, (), bytes(16)  # type: ignore[misc]
     response.brokers = ()  # type: ignore[misc]
@@ -52,7 +52,7 @@ def just_started(response: MetadataResponse) -> MetadataResponse:
 def test_no_topic_is_archived_again(
     kafka: LocalKafka, tmp_path: Path, stale: Callable[[MetadataResponse], MetadataResponse]
 ) -> None:
-    """Through a good broker, through the stale one, and through a good one: no topic ends, and no record comes twice.
+    """Through a good, the stale, and again a good broker: no topic ends, and no record is archived twice.
 
     A run that knows no other broker may read nothing, and says so.
     """

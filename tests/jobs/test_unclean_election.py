@@ -1,4 +1,4 @@
-"""An unclean leader election while an ingest reads: what is archived in the end is what librdkafka reads."""
+"""An unclean leader election during an ingest: the archive equals in the end what librdkafka reads."""
 
 import os
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from tests.jobs.commands import here, rows
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-BEHIND, AHEAD = 3, 2  # a replica that misses the last records, and the leader that has them
+BEHIND, AHEAD = 3, 2  # a replica without the last records, and the leader that has them
 WITH_EPOCH, WITHOUT_EPOCH = TOPICS = ("unclean-with-epoch", "unclean-without-epoch")
 REPLICATED, ONLY_ON_LEADER, AFTERWARDS = 2_000, 2_100, 2_400
 
 
 def produce(kafka: LocalKafka, records: int) -> None:
-    """Records of a kilobyte into both topics."""
+    """Write records of a kilobyte into both topics."""
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "batch.num.messages": 100})
     for _ in range(records):
         for topic in (WITH_EPOCH, WITHOUT_EPOCH):
@@ -36,16 +36,16 @@ def produce(kafka: LocalKafka, records: int) -> None:
 
 
 class Executors:
-    """Runs tasks by hand in the order of their offsets, and lets something happen before the last of each topic."""
+    """Runs tasks in the order of their offsets, and calls a function before the last task of each topic."""
 
     def __init__(self, kafka: LocalKafka) -> None:
-        self.first_ends: dict[str, int] = {}  # where the first split of each topic ends
+        self.first_ends: dict[str, int] = {}  # end of the first split of each topic
         self._kafka = kafka
 
     def run_tasks(
         self, _: Warehouse, settings: TaskSettings, tasks: Sequence[Task], __: object = None
     ) -> list[TaskResult]:
-        """As `execution.run_tasks`; splits of one topic have no leader epoch of the record before them, as with older brokers."""
+        """Do the same as `execution.run_tasks`, with splits of one topic that have no leader epoch, as of older brokers."""
         results: dict[int, TaskResult] = {}
         order = sorted(range(len(tasks)), key=lambda n: tasks[n].splits[0].from_offset)
         assert len(order) == 8, "each topic is to be four splits"
@@ -70,7 +70,7 @@ class Executors:
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_between_two_splits(kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last splits read another history than the first: only what is still true is committed, and the next run goes on.
+    """The last splits read another history than the first: only valid records are committed, and the next run continues.
 
     One topic's last split is refused by the broker; the other's is answered, and the check before the commit finds it.
     """
@@ -90,7 +90,7 @@ def test_between_two_splits(kafka: LocalKafka, tmp_path: Path, monkeypatch: pyte
         executors = Executors(kafka)
         with monkeypatch.context() as patch:
             patch.setattr(ingest_module, "run_tasks", executors.run_tasks)
-            first = here("ingest", *options, "--accept-loss")  # which does not accept what is unread
+            first = here("ingest", *options, "--accept-loss")  # exit 3, because records are unread
         assert first.returncode == 3, first.stdout + first.stderr
         assert "LOG_TRUNCATED in 2 ranges" in first.stdout
         now = consumed(kafka.bootstrap_servers, [WITH_EPOCH, WITHOUT_EPOCH])

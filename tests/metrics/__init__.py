@@ -1,1 +1,1 @@
-"""Tests of metrics: Prometheus' own parser reads what is written, and SQL counts what is in it once more."""
+"""Tests of metrics: Prometheus' own parser reads the written text, and SQL computes the same values."""

@@ -1,4 +1,4 @@
-"""Every metric that we declare, and what conf/prometheus and conf/grafana ask of Prometheus."""
+"""Every declared metric, and the queries of conf/prometheus and conf/grafana."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _VARIABLE = re.compile(r"label_values\((.+), \w+\)")
 
 
 def rules() -> list[dict[str, Any]]:
-    """Every alert."""
+    """Return every alert."""
     (group,) = yaml.safe_load(RULES.read_text("utf-8"))["groups"]
     alerts: list[dict[str, Any]] = group["rules"]
     return alerts
@@ -36,7 +36,7 @@ def dashboard() -> dict[str, Any]:
 
 
 def dashboard_expressions() -> Iterator[str]:
-    """Every query of the dashboard, of its panels and of its variables, as Grafana sends them."""
+    """Return every query of the dashboard, of its panels and of its variables, as Grafana sends them."""
     board = dashboard()
     queries = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
     variables = [one["query"]["query"] for one in board["templating"]["list"] if one["type"] == "query"]

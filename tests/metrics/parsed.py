@@ -1,4 +1,4 @@
-"""Reads metrics with the parser of Prometheus' Python client, which is the oracle of what we write."""
+"""Reads metrics with the parser of Prometheus' Python client, the oracle of our text."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ Labels = frozenset[tuple[str, str]]
 
 
 def parsed(text: str) -> dict[tuple[str, Labels], float]:
-    """Every sample by name and labels; each may be there once, and each metric has its help and is a gauge."""
+    """Return every sample by name and labels; each may exist once, and each metric has its help and is a gauge."""
     samples: dict[tuple[str, Labels], float] = {}
     for family in text_string_to_metric_families(text):
         assert family.type == "gauge", family.name
@@ -21,10 +21,10 @@ def parsed(text: str) -> dict[tuple[str, Labels], float]:
 
 
 def in_file(path: Path) -> dict[tuple[str, Labels], float]:
-    """The samples of a file."""
+    """Return the samples of a file."""
     return parsed(path.read_text("utf-8"))
 
 
 def value(samples: dict[tuple[str, Labels], float], name: str, **labels: str) -> float | None:
-    """One sample; None if it is not there."""
+    """Return one sample; None if it is missing."""
     return samples.get((name, frozenset(labels.items())))

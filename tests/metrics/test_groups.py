@@ -1,4 +1,4 @@
-"""Which groups have metrics, and what an unknown value does to them."""
+"""The groups with metrics, and the effect of unknown values on them."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def config(topic: str, name: str, text: str) -> ConfigRow:
 
 
 def test_sums_are_over_what_is_known() -> None:
-    """An unknown lag is counted and never taken for 0; who has no commit is not unknown."""
+    """Unknown lag is counted and is not 0; a group without a commit is not unknown."""
     made = snapshot(
         1,
         row(ConsumerGroupRow, group_id="empty"),
@@ -40,7 +40,7 @@ def test_sums_are_over_what_is_known() -> None:
 
 
 def test_an_age_of_zero_is_not_said_of_a_group_with_an_unknown_one() -> None:
-    """Another partition may have waited for days."""
+    """The record of another partition may be days old."""
     made = snapshot(1, lag_row("g", "t", 0, lag=0), lag_row("g", "t", 1, lag=3), lag_row("h", "t", 0, lag=0))
     lags = group_facts(made)
     assert lags["g"].sums.known_time_lag_ms() is None
@@ -59,7 +59,7 @@ def test_an_age_of_zero_is_not_said_of_a_group_with_an_unknown_one() -> None:
     ],
 )
 def test_when_the_first_unread_record_expires(configs: dict[str, str], expected: int | None) -> None:
-    """By retention.ms of topics that delete; of the partitions of a group the earliest."""
+    """By retention.ms of topics with policy delete; of a group's partitions the earliest."""
     made = snapshot(
         1,
         *(config("t", name, text) for name, text in configs.items()),
@@ -73,7 +73,7 @@ def test_when_the_first_unread_record_expires(configs: dict[str, str], expected:
 
 
 def test_the_worst_groups_have_metrics() -> None:
-    """Those that lost records, then the largest lag, an unknown one before 0; the others are counted."""
+    """First groups that lost records, then those with the largest lag, unknown before 0; the others are only counted."""
     lags = {
         "small": GroupFacts(GroupLag(lag=1)),
         "none": GroupFacts(GroupLag(lag=0)),
@@ -90,7 +90,7 @@ def test_the_worst_groups_have_metrics() -> None:
 
 
 def test_what_is_unknown_has_no_sample() -> None:
-    """A gap in a chart, not a zero."""
+    """A chart has a gap then, not a zero."""
     samples = parsed(exposition(group_samples("c", {"g": GroupFacts(GroupLag(partitions=2, unknown_lags=2))}, 5)))
     assert {name for name, labels in samples if ("group", "g") in labels} == {
         "lagoon_group_partitions",

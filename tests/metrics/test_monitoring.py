@@ -1,4 +1,4 @@
-"""Alerts, dashboard and documentation speak of metrics that there are; promtool, where it is asked, of their syntax."""
+"""Alerts, dashboard and documentation use only declared metrics; promtool, if configured, checks their syntax."""
 
 import re
 import shutil
@@ -17,13 +17,13 @@ UNIT_TESTS = Path(__file__).with_name("lagoon.rules.test.yml")
 
 
 def named(expression: str) -> Iterator[str]:
-    """The metrics of ours that an expression names, outside of its texts."""
+    """Return our metrics in an expression, outside of its strings."""
     return (word for word in _WORDS.findall(expression) if word.startswith("lagoon_") and word != "lagoon_job")
 
 
 @pytest.mark.parametrize("expression", expressions())
 def test_expressions_name_metrics_that_there_are(expression: str) -> None:
-    """A renamed metric fails here, not as an alert that never fires."""
+    """A renamed metric fails here, instead of making an alert that never fires."""
     used = set(named(expression))
     assert used
     assert used <= METRICS.keys()
@@ -32,7 +32,7 @@ def test_expressions_name_metrics_that_there_are(expression: str) -> None:
 
 
 def test_the_five_alerts() -> None:
-    """Each says what it is about and where to look, and no two are alike."""
+    """Each has a summary and a runbook, and no two are equal."""
     assert {rule["alert"] for rule in rules()} == {
         "LagoonSnapshotTooOld",
         "LagoonRunFailed",
@@ -48,7 +48,7 @@ def test_the_five_alerts() -> None:
 
 
 def test_the_dashboard_is_laid_out() -> None:
-    """Panels have ids of their own and do not cover each other; each says what it shows and asks the chosen Prometheus."""
+    """Panels have unique ids and do not overlap; each has a description and uses the chosen Prometheus."""
     panels = dashboard()["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     covered = [
@@ -84,14 +84,14 @@ def checked(command: Sequence[str], given: str | None = None) -> str:
 
 @pytest.mark.proof
 def test_promtool_likes_the_names(promtool: str) -> None:
-    """Names, units and help of every metric are as Prometheus' conventions have them."""
+    """Names, units and help of every metric follow Prometheus' conventions."""
     samples = [Sample(metric, ["x"] * len(metric.labels), 1.5) for metric in METRICS.values()]
     assert checked([promtool, "check", "metrics"], exposition(samples)) == ""
 
 
 @pytest.mark.proof
 def test_promtool_parses_every_expression(promtool: str, tmp_path: Path) -> None:
-    """The rules as they are, and each query of the dashboard as if it were one."""
+    """The rules are parsed unchanged, and each query of the dashboard as a rule."""
     assert f"{len(rules())} rules found" in checked([promtool, "check", "rules", "--lint-fatal", str(RULES)])
     recorded = [{"record": f"query_{number}", "expr": expr} for number, expr in enumerate(dashboard_expressions())]
     path = tmp_path / "dashboard.yml"
@@ -101,7 +101,7 @@ def test_promtool_parses_every_expression(promtool: str, tmp_path: Path) -> None
 
 @pytest.mark.proof
 def test_alerts_fire_when_they_should(promtool: str, tmp_path: Path) -> None:
-    """promtool runs the rules over series of hours; of rules that are altered it finds that they do not."""
+    """promtool runs the rules over series of hours; altered rules do not fire."""
     unit_tests = tmp_path / "test.yml"
     unit_tests.write_text(UNIT_TESTS.read_text("utf-8").replace("RULES", str(tmp_path / "rules.yml")))
     altered = (("", "", True), ("> 900", "> 9000", False), (" == 0\n", " > 9\n", False), ("6 * 3600", "0", False))

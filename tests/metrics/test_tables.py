@@ -1,4 +1,4 @@
-"""Metrics of the same snapshot are the same, whether the run wrote them or the tables were read."""
+"""Metrics of a snapshot are the same if the run writes them or the tables are read."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def _topic(name: str, retention_ms: int, policy: str = "delete") -> list[ConfigR
 
 
 def _facts() -> list[object]:
-    """Groups of every kind, brokers and partitions in an outage, and failures."""
+    """Make groups of every kind, brokers and partitions in an outage, and failures."""
     partition: dict[str, Any] = {"topic": "orders", "replicas": (1, 2)}
     return [
         *_topic("orders", 3_600_000),
@@ -63,7 +63,7 @@ OLD = snapshot(1, *_facts(), lag_row("gone", "orders", 0, lag=7), status="comple
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two clusters, of one of which there is an older snapshot."""
+    """Make two clusters, one of them with an older snapshot."""
     return make_lake(tmp_path_factory.mktemp("lake"), (OLD, OTHER, NEWEST))
 
 
@@ -74,13 +74,13 @@ def written_by_runs(limit: int) -> dict[Any, float]:
 
 @pytest.mark.parametrize("limit", [0, 2, 100])
 def test_runs_and_tables_agree(lake: Path, capsys: pytest.CaptureFixture[str], limit: int) -> None:
-    """Every sample, with any limit of groups; an unpublished or older snapshot has none."""
+    """Every sample is equal, with any limit of groups; unpublished and older snapshots have none."""
     assert main(["metrics", "--warehouse", str(lake), "--set", f"metrics.max_groups={limit}"]) == 0
     assert parsed(capsys.readouterr().out) == written_by_runs(limit)
 
 
 def test_numbers_are_those_of_the_tables(lake: Path) -> None:
-    """Counted by SQL of its own."""
+    """Separate SQL counts the same numbers."""
     samples = written_by_runs(100)
     with duckdb.connect() as connection:
         register_duckdb(connection, str(lake))
@@ -108,7 +108,7 @@ def test_numbers_are_those_of_the_tables(lake: Path) -> None:
 
 
 def test_a_file_is_written(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What would be printed; and one line where it cannot be written."""
+    """The file has the printed text; one line reports a file that cannot be written."""
     arguments = ["metrics", "--warehouse", str(lake), "--out"]
     assert main([*arguments, str(tmp_path / "lagoon.prom")]) == 0
     assert in_file(tmp_path / "lagoon.prom") == written_by_runs(100)
@@ -118,7 +118,7 @@ def test_a_file_is_written(lake: Path, tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_a_report_is_a_run(lake: Path, tmp_path: Path) -> None:
-    """It has metrics of its own, without a cluster."""
+    """A report has metrics of its own, without a cluster."""
     settings = ["--warehouse", str(lake), "--set", f"metrics.folder={tmp_path}"]
     assert main(["report", *settings, "--out", str(tmp_path / "page.html")]) in (0, 3)
     assert value(in_file(tmp_path / "lagoon-run-report.prom"), "lagoon_run_exit_code", lagoon_job="report") is not None

@@ -13,7 +13,7 @@ SAMPLE = Sample(Metric("lagoon_x", "X."), (), 1)
 
 
 def test_a_file_is_replaced(tmp_path: Path) -> None:
-    """The new content under the old name, readable for another user whatever the umask, and nothing beside it."""
+    """The new content has the old name, is readable for others with any umask, and no other file is left."""
     path = tmp_path / "lagoon.prom"
     path.write_text("old")
     before = path.stat().st_ino
@@ -27,7 +27,7 @@ def test_a_file_is_replaced(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
-    """The folder is missing, or a folder has the name: the error names the path, and no half file is left."""
+    """If the folder is missing, or the name is a folder, the error names the path, and no partial file is left."""
     with pytest.raises(FileNotFoundError):
         replace_file(tmp_path / "none" / "lagoon.prom", [SAMPLE])
     (tmp_path / "lagoon.prom" / "x").mkdir(parents=True)
@@ -41,5 +41,5 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     [("prod", "lagoon-run-snapshot-prod.prom"), ("../a b", "lagoon-run-snapshot-..%2Fa%20b.prom")],
 )
 def test_any_cluster_has_a_name_of_its_own(cluster: str, expected: str) -> None:
-    """Names of clusters are the user's, and none leaves the folder."""
+    """Users choose names of clusters, and no name leaves the folder."""
     assert file_name("run", "snapshot", cluster) == expected

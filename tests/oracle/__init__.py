@@ -1,1 +1,1 @@
-"""Kafka's own jars as the judge of our messages: their schemas, their generated codecs, their tables."""
+"""Kafka's own jars as the oracle of our messages: their schemas, their generated codecs, their tables."""

@@ -29,7 +29,7 @@ _V2_COUNT_AT = 57
 
 
 def any_batch(random: Random, base_offset: int) -> dict[str, Any]:
-    """A description of a batch of any format, that starts at `base_offset` or later."""
+    """Draw a batch of any format that starts at `base_offset` or later."""
     magic = random.choices((0, 1, 2), (2, 3, 7))[0]
     records = _records(random, base_offset, magic)
     made = batch(
@@ -52,7 +52,7 @@ def _timestamps(random: Random, magic: int) -> dict[str, Any]:
 
 
 def _of_magic_2(random: Random, made: dict[str, Any]) -> dict[str, Any]:
-    """Values of the producer and of the log's keeper."""
+    """Draw the values of the producer and of the leader."""
     last = made["records"][-1]["offset"]
     more: dict[str, Any] = {"leader_epoch": random.choice((-1, 0, 7, 2**31 - 1))}
     if random.random() < 0.2:
@@ -98,13 +98,13 @@ def _bytes(random: Random) -> bytes | None:
 
 
 def _removed(random: Random, offsets: Sequence[int]) -> list[int]:
-    """Records that compaction removes: mostly none, sometimes some, sometimes all."""
+    """Draw records that compaction removes: usually none, sometimes some, sometimes all."""
     share = random.choices((0, 0.4, 1), (8, 2, 1))[0]
     return [offset for offset in offsets if random.random() < share]
 
 
 def damaged(random: Random, raw: bytes) -> bytes:
-    """The bytes of one batch with something wrong, most often under a checksum that is right again."""
+    """Damage the bytes of one batch, usually with a corrected checksum."""
     how = random.choice((_flipped, _field, _cut, _spliced, _repacked, _repacked, _repacked, _repacked))
     changed = how(random, raw)
     return changed if random.random() < 0.1 else with_right_checksum(changed)
@@ -119,14 +119,14 @@ def _flipped(random: Random, raw: bytes) -> bytes:
 
 
 def _field(random: Random, raw: bytes) -> bytes:
-    """An odd number in one of the fields of the header, whose places are those of magic 2."""
+    """Write an odd number to one of the header's fields, at their positions in magic 2."""
     position, width = random.choice(((0, 8), (8, 4), (16, 1), (21, 2), (23, 4), (27, 8), (35, 8), (43, 8), (57, 4)))
     number = random.choice((-(2 ** (8 * width - 1)), -1, 0, 1, 2, random.randrange(64), 2 ** (8 * width - 1) - 1))
     return raw[:position] + number.to_bytes(width, "big", signed=True) + raw[position + width :]
 
 
 def _cut(random: Random, raw: bytes) -> bytes:
-    """Its end is missing, and half the time the length says so."""
+    """Cut off the end, and half of the time correct the length."""
     cut = raw[: random.randrange(len(raw))]
     return _with_right_length(cut) if random.random() < 0.5 else cut
 
@@ -137,7 +137,7 @@ def _spliced(random: Random, raw: bytes) -> bytes:
 
 
 def _repacked(random: Random, raw: bytes) -> bytes:
-    """A batch without compression is damaged in its records, and compressed then."""
+    """Damage the records of an uncompressed batch, and compress it then."""
     if raw[_MAGIC_AT] < 2:
         return _wrapped(random, raw)
     if len(raw) <= _V2_RECORDS_AT or raw[_V2_ATTRIBUTES_AT + 1] & 7:
@@ -150,7 +150,7 @@ def _repacked(random: Random, raw: bytes) -> bytes:
 
 
 def _wrapped(random: Random, raw: bytes) -> bytes:
-    """A message set of magic 0 or 1, damaged under checksums that are right again, inside a compressed message."""
+    """Damage a message set of magic 0 or 1, correct its checksums, and wrap it in a compressed message."""
     entries = _entries(_flipped(random, raw) if random.random() < 0.7 else raw)
     packed = PACKERS[codec := random.choice((1, 2, 3))](b"".join(map(with_right_checksum, entries)))
     last = int.from_bytes(entries[-1][:8], "big", signed=True)
@@ -161,7 +161,7 @@ def _wrapped(random: Random, raw: bytes) -> bytes:
 
 
 def _entries(raw: bytes) -> list[bytes]:
-    """The entries that the lengths divide the bytes into; the last may be incomplete."""
+    """Divide the bytes into entries by their lengths; the last may be incomplete."""
     entries, position = [], 0
     while position < len(raw):
         size = int.from_bytes(raw[position + 8 : position + _LOG_OVERHEAD], "big", signed=True)
@@ -192,7 +192,7 @@ def _with_right_length(raw: bytes) -> bytes:
 
 
 def with_right_checksum(raw: bytes) -> bytes:
-    """The first batch's checksum made to fit the bytes as they are."""
+    """Return the bytes with the first batch's checksum corrected."""
     if len(raw) <= _MAGIC_AT:
         return raw
     end = _LOG_OVERHEAD + struct.unpack_from(">i", raw, 8)[0]

@@ -29,7 +29,7 @@ _JVM_OPTIONS = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 
 class Example(NamedTuple):
-    """A message in JSON as of version `made_in`, to be written in another or the same."""
+    """A message in JSON of version `made_in`, to be written in the same or another version."""
 
     name: str
     made_in: int
@@ -45,13 +45,13 @@ class JavaCodec:
         self.jvm = gateway.jvm
 
     def encode(self, examples: Iterable[Example]) -> list[bytes | None]:
-        """The bytes that Kafka writes for each message, None where it refuses to."""
+        """Return the bytes that Kafka writes for each message, None if it refuses to."""
         items = [(one.name, one.made_in, one.version, one.message) for one in examples]
         answers = json.loads(self.jvm.Messages.encode(json.dumps(items)))
         return [None if raw is None else base64.b64decode(raw)[_PREFIX:] for raw in answers]
 
     def decode(self, name: str, version: int, encoded: Iterable[bytes]) -> list[Any]:
-        """The message that Kafka reads in each of the bytes, in JSON; a text tells why it refuses them.
+        """Return the message that Kafka reads in each of the bytes, in JSON, or the text of its refusal.
 
         Kafka does not mind bytes that are left over.
         """
@@ -60,30 +60,30 @@ class JavaCodec:
         return answers
 
     def request_headers(self, frames: Iterable[bytes]) -> list[list[Any]]:
-        """Key, version, correlation id, client id, and where the body begins, of frames without their length."""
+        """Return key, version, correlation id, client id, and start of the body, of frames without their length."""
         items = [base64.b64encode(frame).decode() for frame in frames]
         answers: list[list[Any]] = json.loads(self.jvm.Messages.requestHeaders(json.dumps(items)))
         return answers
 
     def buffer_of(self, raw: bytes) -> Any:
-        """Our bytes as Java takes them."""
+        """Make a ByteBuffer of our bytes."""
         return self.jvm.java.nio.ByteBuffer.wrap(bytearray(raw))
 
     def json_of(self, name: str, message: Any, version: int) -> Any:
-        """A message of Java's as JSON."""
+        """Return one of Java's messages as JSON."""
         converter = getattr(getattr(self.jvm, _MESSAGES), f"{name}JsonConverter")
         return json.loads(converter.write(message, version).toString())
 
 
 @contextmanager
 def java_codec(kafka: str) -> Iterator[JavaCodec]:
-    """The codecs of a release, in a JVM that ends with the context."""
+    """Run the codecs of a release in a JVM that ends with the context."""
     jars = jar_paths(f"kafka-{kafka}")
     with TemporaryDirectory(ignore_cleanup_errors=True) as classes:
         compile_java(Path(__file__).with_name("Messages.java"), Path(classes), jars)
         path = class_path([Path(classes), *jars])
         port = launch_gateway(classpath=path, java_path=java_path(), javaopts=_JVM_OPTIONS, die_on_exit=True)
-        # Java keeps what it gave us until it ends: telling it of each object that we drop would double the calls.
+        # Java keeps the objects that it returned until it ends: releasing each of them would double the calls.
         gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, enable_memory_management=False))
         try:
             yield JavaCodec(gateway, kafka)
@@ -100,7 +100,7 @@ def _camel_case(name: str) -> str:
 
 
 def to_json(message: Any, version: int) -> dict[str, Any]:
-    """A message as Kafka's converters read it: the fields of the version, in Kafka's spelling."""
+    """Spell a message for Kafka's converters: the fields of the version, in Kafka's spelling."""
     return {
         _camel_case(field.name): _value_to_json(field.kind, getattr(message, field.name), version)
         for field in fields_of(type(message))
@@ -124,7 +124,7 @@ def _value_to_json(kind: Kind, value: Any, version: int) -> Any:
 
 
 def from_json(cls: type, version: int, fields: Mapping[str, Any]) -> Any:
-    """A message as Kafka's converters write it. They leave out tagged fields that have their default."""
+    """Parse a message of Kafka's converters. They leave out tagged fields with their defaults."""
     present: Iterator[Field] = (field for field in fields_of(cls) if _camel_case(field.name) in fields)
     return cls(
         **{field.name: _value_from_json(field.kind, fields[_camel_case(field.name)], version) for field in present}
@@ -138,7 +138,7 @@ def _value_from_json(kind: Kind, value: Any, version: int) -> Any:
         case Scalar(code="16s"):
             return uuid_bytes(value)
         case Scalar(code="d"):
-            return float(value)  # Java puts what is no number, or has no end, between quotes
+            return float(value)  # Java quotes numbers that are NaN or infinite
         case Blob():
             return base64.b64decode(value)
         case Array():
@@ -149,7 +149,7 @@ def _value_from_json(kind: Kind, value: Any, version: int) -> Any:
 
 
 def without_records(message: Any) -> Any:
-    """A message as Kafka's converters tell it: record data is empty there, whatever it was."""
+    """Return a message as Kafka's converters spell it: record data is always empty there."""
     kept = {
         field.name: _without_records(field.kind, getattr(message, field.name)) for field in fields_of(type(message))
     }

@@ -1,4 +1,4 @@
-"""A Kerberos realm of our own on loopback: MIT's KDC, a principal for the broker and one for us, their keytabs."""
+"""A Kerberos realm on loopback: MIT's KDC, a principal for the broker and one for us, and their keytabs."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from pathlib import Path
 
 REALM = "LAGOON.TEST"
 TOOLS = ("krb5kdc", "kdb5_util", "kadmin.local")
-_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"  # where Debian puts servers, and not everybody looks
+_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"  # Debian's folder of servers, which is not on every PATH
 _SECONDS = 20
 
 _CLIENT = """
@@ -49,33 +49,33 @@ class Realm:
 
     @property
     def config(self) -> Path:
-        """The clients' configuration of the realm."""
+        """Write the clients' configuration of the realm."""
         return self.folder / "krb5.conf"
 
     def keytab(self, principal: str) -> Path:
-        """The keys of a principal, which is made for it."""
+        """Create a principal; return its keytab."""
         path = self.folder / f"{principal.replace('/', '-')}.keytab"
         self.run("kadmin.local", "-q", f"addprinc -randkey {principal}")
         self.run("kadmin.local", "-q", f"ktadd -k {path} {principal}")
         return path
 
     def run(self, tool: str, *arguments: str) -> None:
-        """One of the realm's tools, which must succeed."""
+        """Run one of the realm's tools, which must succeed."""
         subprocess.run([_which(tool), *arguments], env=self.environment(), check=True, capture_output=True)
 
     def environment(self) -> dict[str, str]:
-        """Environment variables that make Kerberos use these files only."""
+        """Return environment variables that make Kerberos use only these files."""
         return os.environ | {"KRB5_CONFIG": str(self.config), "KRB5_KDC_PROFILE": str(self.folder / "kdc.conf")}
 
 
 def is_installed() -> bool:
-    """True if this machine has a KDC."""
+    """Return True if this machine has a KDC."""
     return all(shutil.which(tool, path=_PATH) for tool in TOOLS)
 
 
 @contextmanager
 def realm(folder: Path) -> Iterator[Realm]:
-    """A realm that ends with the context."""
+    """Run a realm until the context ends."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     made = Realm(folder=folder)

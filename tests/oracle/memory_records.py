@@ -24,7 +24,7 @@ _JVM_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC"]
 
 
 class Row(NamedTuple):
-    """A record as a reader gives it; header keys as they were sent."""
+    """A record as a reader returns it, with header keys as sent."""
 
     offset: int
     timestamp_ms: int
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JavaBatch:
-    """One batch as Java reads it: rows, or the reason why there are none, in which case fields may be missing."""
+    """One batch as Java reads it: rows, or the reason for missing rows; then fields may be missing."""
 
     magic: int | None
     base_offset: int | None
@@ -52,7 +52,7 @@ class JavaBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JavaAnswer:
-    """The whole batches at the front of a buffer; `broken` is why Java stopped, None at an end or a cut batch."""
+    """The complete batches at the start of a buffer; `broken` is the reason why Java stopped, None at an end or a cut batch."""
 
     batches: tuple[JavaBatch, ...]
     broken: str | None
@@ -66,24 +66,24 @@ class JavaRecords:
         self._batches = gateway.jvm.Batches
 
     def build(self, batches: Sequence[Mapping[str, Any]]) -> list[bytes]:
-        """The bytes of each batch; see `batch` for a description."""
+        """Return the bytes of each batch; see `batch` for a description."""
         return [base64.b64decode(raw) for raw in json.loads(self._batches.build(json.dumps(batches, default=_base64)))]
 
     def read(self, buffers: Sequence[bytes]) -> list[JavaAnswer]:
-        """The content of each buffer."""
+        """Return the content of each buffer."""
         return [_answer(answer) for answer in json.loads(self._batches.read(json.dumps(buffers, default=_base64)))]
 
 
 @contextmanager
 def java_records(kafka: str) -> Iterator[JavaRecords]:
-    """MemoryRecords of a release, in a JVM that ends with the context."""
+    """Run MemoryRecords of a release in a JVM that ends with the context."""
     jars = jar_paths(f"kafka-{kafka}")
     with TemporaryDirectory(ignore_cleanup_errors=True) as classes:
         _compile(Path(classes), jars, kafka)
         port = launch_gateway(
             classpath=class_path([Path(classes), *jars]),
             java_path=java_path(),
-            javaopts=[*_JVM_OPTIONS, f"-Djava.io.tmpdir={classes}"],  # native codecs are unpacked there
+            javaopts=[*_JVM_OPTIONS, f"-Djava.io.tmpdir={classes}"],  # folder for native codecs
             die_on_exit=True,
         )
         gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
@@ -94,7 +94,7 @@ def java_records(kafka: str) -> Iterator[JavaRecords]:
 
 
 def _compile(folder: Path, jars: Sequence[Path], kafka: str) -> None:
-    """Kafka 3 has the classes one package higher."""
+    """Compile the class; Kafka 3 has some classes in the parent package."""
     source = _SOURCE.read_text()
     if kafka.startswith("3."):
         source = source.replace("common.record.internal.", "common.record.")
@@ -103,7 +103,7 @@ def _compile(folder: Path, jars: Sequence[Path], kafka: str) -> None:
 
 
 def batch(**given: Any) -> dict[str, Any]:
-    """A description of a batch, with what most batches have where nothing is given.
+    """Describe a batch, with usual values for missing arguments.
 
     `removed` are offsets that the cleaner takes out; `last_offset` is one that the batch claims, -1 the last record's.
     """
@@ -128,7 +128,7 @@ def batch(**given: Any) -> dict[str, Any]:
 
 
 def record(offset: int, *, timestamp_ms: int, key: bytes | None, value: bytes | None, headers: Any = ()) -> dict:
-    """A description of a record; `headers` are pairs of a text and bytes or None."""
+    """Describe a record; `headers` are pairs of a text and bytes or None."""
     return {"offset": offset, "timestamp_ms": timestamp_ms, "key": key, "value": value, "headers": headers}
 
 

@@ -1,4 +1,4 @@
-"""Reads the message schemas inside a kafka-clients jar, at test time; they are never stored.
+"""Reads the message schemas inside a kafka-clients jar during tests; they are never stored.
 
 A schema is Kafka's JSON with `//` comments; what we compare is given as plain tuples, in our spelling of names.
 """
@@ -29,12 +29,12 @@ class FieldFacts:
 
 
 def snake_case(name: str) -> str:
-    """Our spelling of a field's name in a schema."""
+    """Return our spelling of a field's name in a schema."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def versions_of(text: str | None) -> range:
-    """The versions in Kafka's notation: 3, 3+, 3-7 or none."""
+    """Parse versions in Kafka's notation: 3, 3+, 3-7 or none."""
     if text is None or text == "none":
         return range(0)
     lowest, dash, highest = text.removesuffix("+").partition("-")
@@ -43,7 +43,7 @@ def versions_of(text: str | None) -> range:
 
 
 def stable_versions(schema: Mapping[str, Any]) -> range:
-    """The versions of a message that may be used: Kafka keeps the last one back while it can still change."""
+    """Return the versions of a message that may be used: Kafka withholds the last one while it can still change."""
     valid = versions_of(schema["validVersions"])
     return valid[:-1] if schema.get("latestVersionUnstable") else valid
 
@@ -55,18 +55,18 @@ def _entries(jar: Path) -> frozenset[str]:
 
 
 def knows(jar: Path, name: str) -> bool:
-    """True if the jar has a message of that name."""
+    """Return True if the jar has a message of that name."""
     return f"common/message/{name}.json" in _entries(jar)
 
 
 @cache
 def load(jar: Path, name: str) -> Mapping[str, Any]:
-    """The schema of a message, with its common structs put where they are used."""
+    """Load the schema of a message, with its common structs inlined."""
     with zipfile.ZipFile(jar) as archive:
         text = archive.read(f"common/message/{name}.json").decode()
     schema: dict[str, Any] = json.loads(re.sub(r"(?m)^\s*//.*$", "", text))
     common = {one["name"]: one["fields"] for one in schema.get("commonStructs", ())}
-    _expand(schema.get("fields", []), common)  # APIs that were removed have none
+    _expand(schema.get("fields", []), common)  # removed APIs have no versions
     return schema
 
 
@@ -79,14 +79,14 @@ def _expand(fields: list[dict[str, Any]], common: Mapping[str, Any]) -> None:
 
 
 def names(jar: Path) -> dict[int, str]:
-    """Every API of the jar by its key, those of brokers among themselves too."""
+    """Return every API of the jar by its key, including those between brokers."""
     requests = [name for name in _entries(jar) if re.fullmatch(r"common/message/\w+Request\.json", name)]
     loaded = [load(jar, Path(name).stem) for name in requests]
     return {schema["apiKey"]: schema["name"].removesuffix("Request") for schema in loaded}
 
 
 def facts(fields: list[dict[str, Any]], version: int) -> tuple[FieldFacts, ...]:
-    """The fields of a struct in one version, in wire order."""
+    """Return the fields of a struct in one version, in wire order."""
     return tuple(
         FieldFacts(
             snake_case(field["name"]),
@@ -107,7 +107,7 @@ def _shape(field: Mapping[str, Any], version: int) -> Any:
 
 
 def default_of(field: Mapping[str, Any]) -> Any:
-    """A field's value where it is absent; "struct" for a struct of defaults."""
+    """Return a field's value if it is absent; "struct" for a struct of defaults."""
     kind, default = field["type"], field.get("default")
     if default == _NULL:
         return None
@@ -123,7 +123,7 @@ def default_of(field: Mapping[str, Any]) -> Any:
 
 
 def absent_somewhere(fields: list[dict[str, Any]], valid: range) -> Iterator[tuple[str, bool]]:
-    """The fields that some version of their struct has and some lacks, as dotted names, and whether they may be lost."""
+    """Return the fields that some version of their struct lacks, as dotted names, and True if they may be dropped."""
     for field in fields:
         name, present = snake_case(field["name"]), versions_of(field["versions"])
         inside = [version for version in valid if version in present]

@@ -1,4 +1,4 @@
-"""Our bytes against those of Kafka's generated codecs: every API, every version, both sides, both ways.
+"""Our bytes against those of Kafka's generated codecs: every API, every version, requests and responses, both directions.
 
 Each release judges the versions that it knows, and each version is known to one of them (see test_structure).
 """
@@ -25,7 +25,7 @@ from tests.oracle.schemas import knows, load, stable_versions
 
 pytestmark = [pytest.mark.java, pytest.mark.examples]
 
-# Not of one API: our class, its name in the jars, its versions, the first flexible one.
+# Messages that are not of one API: our class, its name in the jars, its versions, the first flexible one.
 _OTHERS = (
     (RequestHeader, "RequestHeaderData", (1, 2), 2),
     (ResponseHeader, "ResponseHeaderData", (0, 1), 1),
@@ -35,7 +35,7 @@ _OTHERS = (
 
 
 def _judges(codecs: Sequence[JavaCodec], case: Case) -> Iterator[JavaCodec]:
-    """The releases that know the version."""
+    """Return the releases that know the version."""
     for codec in codecs:
         jar, name = clients_jar(codec.kafka), case.cls.__name__
         if knows(jar, name) and case.version in stable_versions(load(jar, name)):
@@ -43,7 +43,7 @@ def _judges(codecs: Sequence[JavaCodec], case: Case) -> Iterator[JavaCodec]:
 
 
 def _agree(codec: JavaCodec, name: str, version: int, flexible: bool, messages: Sequence[Any]) -> None:
-    """Both write the same bytes, and both read the messages in them."""
+    """Check that both write the same bytes, and that both read the messages in them."""
     written = [encode(message, version, flexible) for message in messages]
     theirs = codec.encode(Example(name, version, version, to_json(message, version)) for message in messages)
     read = codec.decode(name, version, written)
@@ -56,7 +56,7 @@ def _agree(codec: JavaCodec, name: str, version: int, flexible: bool, messages: 
 
 @each_case
 def test_messages(codecs: Sequence[JavaCodec], case: Case) -> None:
-    """What we write is what Kafka writes, byte by byte, and each reads the other's as the same message.
+    """Our bytes equal Kafka's, and each reads the other's as the same message.
 
     A message of defaults is among them; and there is a judge for each case.
     """
@@ -71,7 +71,7 @@ def test_messages(codecs: Sequence[JavaCodec], case: Case) -> None:
 def test_headers_and_embedded_protocol(
     codecs: Sequence[JavaCodec], cls: type, name: str, versions: Any, flexible: int | None
 ) -> None:
-    """Headers, subscriptions and assignments are Kafka's byte by byte in every version."""
+    """Headers, subscriptions and assignments equal Kafka's byte by byte in every version."""
     for version in versions:
         messages = [any_message(random, cls, version, any_text) for random in randoms(name, 20)]
         for codec in codecs:
@@ -86,7 +86,7 @@ def _written(message: Any, version: int, flexible: bool) -> bytes | None:
 
 
 def _moved(random: Random, api: Api[Any, Any], cls: type) -> tuple[Any, Case, Case]:
-    """A message, the version that it is made for, and the one that it is written in."""
+    """A message, the version that it is made for, and the version that it is written in."""
     made_for, written_in = (Case(api, random.choice(list(api.versions)), cls) for _ in range(2))
     return any_message(random, cls, made_for.version, any_text), made_for, written_in
 
@@ -94,7 +94,7 @@ def _moved(random: Random, api: Api[Any, Any], cls: type) -> tuple[Any, Case, Ca
 @pytest.mark.parametrize("side", ["request", "response"])
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
 def test_refusals(codecs: Sequence[JavaCodec], api: Api[Any, Any], side: str) -> None:
-    """A message made for one version and written in another: both write the same bytes, or both refuse."""
+    """For a message of one version in another both write the same bytes, or both refuse."""
     cls = getattr(api, side)
     moved = [_moved(random, api, cls) for random in randoms((api.name, side), 50)]
     for codec in codecs:
@@ -108,7 +108,7 @@ def test_refusals(codecs: Sequence[JavaCodec], api: Api[Any, Any], side: str) ->
 
 
 def _is_text(in_json: Any) -> bool:
-    """True if all strings are text: Kafka replaces other bytes by question marks."""
+    """Return True if all strings are text: Kafka replaces other bytes by question marks."""
     try:
         json.dumps(in_json, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -133,20 +133,20 @@ def _readable(case: Case, several: Iterator[bytes]) -> Iterator[tuple[bytes, Any
 
 @each_case
 def test_damaged(codecs: Sequence[JavaCodec], case: Case) -> None:
-    """A message with a replaced byte is read as by Kafka: we are never more lenient."""
+    """A message with a replaced byte is read as by Kafka, or refused."""
     ours = list(_readable(case, (_damaged(random, case) for random in randoms(case, 10))))
     for codec in _judges(codecs, case):
         theirs = codec.decode(f"{case.cls.__name__}Data", case.version, [raw for raw, _ in ours])
         for (raw, message), in_json in zip(ours, theirs, strict=True):
             assert not isinstance(in_json, str), (codec.kafka, raw.hex(), in_json)
             if _is_text(to_json(message, case.version)):
-                # As text, for a float that is no number does not equal itself.
+                # Compared as text, because a NaN does not equal itself.
                 by_kafka, expected = from_json(case.cls, case.version, in_json), without_records(message)
                 assert repr(by_kafka) == repr(expected), codec.kafka
 
 
 def test_longest_string(codecs: Sequence[JavaCodec]) -> None:
-    """Kafka refuses compact strings where we do."""
+    """Kafka refuses compact strings of the same length as we do."""
     name = "ListGroupsRequestData"
     for codec in codecs:
         _agree(codec, name, 4, True, [ListGroupsRequest(states_filter=("x" * 32_767,))])

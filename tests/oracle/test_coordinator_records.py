@@ -30,18 +30,18 @@ def _jar(kafka: str, name: str) -> Path:
 
 
 def _schemas(jar: Path) -> Iterator[tuple[int, Any, Any]]:
-    """Number, schema of the key and of the value of each kind of record."""
+    """Return number, schema of the key and of the value of each kind of record."""
     with zipfile.ZipFile(jar) as archive:
         keys = [Path(name).stem for name in archive.namelist() if name.endswith("Key.json")]
     for key in keys:
         schema = load(jar, key)
-        # Kafka 3.9 has the number of a kind as the version of its key.
+        # In Kafka 3.9 the version of a key is the number of its kind.
         number = schema.get("apiKey", versions_of(schema["validVersions"])[-1])
         yield number, schema, load(jar, f"{key.removesuffix('Key')}Value")
 
 
 def _shapes(cls: type, version: int) -> list[Any]:
-    """Keys are compared without the names of their fields, which differ between kinds."""
+    """Return the shapes of keys, whose field names differ between kinds."""
     return [one.shape for one in _our_facts(cls, version)]
 
 
@@ -56,7 +56,7 @@ def test_every_kind_is_known(kafka: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", _COORDINATORS)
 def test_fields_of_values(name: str) -> None:
-    """In every version: the same fields in the same order, with type, nullability, tag and default.
+    """Every version has the same fields in the same order, with type, nullability, tag and default.
 
     Older releases have fewer tagged fields, in the same versions.
     """
@@ -83,7 +83,7 @@ _VALUES = {
 
 @pytest.mark.parametrize("case", _VALUES)
 def test_bytes(codecs: Sequence[JavaCodec], case: str) -> None:
-    """Kafka's own classes read what we write, and we read what they write."""
+    """Kafka's own classes read our bytes, and we read theirs."""
     name, number, version = _VALUES[case]
     kind = _COORDINATORS[name][number]
     codec = codecs[KAFKAS.index("4.3.1")]

@@ -1,4 +1,4 @@
-"""Our reading of the consumer protocol against that of Kafka's own consumer."""
+"""Our decoder of the consumer protocol against that of Kafka's own consumer."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ _KINDS = pytest.mark.parametrize(
 
 
 def _theirs(codec: JavaCodec, cls: type, encoded: bytes) -> Any:
-    """The bytes as Kafka's consumer reads them."""
+    """Read the bytes with Kafka's consumer."""
     protocol = codec.jvm.org.apache.kafka.clients.consumer.internals.ConsumerProtocol
     name = f"ConsumerProtocol{cls.__name__}"
     message = getattr(protocol, f"deserialize{name}")(codec.buffer_of(encoded))
@@ -29,7 +29,7 @@ def _theirs(codec: JavaCodec, cls: type, encoded: bytes) -> Any:
 
 @_KINDS
 def test_every_version(codecs: Sequence[JavaCodec], cls: type, decoder: Callable[[bytes], Any]) -> None:
-    """Members of every version, of later ones too and with more behind what we know, are read as Kafka reads them."""
+    """Members of every version, also of later ones with more bytes at the end, are read as by Kafka."""
     for random in randoms(cls.__name__, 60):
         version = random.randrange(10)
         known = min(version, VERSIONS.highest)
@@ -41,7 +41,7 @@ def test_every_version(codecs: Sequence[JavaCodec], cls: type, decoder: Callable
 
 @_KINDS
 def test_garbage(codecs: Sequence[JavaCodec], cls: type, decoder: Callable[[bytes], Any]) -> None:
-    """The bytes that Kafka's consumer refuses are refused, and no others."""
+    """Exactly the bytes that Kafka's consumer refuses are refused."""
     for random in randoms(cls.__name__, 60):
         encoded = random.choice((b"", b"\0\1\0\0\0\1\0\0")) + any_bytes(random, 30)
         for codec in codecs:

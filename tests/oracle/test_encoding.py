@@ -42,7 +42,7 @@ def _record(random: Random) -> Record:
 
 
 def _examples() -> list[tuple[list[Record], Producer, int]]:
-    """Batches with nulls, repeated and null headers, times that jump back, and producers of every kind; one is large."""
+    """Make batches with nulls, repeated and null headers, decreasing times, and producers of every kind; one is large."""
     random = Random(_SEED)
     examples = []
     for count in (1, 1, 2, 3, 10, 40, 70, 130):
@@ -72,7 +72,7 @@ def _of_columns(made: list[Record], producer: Producer, bits: int, codec: int = 
 
 
 def _described(made: Sequence[Record], producer: Producer, attributes: int) -> dict[str, Any]:
-    """The same batch as Java takes it."""
+    """Describe the same batch for Java."""
     return batch(
         producer_id=producer.producer_id,
         producer_epoch=producer.epoch,
@@ -93,7 +93,7 @@ def _described(made: Sequence[Record], producer: Producer, attributes: int) -> d
 
 @pytest.mark.parametrize("encode", [_of_tuples, _of_columns])
 def test_java_builds_the_same_bytes(kafkas: Sequence[JavaRecords], encode: Callable[..., bytes]) -> None:
-    """Uncompressed, every byte is Java's: lengths, attributes, times, producer, sequence, checksum, records."""
+    """Uncompressed batches are equal byte by byte: lengths, attributes, times, producer, sequence, checksum, records."""
     examples = _examples()
     ours = [encode(*example) for example in examples]
     for kafka in kafkas:
@@ -102,9 +102,9 @@ def test_java_builds_the_same_bytes(kafkas: Sequence[JavaRecords], encode: Calla
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_java_reads_what_was_given(kafkas: Sequence[JavaRecords], codec: str) -> None:
-    """With each codec, field by field."""
+    """Every field is equal, with each codec."""
     examples = _examples()
-    ours = [_of_columns(*example, CODECS[codec]) for example in examples]  # those of tuples are the same bytes
+    ours = [_of_columns(*example, CODECS[codec]) for example in examples]  # the tuple encoder makes the same bytes
     for kafka in kafkas:
         for (made, producer, bits), answer in zip(examples, kafka.read(ours), strict=True):
             assert answer.broken is None
@@ -120,7 +120,7 @@ def test_java_reads_what_was_given(kafkas: Sequence[JavaRecords], codec: str) ->
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_java_reads_batches_that_were_cut(kafkas: Sequence[JavaRecords], codec: str) -> None:
-    """Each with its number, below the limit; times that fall and that are before 1970 are kept, as no producer of Java's would."""
+    """Each has its sequence number and is below the limit; decreasing times, and times before 1970, are kept."""
     random = Random(_SEED)
     values = [random.randbytes(random.randrange(200)) for _ in range(500)]
     times = [1_700_000_000_000 - 10**10 * number for number in range(500)]

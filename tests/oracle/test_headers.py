@@ -23,7 +23,7 @@ each_api = pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.nam
 
 
 def _common(codec: JavaCodec, api: Api[Any, Any]) -> list[int]:
-    """The versions that the release knows too."""
+    """Return the versions that the release knows, too."""
     name, jar = api.request.__name__, clients_jar(codec.kafka)
     return [version for version in api.versions if knows(jar, name) and version in stable_versions(load(jar, name))]
 
@@ -42,12 +42,12 @@ def test_header_versions(codecs: Sequence[JavaCodec], api: Api[Any, Any]) -> Non
 
 @each_api
 def test_request_headers(codecs: Sequence[JavaCodec], api: Api[Any, Any]) -> None:
-    """Kafka finds key, version, correlation id and client id in our frames, and the body where we put it."""
+    """Kafka finds key, version, correlation id, client id and body in our frames."""
     for codec in codecs:
         requests = list(product(_common(codec, api), CLIENT_IDS))
         frames = [encode_request(api, version, 2**31 - 1, client_id, api.request()) for version, client_id in requests]
         read = codec.request_headers(frame[4:] for frame in frames)
         for (version, client_id), frame, (*fields, position) in zip(requests, frames, read, strict=True):
-            assert fields == [api.key, version, 2**31 - 1, client_id or ""]  # no name is an empty one to Kafka
+            assert fields == [api.key, version, 2**31 - 1, client_id or ""]  # Kafka takes no name for an empty one
             assert frame[4 + position :] == encode(api.request(), version, api.is_flexible(version))
             assert int.from_bytes(frame[:4], "big") == len(frame) - 4

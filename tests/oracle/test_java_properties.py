@@ -1,4 +1,4 @@
-"""Our reading of properties files against Java's own."""
+"""Our parser of properties files against Java's own."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ _PIECES = [
 @settings(max_examples=examples(300), deadline=None)
 @given(text=st.lists(st.sampled_from(_PIECES), max_size=14).map("".join))
 def test_as_java_reads_it(codecs: Sequence[JavaCodec], text: str) -> None:
-    """The same keys and values, whatever is escaped, continued or left out. A key of nothing is of no use to us."""
+    """Keys and values are equal, with any escapes, continuations and omissions, except that we drop an empty key."""
     jvm = codecs[0].jvm
     theirs = jvm.java.util.Properties()
     theirs.load(jvm.java.io.StringReader(text))

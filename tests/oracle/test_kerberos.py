@@ -28,14 +28,14 @@ com.sun.security.jgss.accept {{
 
 @pytest.fixture(scope="module")
 def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
-    """A realm in which the broker is kafka/localhost and we are alice."""
+    """A realm in which the broker is kafka/localhost and the client is alice."""
     with kerberos.realm(tmp_path_factory.mktemp("kerberos")) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def server(realm: Realm, codecs: Sequence[JavaCodec]) -> Any:
-    """Makes a broker's end of a connection, as Kafka makes it."""
+    """Make a broker's end of a connection, as Kafka does."""
     jvm = codecs[0].jvm
     jaas = realm.folder / "jaas.conf"
     jaas.write_text(_ACCEPT.format(keytab=realm.keytab("kafka/localhost"), realm=REALM))
@@ -58,14 +58,14 @@ def server(realm: Realm, codecs: Sequence[JavaCodec]) -> Any:
 
 @pytest.fixture
 def keytab(realm: Realm, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Alice's keys, in a process that knows the realm and holds no tickets."""
+    """Return Alice's keytab, in a process that knows the realm and has no tickets."""
     monkeypatch.setenv("KRB5_CONFIG", str(realm.config))
     monkeypatch.setenv("KRB5CCNAME", "MEMORY:none")
     return str(realm.keytab("alice"))
 
 
 def test_let_in_by_keytab(server: Any, keytab: str) -> None:
-    """The broker takes us for the principal of the keytab; twice, the second time with the ticket that is there."""
+    """The broker authenticates the keytab's principal; twice, the second time with the existing ticket."""
     for _ in range(2):
         mechanism = Kerberos(host="localhost", service="kafka", principal="alice", keytab=keytab)
         assert authenticated(mechanism, server()) == f"alice@{REALM}"
@@ -80,13 +80,13 @@ def test_unknown_service(server: Any, keytab: str) -> None:
 
 
 def test_no_credentials(server: Any, keytab: str) -> None:  # noqa: ARG001  the realm, without the keys
-    """Without keytab and tickets."""
+    """There is neither a keytab nor a ticket."""
     with pytest.raises(AuthenticationFailed, match="GSSAPI: "):
         authenticated(Kerberos(host="localhost", service="kafka"), server())
 
 
 def test_keytab_of_somebody_else(server: Any, keytab: str) -> None:
-    """A principal without keys in the keytab."""
+    """The principal has no keys in the keytab."""
     mechanism = Kerberos(host="localhost", service="kafka", principal="bob", keytab=keytab)
     with pytest.raises(AuthenticationFailed, match="GSSAPI: "):
         authenticated(mechanism, server())

@@ -1,4 +1,4 @@
-"""Keystores that Java writes and reads, and what Java's TLS says to a client without it."""
+"""Keystores that Java writes and reads, and the answer of Java's TLS to a client without TLS."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,12 +20,12 @@ PASSWORD = "open sesame"  # noqa: S105  of files that live for one test
 
 
 def characters(jvm: Any) -> Any:
-    """The password as Java takes passwords; a string of Java's comes here as one of Python's."""
+    """Convert a password to Java's array of characters."""
     return jvm.java.nio.CharBuffer.allocate(len(PASSWORD)).put(PASSWORD).array()
 
 
 def java_store(jvm: Any, *, path: Path | None = None) -> Any:
-    """A PKCS12 keystore of Java's own, empty or from a file."""
+    """Make a PKCS12 keystore of Java, empty or from a file."""
     store = jvm.java.security.KeyStore.getInstance("PKCS12")
     stream = jvm.java.io.FileInputStream(str(path)) if path else None
     store.load(stream, characters(jvm))
@@ -33,7 +33,7 @@ def java_store(jvm: Any, *, path: Path | None = None) -> Any:
 
 
 def java_certificate(jvm: Any, text: str) -> Any:
-    """A certificate as Java has it."""
+    """Make a certificate object of Java."""
     stream = jvm.java.io.ByteArrayInputStream(bytearray(text.encode()))
     return jvm.java.security.cert.CertificateFactory.getInstance("X.509").generateCertificate(stream)
 
@@ -47,7 +47,7 @@ def java_certificate(jvm: Any, text: str) -> Any:
     ],
 )
 def test_truststores_of_java(codecs: Sequence[JavaCodec], tmp_path: Path, properties: dict[str, str]) -> None:
-    """Stores of Java are read: of today, of before 2020, and without encryption."""
+    """Stores of current Java, of Java before 2020, and without encryption are read."""
     jvm = codecs[0].jvm
     for name, value in properties.items():
         jvm.java.lang.System.setProperty(name, value)
@@ -65,7 +65,7 @@ def test_truststores_of_java(codecs: Sequence[JavaCodec], tmp_path: Path, proper
 
 
 def test_stores_for_java(codecs: Sequence[JavaCodec], tmp_path: Path) -> None:
-    """Java trusts what is in our truststores, and finds key and whole chain in our keystores."""
+    """Java trusts the certificates in our truststores, and finds key and whole chain in our keystores."""
     jvm = codecs[0].jvm
     (tmp_path / "trust").write_bytes(truststore(ROOT.chain, PASSWORD))
     (tmp_path / "key").write_bytes(CLIENT.pkcs12(PASSWORD))

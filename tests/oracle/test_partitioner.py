@@ -1,4 +1,4 @@
-"""Our partitioner against Kafka's own hash in Java, and against librdkafka's producer in tests of brokers."""
+"""Our partitioner against Kafka's own hash in Java; tests on brokers compare it with librdkafka's producer."""
 
 from collections.abc import Sequence
 from random import Random
@@ -14,7 +14,7 @@ from tests.oracle.java_codec import JavaCodec
 
 @pytest.mark.java
 def test_hashes_are_javas(codecs: Sequence[JavaCodec]) -> None:
-    """Keys of every length up to 40 bytes and some long ones have the hash and the partition of both releases."""
+    """Keys of all lengths up to 40 bytes and some long ones have the same hash and partition as in both releases."""
     random = Random(20_261_121)
     keys = [random.randbytes(size) for size in (*range(41), *range(41), 1_000, 4_097)]
     for java in codecs:
@@ -27,7 +27,7 @@ def test_hashes_are_javas(codecs: Sequence[JavaCodec]) -> None:
 
 @pytest.mark.java
 def test_columns_go_where_java_puts_them(codecs: Sequence[JavaCodec]) -> None:
-    """Thousands of keys of every length, by the function that Kafka's producer calls, for several numbers of partitions."""
+    """Thousands of keys of every length, with the function that Kafka's producer calls, for several numbers of partitions."""
     random = Random(20_261_122)
     keys = [random.randbytes(size) for size in (*list(range(130)) * 10, *(random.randrange(5_000) for _ in range(200)))]
     columns = RecordColumns(key=pa.array(keys, pa.binary()))

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.java
 _LONG = [pytest.mark.proof, pytest.mark.timeout(1800)]
 
 _LARGEST = 2**63 - 1
-_CHUNK = 500  # batches that go to Java in one call
+_CHUNK = 500  # number of batches per call of Java
 _BASES = (0, 1, 1000, 2**40, 2**62)
 _SEED = 20_261_121
 _OLD_LZ4 = "lz4 in magic 0, which the reference decoder does not know"
@@ -37,7 +37,7 @@ Values = tuple[Any, ...]
 
 
 class Reading(NamedTuple):
-    """A decoder's reading of a buffer: rows of the columns below, why rows are missing, and the next offset."""
+    """A decoder's result for a buffer: rows of the columns below, the reason for missing rows, and the next offset."""
 
     rows: list[Values]
     refusals: list[str]
@@ -49,7 +49,7 @@ _COLUMNS += ("producer_id", "producer_epoch", "is_transactional")
 
 
 def fast(raw: bytes) -> Reading:
-    """The rows of the columns. Every offset is accounted for."""
+    """Return the rows of the columns, and check that every offset is counted."""
     batches = find_batches(raw)
     decoding = decode(
         batches,
@@ -69,14 +69,14 @@ def fast(raw: bytes) -> Reading:
 
 
 def slow(raw: bytes) -> Reading:
-    """The rows of the reference decoder."""
+    """Return the rows of the reference decoder."""
     answer = reference.decode(raw, from_offset=0, to_offset=_LARGEST, read_committed=False, stable_end=_LARGEST)
     rows = [tuple(row[name] for name in _COLUMNS) for row in answer.rows]
     return Reading(rows, [reason for *_, reason in answer.problems if reason != "HEADER_KEY_NOT_UTF8"])
 
 
 def java(answer: JavaAnswer) -> Reading:
-    """The rows that a consumer would get, spelled as in the columns."""
+    """Return the rows that a consumer would get, spelled as in the columns."""
     rows = [_spelled(batch, row) for batch in answer.batches if not batch.control for row in batch.rows or ()]
     refusals = [batch.refusal for batch in answer.batches if batch.refusal]
     return Reading(rows, refusals + ([answer.broken] if answer.broken else []))
@@ -103,7 +103,7 @@ def _is_text(key: bytes) -> bool:
 
 
 def compare(raw: bytes, answer: JavaAnswer) -> str:
-    """The relation of the readings of a buffer; an AssertionError if it cannot be explained."""
+    """Compare the results for a buffer; AssertionError for an unexplained difference."""
     theirs, ours = java(answer), fast(raw)
     if ours.rows == theirs.rows and bool(ours.refusals) == bool(theirs.refusals):
         if ours.refusals:
@@ -118,13 +118,13 @@ def compare(raw: bytes, answer: JavaAnswer) -> str:
     return why
 
 
-# What Java lets pass and we refuse, by our words.
+# Refusals of ours that Java does not have, by our messages.
 _STRICTER = {
     "inner message that is cut": "Java ends there without a word; a record would be missing, counted as compacted",
     "UNSUPPORTED_MAGIC": "another magic inside, which brokers do not store: offsets of two kinds could not be distinguished",
     "bad lz4 data: it ends in the middle": "an end mark with the bit of an uncompressed block, an end to Java only",
 }
-# What Java refuses and we let pass, by its words.
+# Refusals of Java that we do not have, by its messages.
 _MORE_LENIENT = {
     "newLimit < 0": "a length that overflows with the 12 bytes before it: to us a batch that is cut, and far too large",
     "Invalid magic found": "Java ends there; we refuse this one and go on behind it, or find first that it is cut",
@@ -137,9 +137,9 @@ def _has_old_lz4(answer: JavaAnswer, raw: bytes) -> bool:
 
 
 def explained(answer: JavaAnswer, ours: Reading) -> str | None:
-    """The reason why we read something else than Java, for the few cases in which either is more lenient."""
+    """Return the reason for a difference to Java, for the few cases in which either is more lenient."""
     if not _offsets_are_kafkas(answer):
-        # Accounting needs offsets that ascend within their batch's; Java does not look, and brokers store no others.
+        # Accounting needs increasing offsets within a batch; Java does not check, and brokers store no others.
         return "offsets that no broker stores"
     last = answer.batches[-1] if answer.batches else None
     if last and last.refusal and len(answer.batches) > 1 and ours.next_offset <= (last.base_offset or 0):
@@ -154,7 +154,7 @@ def explained(answer: JavaAnswer, ours: Reading) -> str | None:
 
 
 def _offsets_are_kafkas(answer: JavaAnswer) -> bool:
-    """True if records ascend within their batch's offsets, and batches follow each other and end before the last."""
+    """Return True if offsets increase within their batches, and batches are consecutive and end before the last."""
     end = -1
     for batch in answer.batches:
         if batch.last_offset is None:
@@ -169,13 +169,13 @@ def _offsets_are_kafkas(answer: JavaAnswer) -> bool:
 
 
 def described(random: Random, count: int) -> Iterator[list[Any]]:
-    """Descriptions of batches, as many as go to Java in one call."""
+    """Draw descriptions of batches, as many as one call of Java takes."""
     for start in range(0, count, _CHUNK):
         yield [any_batch(random, random.choice(_BASES)) for _ in range(min(_CHUNK, count - start))]
 
 
 def campaign(releases: Sequence[JavaRecords], count: int, seed: int) -> Counter[str]:
-    """Batches that one release writes, whole and damaged, read by the other one and by us; how often which result."""
+    """Compare batches that one release writes, whole and damaged, with the other one and with us; count the results."""
     met: Counter[str] = Counter()
     random = Random(seed)
     for number, chunk in enumerate(described(random, count // 2)):
@@ -188,19 +188,19 @@ def campaign(releases: Sequence[JavaRecords], count: int, seed: int) -> Counter[
 
 @pytest.fixture(scope="module")
 def releases() -> Iterator[Sequence[JavaRecords]]:
-    """Both releases: what one writes the other one judges."""
+    """Both releases: one reads what the other writes."""
     with ExitStack() as running:
         yield [running.enter_context(java_records(kafka)) for kafka in KAFKAS]
 
 
-# Some in `make test`, in which every format, codec and kind of damage comes up; in `make proof` so many that rules meet each other.
+# `make test` has some of every format, codec and kind of damage; `make proof` has many, so that rules meet each other.
 each_count = pytest.mark.parametrize("count", [50, pytest.param(20_000, marks=_LONG)])
 
 
 @each_count
 @pytest.mark.parametrize("writer", [0, 1], ids=KAFKAS)
 def test_whole_batches(releases: Sequence[JavaRecords], writer: int, count: int) -> None:
-    """Every row of what Kafka writes comes back as Kafka reads it: all codecs, formats and kinds; nothing is refused."""
+    """Every row that Kafka writes is read as Kafka reads it, in all codecs, formats and kinds; nothing is refused."""
     met: Counter[str] = Counter()
     for chunk in described(Random(_SEED + writer), count // 2):
         whole = [raw for raw in releases[writer].build(chunk) if raw]
@@ -211,14 +211,14 @@ def test_whole_batches(releases: Sequence[JavaRecords], writer: int, count: int)
 
 @each_count
 def test_damaged_batches(releases: Sequence[JavaRecords], count: int) -> None:
-    """A damaged batch with a valid checksum is read alike, or refused by all."""
+    """A damaged batch with a valid checksum is read equally, or refused by all."""
     met = campaign(releases, 2 * count, _SEED + 2)
     assert met["same rows"] > 2 * count // 3, met
     assert met["refused by all"] > count // 5, met
 
 
 def test_torn_answers(releases: Sequence[JavaRecords]) -> None:
-    """Of several batches that are cut anywhere, as brokers cut them, the whole ones are read and nothing is refused."""
+    """Of several batches that are cut anywhere, as by brokers, the complete ones are read and nothing is refused."""
     random = Random(_SEED + 3)
     chunk = [any_batch(random, 10_000 * (number + 1)) for number in range(300)]
     raws = releases[0].build(chunk)
@@ -231,7 +231,7 @@ def test_torn_answers(releases: Sequence[JavaRecords]) -> None:
 
 
 def test_garbage(releases: Sequence[JavaRecords]) -> None:
-    """Bytes that never were batches are refused or waited for, by all."""
+    """Random bytes are refused, or taken for an incomplete batch, by all."""
     random = Random(_SEED + 4)
     buffers = [random.randbytes(random.randrange(200)) for _ in range(300)]
     met = Counter(map(compare, buffers, releases[0].read(buffers)))

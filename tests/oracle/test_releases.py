@@ -1,4 +1,4 @@
-"""The table of releases against the code of those releases whose jars we have."""
+"""The table of releases against the code of the releases whose jars we have."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -40,7 +40,7 @@ def test_the_lists_of_a_release(release: tuple[str, Any]) -> None:
 
 
 def _listed(jvm: Any, mode: str, *, unstable: bool) -> dict[int, Versions]:
-    """A broker's list, without APIs that it can only forward to a controller that does not offer them."""
+    """Return a broker's list, without APIs that it forwards to a controller that does not offer them."""
     common = jvm.org.apache.kafka.common
     listeners = getattr(common.message, "ApiMessageType$ListenerType")
     listener = getattr(listeners, LISTENERS[mode])

@@ -1,4 +1,4 @@
-"""Our side of SASL against Kafka's own servers: what a broker would make of every message, and we of its answers."""
+"""Our side of SASL against Kafka's own servers: both read every message of the other as intended."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,7 +29,7 @@ _SCRAMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _ITERATIONS = 4096
 _LIFETIME_MS = 3_600_000
 
-# Everything that Java's strings and ours have in common, but what would end a PLAIN message's part.
+# All characters that Java's strings and ours have in common, except the separator of PLAIN messages.
 _words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=20)
 _odd = st.lists(
     st.sampled_from([",", "=", "=2C", "=3D", "n=", "ü", "ß", "中", "\U0001f511", " ", "a"]), min_size=1
@@ -40,14 +40,14 @@ _names = st.text(st.characters(max_codepoint=127, exclude_characters="\0"), min_
 
 
 class Server:
-    """One of Kafka's SASL servers, answering as a broker does."""
+    """One of Kafka's SASL servers, which answers as a broker does."""
 
     def __init__(self, server: Any, mechanism: str) -> None:
         self.server = server
         self.handshake = SaslHandshakeResponse(error_code=0, mechanisms=(mechanism,))
 
     def answer(self, request: Any) -> SaslAuthenticateResponse:
-        """The broker's answer to a token."""
+        """Return the broker's response to a token."""
         try:
             token = self.server.evaluateResponse(request.auth_bytes)
         except Py4JJavaError as error:
@@ -60,7 +60,7 @@ class Server:
 
 
 def authenticated(mechanism: Any, server: Any) -> str:
-    """Whom the server takes us for. The whole conversation, but for the sockets."""
+    """Do the whole conversation without sockets; return the user that the server has authenticated."""
     broker = Server(server, mechanism.name)
     assert _lifetime_ms(authenticate(mechanism, "broker:9092"), broker) == _LIFETIME_MS
     assert server.isComplete()
@@ -93,7 +93,7 @@ class Scrams:
         self.security = codec.jvm.org.apache.kafka.common.security
 
     def server(self, name: str, user: str, password: str, *, token: bool = False) -> Any:
-        """A server that knows one user, or one delegation token of a user called `owner`."""
+        """Make a server that knows one user, or one delegation token of user `owner`."""
         internals = self.security.scram.internals
         mechanism = internals.ScramMechanism.forMechanismName(name)
         credential = internals.ScramFormatter(mechanism).generateCredential(password, _ITERATIONS)
@@ -133,14 +133,14 @@ class Scrams:
 @settings(max_examples=examples(15), deadline=None)
 @given(user=_names, password=_passwords)
 def test_scram(codecs: Sequence[JavaCodec], release: int, name: str, user: str, password: str) -> None:
-    """Any user and password that Kafka made a credential of is let in, and the broker's signature is right."""
+    """Every user and password with a credential of Kafka's is accepted, and the broker's signature is right."""
     server = Scrams(codecs[release]).server(name, user, password)
     assert authenticated(_scram(name, user, password), server) == user
 
 
 @pytest.mark.parametrize("name", _SCRAMS)
 def test_scram_with_a_wrong_password(codecs: Sequence[JavaCodec], name: str) -> None:
-    """The broker's own words are shown, and nothing of the password."""
+    """The broker's own message is shown, without the password."""
     server = Scrams(codecs[0]).server(name, "alice", "right")
     with pytest.raises(AuthenticationFailed) as failure:
         authenticated(_scram(name, "alice", "hunter-2"), server)
@@ -149,7 +149,7 @@ def test_scram_with_a_wrong_password(codecs: Sequence[JavaCodec], name: str) -> 
 
 
 def test_scram_with_an_unknown_user(codecs: Sequence[JavaCodec]) -> None:
-    """As a wrong password."""
+    """The message is the same as for a wrong password."""
     server = Scrams(codecs[0]).server("SCRAM-SHA-512", "alice", "right")
     with pytest.raises(AuthenticationFailed, match="SASL_AUTHENTICATION_FAILED"):
         authenticated(_scram("SCRAM-SHA-512", "bob", "right"), server)
@@ -157,7 +157,7 @@ def test_scram_with_an_unknown_user(codecs: Sequence[JavaCodec]) -> None:
 
 @pytest.mark.parametrize("release", range(len(KAFKAS)), ids=KAFKAS)
 def test_delegation_token(codecs: Sequence[JavaCodec], release: int) -> None:
-    """A token's id and HMAC are let in as the token's owner, by the extension alone."""
+    """A token's id and HMAC authenticate the token's owner, with only the extension."""
     token = _scram("SCRAM-SHA-256", "id-1", "aG1hYw==", token=True)
     server = Scrams(codecs[release]).server("SCRAM-SHA-256", "id-1", "aG1hYw==", token=True)
     assert authenticated(token, server) == "owner"
@@ -182,12 +182,12 @@ def _plain_server(codec: JavaCodec, user: str, password: str) -> Any:
 @settings(max_examples=examples(30), deadline=None)
 @given(user=_passwords, password=_passwords)
 def test_plain(codecs: Sequence[JavaCodec], user: str, password: str) -> None:
-    """Any user and password without NUL gets through as it is."""
+    """Every user and password without NUL is transmitted unchanged."""
     assert authenticated(_plain(user, password), _plain_server(codecs[0], user, password)) == user
 
 
 def test_plain_with_a_wrong_password(codecs: Sequence[JavaCodec]) -> None:
-    """The broker's words are shown, without the password."""
+    """The broker's message is shown, without the password."""
     with pytest.raises(AuthenticationFailed, match="Invalid username or password") as failure:
         authenticated(_plain("alice", "hunter-2"), _plain_server(codecs[0], "alice", "right"))
     assert "hunter" not in str(failure.value)
@@ -203,14 +203,14 @@ _extensions = st.dictionaries(
 @settings(max_examples=examples(50), deadline=None)
 @given(token=st.from_regex(r"[-_~+/.a-zA-Z0-9]+=*", fullmatch=True), extensions=_extensions)
 def test_oauthbearer_message(codecs: Sequence[JavaCodec], token: str, extensions: dict[str, str]) -> None:
-    """Java reads the token and each extension as they were given, and would have written the same bytes."""
+    """Java reads the given token and each extension, and would write the same bytes."""
     internals = codecs[0].jvm.org.apache.kafka.common.security.oauthbearer.internals
     ours = next(OAuthBearer(token=Token(token), extensions=tuple(extensions.items())).tokens())
     theirs = internals.OAuthBearerClientInitialResponse(ours)
     assert theirs.tokenValue() == token
     assert dict(theirs.extensions().map()) == extensions
     assert theirs.authorizationId() == ""
-    if len(extensions) < 2:  # Java's map has an order of its own
+    if len(extensions) < 2:  # Java's map has another order
         assert bytes(theirs.toBytes()) == ours
 
 
@@ -231,7 +231,7 @@ def _bearer_server(codec: JavaCodec, required_scope: str | None = None) -> Any:
 @pytest.mark.parametrize("release", range(len(KAFKAS)), ids=KAFKAS)
 @pytest.mark.parametrize("principal", ["alice", 'Zoë, ="\\'])
 def test_unsecured_token(codecs: Sequence[JavaCodec], release: int, principal: str) -> None:
-    """A broker of development takes our unsigned token for the principal in it."""
+    """A development broker takes the principal of our unsigned token."""
     mechanism = OAuthBearer(token=unsecured(principal, CLOCK))
     assert authenticated(mechanism, _bearer_server(codecs[release])) == principal
 
@@ -250,7 +250,7 @@ _printed = st.from_regex(r"[!-~]([ -~]*[!-~])?", fullmatch=True)
 @settings(max_examples=examples(50), deadline=None)
 @given(client_id=_printed, secret=_printed, scope=_printed)
 def test_client_credentials(codecs: Sequence[JavaCodec], client_id: str, secret: str, scope: str) -> None:
-    """The header is that of Kafka's own client, and so is the form, which Kafka encodes only when it is configured to."""
+    """Header and form equal those of Kafka's own client, which encodes the form only if configured to."""
     secured = codecs[0].jvm.org.apache.kafka.common.security.oauthbearer.internals.secured
     as_it_is = secured.ClientSecretRequestFormatter(client_id, secret, scope, False)
     encoded = secured.ClientSecretRequestFormatter(client_id, secret, scope, True)

@@ -1,4 +1,4 @@
-"""Our message classes against the schemas in Kafka's jars: every API, every version, both sides."""
+"""Our message classes against the schemas in Kafka's jars: every API, every version, requests and responses."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,9 +16,9 @@ pytestmark = pytest.mark.java
 
 _SCALARS = {"?": "bool", "b": "int8", "h": "int16", "H": "uint16", "i": "int32", "I": "uint32", "q": "int64"}
 _SCALARS |= {"d": "float64", "16s": "uuid"}
-_LEGACY = "client_id"  # the one field that its schema exempts from compact lengths
+_LEGACY = "client_id"  # the only field that its schema exempts from compact lengths
 
-# Classes without an api key: name in the jars, class, the versions that we speak, first flexible one.
+# Classes without an api key: name in the jars, class, the versions that we support, first flexible one.
 _OTHERS = (
     ("RequestHeader", RequestHeader, Versions(1, 2), "2+"),
     ("ResponseHeader", ResponseHeader, Versions(0, 1), "1+"),
@@ -31,7 +31,7 @@ _CLASSES = [
 ]
 
 
-# What brokers and controllers ask each other, and no client has a use for.
+# APIs between brokers and controllers, which clients do not use.
 _BETWEEN_BROKERS = (
     *("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "Vote", "BeginQuorumEpoch"),
     *("EndQuorumEpoch", "AlterPartition", "Envelope", "FetchSnapshot", "BrokerRegistration", "BrokerHeartbeat"),
@@ -41,7 +41,7 @@ _BETWEEN_BROKERS = (
 
 
 def _schemas(name: str) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """The schema of a message in each jar that has it, and which jar it is.
+    """Return the schema of a message in each jar that has it, with the jar.
 
     Asked for inside of tests: were they made for each jar, collecting the unit tests would download Kafka.
     """
@@ -81,7 +81,7 @@ def _our_shape(kind: Kind, version: int) -> Any:
 
 @pytest.mark.parametrize(("name", "cls", "versions"), _CLASSES, ids=[name for name, _, _ in _CLASSES])
 def test_fields(name: str, cls: type, versions: Versions) -> None:
-    """In every version that both know: the same fields, in the same order, with type, nullability, tag and default."""
+    """Every version that both know has the same fields in the same order, with type, nullability, tag and default."""
     for schema, jar in _schemas(name):
         for version in set(versions) & set(stable_versions(schema)):
             assert _our_facts(cls, version) == facts(schema["fields"], version), (jar, version)
@@ -101,7 +101,7 @@ def _all_ignorable(cls: type) -> dict[str, bool]:
 
 @pytest.mark.parametrize(("name", "cls", "versions"), _CLASSES, ids=[name for name, _, _ in _CLASSES])
 def test_ignorable(name: str, cls: type, versions: Versions) -> None:
-    """A field that a version lacks may be left out silently if, and only if, Kafka's schema calls it ignorable."""
+    """A field that a version lacks may be dropped silently if, and only if, Kafka's schema calls it ignorable."""
     ours = _all_ignorable(cls)
     for schema, jar in _schemas(name):
         stable = stable_versions(schema)
@@ -112,7 +112,7 @@ def test_ignorable(name: str, cls: type, versions: Versions) -> None:
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
 def test_every_version_is_ours(api: Api[Any, Any]) -> None:
-    """Our range of an API is all that the two jars know, without versions that Kafka calls unstable."""
+    """Our range of an API includes all versions of the two jars, without versions that Kafka calls unstable."""
     known = {version for schema, _ in _schemas(api.request.__name__) for version in stable_versions(schema)}
     assert set(api.versions) == known
 
@@ -128,7 +128,7 @@ def test_key_name_and_flexibility(api: Api[Any, Any]) -> None:
 
 
 def test_nothing_is_missing() -> None:
-    """Every API of both jars is ours, except those that only brokers ask each other; and no other is."""
+    """Every API of both jars is ours, except APIs between brokers; and no other is."""
     known = _known_names()
     assert {name for key, name in known.items() if key not in APIS} == set(_BETWEEN_BROKERS)
     assert APIS.keys() <= known.keys()
@@ -145,11 +145,11 @@ def test_headers_and_embedded_protocol(name: str, cls: type, versions: Versions,
 
 
 def _known_names() -> dict[int, str]:
-    """Every API of both jars, by its name in the newer one: 3.9 calls key 74 ListClientMetricsResources."""
+    """Return every API of both jars, by its name in the newer one: 3.9 calls key 74 ListClientMetricsResources."""
     return names(clients_jar("3.9.2")) | names(clients_jar("4.3.1"))
 
 
 def test_names_of_all_apis() -> None:
-    """Every API of both jars has its name, by the newer jar where they differ."""
+    """Every API of both jars has its name, in the newer jar if they differ."""
     known = _known_names()
     assert {key: api_name(key) for key in known} == known

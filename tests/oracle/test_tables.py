@@ -38,12 +38,12 @@ from tests.oracle.java_codec import JavaCodec
 pytestmark = pytest.mark.java
 
 _ERRORS = "org.apache.kafka.common.errors"
-# Where we do not share Kafka's opinion on whether to ask again; the module's docstring says why.
+# Codes that we retry differently from Kafka's clients; the module's docstring has the reasons.
 _OUR_OPINION = {"BROKER_NOT_AVAILABLE": True, "ELECTION_NOT_NEEDED": False}
 
 
 def test_error_codes(codecs: Sequence[JavaCodec]) -> None:
-    """Every code of both releases has its name, and is asked again exactly where Kafka's clients do."""
+    """Every code of both releases has its name, and is retried exactly where Kafka's clients retry it."""
     for codec in codecs:
         retriable = codec.jvm.java.lang.Class.forName(f"{_ERRORS}.RetriableException")
         for error in codec.jvm.org.apache.kafka.common.protocol.Errors.values():
@@ -53,7 +53,7 @@ def test_error_codes(codecs: Sequence[JavaCodec]) -> None:
 
 
 def test_refreshed_metadata(codecs: Sequence[JavaCodec]) -> None:
-    """Metadata are refreshed where Kafka's clients do, and after two codes that tell of a broker that is not there."""
+    """Metadata is refreshed where Kafka's clients do it, and after two codes of a missing broker."""
     ours = {one.name for one in ERROR_CODES.values() if one.refresh is Refresh.METADATA}
     for codec in codecs:
         stale = codec.jvm.java.lang.Class.forName(f"{_ERRORS}.InvalidMetadataException")
@@ -73,7 +73,7 @@ def test_refreshed_metadata(codecs: Sequence[JavaCodec]) -> None:
     ],
 )
 def test_acls(codecs: Sequence[JavaCodec], enumeration: str, ours: Mapping[int, str]) -> None:
-    """Numbers of access control are Kafka's, by name and as a constant, and none is missing."""
+    """Numbers of access control equal Kafka's, by name and as a constant, and none is missing."""
     theirs: dict[int, str] = {}
     for codec in codecs:
         constants = codec.jvm.java.lang.Class.forName(f"org.apache.kafka.common.{enumeration}")
@@ -83,7 +83,7 @@ def test_acls(codecs: Sequence[JavaCodec], enumeration: str, ours: Mapping[int, 
 
 
 def test_special_timestamps(codecs: Sequence[JavaCodec]) -> None:
-    """The points of a log have the numbers of Kafka's ListOffsetsRequest, and so has the replica id of clients."""
+    """Special timestamps equal those of Kafka's ListOffsetsRequest, and so does the replica id of clients."""
     request = codecs[0].jvm.java.lang.Class.forName("org.apache.kafka.common.requests.ListOffsetsRequest")
     theirs = {field.getName(): field.get(None) for field in request.getFields() if field.getName().isupper()}
     assert {
@@ -98,13 +98,13 @@ def test_special_timestamps(codecs: Sequence[JavaCodec]) -> None:
 
 
 def _constants(codec: JavaCodec, enumeration: str) -> dict[str, int]:
-    """Names and numbers of an enumeration of Kafka's."""
+    """Return names and numbers of one of Kafka's enumerations."""
     constants = codec.jvm.java.lang.Class.forName(f"org.apache.kafka.common.{enumeration}")
     return {one.name(): one.id() for one in constants.getEnumConstants()}
 
 
 def test_config_sources(codecs: Sequence[JavaCodec]) -> None:
-    """Sources of settings have Kafka's numbers."""
+    """Sources of configs have Kafka's numbers."""
     theirs = _constants(codecs[0], "requests.DescribeConfigsResponse$ConfigSource")
     assert {name: number for number, name in describe_configs.CONFIG_SOURCES.items()} == theirs
 
@@ -146,7 +146,7 @@ def test_scram_mechanisms(codecs: Sequence[JavaCodec]) -> None:
 
 
 def _statics(codec: JavaCodec, name: str) -> dict[str, object]:
-    """The public constants of a class of Kafka's."""
+    """Return the public constants of one of Kafka's classes."""
     fields = codec.jvm.java.lang.Class.forName(f"org.apache.kafka.common.{name}").getFields()
     return {field.getName(): field.get(None) for field in fields if field.getName().isupper()}
 
@@ -182,7 +182,7 @@ def test_election_types(codecs: Sequence[JavaCodec]) -> None:
     ids=lambda argument: argument if isinstance(argument, str) else "",
 )
 def test_member_epochs(codecs: Sequence[JavaCodec], request_name: str, ours: ModuleType) -> None:
-    """Members join and leave by Kafka's epochs, and only groups that have static members know leaving for now."""
+    """Members join and leave with Kafka's epochs, and only groups with static members have the temporary leave."""
     theirs = _statics(codecs[0], f"requests.{request_name}")
     assert (theirs["JOIN_GROUP_MEMBER_EPOCH"], theirs["LEAVE_GROUP_MEMBER_EPOCH"]) == (ours.JOIN, ours.LEAVE)
     assert getattr(ours, "LEAVE_FOR_NOW", None) == theirs.get("LEAVE_GROUP_STATIC_MEMBER_EPOCH")
@@ -199,7 +199,7 @@ def test_absent_members(codecs: Sequence[JavaCodec]) -> None:
 
 
 def test_absent_producers(codecs: Sequence[JavaCodec]) -> None:
-    """Ids, epochs, sequences and times of producers that have none are Kafka's."""
+    """Ids, epochs, sequences and times that stand for missing ones are Kafka's."""
     theirs = _statics(codecs[0], "record.internal.RecordBatch")
     for module in (init_producer_id, end_txn):
         assert theirs["NO_PRODUCER_ID"] == module.NO_PRODUCER_ID
@@ -209,7 +209,7 @@ def test_absent_producers(codecs: Sequence[JavaCodec]) -> None:
 
 
 def test_absent_offsets(codecs: Sequence[JavaCodec]) -> None:
-    """Offsets that stand for something else, in requests and in answers, are Kafka's."""
+    """Special offsets in requests and in responses are Kafka's."""
     assert _statics(codecs[0], "requests.ProduceResponse")["INVALID_OFFSET"] == produce.NO_OFFSET
     assert _statics(codecs[0], "requests.DeleteRecordsRequest")["HIGH_WATERMARK"] == delete_records.HIGH_WATERMARK
     low_watermark = _statics(codecs[0], "requests.DeleteRecordsResponse")["INVALID_LOW_WATERMARK"]
@@ -217,7 +217,7 @@ def test_absent_offsets(codecs: Sequence[JavaCodec]) -> None:
 
 
 def test_share_sessions(codecs: Sequence[JavaCodec]) -> None:
-    """Sessions, acknowledgements and ways to acquire have Kafka's numbers; a gap is not for its users to tell."""
+    """Sessions, acknowledgements and acquire modes have Kafka's numbers; users cannot send a gap."""
     epochs = _statics(codecs[0], "requests.ShareRequestMetadata")
     assert epochs == {"INITIAL_EPOCH": share_fetch.OPEN, "FINAL_EPOCH": share_fetch.CLOSE}
     assert share_acknowledge.CLOSE == share_fetch.CLOSE

@@ -1,4 +1,4 @@
-"""A topic on the fake cluster, and one way to write to all its partitions."""
+"""A topic on the fake cluster, and a function that writes to all its partitions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ def soon(budget_ms: int = 2_000) -> Deadline:
 
 @pytest.fixture
 def cluster(state: FakeCluster, connect: Connect) -> Cluster:
-    """A cluster with an empty topic of three partitions, one on each broker, which is known."""
+    """A cluster that has looked up an empty topic of three partitions, one on each broker."""
     state.add_topic("news", 3, end=0)
     cluster = connect()
     cluster.refresh({"news"}, soon())
@@ -45,7 +45,7 @@ def ends(state: FakeCluster) -> list[int]:
 
 
 def refuse(code: int, partition: int | None = None, **fields: Any) -> Altered:
-    """The response with an error code in each partition, or in one of them."""
+    """Make the response with an error code in each partition, or in one of them."""
 
     def change(response: Any) -> Any:
         for topic in response.responses:

@@ -37,13 +37,13 @@ def news(state: FakeCluster) -> FakeCluster:
 
 
 def writer(cluster: Cluster, options: WriteOptions = SMALL, state: ProducerState | None = None) -> ArrowWriter:
-    """A writer to both topics, with numbers."""
+    """Open a writer to both topics, with sequence numbers."""
     topics = describe_targets(cluster, {"news", "other"}, soon())
     return ArrowWriter(cluster, topics, state or ProducerState(NUMBERED), options)
 
 
 def rows(values: Iterable[bytes | None], **columns: Any) -> pa.RecordBatch:
-    """An Arrow batch with these values and further columns."""
+    """Make an Arrow batch with these values and further columns."""
     return pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary()), **columns})
 
 
@@ -52,7 +52,7 @@ def numbered(count: int, start: int = 0) -> list[bytes]:
 
 
 def log(state: FakeCluster, partition: int, topic: str = "news") -> list[Record]:
-    """All records of a partition, at their offsets."""
+    """Return all records of a partition, with their offsets."""
     written = state.topics[topic].partitions[partition].log
     read = [one for batch in written for one in records(header(batch.data))]
     assert [one.offset for one in read] == list(range(len(read)))
@@ -64,7 +64,7 @@ def values(state: FakeCluster, partition: int, topic: str = "news") -> list[byte
 
 
 def test_rows_go_where_they_say(news: FakeCluster, connect: Connect) -> None:
-    """By columns topic and partition, whose nulls leave the choice to the key; in order, with everything that they have."""
+    """Columns topic and partition decide; if they are null, the key does; all fields are written, in order."""
     given = rows(
         [b"a", None, b"", b"d", b"e"],
         topic=["news", "other", "news", "news", "news"],
@@ -93,7 +93,7 @@ def test_rows_go_where_they_say(news: FakeCluster, connect: Connect) -> None:
 
 
 def test_what_was_written_is_known_in_order(news: FakeCluster, connect: Connect) -> None:
-    """Ordinals and offsets run together over all batches and calls, and the state knows the next number."""
+    """Ordinals and offsets are consecutive over all batches and calls, and the state has the next sequence number."""
     state = ProducerState(NUMBERED)
     with writer(connect(), state=state) as to:
         for start in range(0, 1_000, 50):
@@ -107,7 +107,7 @@ def test_what_was_written_is_known_in_order(news: FakeCluster, connect: Connect)
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_many_rows_in_several_requests(news: FakeCluster, connect: Connect, codec: str) -> None:
-    """Small Arrow batches are collected; batches follow each other on a connection; nothing is reordered."""
+    """Small Arrow batches are collected; a connection has several batches in flight; nothing is reordered."""
     options = WriteOptions(codec=CODECS[codec], target_batch_bytes=1_000, buffer_bytes=8_000)
     keys = [b"%d" % (number % 50) for number in range(5_000)]
     with writer(connect(), options) as to:
@@ -120,7 +120,7 @@ def test_many_rows_in_several_requests(news: FakeCluster, connect: Connect, code
 
 
 def test_state_of_each_partition(news: FakeCluster, connect: Connect) -> None:
-    """Where each partition has a producer of its own, the numbers go on from where it was; what it has is not written again."""
+    """With a producer per partition, sequence numbers continue at its state; records that it has are not written again."""
     first, second = (TopicPartition("news", partition) for partition in (0, 1))
     state = ProducerState(None, {first: Producer(11, 0, 0), second: Producer(12, 0, 0)})
     with writer(connect(), state=state) as to:
@@ -139,7 +139,7 @@ def test_state_of_each_partition(news: FakeCluster, connect: Connect) -> None:
 
 @pytest.mark.parametrize("fault", [Close(), Close(sent=10), Slow(0.05)])
 def test_answers_that_are_lost(news: FakeCluster, connect: Connect, fault: Close | Slow) -> None:
-    """All unanswered batches are sent again, and each is in the log once."""
+    """All batches without a response are sent again, and each is in the log once."""
     news.faults += [Fault(PRODUCE.key, fault, times=1) for _ in range(2)]
     with writer(connect()) as to:
         to.write(rows(numbered(500)), topic="news", partition=0)
@@ -148,7 +148,7 @@ def test_answers_that_are_lost(news: FakeCluster, connect: Connect, fault: Close
 
 
 def test_a_batch_that_is_refused_while_others_follow_it(news: FakeCluster, connect: Connect) -> None:
-    """The broker refuses the batches after it as out of order; all are sent again in their order."""
+    """The broker refuses later batches as out of order; all are sent again in their order."""
     partition = news.topics["news"].partitions[0]
     partition.produce_errors = [0, 19, 0, 0, 19, 6]
     with writer(connect()) as to:
@@ -172,7 +172,7 @@ def test_a_leader_that_moves(news: FakeCluster, connect: Connect) -> None:
 
 
 def test_a_partition_without_a_leader(news: FakeCluster, connect: Connect) -> None:
-    """A partition without a leader waits until its time is up; records without a key go to others."""
+    """It waits until its timeout; records without a key go to other partitions."""
     news.topics["news"].partitions[1].leader_id = -1
     with writer(connect(default_api_timeout_ms=300)) as to:
         to.write(rows(numbered(200)), topic="news")
@@ -184,7 +184,7 @@ def test_a_partition_without_a_leader(news: FakeCluster, connect: Connect) -> No
 
 
 def test_one_partition_fails_and_others_go_on(news: FakeCluster, connect: Connect) -> None:
-    """Every row is accounted for: in a log, or in a failure, the first of which says why."""
+    """Every row is in a log, or in a failure, the first of which has the reason."""
     news.topics["news"].partitions[0].produce_errors = [0, 29, *[0] * 100]
     with writer(connect()) as to:
         for start in range(0, 300, 100):
@@ -201,7 +201,7 @@ def test_one_partition_fails_and_others_go_on(news: FakeCluster, connect: Connec
 
 
 def test_a_record_that_is_too_large(news: FakeCluster, connect: Connect) -> None:
-    """Records before it are written, the error names it, and its partition ends there."""
+    """Records before it are written, the error names it, and writing to its partition ends there."""
     news.topics["news"].max_message_bytes = 300
     given = [b"a", b"b", b"c" * 400, b"d", b"e"]
     with writer(connect()) as to:
@@ -230,7 +230,7 @@ def test_a_record_that_is_too_large(news: FakeCluster, connect: Connect) -> None
 def test_rows_without_a_place(
     news: FakeCluster, connect: Connect, columns: dict[str, list[Any]], given: dict[str, Any], reason: str
 ) -> None:
-    """The error names the row, counted over all rows given, and nothing of its Arrow batch is written."""
+    """The error names the row, counted over all rows, and nothing of its Arrow batch is written."""
     with writer(connect()) as to:
         to.write(rows([b"x", b"y"]), topic="news", partition=0)
         to.flush()
@@ -243,7 +243,7 @@ def test_rows_without_a_place(
 
 @pytest.mark.parametrize("acks", [LEADER_ACKS, NO_ACKS])
 def test_without_numbers(news: FakeCluster, connect: Connect, acks: int) -> None:
-    """Each partition's batches go one after another; an offset is known only where brokers answer."""
+    """Each partition has one batch in flight; an offset is known only with responses."""
     options = WriteOptions(acks=acks, target_batch_bytes=200, buffer_bytes=2_000)
     with writer(connect(), options, ProducerState()) as to:
         to.write(rows(numbered(300), partition=pa.array([0, 1, 2] * 100)), topic="news")
@@ -255,7 +255,7 @@ def test_without_numbers(news: FakeCluster, connect: Connect, acks: int) -> None
 
 
 def test_a_batch_without_numbers_whose_answer_is_lost(news: FakeCluster, connect: Connect) -> None:
-    """Such a batch is not sent again: its failure says `may_be_done`, and the batches after it are not sent."""
+    """It is not sent again: its failure has `may_be_done`, and the batches after it are not sent."""
     news.faults.append(Fault(PRODUCE.key, Close()))
     options = WriteOptions(acks=LEADER_ACKS, target_batch_bytes=200, buffer_bytes=2_000)
     with writer(connect(), options, ProducerState()) as to:
@@ -265,13 +265,13 @@ def test_a_batch_without_numbers_whose_answer_is_lost(news: FakeCluster, connect
 
 
 def test_numbers_need_all_acks(news: FakeCluster, connect: Connect) -> None:  # noqa: ARG001
-    """A broker that loses a batch it has acknowledged refuses the next one."""
+    """A broker that loses an acknowledged batch refuses the next one."""
     with pytest.raises(ValueError, match="need the acks of all"):
         writer(connect(), WriteOptions(acks=LEADER_ACKS))
 
 
 def test_brokers_that_hang(news: FakeCluster, connect: Connect) -> None:
-    """Unanswered batches end with a failure that says `may_be_done`, after the given time."""
+    """Batches without a response end with a failure that has `may_be_done`, after the timeout."""
     news.faults.append(Fault(PRODUCE.key, Hang(), times=1_000))
     options = WriteOptions(target_batch_bytes=200, buffer_bytes=20_000, delivery_timeout_ms=700)
     with writer(connect(), options) as to:
@@ -281,7 +281,7 @@ def test_brokers_that_hang(news: FakeCluster, connect: Connect) -> None:
 
 
 def test_old_brokers(news: FakeCluster, connect: Connect) -> None:
-    """Before Produce v3 there is a failure for each partition."""
+    """Before Produce v3 each partition is a failure."""
     news.highest[PRODUCE.key] = 2
     with writer(connect()) as to:
         to.write(rows(numbered(9), partition=pa.array([0, 1, 2] * 3)), topic="news")
@@ -298,7 +298,7 @@ def test_refusals_keep_what_brokers_say(news: FakeCluster, connect: Connect) -> 
 
 
 def test_memory_is_bounded(news: FakeCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waiting batches never exceed the buffer, however slow brokers are; a batch larger than the buffer is sent alone."""
+    """Waiting batches never exceed the buffer, also with slow brokers; a batch larger than the buffer is sent alone."""
     news.faults.append(Fault(PRODUCE.key, Slow(0.01), times=1_000))
     options = WriteOptions(target_batch_bytes=500, buffer_bytes=2_000)
     with writer(connect(), options) as to:
@@ -318,7 +318,7 @@ def test_memory_is_bounded(news: FakeCluster, connect: Connect, monkeypatch: pyt
 
 
 def test_an_exception_ends_the_writer(news: FakeCluster, connect: Connect) -> None:
-    """Leaving by an exception sends nothing more."""
+    """After an exception in the block nothing more is sent."""
 
     def interrupted() -> None:
         with writer(connect()) as to:
@@ -346,7 +346,7 @@ def test_an_error_while_sending(news: FakeCluster, connect: Connect) -> None:
 
 
 def test_nothing_to_write(news: FakeCluster, connect: Connect) -> None:
-    """No rows need no request; rows without any column are records of nulls."""
+    """An empty batch needs no request; rows without any column are records of nulls."""
     with writer(connect()) as to:
         to.write(rows([]), topic="news")
     assert news.count(PRODUCE.key) == 0
@@ -367,7 +367,7 @@ def test_topics_that_were_not_described(news: FakeCluster, connect: Connect) -> 
 
 
 def test_slices_and_different_columns(news: FakeCluster, connect: Connect) -> None:
-    """Arrow batches of different columns and places are written one after another."""
+    """Arrow batches of different columns and slices are written one after another."""
     whole = rows(numbered(100), key=pa.array(np.repeat([b"k"], 100).tolist(), pa.binary()))
     with writer(connect()) as to:
         to.write(whole.slice(10, 3), topic="news", partition=0)

@@ -147,7 +147,7 @@ def test_a_topic_that_is_gone() -> None:
 
 @pytest.mark.parametrize("reason", [TIMED_OUT, 20, ConnectionLost("b:1", "exchange", "closed", in_flight=1)])
 def test_a_batch_without_numbers_that_may_be_written(reason: int | PipelineError) -> None:
-    """A batch that may be there is not sent again, and the failure says so; one that is surely not there is sent again."""
+    """A batch that may be written is not sent again, and the failure says so; one that was certainly not written is."""
     queues, batches = _queues(is_idempotent=False)
     assert _refuse(queues, batches[0], NOT_LEADER).waiting == [FIRST]
     first, second, third = _refuse(queues, batches[0], reason).unwritten

@@ -19,7 +19,7 @@ def record(size: int) -> Record:
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 700)), max_size=60))
 def test_limits_hold(appended: list[tuple[int, int]]) -> None:
-    """Drained whenever there is no room, batches keep to both limits; only a record that is larger stands alone."""
+    """Drained whenever they are full, batches keep to both limits; only a larger record has a batch of its own."""
     batches, collected = accumulator(), []
     for index, (partition, size) in enumerate(appended):
         added = record(size)

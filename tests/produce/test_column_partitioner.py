@@ -1,4 +1,4 @@
-"""The partitions of columns: those of the partitioner of single keys, and the sticky choice for records without one."""
+"""Partitions of columns: those of the partitioner of single keys, and the sticky choice for records without a key."""
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ def _only(*partitions: int) -> ColumnPartitioner:
 
 @given(keys=_KEYS, skipped=st.integers(0, 8), is_wide=st.booleans())
 def test_keys_choose_as_one_by_one(keys: list[bytes | None], skipped: int, is_wide: bool) -> None:
-    """For slices and both widths, too; null keys go to what is available."""
+    """This holds for slices and both widths of offsets, too; null keys go to available partitions."""
     kind = pa.large_binary() if is_wide else pa.binary()
     array = pa.array([*[b"other"] * skipped, *keys], kind)[skipped:]
     expected = [3 if key is None else partition_of(key, 7) for key in keys]
@@ -37,7 +37,7 @@ def test_given_partitions_come_first() -> None:
 
 
 def test_records_without_a_key_stay_until_a_batch_is_full() -> None:
-    """They go on after batch_bytes, over calls, too, and only to partitions that have a leader then."""
+    """The partition changes after batch_bytes, also over several calls, and only to partitions with a leader."""
     chosen_before, values = [], pa.array([b"x" * 43] * 6)  # of 50 bytes each with the least that a record has
 
     def available() -> list[int]:

@@ -12,7 +12,7 @@ FIRST, OTHER = TopicPartition("news", 0), TopicPartition("news", 1)
 
 
 def test_one_producer_counts_by_partition() -> None:
-    """Each partition begins at the producer's number and goes on after what was counted there."""
+    """Each partition begins at the producer's number and continues after the records counted there."""
     state = ProducerState(Producer(7, 1, 0))
     state.advance(FIRST, 3)
     state.advance(FIRST, 2)

@@ -1,4 +1,4 @@
-"""Producing: a batch is in the log once, or the failure says what is known of it."""
+"""Producing: a batch is in the log once, or the failure has the known part of its outcome."""
 
 import pytest
 
@@ -118,7 +118,7 @@ def test_refusals_say_what_the_broker_said(state: FakeCluster, cluster: Cluster,
 
 
 def test_a_batch_that_the_broker_has_already(state: FakeCluster, cluster: Cluster) -> None:
-    """DUPLICATE_SEQUENCE_NUMBER is success at an offset that nobody remembers."""
+    """DUPLICATE_SEQUENCE_NUMBER is success, at an unknown offset."""
     state.faults.append(Fault(PRODUCE.key, refuse(46), node_id=1))
     result = write(cluster, init_producer_id(cluster, soon()), Delivery())
     assert sorted(answer.base_offset for answer in result.answers.values()) == [-1, 0, 0]

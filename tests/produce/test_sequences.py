@@ -1,4 +1,4 @@
-"""Sequence numbers: they count what was written, and a producer id is requested until there is one or a refusal."""
+"""Sequence numbers count written records, and a producer id is requested until it is returned or refused."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.produce.conftest import RECORDS, ends, refuse, soon, write
 
 
 def test_numbers_count_what_was_written(state: FakeCluster, cluster: Cluster) -> None:
-    """Each partition's sequence goes on where it was; a refused batch leaves no gap."""
+    """Each partition's sequence continues; a refused batch leaves no gap."""
     sequences = init_producer_id(cluster, soon())
     state.faults.append(Fault(PRODUCE.key, refuse(10), node_id=1))
     for written in (2, 3, 3):
@@ -28,7 +28,7 @@ def test_numbers_count_what_was_written(state: FakeCluster, cluster: Cluster) ->
 
 
 def test_a_producer_id_that_is_refused(state: FakeCluster, cluster: Cluster) -> None:
-    """CLUSTER_AUTHORIZATION_FAILED ends it; a coordinator that loads is asked again."""
+    """CLUSTER_AUTHORIZATION_FAILED ends it; after an error of a loading coordinator the request is repeated."""
 
     def change(code: int) -> Altered:
         def changed(response: Any) -> Any:

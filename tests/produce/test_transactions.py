@@ -100,7 +100,7 @@ def committed(kafka: LocalKafka, group_id: str, topic: str) -> tuple[int, str]:
 
 
 def test_committed_and_aborted(release: LocalKafka) -> None:
-    """One after the other: readers of committed records get what was committed, and the group's offset is of the last commit."""
+    """Readers of committed records get the committed transactions, and the group has the offset of the last commit."""
     topic = f"txn-ends-{CLOCK.now_ms()}"
     create(release, topic)
     with connected(release, topic) as cluster:

@@ -200,7 +200,7 @@ def test_in_another_process(news: FakeCluster) -> None:
 
 
 def test_in_tasks_of_spark(news: FakeCluster, spark: "SparkSession") -> None:
-    """Two tasks at once write their share, each with a producer id of its own, and return what was written."""
+    """Two tasks at once write their share, each with its own producer id, and return the written offsets."""
     write = partial(write_records, short_timeouts(news), Target(topic="news", codec=CODECS["zstd"]))
     sent = [ProducerRecord(b"key-%d" % index, b"%d" % index) for index in range(200)]
     results = spark.sparkContext.parallelize(sent, 2).mapPartitions(write).collect()

@@ -79,7 +79,7 @@ def test_what_cannot_be_read(key: bytes | None, value: bytes | None, problem: st
 
 
 def test_transactions_have_keys_of_their_own() -> None:
-    """The numbers of kinds are those of the topic."""
+    """The numbers of kinds are separate for each internal topic."""
     key = b"\0\0" + encode(TransactionLogKey(transactional_id="payments-1"), 0, flexible=False)
     record = decode_record(TRANSACTION_RECORDS, key, None)
     assert record.key == TransactionLogKey(transactional_id="payments-1")

@@ -79,7 +79,7 @@ def test_garbage(encoded: bytes) -> None:
 
 @pytest.mark.parametrize("decoder", [decode_subscription, decode_assignment])
 def test_random_bytes(decoder: Callable[[bytes], object]) -> None:
-    """Whatever a client left in a group, reading it fails in one way only."""
+    """Bytes that clients left in a group raise only DecodeError."""
     for random in randoms("left", 200):
         with contextlib.suppress(DecodeError):
             decoder(random.choice((b"", b"\0\1")) + any_bytes(random, 60))

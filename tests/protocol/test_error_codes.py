@@ -31,7 +31,7 @@ def test_only_what_is_asked_again_needs_a_refresh() -> None:
         (16, Refresh.COORDINATOR),
         (41, Refresh.METADATA),
         (74, Refresh.METADATA),
-        (75, Refresh.NOTHING),  # the broker is behind, not we
+        (75, Refresh.NOTHING),  # the broker has old metadata, not we
         (78, Refresh.NOTHING),
         (88, Refresh.NOTHING),
         (89, Refresh.NOTHING),

@@ -23,7 +23,7 @@ def _spelled(frame: bytes, expected: str) -> bool:
 
 
 def test_classic_request() -> None:
-    """Header v1: key, version, correlation id, client id; the prefix counts everything behind itself."""
+    """Header v1 has key, version, correlation id, client id; the prefix counts all following bytes."""
     frame = encode_request(LIST_GROUPS, 0, 7, "me", ListGroupsRequest())
     assert _spelled(frame, "0000000c 0010 0000 00000007 0002 6d65")
 

@@ -31,7 +31,7 @@ def _encoded(random: Random, case: Case) -> bytes:
 
 @each_case
 def test_round_trip(case: Case) -> None:
-    """A written message is read again, and the bytes are those of the slow twin."""
+    """A written message is read as an equal one, and the bytes are those of the reference encoder."""
     for random in randoms(case, 12):
         message = any_message(random, case.cls, case.version)
         encoded = encode(message, case.version, case.flexible)
@@ -68,7 +68,7 @@ def test_unknown_tags(case: Case) -> None:
 
 
 def test_large_unknown_tag() -> None:
-    """A tag larger than one varint byte can tell is skipped by its size."""
+    """A tag whose size needs several varint bytes is skipped."""
     for case in FLEXIBLE_CASES:
         encoded = reference_encode(case.cls(), case.version, case.flexible, {9999: bytes(70_000)})
         assert decode(case.cls, case.version, case.flexible, encoded) == case.cls()
@@ -155,7 +155,7 @@ def test_work_is_limited() -> None:
 
 @each_case
 def test_no_length_is_believed(case: Case) -> None:
-    """A length that claims gigabytes costs neither memory nor work, wherever it stands: a few calls per byte received."""
+    """A false length of gigabytes costs neither memory nor work, in any field: a few calls per received byte."""
     decode(
         case.cls, case.version, case.flexible, encode(case.cls(), case.version, case.flexible)
     )  # composes the reader

@@ -35,7 +35,7 @@ def test_the_table_holds_what_kafka_lists(release: str, mode: str) -> None:
 
 
 def test_the_table_has_kafkas_names() -> None:
-    """The names in the table are for readers; they are those of the APIs."""
+    """The names in the table, which are for readers, equal those of the APIs."""
     words = TABLE.split()
     named = {int(word): words[i + 1] for i, word in enumerate(words) if word.isdecimal()}
     assert named == {key: api_name(key) for key in named}

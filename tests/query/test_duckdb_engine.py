@@ -30,7 +30,7 @@ DAY = date(2026, 11, 21)
 
 
 def ask(folder: Path, statement: str) -> list[dict[str, Any]]:
-    """All rows of the result."""
+    """Return all rows of the result."""
     with rows_of(folder, statement) as rows:
         return pa.Table.from_batches(list(rows.batches), rows.schema).to_pylist()
 
@@ -54,7 +54,7 @@ def make_table(folder: Path, *days: tuple[date, pa.Table], **options: Any) -> Pa
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Records of two days; the folder's name has what patterns of file names and SQL give a meaning."""
+    """Records of two days; the folder's name has special characters of file patterns and SQL."""
     folder = tmp_path_factory.mktemp("lake")
     older = records_like("orders", 0, 5, key=b"k", timestamp=datetime(2026, 11, 20, tzinfo=UTC))
     newer = records_like("orders", 5, 3, value=b"\xff")
@@ -121,7 +121,7 @@ def test_every_table_and_view_without_rows(tmp_path: Path) -> None:
 
 
 def test_tables_that_are_not_named_are_not_opened(lake: Path, tmp_path: Path) -> None:
-    """A warehouse with one table answers what concerns that table; what is missing is named."""
+    """A warehouse with one table answers queries of that table; a missing table is named."""
     assert ask(lake, "SELECT count(*) AS n FROM records") == [{"n": 8}]
     assert ask(tmp_path / "nowhere", "SELECT 1 AS one") == [{"one": 1}]
     assert refused(lake, "FROM consumer_lag") == (
@@ -176,7 +176,7 @@ def test_a_wrong_statement_is_one_line(lake: Path, statement: str, said: str) ->
 
 
 def test_an_error_in_the_midst_of_the_rows_is_one_line(tmp_path: Path) -> None:
-    """Rows are read as they are asked for, so an error may come after the first."""
+    """Rows are read on demand, so an error may come after the first row."""
     folder = make_table(tmp_path, (DAY, records_like("t", 0, 50_000)))
     statement = "SELECT CAST(CASE WHEN offset = 40000 THEN 'x' ELSE '1' END AS INT) FROM records"
     assert refused(folder, statement).startswith("Conversion Error: ")
@@ -197,7 +197,7 @@ def test_an_error_in_the_midst_of_the_rows_is_one_line(tmp_path: Path) -> None:
     ],
 )
 def test_the_column_offset_needs_no_quotes(statement: str, wanted: str) -> None:
-    """DuckDB keeps the word for LIMIT; Spark does not, and records have a column of that name."""
+    """DuckDB reserves the word for LIMIT; Spark does not, and records have a column of that name."""
     assert quoted_offset(statement) == wanted
 
 
@@ -224,7 +224,7 @@ def test_what_duckdb_would_read_wrongly_is_refused(lake: Path, tmp_path: Path, f
 
 
 def test_files_outside_of_their_partitions_folder_are_refused(lake: Path, tmp_path: Path) -> None:
-    """A log may name any file of the machine, as that of a shallow clone does; Spark is not asked unless somebody says so."""
+    """A log may name any file, as that of a shallow clone does; Spark is used only if the user requests it."""
     folder = shutil.copytree(lake, tmp_path / "lake")
     for file, actions in protocol_of(folder):
         for action in actions:
@@ -256,7 +256,7 @@ def test_which_places_are_folders_of_this_machine(place: str, folder: str | None
 
 
 def test_a_connection_of_a_notebook(new_tables: Path) -> None:
-    """`register_duckdb` makes names known to any connection, and calling it again shows what is new."""
+    """`register_duckdb` registers names in any connection, and a repeated call shows new rows."""
     with duckdb.connect() as connection:
         register_duckdb(connection, str(new_tables))
         assert connection.sql("SELECT count(*) FROM records_now").fetchall() == [(0,)]

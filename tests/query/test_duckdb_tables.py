@@ -1,4 +1,4 @@
-"""A table's log is text of whoever can write the folder: none of its names, types and paths becomes SQL that is not ours."""
+"""A table's log is untrusted text: its names, types and paths never become SQL."""
 
 import json
 import shutil
@@ -114,7 +114,7 @@ def test_columns_that_a_later_version_adds_are_null(
     "path", ["/etc/x.parquet", "file:///etc/x.parquet", "../topics/x.parquet", "a/../../x.parquet"]
 )
 def test_files_elsewhere(lake: Path, tmp_path: Path, path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A log may name any file; those of a table lie in its folder."""
+    """A log may name any file; those of a table must be in its folder."""
 
     def alter(action: Action) -> None:
         if "add" in action:
@@ -134,7 +134,7 @@ def test_types_of_a_table_of_others(lake: Path, tmp_path: Path, kind: Any) -> No
 
 
 def test_names_of_a_table_of_others(lake: Path, tmp_path: Path) -> None:
-    """Its names are quoted wherever they stand, as columns, as texts and in patterns."""
+    """Names are quoted everywhere, as columns, as texts and in patterns."""
     name = "a'b\"c"
     folder = altered(lake, tmp_path / "lake", "records", with_column(name, "string", partition=False))
     query = select_rows("desired", folder / "records")

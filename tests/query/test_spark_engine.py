@@ -1,4 +1,4 @@
-"""`lagoon sql` with Spark: where DuckDB cannot read, or where somebody says so."""
+"""`lagoon sql` with Spark: for tables that DuckDB cannot read, or on request."""
 
 import shutil
 from pathlib import Path
@@ -85,7 +85,7 @@ def test_what_duckdb_cannot_read_spark_reads(lake: Path, tmp_path: Path, capsys:
         code, out, complaint = sql(folder, capsys, "--json", statement)
         assert (code, out) == (0, '{"n": 5}\n')
         assert (
-            complaint == "lagoon: table records: deltalake does not find folders with % in their names: asking Spark\n"
+            complaint == "lagoon: table records: deltalake does not find folders with % in their names: trying Spark\n"
         )
         code, out, complaint = sql(folder, capsys, "--engine", "duckdb", statement)
         assert (code, out, complaint.count("\n")) == (1, "", 1)
@@ -95,7 +95,7 @@ def test_what_duckdb_cannot_read_spark_reads(lake: Path, tmp_path: Path, capsys:
 
 @pytest.mark.proof
 def test_the_page_shows_it(lake: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    """The lines of docs/sql.md for a notebook with Spark run as they stand."""
+    """The lines of docs/sql.md for a notebook with Spark run unchanged."""
     (snippet,) = (one for one in blocks(page("sql"), "python") if "import register\n" in one)
     exec(snippet.replace('"warehouse"', f'"{lake}"'), {"spark": spark})  # noqa: S102  the JVM's folder cannot be changed
     assert "billing" in capsys.readouterr().out

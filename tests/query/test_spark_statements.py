@@ -141,7 +141,7 @@ READ = (
 
 
 def test_statements_of_the_documentation_are_queries(spark: SparkSession) -> None:
-    """For both engines; that they run, tests of their pages show. Those of values.md are for DuckDB."""
+    """This holds for both engines; tests of the pages run them. Statements of values.md are only for DuckDB."""
     for statement in of_pages("queries", "sql", "views"):
         plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(statement)
         refuse_all_but_a_query(plan, ())

@@ -33,7 +33,7 @@ def test_only_what_a_statement_names_is_opened(statement: str, names: set[str]) 
     ],
 )
 def test_statements_that_read_run(statement: str) -> None:
-    """With comments and brackets before the first word, too."""
+    """Comments and brackets before the first word are allowed."""
     refuse_writing(statement)
 
 

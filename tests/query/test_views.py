@@ -144,7 +144,7 @@ def by_both(warehouse: Warehouse, statement: str) -> pa.Table:
 
 
 def check(warehouse: Warehouse, statement: str, wanted: Sequence[tuple[Any, ...]]) -> None:
-    """Both engines answer with these rows, in whatever order."""
+    """Check that both engines return these rows, in any order."""
     result = [tuple(one.values()) for one in by_both(warehouse, statement).to_pylist()]
     assert sorted(result, key=repr) == sorted(wanted, key=repr)
 
@@ -162,7 +162,7 @@ def test_both_engines_show_nothing_of_tables_without_rows(warehouse: Warehouse, 
 
 
 def test_published_rows_carry_their_slot(filled: Warehouse) -> None:
-    """Every published snapshot is there, with the slot it was published for; no attempt that was not."""
+    """Every published snapshot is listed with its slot, and no unpublished attempt."""
     check(
         filled,
         "SELECT cluster, CAST(hour(slot) AS INT) AS hour, status, count(*) AS n, max(lag) AS lag FROM consumer_lag_published GROUP BY 1, 2, 3",
@@ -174,7 +174,7 @@ def test_published_rows_carry_their_slot(filled: Warehouse) -> None:
 
 
 def test_records_now_leaves_out_what_a_truncation_took_back(filled: Warehouse) -> None:
-    """Records of the first run from where the log was cut on, also of topics whose id nobody knew."""
+    """Records of the first run after the truncation are left out, also for topics without known ids."""
     check(
         filled,
         "SELECT topic, ingest_id, min(records_now.offset) AS first, count(*) AS n FROM records_now GROUP BY 1, 2",
@@ -199,7 +199,7 @@ def test_superseded_ranges_are_those_of_restores(spark: SparkSession, tmp_path: 
 
 
 def random_history(random: Random, topic: str) -> list[dict[str, Any]]:
-    """Ranges of one partition, some of runs without a number or with a clock that was behind."""
+    """Make ranges of one partition, some of runs without a number or with a slow clock."""
     numbers = {field.name: 0 for field in RECORD_RANGES.file_schema() if pa.types.is_integer(field.type)}
     topic_id, position = random.choice([None, "id"]), 0
     history = []
@@ -223,7 +223,7 @@ def random_history(random: Random, topic: str) -> list[dict[str, Any]]:
 
 
 def test_actions_without_a_second_row_are_unknown(filled: Warehouse) -> None:
-    """One row an action: what it was, who wanted it and how it ended, as far as its run came."""
+    """Each action is one row with its user and its outcome, if its run has recorded one."""
     check(
         filled,
         "SELECT kind, outcome, error_name, source, user, finished_at IS NULL AS open FROM admin_outcomes",
@@ -270,7 +270,7 @@ def test_lag_now_is_the_latest_published_lag(filled: Warehouse) -> None:
 
 
 def test_lag_by_group_says_what_its_sums_leave_out(filled: Warehouse) -> None:
-    """Every group has its row; each sum stands beside how many partitions it knows, and is null if it knows none."""
+    """Every group has its row; beside each sum is its number of known partitions, and it is null if that is 0."""
     check(
         filled,
         """
@@ -303,7 +303,7 @@ def test_lag_by_group_says_what_its_sums_leave_out(filled: Warehouse) -> None:
 
 
 def test_tables_by_name_hold_every_attempt(filled: Warehouse) -> None:
-    """The tables themselves, unlike the views, show what unpublished attempts left."""
+    """The tables themselves, unlike the views, have the rows of unpublished attempts."""
     check(filled, "SELECT lag FROM consumer_lag WHERE lag > 99", [(100,), (777,), (888,)])
 
 

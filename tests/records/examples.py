@@ -29,7 +29,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """A batch as it is written; `last_delta` None is the last record's, and other fields are free to lie, too."""
+    """A batch to write; `last_delta` None is that of the last record; other fields may be wrong, too."""
 
     base_offset: int = 0
     records: tuple[Record, ...] = ()

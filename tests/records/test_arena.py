@@ -31,7 +31,7 @@ def test_records_lie_where_it_says() -> None:
 
 
 def test_it_grows_for_a_larger_batch_but_not_beyond_the_limit() -> None:
-    """An empty arena grows; what would take more than the limit is refused."""
+    """An empty arena grows; a batch beyond the limit is refused."""
     memory, (plain, source) = arena.Arena(), packed(5 << 20)
     place = memory.expand(GZIP, source, LIMIT)
     assert place
@@ -41,7 +41,7 @@ def test_it_grows_for_a_larger_batch_but_not_beyond_the_limit() -> None:
 
 
 def test_usual_arenas_are_used_again() -> None:
-    """A returned arena is the next one that is taken; an arena that had to grow much is freed."""
+    """A returned arena is taken next; an arena that has grown much is freed."""
     usual = arena.take()
     arena.give_back(usual)
     assert arena.take() is usual

@@ -22,7 +22,7 @@ def test_nothing_is_no_batch():
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_any_buffer(kind):
-    """Fetched bytes are read where they are, whatever kind of buffer they are in."""
+    """Fetched bytes are read in place, from any type of buffer."""
     batches = find_batches(kind(BATCH * 2))
     assert (batches.count, batches.next_offset) == (2, 10)
 

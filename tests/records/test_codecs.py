@@ -99,7 +99,7 @@ def test_every_form_gives_back_what_went_in(form: str, plain: bytes, spare: int)
 @EVERY_FORM
 @pytest.mark.parametrize("plain", [b"ab", PLAIN], ids=["small", "large"])
 def test_a_target_too_small_is_no_bad_data(form: str, plain: bytes):
-    """A byte too little, or none at all, is TargetTooSmall, and what it asks for is never more than is needed."""
+    """A target that is too small, even by a byte, raises TargetTooSmall, with a size that is never more than needed."""
     codec, compress = FORMS[form]
     for room in (len(plain) - 1, len(plain) // 2, 0):
         with pytest.raises(TargetTooSmall) as small:
@@ -140,7 +140,7 @@ def test_any_bytes_are_refused_or_read(form: str, changes: list[tuple[int, int]]
 
 
 def test_a_codec_that_kafka_does_not_have():
-    """Numbers 5 to 7 fit in the attributes and mean nothing; 0 is not compressed, so nobody asks for it."""
+    """Numbers 5 to 7 fit in the attributes but have no codec; 0 is uncompressed, so it is never looked up."""
     for codec in (0, 5, 7):
         with pytest.raises(UnsupportedCodec):
             decompress(codec, b"", 10)
@@ -168,7 +168,7 @@ def test_lz4_content_checksum_and_size_are_not_looked_at():
 
 @pytest.mark.parametrize("size", [-1, 0, 1, 10, 2**31 - 1, -(2**31)])
 def test_xerial_lengths_are_checked_first(size: int):
-    """CVE-2023-34455 and CVE-2023-43642: a length that is not positive or beyond what is left is refused."""
+    """CVE-2023-34455 and CVE-2023-43642: a length that is not positive, or larger than the rest, is refused."""
     block = raw_snappy(b"ab")
     source = xerial() + struct.pack(">i", size) + block
     with pytest.raises(CorruptBatch, match="snappy"):
@@ -176,7 +176,7 @@ def test_xerial_lengths_are_checked_first(size: int):
 
 
 def test_bytes_after_the_end():
-    """Behind gzip's last member and lz4's first frame anything may follow, as in Java; behind zstd's nothing."""
+    """Any bytes may follow gzip's last member and lz4's first frame, as in Java; none may follow zstd's."""
     assert decompress(GZIP, gzip(b"ab") + b"trailing", 10) == b"ab"
     assert decompress(LZ4, java_lz4(b"ab") + b"trailing", 10) == b"ab"
     with pytest.raises(CorruptBatch):
@@ -196,7 +196,7 @@ def test_threads_do_not_share_contexts():
 
 
 # In a process of its own, whose memory is limited: 1 GiB of zeros in every codec, sizes that lie, and streams that
-# cost much for giving nothing. What is left of 8 MiB of room is all that may be used.
+# take much time for little output. Only the remainder of 8 MiB may be used.
 _BOMBS = """
 import json, resource, struct, time, zlib
 import cramjam, lz4.frame

@@ -69,7 +69,7 @@ def requests(draw: st.DrawFn, log: Sequence[Batch]) -> dict:
 @settings(max_examples=examples(150), deadline=None)
 @given(st.data(), logs())
 def test_equal_to_the_reference(data, log):
-    """Whatever is in a log, and whatever part of it is wanted, both decoders give the same."""
+    """For any log, and any part of it, both decoders give the same."""
     assert_equal(written(log), **data.draw(requests(log)))
 
 
@@ -132,7 +132,7 @@ def test_columns_of_headers_alone(data, log, wanted):
 
 
 def test_records_that_only_count_are_not_decompressed():
-    """The records of a batch that is wanted whole are not looked at; those of one that a range cuts are."""
+    """The records of a batch that is completely in the range are not read; those of a batch that a range cuts are."""
     sound, broken = lines(3, base_offset=10, codec=ZSTD), Batch(base_offset=13, codec=ZSTD, count=3, last_delta=2)
     raw = sound + broken.around(b"nothing that could be a record")
     _, whole = fast(raw, from_offset=10, options=DecodeOptions(columns=frozenset()))
@@ -152,7 +152,7 @@ def test_a_number_of_records_that_cannot_be_is_not_counted(count):
 @settings(max_examples=examples(50), deadline=None)
 @given(logs(), st.lists(st.integers(0, 1), max_size=4), st.data())
 def test_old_messages_among_batches(log, magics, data):
-    """Entries of magic 0 and 1, compressed or not, stand in order between batches; ranges cut them, too."""
+    """Entries of magic 0 and 1, compressed or not, are read in order between batches; ranges cut them, too."""
     offset, entries = 0, []
     for magic in magics:
         inner = [
@@ -177,7 +177,7 @@ def test_a_batch_that_claims_to_begin_earlier_hides_nothing():
 
 
 def test_the_columns_of_table_records():
-    """Names, types and nullability are those of table records, without what the decoder does not know."""
+    """Names, types and nullability are those of table records, without columns that the decoder does not fill."""
     known = [name for name in RECORDS.file_schema().names if name in DECODED.names]
     assert known == DECODED.names
     for field in DECODED:
@@ -217,7 +217,7 @@ def test_a_bomb_is_a_problem(codec):
 
 
 def test_a_large_batch_is_read_whole():
-    """Up to its own limit a batch may be larger than what is usually decompressed at a time."""
+    """A batch may be larger than the usual decompressed amount, up to its own limit."""
     value = np.random.default_rng(1).bytes(3_000_000)
     raw = Batch(records=(Record(delta=0, value=value),), codec=ZSTD).write() + lines(2, base_offset=1)
     rows, _ = fast(raw, options=DecodeOptions(expanded_bytes=1 << 20))
@@ -225,7 +225,7 @@ def test_a_large_batch_is_read_whole():
 
 
 def test_memory_is_lent_again_only_when_nobody_uses_it():
-    """Arrow batches that are kept stay as they are, whatever is decoded later; buffers are used again when they are gone."""
+    """Kept Arrow batches stay unchanged during later decoding; buffers are reused when batches are gone."""
     raw = [
         b"".join(lines(500, base_offset=500 * position, leader_epoch=epoch) for position in range(30))
         for epoch in range(3)
@@ -245,7 +245,7 @@ def test_memory_is_lent_again_only_when_nobody_uses_it():
 
 
 def test_an_iteration_that_ends_early_gives_the_arena_back():
-    """A reader that stops leaves nothing behind that the next reader could see."""
+    """A reader that stops early leaves no data that the next reader could see."""
     raw = b"".join(lines(100, base_offset=100 * position, codec=ZSTD) for position in range(20))
     first = iter(decode(find_batches(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1)))
     second = decode(find_batches(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1))
@@ -302,7 +302,7 @@ def transaction(offset: int, producer_id: int = 1) -> bytes:
 
 
 def test_a_corrupt_batch_may_have_been_a_marker():
-    """Where an aborted transaction is open, reading stops after it: only a new answer can tell what is still aborted."""
+    """With an open aborted transaction reading stops after it: only a new response shows which transactions are aborted."""
     lost = spoiled(marker(2, 1, ABORT).write())
     raw = transaction(0) + lost + transaction(3) + marker(5, 1, COMMIT).write()
     rows, decoding = fast(raw, aborted=[(1, 0)])
@@ -408,7 +408,7 @@ def test_last_offsets_that_lie(log, data):
 
 
 def test_a_last_offset_that_lies_costs_its_own_batch():
-    """The next batch tells where it ends, also one of which little came."""
+    """The next batch shows its end, also if only a part of that was received."""
     wrong = replace(Batch(base_offset=2, records=(Record(delta=0), Record(delta=1))), last_delta=1 << 20).write()
     for rest, left in ((lines(3, base_offset=4), 3), (lines(3, base_offset=4)[:17], 0)):
         rows, decoding = fast(lines(2) + wrong + rest)
@@ -419,7 +419,7 @@ def test_a_last_offset_that_lies_costs_its_own_batch():
 
 
 def test_an_old_entry_with_an_offset_that_lies():
-    """An entry whose offset is beyond those of the entries after it is corrupt, and these are read."""
+    """An entry whose offset is beyond those of later entries is corrupt, and the later ones are read."""
     entries = [message(offset, None, b"v") for offset in (0, 1, 1 << 20, 3, 4)]
     rows, decoding = fast(b"".join(entries))
     assert [row["offset"] for row in rows] == [0, 1, 3, 4]

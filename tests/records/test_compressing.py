@@ -1,4 +1,4 @@
-"""Compression: what is written can be read again, in the framing of Java's producer."""
+"""Compression: the output can be decompressed, and has the framing of Java's producer."""
 
 import struct
 import time
@@ -14,7 +14,7 @@ from kafka_lagoon.records.compressing import CODECS, LZ4, NONE, SNAPPY, compress
 
 @given(st.binary() | st.integers(1, 200_000).map(bytes), st.sampled_from([codec for codec in CODECS.values() if codec]))
 def test_what_was_compressed_comes_back(plain: bytes, codec: int) -> None:
-    """Every codec's output is read again, whatever its size."""
+    """Every codec's output is decompressed to the same bytes, for any size."""
     target = memoryview(bytearray(len(plain) + 1))
     size = decompress_into(codec, memoryview(compress(codec, plain)), target)
     assert target[:size] == plain

@@ -1,4 +1,4 @@
-"""The kernel on hostile bytes: whatever a record says, the fast decoder returns what the reference decoder returns."""
+"""The kernel on hostile bytes: the fast decoder returns the same as the reference decoder."""
 
 import random
 
@@ -19,7 +19,7 @@ RECORD = Record(delta=0, key=b"key", value=b"value", headers=((b"a", b"b"), (b"c
 @settings(deadline=None)
 @given(st.binary(max_size=40), st.integers(-1, 4))
 def test_any_bytes_for_records(plain, count):
-    """Whatever stands where records should, with a checksum that is right: the same rows, or the same refusal."""
+    """For any bytes in place of records, with a valid checksum, both give the same rows, or the same refusal."""
     assert_equal(Batch(last_delta=9, count=count).around(plain) + Batch(base_offset=10, records=(RECORD,)).write())
 
 
@@ -68,7 +68,7 @@ def test_offsets_must_ascend_within_the_batch(deltas):
 
 @pytest.mark.parametrize("key", [None, b"", b"\0\0\0", b"\xff\xff\0\1", b"\0\7\0\0", b"\0\0\x7f\0", b"\0\0\xff\xff??"])
 def test_control_records(key):
-    """Versions and types that nobody knows are tolerated, negative versions and short keys are not."""
+    """Unknown versions and types are tolerated, negative versions and short keys are not."""
     end = Batch(records=(Record(delta=0, key=key),), flags=0x30, producer_id=1)
     assert_equal(end.write(), aborted=[(1, 0)])
 

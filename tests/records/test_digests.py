@@ -1,4 +1,4 @@
-"""Hashes of records are those of their definition, whatever form the columns have, and digests know order and number."""
+"""Hashes of records follow their definition for any form of columns, and digests depend on order and number."""
 
 from typing import TYPE_CHECKING
 
@@ -169,7 +169,7 @@ def test_a_digest_is_the_sum_of_its_parts(records: list[Record], first: int, sec
 
 @given(_RECORDS.filter(lambda records: len(records) > 1), st.data())
 def test_a_digest_knows_the_order(records: list[Record], data: st.DataObject) -> None:
-    """Two records that change places change the ordered digest alone; one that is doubled or missing changes both."""
+    """Two swapped records change only the ordered digest; a doubled or missing record changes both."""
     left, right = sorted(data.draw(st.sets(st.integers(0, len(records) - 1), min_size=2, max_size=2)))
     swapped = records.copy()
     swapped[left], swapped[right] = swapped[right], swapped[left]

@@ -1,4 +1,4 @@
-"""Arrow columns encoded by the kernel: the bytes of a slow and obvious encoder, whatever the columns look like."""
+"""Arrow columns encoded by the kernel: the same bytes as from a simple slow encoder, for any form of columns."""
 
 import gc
 from collections.abc import Sequence
@@ -109,7 +109,7 @@ def test_rows_in_any_order(given: list[Plain], order: list[int], count: int) -> 
 
 @given(given=_RECORDS, codec=st.sampled_from(sorted(CODECS.values())))
 def test_the_encoder_of_tuples_gives_the_same(given: list[Plain], codec: int) -> None:
-    """The batches are those of `lagoon kafka produce` for the same records; Java builds the same bytes (tests/oracle)."""
+    """The batches equal those of `lagoon kafka produce` for the same records; Java builds the same bytes (tests/oracle)."""
     (batch,) = ColumnEncoder(codec=codec).encode(_columns(given), producer=Producer(1, 2, 3))
     records_ = [Record(*one) for one in given]
     assert bytes(batch.data) == encode_batch(records_, codec=codec, producer=Producer(1, 2, 3))
@@ -216,7 +216,7 @@ def test_memory_is_used_again_only_when_nobody_refers_to_it() -> None:
 
 
 def test_columns_beyond_two_gigabytes() -> None:
-    """Ends of 64 bits are read as such: what lies after 2 GiB of a column is encoded as it is."""
+    """Ends of 64 bits are read: values after 2 GiB of a column are encoded unchanged."""
     size = (1 << 31) + 5
     memory = np.zeros(size, np.uint8)  # costs address space and no memory but for the pages that are written
     memory[-5:] = list(b"after")

@@ -35,7 +35,7 @@ def first(log: Sequence[Batch], offset: int, **options) -> FirstRecord | NoRecor
 
 @given(data=st.data(), log=logs())
 def test_equal_to_the_reference(data: st.DataObject, log: list[Batch]) -> None:
-    """It is the first row that the reference decoder makes of the same bytes, and else there is none."""
+    """It is the first row of the reference decoder for the same bytes, and None if there is no row."""
     begin, end = (log[0].base_offset, log[-1].last_offset + 5) if log else (0, 10)
     offset = data.draw(st.integers(max(0, begin - 3), end))
     aborted = data.draw(st.lists(st.tuples(st.integers(0, 3), st.integers(begin, end)), max_size=3))
@@ -80,7 +80,7 @@ def test_gaps_markers_and_aborted_transactions_are_passed() -> None:
 
 @pytest.mark.parametrize("size", [17, 60, 61, 200])
 def test_a_cut_batch_is_bounded_by_its_header(size: int) -> None:
-    """Where the header came whole, its largest timestamp is a bound, except for a batch without records of producers."""
+    """If the whole header was received, its largest timestamp is a bound, except for a batch without producers' records."""
     batch = Batch(base_offset=5, records=TEN, max_time=99)
     raw = marker(4, 1).write() + batch.write()[:size]
     assert first_record(memoryview(raw), 4) == NoRecord(5, 99 if size >= 61 else None)

@@ -114,7 +114,7 @@ KEY = b"key"
 
 @pytest.fixture
 def kept(tmp_path):
-    """A file with object code, as it is kept."""
+    """Return a cached file with object code."""
     path = tmp_path / "kept.o"
     kernel_cache._keep(path, KEY, b"object code")
     assert kernel_cache._kept(path, KEY) == b"object code"
@@ -142,7 +142,7 @@ def test_what_was_made_for_something_else_is_not_run(kept):
 
 
 def test_what_others_can_write_is_not_run(kept, monkeypatch):
-    """Object code is run unseen, so the file must be ours, or root's, and nobody else may write to it."""
+    """Object code is run without checks, so the file must be ours, or root's, and writable for nobody else."""
     for mode in (0o620, 0o602):
         kept.chmod(mode)
         assert kernel_cache._kept(kept, KEY) is None
@@ -186,7 +186,7 @@ def test_the_key_is_all_that_code_depends_on(monkeypatch):
 
 
 def test_no_kernel_raises(monkeypatch):
-    """numba writes what a function may raise into its code, and Python's machinery to raise it is not there."""
+    """numba compiles exceptions into the code, which needs Python's machinery that is missing there."""
     assert kernels.walk_batches(0, 0, 0) == 0
     key = kernel_cache._key("decode_kernel", this_host())
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(USERS_FOLDER))
@@ -219,7 +219,7 @@ def finish(process: subprocess.Popen) -> str:
 
 
 def test_from_an_archive_by_two_at_once_and_then_not_again(tmp_path):
-    """Spark ships Python as archives, to several processes at once; what they compile is the same for all paths."""
+    """Spark ships Python as archives, to several processes at once; their compiled files are the same for all paths."""
     archive = tmp_path / "lagoon.zip"
     with zipfile.ZipFile(archive, "w") as packed:
         for source in sorted((ROOT / "pipeline").rglob("*.py")):

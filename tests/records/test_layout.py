@@ -19,7 +19,7 @@ def test_slots_are_distinct() -> None:
 
 
 def test_what_is_reset_with_the_buffers() -> None:
-    """`Buffers` clears the slots from FILLED_ROWS up to MOST_HEADERS: those of the counts come before, the limit after."""
+    """`Buffers` clears the slots from FILLED_ROWS up to MOST_HEADERS; counts are before them, the limit after."""
     assert max(_slots("NEXT_OFFSET", "FAULT_COUNT")) < layout.FILLED_ROWS
     assert layout.MOST_HEADERS == layout.STATE_SIZE - 1
 

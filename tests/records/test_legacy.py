@@ -1,4 +1,4 @@
-"""Message sets of magic 0 and 1: offsets, timestamps, compression and what is refused, entry by entry."""
+"""Message sets of magic 0 and 1: offsets, timestamps, compression and refusals, entry by entry."""
 
 import struct
 import zlib
@@ -104,7 +104,7 @@ def test_offsets_in_magic_0_are_absolute():
     bodies=st.lists(st.tuples(st.none() | st.binary(max_size=9), st.none() | st.binary(max_size=9)), min_size=20),
 )
 def test_what_is_inside_comes_out(magic: int, base: int, gaps: list[int], bodies: list[tuple]):
-    """Whatever was compressed comes back, in order, at its offset."""
+    """Compressed messages are read in order, at their offsets."""
     relative = [sum(gaps[:count]) - gaps[0] for count in range(1, len(gaps) + 1)]
     expected = [(base + delta, *body) for delta, body in zip(relative, bodies, strict=False)]
     inner = [message(offset - (base if magic else 0), key, value, magic=magic) for offset, key, value in expected]

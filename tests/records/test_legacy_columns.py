@@ -1,4 +1,4 @@
-"""Arrow batches of old messages: the same columns as of the current format, and null for what the formats do not have."""
+"""Arrow batches of old messages: the same columns as of the current format, with null for missing fields."""
 
 from datetime import UTC, datetime
 

@@ -82,7 +82,7 @@ def tiny_records() -> tuple[int, bytes]:
 def test_memory_of_a_worker(
     bomb: Callable[[], tuple[int, bytes]], rows: int, reasons: list[str], tmp_path: Path
 ) -> None:
-    """Beside what a process takes anyway, about ingest.task_memory_mb, whatever a batch consists of."""
+    """Besides the memory of any process it is about ingest.task_memory_mb, for any content of a batch."""
     count, plain = bomb()
     raw = Batch(codec=ZSTD, count=count, last_delta=(1 << 20) + count).around(plain)
     del plain

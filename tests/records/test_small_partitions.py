@@ -56,7 +56,7 @@ def values(columns: SharedColumns) -> list[bytes]:
 @settings(max_examples=examples(60), deadline=None)
 @given(st.data(), st.lists(logs(), min_size=1, max_size=4), st.booleans())
 def test_equal_to_the_reference(data, some, read_committed):
-    """Whatever is in the logs: what is taken over is decoded and counted as if it were alone, and nothing of the others is kept."""
+    """For any logs: partitions that are taken over are decoded and counted as if alone, and nothing of the others is kept."""
     columns, expected = shared(read_committed=read_committed), []
     for log in filter(None, some):
         batches = find_batches(written(log))
@@ -118,7 +118,7 @@ def test_what_is_not_plain_is_refused_whole():
 
 
 def test_flags_of_transactions_are_for_others():
-    """For readers of everything a record says whether it was aborted, which depends on more than its batch."""
+    """With read_uncommitted a record is marked as aborted or not, which depends on more than its batch."""
     log = [Batch(records=records(2), flags=TRANSACTIONAL, producer_id=4)]
     assert add(shared(read_committed=False), *log) is None
     assert add(shared(), *log).records == 2
@@ -147,7 +147,7 @@ def test_what_has_no_room_is_refused():
 
 
 def test_rows_without_a_column():
-    """Partitions that are only counted have their rows, too, and none of those that were taken before."""
+    """Partitions that are only counted have their rows, too, and no rows of earlier ones."""
     columns = shared(DecodeOptions(columns=frozenset()))
     for count in (2, 3):
         add(columns, Batch(records=records(count)))

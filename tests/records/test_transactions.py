@@ -10,7 +10,7 @@ COMMIT = 1
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["data", "commit", "abort"])), max_size=40), st.randoms())
 def test_exactly_the_aborted(events, random):
-    """Whatever producers do, a batch is aborted if and only if its transaction ends with an abort."""
+    """For any producers, a batch is aborted if and only if its transaction ends with an abort."""
     open_: dict[int, list[int]] = {}
     expected, aborted = set(), []
     for offset, (producer, event) in enumerate(events):

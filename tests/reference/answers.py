@@ -94,7 +94,7 @@ def _is_end(answer: Answer, before: Batch | None, batch: Batch, following: Batch
 
 
 def _is_better_asked_for_again(before: Batch | None, batch: Batch, from_offset: int) -> bool:
-    """True if only the next batch can tell the end of this last one, and something stands before it."""
+    """Return True if only the next batch can show the end of this last one, and batches come before it."""
     if batch.is_trusted or batch.lies or before is None or before.last_offset < from_offset:
         return False
     claimed = batch.last_offset - batch.base_offset + 1

@@ -50,7 +50,7 @@ class Batch:
     count: int = 0
     is_possible: bool = True
     is_trusted: bool = True
-    lies: bool = False  # about its last offset, as the next batch tells
+    lies: bool = False  # wrong last offset, as the next batch shows
 
     @property
     def is_believed(self) -> bool:
@@ -115,7 +115,7 @@ def header(raw: bytes) -> Batch:
 
 
 def records(batch: Batch, limit: int = 64 << 20) -> list[Record]:
-    """The records of a batch or entry, those of control batches included."""
+    """Return the records of a batch or entry, including those of control batches."""
     if batch.magic not in (0, 1, 2):
         raise Refused("UNSUPPORTED_MAGIC")
     if not batch.is_believed:

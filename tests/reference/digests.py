@@ -40,7 +40,7 @@ def _spread(word: int) -> int:
 def canonical(
     timestamp_ms: int, key: bytes | None, value: bytes | None, headers: Headers, *, what: int = 0b1111
 ) -> bytes:
-    """The bytes whose hash is the hash of the record; bits of `what`: timestamp, key, value, headers."""
+    """Return the bytes whose hash is the hash of the record; bits of `what`: timestamp, key, value, headers."""
     headers = headers if what & 8 else ()
     data = _words(what + 16 * len(headers), timestamp_ms if what & 1 else 0)
     for ours, theirs in [(key if what & 2 else None, value if what & 4 else None), *headers]:

@@ -18,7 +18,7 @@ class Log:
 
 @dataclass(kw_only=True)
 class Commit:
-    """A commit: an offset or -1, the name of an error with what is committed besides, the leader epoch, and its text."""
+    """A commit: an offset or -1, the name of an error, the leader epoch, and its text."""
 
     offset: int = -1
     error: str | None = None
@@ -28,7 +28,7 @@ class Commit:
 
 @dataclass(kw_only=True)
 class Member:
-    """A member: what it owns, and the topics that it subscribes to."""
+    """A member: its partitions, and the topics that it subscribes to."""
 
     member_id: str
     owned: Mapping[str, Sequence[int]]
@@ -48,7 +48,7 @@ class Group:
 
 @dataclass(kw_only=True)
 class Facts:
-    """A cluster: the partitions of its topics, topics that are hidden (why) or did not last (what happened)."""
+    """A cluster: the partitions of its topics, hidden topics with the reason, deleted or re-created topics."""
 
     logs: Mapping[Partition, Log]
     hidden: Mapping[str, str]
@@ -135,7 +135,7 @@ def _log_problem(facts: Facts, partition: Partition) -> str | None:
         return facts.hidden.get(partition[0], "UNKNOWN_TOPIC_OR_PARTITION")
     ends = (log.start, log.high, log.stable)
     if any(_known(end) is None for end in ends):
-        # Failures are looked for in the order of the kinds that are asked for.
+        # Failures are searched in the order of the requested kinds.
         errors = [end for end in (log.high, log.stable, log.start) if isinstance(end, str)]
         return errors[0] if errors else "OFFSET_NOT_RETURNED"
     if isinstance(log.before, str):

@@ -1,4 +1,4 @@
-"""Speaks as much of a Schema Registry's HTTP API as serializers and readers ask for; schemas are kept as they came."""
+"""Implements the part of a Schema Registry's HTTP API that serializers and readers use; schemas are stored unchanged."""
 
 import base64
 import json
@@ -55,7 +55,7 @@ def _place(subject: str, version: int, number: int) -> Schema:
 
 
 def _shown(schema: Schema, form: list[str] | None) -> Schema:
-    """A real registry shows Protobuf as text unless it is asked for `serialized`; readers must ask."""
+    """A real registry returns Protobuf as text unless `serialized` is requested, so readers must request it."""
     if schema.get("schemaType") == "PROTOBUF" and form != ["serialized"]:
         return schema | {"schema": 'syntax = "proto3";'}
     return schema

@@ -1,4 +1,4 @@
-"""Makes samples.json: values as Confluent's own serializers write them, and what they registered for it.
+"""Makes samples.json: values of Confluent's own serializers, and the schemas that they registered.
 
     python -m tests.registry.make_samples FILE     in an environment with confluent-kafka[avro,protobuf,json,schemaregistry] 2.15.1
 
@@ -37,7 +37,7 @@ _JSON = {"title": "order", "type": "object", "properties": {"id": {"type": "inte
 
 
 def samples(client: SchemaRegistryClient) -> Iterator[tuple[bytes, Any]]:
-    """Bytes, and the JSON that they stand for."""
+    """Make bytes, and the JSON that they encode."""
     for schema, value, expected in (
         (_FIRST, {"id": 1, "customer": "é"}, {"id": 1, "customer": "é"}),
         (_FIRST, {"id": -(2**63), "customer": None}, {"id": -(2**63), "customer": None}),

@@ -47,7 +47,7 @@ def test_values_of_confluents_serializers(recipe: ModuleType, registry: Registry
         schema_id, decoded, problem = recipe._row(registry.url, None, value)
         assert (schema_id, problem) == (int.from_bytes(value[1:5], "big"), None)
         assert json.loads(decoded) == expected
-    assert len(registry.requests) == len(set(registry.requests))  # a schema is asked for once
+    assert len(registry.requests) == len(set(registry.requests))  # a schema is requested once
 
 
 @pytest.mark.parametrize(

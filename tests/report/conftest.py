@@ -1,4 +1,4 @@
-"""A warehouse with a history, and what reads it."""
+"""A warehouse with a history, and functions that read it."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -26,7 +26,7 @@ class Element:
 
 
 class Page(HTMLParser):
-    """The page's elements; every one that is opened must be closed."""
+    """The page's elements; every opened element must be closed."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)

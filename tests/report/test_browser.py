@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 
 
 def opened(html: str, folder: Path) -> Mapping[str, Any]:
-    """What a browser finds in a page; screenshots are in the folder."""
+    """Return a browser's view of a page; screenshots are in the folder."""
     page = folder / "page.html"
     page.write_text(html)
     run = subprocess.run(["node", BROWSER, page, folder / "shot"], capture_output=True, text=True, check=False)
@@ -31,7 +31,7 @@ def opened(html: str, folder: Path) -> Mapping[str, Any]:
 
 
 def test_hostile_names_and_gaps(report: Report, tmp_path: Path) -> None:
-    """Names stay text when the script writes the rows, which are those that were there before; charts open by keyboard."""
+    """Names stay text when the script writes the rows, which are the same as before; charts open by keyboard."""
     seen = opened(report.html, tmp_path)
     assert seen["console"] == []
     assert seen["requests"] == []

@@ -1,4 +1,4 @@
-"""Drawings: what is not known is not drawn, and not as zero either."""
+"""Charts: unknown values are not drawn, not even as zero."""
 
 import re
 
@@ -23,7 +23,7 @@ def test_a_line_breaks_where_a_value_is_unknown_and_where_snapshots_are_missing(
 
 
 def test_heights_are_values() -> None:
-    """The largest is above, zero below, and what is negative below zero."""
+    """The largest value is at the top, and negative values are below zero."""
     ((_, top), (_, zero), (_, bottom)) = lines(draw([Reading(4), Reading(0), Reading(-4), None, None, None], AXIS, ""))[
         0
     ]
@@ -31,7 +31,7 @@ def test_heights_are_values() -> None:
 
 
 def test_what_was_not_there_is_neither_drawn_nor_shaded() -> None:
-    """A group that did not exist has no unknown lag; what is known in part is marked."""
+    """A group that did not exist has no unknown lag; partly known lag is marked."""
     drawing = draw([None, None, Reading(1, is_partial=True), Reading(2), None, None], AXIS, "")
     assert 'class="unknown"' not in drawing
     assert drawing.count('class="partial"') == 1

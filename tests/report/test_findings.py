@@ -12,7 +12,7 @@ pytestmark = pytest.mark.long
 
 
 def test_losses(scope: Scope) -> None:
-    """Records that are lost; without configs nothing tells when more will be, which is said with the number of partitions."""
+    """Lost records are listed; without configs future losses are unknown, which is reported with the number of partitions."""
     (loss,) = losses_of(scope)
     assert (loss.group_id, loss.topic, loss.records_lost, loss.left_ms) == (SCRIPT, SCRIPT, 3, None)
     assert no_estimates_of(scope) == [("configs_unknown", 6)]
@@ -29,7 +29,7 @@ def test_findings_and_since_when(scope: Scope) -> None:
 
 
 def test_changes_of_the_history(scope: Scope) -> None:
-    """The newest first, with what they were before; the counts are those of all."""
+    """The newest come first, with their earlier values; the counts include all."""
     changes, counts = changes_of(scope)
     assert (changes[0].entity_type, changes[0].attribute, changes[0].old_value, changes[0].new_value) == (
         *("broker", "is_fenced", "false", "true"),

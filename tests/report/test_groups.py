@@ -1,4 +1,4 @@
-"""Groups of the page against SQL that is written for this test, and what is said of what is not known."""
+"""Groups of the page against SQL of this test, and the texts for unknown values."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The page: its structure, that names are text in it, that it asks for nothing, its size, and what it says of what is not known."""
+"""The page: its structure, names as text, no requests, its size, and its texts for unknown values."""
 
 import base64
 import hashlib
@@ -87,7 +87,7 @@ def test_tables_are_tables(parsed: Page) -> None:
 
 
 def test_rows_of_the_page_are_its_data(parsed: Page) -> None:
-    """What the script has is what stands there without it; whole numbers that JavaScript would round are text."""
+    """The script's data equal the rows of the page without it; whole numbers that JavaScript would round are text."""
     table = parsed.with_id("c0-table-groups")
     data = data_of(table)
     assert [row[0] for row in rows_of(table)] == data["values"][0]
@@ -98,7 +98,7 @@ def test_rows_of_the_page_are_its_data(parsed: Page) -> None:
 
 
 def test_what_needs_attention(report: Report) -> None:
-    """The worst first: losses, groups that stand still, what is wrong with brokers; what is not known is said."""
+    """The worst come first: losses, groups without progress, faults of brokers; unknown values are reported."""
     concerns = [(one.level, one.text) for one in report.clusters[0].concerns]
     assert concerns[0][0] == "critical"
     assert "billing" in concerns[0][1]
@@ -121,7 +121,7 @@ def test_a_short_history_is_said(report: Report, ask: Ask) -> None:
 
 
 def test_a_page_of_a_past_time(ask: Ask) -> None:
-    """It is about that snapshot: an incomplete one says so, with what failed, and what came later is not in it."""
+    """It has that snapshot: an incomplete one is marked, with its failures, and later snapshots are left out."""
     made = cluster_page(scopes(ask, ["default"], NOON_MS + 3 * HOUR_MS, 24)[0])
     html = Page(render([made], "Then", NOON_MS))
     assert any(one.text.startswith("the snapshot is incomplete: 1 failures") for one in made.concerns)
@@ -131,7 +131,7 @@ def test_a_page_of_a_past_time(ask: Ask) -> None:
 
 
 def test_a_part_that_cannot_be_read_says_so(scope: Scope) -> None:
-    """And the others are there."""
+    """The other parts are shown."""
 
     def ask(statement: str, *values: int | str) -> Rows:
         if "health_findings" in statement:
@@ -205,7 +205,7 @@ def test_what_does_not_fit_is_left_out_and_said(scope: Scope, monkeypatch: pytes
 
 
 def test_every_text_of_the_page_is_harmless() -> None:
-    """Whatever a template shows of notes, leads and reasons: control characters and marks of direction are spelled out."""
+    """In all texts of templates, such as notes and reasons, control characters and direction marks are escaped."""
     shown = (
         page._template()
         .environment.from_string("{{ note }}|{{ note | upper }}")

@@ -1,4 +1,4 @@
-"""Which snapshot a page is about, and which ones are its history."""
+"""The snapshot of a page, and the snapshots of its history."""
 
 import pytest
 

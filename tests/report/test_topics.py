@@ -24,7 +24,7 @@ def test_flow_over_time(scope: Scope) -> None:
 
 
 def test_disks(scope: Scope) -> None:
-    """A directory holds its four replicas; its volume is 95 % full, whatever fills it."""
+    """A directory has four replicas; its volume is 95 % full, also of other files."""
     first, second = disks_of(scope)
     assert (first.broker_id, second.broker_id) == (1, 2)
     assert (first.size_bytes, first.growth) == (4_000_000 * LAST, 4_000_000 * (LAST - 1))

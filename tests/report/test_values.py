@@ -1,4 +1,4 @@
-"""How values stand in the page."""
+"""Values as text in the page."""
 
 import pytest
 
@@ -22,12 +22,12 @@ from kafka_lagoon.report.values import cell, some_names, spelled
     ],
 )
 def test_values_have_units(kind: str, value: float, text: str) -> None:
-    """What is stored as a plain number is shown with its unit."""
+    """Numbers are shown with their units."""
     assert spelled(kind, value) == text
 
 
 def test_unknown_is_not_empty_and_not_zero() -> None:
-    """Null is what its column says of it; an empty text says nothing."""
+    """Null has the meaning of its column; an empty text stays empty."""
     column = Column(label="Lag", kind="count", source="consumer_lag.lag", unknown="unknown")
     assert cell(column, None) == '<span class="none">unknown</span>'
     assert cell(column, 0) == "0"

@@ -16,7 +16,7 @@ _SCHEMA = pa.schema([field for field in RECORDS.file_schema() if field.name not 
 
 
 def records(offsets: Sequence[int], **columns: Sequence[Any]) -> pa.RecordBatch:
-    """Records at these offsets, with the decoder's columns; the others as they are if nothing is said of them."""
+    """Make records at these offsets, with the decoder's columns; columns that are not given have defaults."""
     count = len(offsets)
     made: dict[str, Sequence[Any]] = {
         "timestamp_ms": [1_700_000_000_000 + offset for offset in offsets],

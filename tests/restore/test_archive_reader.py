@@ -50,7 +50,7 @@ def test_records_are_as_they_were_archived(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_one_topic", [True, False])
 def test_other_topics_and_partitions_are_left_out(tmp_path: Path, is_one_topic: bool) -> None:
-    """By the statistics of row groups, and by the rows where those do not tell."""
+    """They are left out by the statistics of row groups, and by the rows if those are not enough."""
     files = [
         *write_files(tmp_path, [records(range(5))], is_one_topic=is_one_topic),
         *write_files(tmp_path, [records(range(5))], partition=1),
@@ -61,13 +61,13 @@ def test_other_topics_and_partitions_are_left_out(tmp_path: Path, is_one_topic: 
 
 
 def test_records_without_an_end_are_left_out(tmp_path: Path) -> None:
-    """Those of aborted transactions, and of ones that were open when they were archived."""
+    """Records of aborted transactions, and of transactions that were open when they were archived, are left out."""
     files = write_files(tmp_path, [records(range(4), is_aborted=[False, True, None, False])])
     assert offsets(files, wanted(0, 4)) == [0, 3]
 
 
 def test_a_truncated_log_goes_on_with_what_replaced_it(tmp_path: Path) -> None:
-    """Records that an earlier run archived at or after the truncation are not those of the log any more."""
+    """Records that an earlier run archived at or after the truncation are no longer in the log."""
     files = [
         *write_files(tmp_path, [records(range(8))], ingest_id="0192-0001"),
         *write_files(tmp_path, [records(range(5, 7), value=[b"new"] * 2)], ingest_id="0192-0002"),
@@ -110,7 +110,7 @@ def test_mixed_files_are_read_in_order(
 def test_row_groups_that_partitions_share_are_read_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_one_topic: bool
 ) -> None:
-    """As an ingest leaves them: bounds of offsets that are of another partition make nobody read row groups together."""
+    """Bounds of offsets that belong to another partition do not make row groups be read together, as in files of an ingest."""
     files = [write_files(tmp_path, [records(range(50))], partition=number)[0] for number in (0, 1)]
     tables = [pq.read_table(file.url.removeprefix("file:"), partitioning=None) for file in files]
     pq.write_table(pa.concat_tables(tables, promote_options="permissive"), tmp_path / "shared", row_group_size=30)

@@ -1,4 +1,4 @@
-"""An archive is compared with live topics: what it lacks, and within which offsets, by DuckDB from Delta tables."""
+"""An archive is compared with live topics, within the offsets that it has, with DuckDB on Delta tables."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime

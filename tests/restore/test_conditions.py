@@ -1,4 +1,4 @@
-"""A condition chooses by the record alone, and what it cannot be is said before anything else."""
+"""A condition selects by the record alone, and faulty conditions are refused first."""
 
 import pytest
 
@@ -38,12 +38,12 @@ def test_conditions_over_columns(condition: str) -> None:
     ],
 )
 def test_what_a_condition_cannot_be(condition: str, words: str) -> None:
-    """It would choose other records when the restore goes on, or is no condition."""
+    """They would select other records when the restore continues, or are no conditions."""
     assert any(words in fault for fault in faults_of(condition))
 
 
 def test_rows_keep_their_order() -> None:
-    """Those that meet the condition; null is no."""
+    """Matching records stay in order; null does not match."""
     import pyarrow as pa  # noqa: PLC0415
 
     table = pa.Table.from_batches([records([5, 3, 9, 7], key=[b"a", None, b"a", b"b"])])

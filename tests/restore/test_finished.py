@@ -1,4 +1,4 @@
-"""A restore that has finished is known by its plan and receipts, as long as the target has what it wrote."""
+"""A finished restore is recognized by its plan and receipts, as long as the target has its records."""
 
 from collections import Counter
 from dataclasses import replace
@@ -81,7 +81,7 @@ def test_its_records_are_in_the_target() -> None:
 
 
 def test_it_is_of_the_same_topics() -> None:
-    """A topic that was re-created in the source since is another one; what was archived since is reported."""
+    """A topic that was re-created in the source since is another one; later archived records are reported."""
     assert FINISHED.is_of([archived()])
     assert not FINISHED.is_of([archived(topic_id="created again")])
     assert not FINISHED.is_of([archived(), archived(topic="u")])

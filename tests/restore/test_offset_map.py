@@ -1,4 +1,4 @@
-"""An offset of the source becomes that of the first record at or after it, whatever gaps both sides have."""
+"""An offset of the source becomes that of the first record at or after it, for any gaps on both sides."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap, Position, batch_ranges, joined
 
-# Of each record that was restored: how far its offset is after the one before, on both sides.
+# Distances of offsets between consecutive restored records, on both sides.
 _STEPS = st.lists(
     st.tuples(st.integers(1, 3), st.one_of(st.just(1), st.integers(1, 3))),
     max_size=30,
@@ -51,7 +51,7 @@ def test_an_offset_is_translated_to_the_next_record(
 
 @given(_STEPS.filter(bool), st.integers(0, 5))
 def test_ranges_are_as_few_as_can_be(steps: list[tuple[int, int]], base: int) -> None:
-    """One for each run of offsets, whether records are joined one by one or come as a batch."""
+    """There is one range for each run of offsets, for single records as well as batches."""
     offsets = [source for source, _ in _pairs(steps, 0, 0)]
     ranges = batch_ranges(np.array(offsets, np.int64), base)
     assert joined(OffsetRange(source, base + index, 1) for index, source in enumerate(offsets)) == tuple(ranges)

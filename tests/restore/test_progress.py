@@ -1,4 +1,4 @@
-"""The plan and the positions of a restore are stored so that another run goes on with them, and only one run can commit."""
+"""The plan and the progress of a restore are stored so that another run can continue, and only one run can commit."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -115,7 +115,7 @@ def test_one_of_two_runs_commits(warehouse: Warehouse) -> None:
 
 @pytest.mark.spark
 def test_a_lost_answer_is_no_other_run(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A commit that was made, and refused when it was sent again, is this run's: it goes on, and its rows are there once."""
+    """A repeated commit that is refused, because the first was made, is this run's: it continues, with its rows once."""
     progress = store(warehouse).begin(PLAN)
     append = Kernel.append
 
@@ -134,7 +134,7 @@ def test_a_lost_answer_is_no_other_run(warehouse: Warehouse, monkeypatch: pytest
 
 @pytest.mark.spark
 def test_a_plan_that_is_gone_is_named(warehouse: Warehouse) -> None:
-    """Rather than beginning again over what was written."""
+    """It is an error, because a new beginning would write records again."""
     store(warehouse).begin(PLAN)
     folder = f"{warehouse.locations[RESTORE_MAP.name]}/_lagoon"
     warehouse.kernel.storage.delete(folder)
@@ -154,7 +154,7 @@ OPERATIONS: dict[str, Callable[[Warehouse], None]] = {
 def test_rows_of_the_map_that_others_took_away(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, operation: Callable[[Warehouse], None], moment: str
 ) -> None:
-    """Without them offsets of groups would be translated wrongly: no run goes on before they are back."""
+    """Without them offsets of groups would be translated wrongly: no run continues before they are restored."""
     progress = store(warehouse).begin(PLAN)
     result = WorkResult(target=KEY, position=Position(next_offset=8, target_offset=14), ranges=[OffsetRange(5, 11, 3)])
     progress = store(warehouse).commit(progress, map_rows(PLAN, [result], 1))
@@ -179,7 +179,7 @@ def test_rows_of_the_map_that_others_took_away(
 
 @pytest.mark.spark
 def test_what_others_do_to_the_map_without_harm(warehouse: Warehouse) -> None:
-    """OPTIMIZE and VACUUM, and a RESTORE to what is there."""
+    """OPTIMIZE and VACUUM, and a RESTORE to the current rows, are accepted."""
     progress = store(warehouse).begin(PLAN)
     result = WorkResult(target=KEY, position=Position(next_offset=8, target_offset=14), ranges=[OffsetRange(5, 11, 3)])
     progress = store(warehouse).commit(progress, map_rows(PLAN, [result], 1))

@@ -1,4 +1,4 @@
-"""A receipt says whether a partition has what was to be written, by what its leader returns."""
+"""A receipt reports if a partition has the records to write, by its leader's responses."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -61,7 +61,7 @@ def written(cluster: Cluster, state: FakeCluster, offsets: Iterable[int] = range
 
 
 def receipt_of(cluster: Cluster, restored: Restored) -> RestoreReceiptRow:
-    """The receipt of what is read back."""
+    """Return the receipt of the records that are read back."""
     read = read_back(cluster, restored, QUICK, Deadline.after(CLOCK, 2_000))
     return receipt(
         restored, read, restore_id="r", source_cluster_id="a", target_cluster_id="b", checked_at_ms=CLOCK.now_ms()
@@ -86,14 +86,14 @@ def test_what_is_equal(cluster: Cluster, state: FakeCluster) -> None:
     ],
 )
 def test_what_differs(cluster: Cluster, state: FakeCluster, offsets: list[int], problem: str) -> None:
-    """Order, contents and number of what was to be written, against the 20 records that are there."""
+    """Order, content and number of the records to write are compared with the 20 existing records."""
     receipt_row = receipt_of(cluster, written(cluster, state, offsets))
     assert (receipt_row.problem, receipt_row.records_read_back) == (problem, 20)
     assert receipt_row.digest != receipt_row.digest_read_back
 
 
 def test_records_of_others_are_reported(cluster: Cluster, state: FakeCluster) -> None:
-    """Those between what the restore wrote, and before it since it began: they are no part of the digest, and have their ranges."""
+    """Records of others between those of the restore, or before it since it began, are not in the digest, and have ranges."""
     ours = [*range(3, 8), *range(9, 15)]
     ranges = (OffsetRange(0, 3, 5), OffsetRange(7, 9, 6))
     offset_map = PartitionMap(ranges=ranges, source_end=13, target_start=3)
@@ -113,7 +113,7 @@ def test_records_of_others_are_reported(cluster: Cluster, state: FakeCluster) ->
 
 
 def test_what_others_wrote_may_be_deleted(cluster: Cluster, state: FakeCluster) -> None:
-    """Records of others before the first one of the restore may be gone; then nobody can mistake them for it."""
+    """Others' records before the first one of the restore may be deleted; then they cannot be taken for its own."""
     offset_map = PartitionMap(ranges=(OffsetRange(0, 8, 12),), source_end=12, target_start=0)
     restored = replace(written(cluster, state, range(8, 20)), offset_map=offset_map)
     log(state).log_start_offset = 8
@@ -153,7 +153,7 @@ def test_many_ranges_are_counted() -> None:
 
 
 def test_a_log_that_ends_before(cluster: Cluster, state: FakeCluster) -> None:
-    """A target that was truncated since has too few records, and one that lost its first ones says so."""
+    """A target that was truncated since has too few records, and one that lost its first ones is reported."""
     restored = written(cluster, state)
     log(state).log_start_offset = 4
     receipt_row = receipt_of(cluster, restored)
@@ -166,7 +166,7 @@ def test_a_log_that_ends_before(cluster: Cluster, state: FakeCluster) -> None:
 
 
 def test_nothing_was_to_be_written(cluster: Cluster, state: FakeCluster) -> None:
-    """An empty partition has a receipt, too; nobody is asked for records."""
+    """An empty partition has a receipt, too; no records are requested."""
     empty = replace(written(cluster, state, []), offset_map=PartitionMap(ranges=(), source_end=7, target_start=20))
     receipt_row = receipt_of(cluster, empty)
     assert (receipt_row.records, receipt_row.records_read_back, receipt_row.problem) == (0, 0, None)
@@ -174,7 +174,7 @@ def test_nothing_was_to_be_written(cluster: Cluster, state: FakeCluster) -> None
 
 
 def test_what_cannot_be_read(cluster: Cluster, state: FakeCluster) -> None:
-    """The problem is the reason, and nothing is said to have been read."""
+    """The problem is the reason, and no number of read records is reported."""
     restored = written(cluster, state)
     log(state).error_code = NOT_LEADER_OR_FOLLOWER
     receipt_row = receipt_of(cluster, restored)

@@ -1,4 +1,4 @@
-"""A survey counts what would be written and finds its times; tasks get even shares."""
+"""A survey counts the records to write and finds their times; tasks get equal shares."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.restore.lake import records, wanted, write_files
 
 
 def test_records_are_counted_with_their_times(tmp_path: Path) -> None:
-    """Those that meet the condition; one without a time does not count for the bounds."""
+    """Matching records are counted; a record without a time is not in the bounds of times."""
     files = write_files(tmp_path, [records(range(5), timestamp_ms=[-1, 7, 5, 9, 100])])
     items = [SurveyItem(wanted(0, 4), files), SurveyItem(wanted(0, 1), files), SurveyItem(wanted(50, 60), files)]
     surveys = survey_partitions(1 << 24, items)
@@ -25,7 +25,7 @@ def described(topic: str, last: str, least: int | None) -> DescribedFile:
 
 
 def test_times_in_the_log() -> None:
-    """They are those of the topic only where its files have no other topic and all records have times."""
+    """The log's bounds are used only if its files have no other topic and all records have times."""
     files = {
         "a": [described("a", "a", 5), described("a", "a", 9)],
         "b": [described("b", "b", 5), described("b", "c", 9)],
@@ -37,7 +37,7 @@ def test_times_in_the_log() -> None:
 
 
 def test_tasks_are_even() -> None:
-    """The heaviest item first; small ones share a task; what weighs nothing is not forgotten."""
+    """The heaviest item comes first; small ones share a task; items without weight are included."""
     assert packed([], lambda _: 1, 2) == []
     tasks = packed([1, 100, 2, 0, 50], lambda weight: weight, 1)
     assert tasks[0] == [100]

@@ -47,7 +47,7 @@ def judged(
 
 
 def test_nothing_stands_in_the_way() -> None:
-    """Notes say what the archive does not have."""
+    """Notes name the parts that the archive does not have."""
     said = judged()
     assert said.faults == []
     assert said.notes == [
@@ -67,7 +67,7 @@ def test_clashes() -> None:
 
 
 def test_records_of_a_restore_are_known() -> None:
-    """Nobody is advised to add to what a restore wrote, as if that were how to go on with it."""
+    """Adding to a restore's own records is not suggested as a way to continue it."""
     (fault,) = judged(ends=(0, 4), earlier="0192").faults
     assert "restore 0192 wrote to it" in fault
     assert "--into-existing would write again what is there" in fault
@@ -113,7 +113,7 @@ def test_times_that_brokers_refuse() -> None:
 
 
 def test_what_may_be_gone_later() -> None:
-    """Compaction and a limit by size delete what was just written."""
+    """Compaction and a limit by size delete records that were just written."""
     notes = " ".join(judged({"cleanup.policy": "compact", "retention.bytes": "1000"}).notes)
     assert "topic t is compacted" in notes
     assert "retention.bytes=1000 may delete" in notes

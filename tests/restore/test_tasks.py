@@ -116,7 +116,7 @@ class Restore:
             consumer.close()
 
     def assert_whole(self, result: WorkResult) -> None:
-        """Every record is there once, in order, and the ranges say where."""
+        """Check that every record exists once, in order, at the offset in the ranges."""
         assert (result.failure, result.position.is_done, result.position.written) == (None, True, len(OFFSETS))
         read = self.consumed()
         assert [value for value, _ in read] == [b"value %d" % offset for offset in OFFSETS]

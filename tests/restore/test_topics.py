@@ -1,4 +1,4 @@
-"""Topics, configs and ACLs of a snapshot become actions for another cluster; what cannot be carried over is named."""
+"""Topics, configs and ACLs of a snapshot become actions for another cluster; parts that cannot be transferred are named."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -61,7 +61,7 @@ ACLS = [
 
 @pytest.fixture(scope="module")
 def ask() -> Iterator[Ask]:
-    """Two topics of one snapshot, one of which another snapshot has otherwise, and one that could not be described."""
+    """Read two topics of one snapshot, one of which differs in another snapshot, and one that could not be described."""
     topics = [
         _topic("orders"),
         _topic("plain", partitions=1, replication_factor=1),
@@ -87,7 +87,7 @@ def ask() -> Iterator[Ask]:
 
 
 def test_topics_of_the_snapshot(ask: Ask) -> None:
-    """Those that are asked for, with what is set on the topic itself; brokers that name no source say what is no default."""
+    """Requested topics have their explicit configs; if brokers return no sources, all configs that are not defaults."""
     topics = saved_topics(ask, SNAPSHOT, ["orders", "plain"])
     assert {name: (one.partitions, one.replication_factor) for name, one in topics.items()} == {
         "orders": (4, 3),
@@ -110,7 +110,7 @@ def test_topics_that_the_snapshot_lacks(ask: Ask) -> None:
 
 
 def test_actions_create_topics(ask: Ask) -> None:
-    """Under their new names, with their configs or without; what is not carried over is in the notes."""
+    """They are created with new names, with configs or without; notes name parts that are not transferred."""
     topics = list(saved_topics(ask, SNAPSHOT, ["orders", "plain"]).values())
     names = {"orders": "orders2", "plain": "plain"}
     actions, notes = topic_actions(topics, names, brokers=3, with_configs=True)
@@ -141,7 +141,7 @@ def test_actions_create_topics(ask: Ask) -> None:
 
 
 def test_too_few_brokers(ask: Ask) -> None:
-    """Fewer replicas than the source had are the user's decision, and what follows from it is said."""
+    """Fewer replicas than in the source need the user's option, and a note names the consequences."""
     topics = list(saved_topics(ask, SNAPSHOT, ["orders", "plain"]).values())
     names = {"orders": "orders", "plain": "plain"}
     with pytest.raises(ConfigError, match="topic orders: 3 replicas, and the target has 1 brokers"):
@@ -153,7 +153,7 @@ def test_too_few_brokers(ask: Ask) -> None:
 
 
 def test_acls_of_topics_and_groups(ask: Ask) -> None:
-    """Those of restored topics get the new name; prefixes stay, and what they no longer match is said."""
+    """ACLs of restored topics get the new name; prefixes stay, and a note names the topics that they no longer match."""
     acls, notes = saved_acls(ask, SNAPSHOT, {"orders": "copy"}, ["billing"])
     assert acls == [
         SavedAcl(**_acl("billing", resource_type="GROUP")),

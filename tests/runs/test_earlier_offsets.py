@@ -1,4 +1,4 @@
-"""When an offset was written, by the ends of a log in two snapshots."""
+"""Estimated write time of an offset, by the ends of a log in two snapshots."""
 
 import pytest
 

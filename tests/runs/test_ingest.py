@@ -34,7 +34,7 @@ def result(*ranges: Any, unread: int = 0, reports: tuple[Report, ...] = ()) -> I
 
 
 def test_what_a_result_says() -> None:
-    """Losses are no failures; a range that ended early is one, and what is unread makes the run incomplete."""
+    """Losses are no failures; a range that ended early is one, and unread offsets make the run incomplete."""
     whole = result(RANGE)
     assert (whole.is_complete, whole.has_loss, whole.archived.ingest_id) == (True, False, "0192-0001")
     lossy = result(RANGE, replace(RANGE, partition=1, records=0, lost=9, problem="LOST"))
@@ -48,7 +48,7 @@ def test_what_a_result_says() -> None:
 
 
 def test_a_timeout_ends_with_the_run() -> None:
-    """The shorter of both holds; something is left for the check of what was read."""
+    """The shorter limit applies; time is reserved for the check of the read records."""
     clock = Clock(now_ms=lambda: 1_000, monotonic=lambda: 0.0, sleep=lambda _: None)
     assert RunDeadline(clock=clock).within(5_000).remaining() == 5.0
     assert RunDeadline(clock=clock, ends_at_ms=3_000).within(5_000).remaining() == 2.0

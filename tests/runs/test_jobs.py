@@ -40,7 +40,7 @@ def test_no_job_is_only_listed() -> None:
 
 @pytest.mark.parametrize("job", sorted(RUNS))
 def test_a_job_is_where_users_look_for_it(job: str) -> None:
-    """The places that a new job needs besides its module in runs/; all that are missing are named at once."""
+    """All missing places of a new job, besides its module in runs/, are named together."""
     needed = {
         f"a line in COMMANDS of cli/registry.py: {job!r}": job in COMMANDS and COMMANDS[job].heading == HEADING,
         "a line in `lagoon --help`": f"\n  {job} " in usage(),
@@ -58,5 +58,5 @@ def test_a_job_is_where_users_look_for_it(job: str) -> None:
 
 @pytest.mark.parametrize("path", sorted((PRODUCT / "runs").glob("*.py")), ids=lambda path: path.stem)
 def test_runs_print_nothing(path: Path) -> None:
-    """cli/ prints what runs return."""
+    """Only cli/ prints, from the values that runs return."""
     assert not re.search(r"\b(print|say|warn|sys\.std\w+)\(", path.read_text())

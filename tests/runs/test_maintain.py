@@ -48,7 +48,7 @@ def taken(lake: Path, state: FakeCluster, days_ago: int, time: str) -> str:
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_snapshots_as_runs_take_them(tmp_path: Path, warehouse: Warehouse) -> None:
-    """All tables: what the kept ones show stays, with the rows that they share with one that goes, and nothing else."""
+    """In all tables the kept snapshots keep their rows, including rows that they share with removed ones."""
     state, names = FakeCluster(), [table.name for table in STATE_TABLES]
     state.add_topic("t", 2)
     with fake_cluster(state):

@@ -1,4 +1,4 @@
-"""A snapshot run does its steps in their order, publishes once per slot, and returns what was published."""
+"""A snapshot run does its steps in order, publishes once per slot, and returns the published snapshot."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ DAY_MS = 86_400_000
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_a_slot_is_published_once(tmp_path: Path) -> None:
-    """The second run returns the slot of the first, and collects nothing. A later slot stores what has changed."""
+    """The second run returns the slot of the first, and collects nothing. A later slot stores changed rows."""
     state = FakeCluster()
     state.add_topic("t", 2)
     with fake_cluster(state):

@@ -1,4 +1,4 @@
-"""The demo, run as `make demo` runs it: what its table must say about groups whose story is known."""
+"""The demo, run as `make demo` does: the rows of its table for groups with known behaviour."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def group(shown: str, group_id: str) -> list[str]:
-    """The columns behind the name of a group in the demo's table."""
+    """Return the columns after the name of a group in the demo's table."""
     return next(line.split()[1:] for line in shown.splitlines() if line.startswith(f"{group_id} "))
 
 
@@ -55,7 +55,7 @@ def test_both_snapshots_are_complete(shown: str) -> None:
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_both_ingests_archive_what_was_produced(shown: str) -> None:
-    """All records once: those that were there (but for half of a topic that was deleted), then those that came."""
+    """All records are archived once: existing ones (except half of a deleted topic), then new ones."""
     lines = [line for line in shown.splitlines() if line.startswith("default (") and "records of" in line]
     first, second = (int(re.search(r"([\d,]+) records of", line)[1].replace(",", "")) for line in lines)
     deleted = next(one.records // 2 for one in TOPICS if one.name == EXPIRED)
@@ -71,7 +71,7 @@ def test_both_ingests_archive_what_was_produced(shown: str) -> None:
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_lag_changes_as_the_load_says(shown: str) -> None:
-    """Groups that read are at 0, a group that came back has made up for it, the others grew by what was produced."""
+    """Groups that read are at 0, a group that came back has caught up, the others grew by the produced records."""
     assert group(shown, "billing")[: CHANGE + 1] == ["classic", "Stable", "2", "9", "9", "0", "0", "0"]
     assert group(shown, "fraud-check")[: CHANGE + 1] == ["consumer", "Stable", "1", "9", "9", "0", "0", "0"]
     assert group(shown, "recommendations")[: CHANGE + 1] == [

@@ -28,7 +28,7 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
 
 
 def topics(kafka: LocalKafka) -> list[str]:
-    """What `kafka-topics --list` prints."""
+    """Return the output of `kafka-topics --list`."""
     return kafka.tool(TOPICS, "--bootstrap-server", kafka.bootstrap_servers, "--list").split()
 
 
@@ -61,7 +61,7 @@ def test_tool_that_fails_says_why(single: LocalKafka) -> None:
 
 @pytest.mark.kafka
 def test_killed_broker_comes_back(single: LocalKafka) -> None:
-    """After SIGKILL nobody answers; started again, the broker has its port, its topics and one log for both lives."""
+    """After SIGKILL there are no responses; a restarted broker has its port, its topics and the same log file."""
     create(single, "sandbox-kept")
     host, port = single.address(1)
     single.kill(1)
@@ -86,7 +86,7 @@ def test_stopped_broker_ends_in_order(single: LocalKafka) -> None:
 
 @pytest.mark.kafka
 def test_paused_broker_is_silent(single: LocalKafka) -> None:
-    """A frozen broker keeps its port and answers nobody until it goes on."""
+    """A paused broker keeps its port and does not respond until it is resumed."""
     single.pause(1)
     assert single.pid(1) is not None
     socket.create_connection(single.address(1), timeout=5).close()
@@ -111,7 +111,7 @@ def test_broker_that_cannot_start_names_its_log(tmp_path: Path) -> None:
 @pytest.mark.proof
 @pytest.mark.kafka
 def test_taken_port_is_tried_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When somebody takes a port between our look and the broker's bind, other ports are tried."""
+    """If another process takes a port between the check and the broker's bind, other ports are tried."""
     choices = [sandbox._free_ports(2), sandbox._free_ports(2)]
     monkeypatch.setattr(sandbox, "_free_ports", lambda _: choices.pop(0))
     with socket.create_server(("127.0.0.1", choices[0][0])), LocalKafka(tmp_path) as cluster:
@@ -122,7 +122,7 @@ def test_taken_port_is_tried_elsewhere(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.kafka
 @pytest.mark.parametrize("version", ["4.3.1", pytest.param("2.8.2", marks=pytest.mark.proof)])
 def test_no_broker_outlives_a_killed_parent(tmp_path: Path, version: str) -> None:
-    """When the process that started brokers is killed, the brokers die too, and so does their ZooKeeper."""
+    """If the process that started brokers is killed, the brokers end too, and so does their ZooKeeper."""
     program = (
         "import sys, time; from pathlib import Path; from kafka_lagoon.sandbox.kafka import LocalKafka\n"
         "with LocalKafka(Path(sys.argv[1]), version=sys.argv[2]) as kafka:\n"
@@ -168,7 +168,7 @@ def test_every_broker_has_every_listener(tmp_path: Path, version: str) -> None:
 
 
 def test_probe_of_something_else() -> None:
-    """A port where another protocol answers, and one that nobody listens on, are no brokers."""
+    """A port with another protocol, and a port without a listener, are no brokers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         other = threading.Thread(target=_answer_once, args=(server, b"HTTP/1.1 400 Bad Request\r\n\r\n"))

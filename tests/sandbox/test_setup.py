@@ -1,4 +1,4 @@
-"""What a fresh machine installs: the lock agrees with pyproject.toml and depends on no place."""
+"""Packages that a fresh machine installs: the lock agrees with pyproject.toml and names no location."""
 
 import re
 import tomllib
@@ -14,7 +14,7 @@ OPTIONAL = PROJECT["project"]["optional-dependencies"]
 
 
 def requirements() -> list[Requirement]:
-    """Everything that `make setup` installs: the product, the extras that `make lock` names, and what builds them."""
+    """Return all packages of `make setup`: the product, the extras of `make lock`, and build requirements."""
     extras = {
         *re.findall(r"--extra (\w+)", (CLONE / "Makefile").read_text()),
         "records",

@@ -88,7 +88,7 @@ def test_the_conversation(gssapi: SimpleNamespace) -> None:
 
 
 def test_without_a_keytab(gssapi: SimpleNamespace) -> None:
-    """The tickets in the cache are used, whoever's they are."""
+    """The tickets in the cache are used, of any principal."""
     begun(Kerberos(host="broker-1", service="kafka"))
     assert gssapi.made[0].given["creds"] == {"name": None, "usage": "initiate", "mechs": ["krb5"], "store": None}
 
@@ -121,7 +121,7 @@ def test_a_broker_without_a_proof(gssapi: SimpleNamespace) -> None:
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is one line that tells how to install it."""
+    """The error is one line that names the package to install."""
     monkeypatch.setitem(sys.modules, "gssapi", None)
     with pytest.raises(ConfigError, match="pip install gssapi"):
         begun(US)

@@ -143,7 +143,7 @@ _messages = st.lists(_text, max_size=12).map(b"".join) | st.binary(max_size=50) 
 
 @given(answers=st.lists(_messages, min_size=2, max_size=2))
 def test_hostile_brokers(answers: list[bytes]) -> None:
-    """Whatever a broker answers without the password is a MechanismFailed."""
+    """Any response of a broker without the password raises MechanismFailed."""
     tokens, first = begun(us())
     answers[0] = answers[0].replace(b"rOprNGfwEbeRWgbNEkqO", first.rpartition(b"=")[2])
     with pytest.raises(MechanismFailed):

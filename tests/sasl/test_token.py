@@ -25,7 +25,7 @@ class Time:
 
 @dataclass(eq=False)
 class Counted:
-    """A source that counts how often it was asked for a token."""
+    """A source that counts the requests for a token."""
 
     life_ms: int | None
     fetches: int = 0

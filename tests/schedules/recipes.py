@@ -63,7 +63,7 @@ def manifests() -> list[dict[str, Any]]:
 
 
 def cron_jobs() -> dict[str, dict[str, Any]]:
-    """The specification of each CronJob, by what it runs."""
+    """Return the specification of each CronJob, by the job that it runs."""
     named = {item["metadata"]["name"]: item["spec"] for item in manifests() if item["kind"] == "CronJob"}
     return {name.removeprefix("lagoon-"): spec for name, spec in named.items()}
 

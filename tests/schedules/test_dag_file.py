@@ -1,4 +1,4 @@
-"""The DAG file without an Airflow: what it says of jobs and settings agrees with them."""
+"""The DAG file without Airflow: its jobs and settings exist."""
 
 import ast
 import json
@@ -28,7 +28,7 @@ def function(name: str) -> Callable[..., Any]:
 
 
 def test_each_dag_runs_a_job_that_there_is() -> None:
-    """One at a time, without catching up; and what is about a moment has a slot."""
+    """Each job exists, runs one at a time and without catching up; jobs about a point in time have a slot."""
     (common,) = (node.value for node in TREE.body if isinstance(node, ast.AnnAssign) and node.target.id == "COMMON")
     values = {ast.literal_eval(key): ast.unparse(value) for key, value in zip(common.keys, common.values, strict=True)}
     assert (values["catchup"], values["max_active_runs"]) == ("False", "1")
@@ -52,7 +52,7 @@ def test_a_connection_becomes_settings() -> None:
 
 
 def test_extra_wins() -> None:
-    """A bootstrap server of Extra is the one; what a connection does not have is not set."""
+    """A bootstrap server of Extra is used alone; settings that a connection lacks are not set."""
     servers = {"bootstrap.servers": "b:1,c:2"}
     connection = SimpleNamespace(host="a", port=None, login=None, password=None, extra_dejson=servers)
     assert function("kafka_settings")("kafka", connection) == {"LAGOON_KAFKA__BOOTSTRAP_SERVERS": "b:1,c:2"}

@@ -1,4 +1,4 @@
-"""The CronJobs of conf/kubernetes: what Kubernetes makes of them, and that they agree with the rest."""
+"""The CronJobs of conf/kubernetes are valid, and agree with image, jobs and settings."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ def pod(job: str) -> dict[str, Any]:
 
 
 def settings() -> dict[str, Any]:
-    """The settings of the ConfigMap, with those that are commented out."""
+    """Return the settings of the ConfigMap, including those in comments."""
     (text,) = (item["data"]["lagoon.toml"] for item in manifests() if item["kind"] == "ConfigMap")
     return tomllib.loads(text.replace("# ", ""))
 
@@ -67,7 +67,7 @@ def test_what_a_pod_may_do(job: str) -> None:
 
 
 def test_the_image_is_ours() -> None:
-    """Its user is the one that the pods run as; it would set the warehouse to what the settings say, and wins over them."""
+    """The pods run as its user; it sets the warehouse to the same value as the settings, which it would override."""
     user = pod("snapshot")["securityContext"]
     assert dockerfile("USER") == [f"{user['runAsUser']}:{user['runAsGroup']}"]
     (image,) = (variables for variables in dockerfile("ENV") if "LAGOON_WAREHOUSE" in variables)

@@ -1,4 +1,4 @@
-"""The environment that has Airflow and Kubernetes' schemas: it is no part of the one that runs the tests."""
+"""The environment with Airflow and Kubernetes' schemas, which is separate from that of the tests."""
 
 import os
 from pathlib import Path

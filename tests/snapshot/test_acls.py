@@ -39,7 +39,7 @@ def test_every_acl_is_a_row_with_kafkas_names() -> None:
 
 
 def test_rows_are_ordered() -> None:
-    """By resource, then by principal, whatever the order of the answer."""
+    """Rows are ordered by resource, then by principal, for any order of the response."""
     resources = (resource("b", acl("User:b"), acl("User:a")), resource("a", acl("User:c")))
     rows = acl_rows(DescribeAclsResponse(error_code=0, resources=resources))
     assert [(row.resource_name, row.principal) for row in rows] == [("a", "User:c"), ("b", "User:a"), ("b", "User:b")]

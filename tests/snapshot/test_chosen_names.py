@@ -28,7 +28,7 @@ from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
     ],
 )
 def test_patterns_are_of_whole_names(include: str | None, exclude: str | None, chosen: list[str]) -> None:
-    """A name is chosen if it is included, or nothing is, and not excluded; what has no name is never left out."""
+    """A name is chosen if it is included, or no names are, and is not excluded; a missing name is never left out."""
     names = Names.of(include, exclude)
     assert [name for name in ("a", "ab", "b", "") if name in names] == chosen
     assert None in names
@@ -70,7 +70,7 @@ def test_what_is_not_chosen_is_not_asked_for(state: FakeCluster, connect: Callab
 
 
 def test_the_footprint_is_what_the_brokers_saw(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Requests, bytes in both directions and requests in flight in coverage are those that the brokers have counted."""
+    """Requests, bytes in both directions and requests in flight in coverage equal the brokers' counts."""
     made, _ = taken(state, connect, ChosenNames())
     coverage = made.of(CoverageRow)
     assert sum(row.requests for row in coverage) == len(state.requests)
@@ -81,7 +81,7 @@ def test_the_footprint_is_what_the_brokers_saw(state: FakeCluster, connect: Call
 
 
 def test_without_patterns_nothing_is_said(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Every topic and group is there, and coverage has no row about what was left out."""
+    """Every topic and group is included, and coverage has no row about left out ones."""
     made, _ = taken(state, connect, ChosenNames())
     assert {row.topic for row in made.of(TopicRow)} == {"orders", "payments"}
     assert {row.group_id for row in made.of(ConsumerGroupRow)} == {"billing", "audit"}

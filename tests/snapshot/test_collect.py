@@ -83,7 +83,7 @@ def test_a_healthy_cluster_is_complete() -> None:
 
 
 def test_the_order_is_ends_groups_commits_ends_metadata() -> None:
-    """The rule on which the meaning of lag rests, read off what the brokers were asked."""
+    """The meaning of lag depends on this order, which the brokers' requests show."""
     state = healthy()
     captured(state)
     order = [key for _, key, _ in state.requests if key in READS]
@@ -141,7 +141,7 @@ def test_a_new_style_group_is_described_by_its_own_api() -> None:
 
 
 def test_assignments_that_have_topic_ids_only() -> None:
-    """Metadata names the topics; one that it does not know keeps its id, with a problem, and is no row without a name."""
+    """Metadata has the topics' names; an unknown id stays an id, with a problem, and gives no row without a name."""
     state = healthy()
     owned: dict[str, tuple[int, ...]] = {"other": (0, 1), "gone": (5,)}
     state.groups["new"] = FakeGroup(
@@ -188,7 +188,7 @@ def test_an_unreadable_member_keeps_its_row() -> None:
     snapshot = captured(state)
     group = snapshot.of(ConsumerGroupRow)[0]
     assert (group.members, group.problem) == (1, "MEMBER_PROTOCOL_UNREADABLE")
-    problem = "MEMBER_PROTOCOL_UNREADABLE"  # what else it subscribes to is not known
+    problem = "MEMBER_PROTOCOL_UNREADABLE"  # its other subscriptions are not known
     assert lag_of(snapshot, "reader") == {
         ("orders", 0): (10, problem),
         ("orders", 1): (0, problem),
@@ -221,7 +221,7 @@ def test_commits_on_a_deleted_topic_hide_nothing() -> None:
 
 
 def test_a_commit_that_is_refused_is_a_row() -> None:
-    """A partition's own error stands in its own row."""
+    """A partition's own error is in its own row."""
     state = healthy()
     state.groups["reader"].commits["other", 1] = FakeCommit(7, error_code=29)
     snapshot = captured(state)
@@ -230,7 +230,7 @@ def test_a_commit_that_is_refused_is_a_row() -> None:
 
 
 def test_a_pending_transaction_shows_the_older_commit() -> None:
-    """The stable offset is not known, so the one that is committed now is, with its reason."""
+    """The stable offset is not known, so the current commit is shown, with the reason."""
     state = healthy()
     state.groups["reader"].commits["orders", 0] = FakeCommit(55, pending=True)
     snapshot = captured(state)
@@ -316,7 +316,7 @@ def test_a_broker_that_dies_in_the_middle_costs_rows_that_say_so() -> None:
     ],
 )
 def test_permissions_decide_how_far_lists_are_trusted(operations: int, groups: str, topics: str) -> None:
-    """Brokers shorten lists without an error; the authorized-operations bits tell."""
+    """Brokers shorten lists without an error; the authorized operations show it."""
     state = healthy()
     state.cluster_operations = operations
     trusted = {row.api: row.visibility for row in captured(state).of(CoverageRow)}
@@ -407,7 +407,7 @@ def test_what_says_nothing_is_not_complete(api: Any, change: dict[str, int], fai
 
 
 def test_a_broker_that_lists_no_groups_is_a_failure() -> None:
-    """It may have some, whatever the others list."""
+    """It may have groups that other brokers do not list."""
     state = healthy()
     state.missing = {1: {LIST_GROUPS.key}}
     taken = captured(state)
@@ -428,7 +428,7 @@ def test_brokers_without_a_last_stable_offset() -> None:
 
 
 def test_an_assignment_beside_a_subscription_that_cannot_be_read() -> None:
-    """Some clients write a body of v0 under a later version: who owns what is known all the same, as Kafka's tools show it."""
+    """Some clients write a body of v0 with a later version: its partitions are known all the same, as in Kafka's tools."""
     state = healthy()
     (member,) = state.groups["reader"].members
     member.raw_metadata = b"\0\1" + consumer_protocol(("orders",))[2:]

@@ -1,4 +1,4 @@
-"""Every state table is declared once, collected, filled and tested; what a cluster does not offer is a fact in `coverage`."""
+"""Every state table is declared once, collected, filled and tested; APIs that a cluster does not offer are in `coverage`."""
 
 import importlib
 import pkgutil
@@ -133,7 +133,7 @@ def test_tables_are_in_the_order_of_their_phases() -> None:
 
 @pytest.mark.usefixtures("speak_everything")
 def test_every_table_has_rows() -> None:
-    """A new table needs an answer of the fake brokers here: one that is always empty looks like a forgotten one."""
+    """A new table needs a response of the fake brokers here: an empty table looks like a forgotten one."""
     taken = captured(everything())
     assert [table.name for table in COLLECTORS if not taken.of(table.row)] == []
     assert set(taken.rows) == {table.row for table in COLLECTORS}
@@ -158,14 +158,14 @@ def test_a_table_that_asks_for_itself_says_what_it_needs() -> None:
             assert table.apis, table.name
             assert table.permissions or set(table.apis) == {API_VERSIONS}, (
                 table.name
-            )  # which is asked before logging in
+            )  # it is sent before authentication
         else:
             assert table.required, table.name
             assert not table.may_be_skipped, table.name
 
 
 def test_each_permission_is_named_once() -> None:
-    """One line per operation and type of resource, with what is lost in any table."""
+    """Each operation and type of resource has one line, with the data that every table would lack."""
     permissions = required_permissions()
     assert len({(one.operation, one.resource_type) for one in permissions}) == len(permissions)
     cluster = next(one for one in permissions if str(one) == "DESCRIBE on Cluster")
@@ -229,7 +229,7 @@ def test_a_failure_of_a_table_that_is_not_required(speak: Speak) -> None:
 
 
 def test_a_skipped_table_is_named(speak: Speak) -> None:
-    """It is not asked for, has no rows, and `coverage` says why."""
+    """It is not requested, has no rows, and `coverage` has the reason."""
     speak(DESCRIBE_ACLS, one_acl)
     state = FakeCluster()
     state.add_topic("t", 1)
@@ -278,7 +278,7 @@ def stored_by(taken: Snapshot) -> dict[str, StoredTable]:
 
 @pytest.mark.usefixtures("speak_everything")
 def test_what_did_not_change_is_not_stored_again() -> None:
-    """The snapshot names the one that has the rows; a table that changed has its own."""
+    """The snapshot names the earlier one that has the rows; a changed table has its own."""
     state = everything()
     first = captured(state)
     assert not first.stored_elsewhere

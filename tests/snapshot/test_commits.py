@@ -60,7 +60,7 @@ def test_a_commit_is_a_row() -> None:
 
 
 def test_a_pending_transaction_has_both() -> None:
-    """The offset that is committed now, and the reason why that is not the last word."""
+    """The row has the current commit, and the reason why it may be replaced."""
     row = row_of(group(commit(-1, UNSTABLE)), group(commit(4)))
     assert (row.committed_offset, row.problem) == (4, "UNSTABLE_OFFSET_COMMIT")
     row = row_of(group(commit(-1, UNSTABLE)))
@@ -68,7 +68,7 @@ def test_a_pending_transaction_has_both() -> None:
 
 
 def test_what_cannot_be_read_is_null_with_its_reason() -> None:
-    """No commit, a refusal, and a topic that is not there any more are three reasons."""
+    """A missing commit, a refusal, and a deleted topic are three different reasons."""
     nothing, refused, deleted = (
         row_of(group(commit(-1, leader_epoch=-1))),
         row_of(group(commit(-1, TOPIC_FORBIDDEN))),

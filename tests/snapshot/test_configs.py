@@ -56,7 +56,7 @@ def test_rows_are_ordered_by_resource_and_name() -> None:
 
 
 def test_old_brokers_return_no_source() -> None:
-    """DescribeConfigs v0 only says whether it is the default."""
+    """DescribeConfigs v0 has only a flag for defaults."""
     old = DescribeConfigsEntry(name="a", value="1", is_default=True)
     [row] = config_rows([result("orders", old)])
     assert (row.source, row.config_type, row.is_default) == (None, None, True)
@@ -73,7 +73,7 @@ def test_the_default_is_a_source() -> None:
 
 
 def test_sensitive_values_are_null() -> None:
-    """In the value and in its synonyms, also if somebody hands in a message that still has them."""
+    """Value and synonyms are null, also if a message still has them."""
     synonym = DescribeConfigsSynonym(name="ssl.key.password", value="s", source=STATIC_BROKER_CONFIG)
     secret = DescribeConfigsEntry(
         name="ssl.key.password", value="s", is_sensitive=True, config_source=4, synonyms=(synonym,)
@@ -99,7 +99,7 @@ def entry(name: str, value: str) -> DescribeConfigsEntry:
 
 
 def test_rows_that_share_configs_are_those_of_each_resource() -> None:
-    """Row for row what one by one gives, whether equal configs are one object, two, or came over the wire."""
+    """Each row is the same as for a single resource, with equal configs as one object, as two, or decoded."""
     shared = (entry("b", "1"), entry("a", "2"))
     apart = (entry("b", "1"), entry("a", "2"))
     topics = [

@@ -34,7 +34,7 @@ def failed(scope: Scope, code: int = REFUSED, node_id: int | None = 1, **values:
     ],
 )
 def test_each_scope_fills_its_columns(scope: Scope, text: str, columns: dict[str, Any]) -> None:
-    """A query finds what failed by columns; people read the text. What the scope does not have is null."""
+    """Queries select failures by columns; people read the text. Columns that a scope lacks are null."""
     (row,) = failure_rows([failed(scope)])
     assert (row.scope_type, row.scope, row.broker_id) == (str(scope.scope_type), text, 1)
     names = ("topic", "partition", "group_id", "member_id", "transactional_id", "log_dir", "items")
@@ -60,7 +60,7 @@ def test_failures_of_different_kinds_are_rows_of_their_own() -> None:
 
 
 def test_the_broker_that_a_request_is_about() -> None:
-    """If no broker could be asked, the row names the broker that the request was about."""
+    """If no request could be sent, the row names the broker that the request was about."""
     (row,) = failure_rows([failed(Scope.broker(7), node_id=None)])
     assert row.broker_id == 7
     (row,) = failure_rows([failed(Scope.broker(7), node_id=None), failed(Scope.broker(8), node_id=None)])
@@ -68,7 +68,7 @@ def test_the_broker_that_a_request_is_about() -> None:
 
 
 def test_reasons_stand_beside_what_was_not_asked() -> None:
-    """An API that has been asked in some version is not called unsupported; one that was never asked has a row."""
+    """An API with a request in some version is not called unsupported; an API without requests has a row."""
     stats = RequestStats()
     stats.sent((LIST_OFFSETS.name, 1), 5, 10)
     failures = [

@@ -28,7 +28,7 @@ def listed(group_type: str) -> GroupListing:
 
 
 def test_members_of_a_share_group_may_have_the_same_partitions() -> None:
-    """Each member has its own row with what it shares."""
+    """Each member has its own row with its partitions."""
     owned = share.ShareGroupTopicPartitions(topic_id=TOPIC_ID, topic_name="t", partitions=(0, 1))
     members = tuple(
         share.DescribedShareMember(
@@ -60,7 +60,7 @@ def test_members_of_a_share_group_may_have_the_same_partitions() -> None:
 
 
 def test_a_share_group_with_topic_ids_only() -> None:
-    """The names are those that metadata has; a member with a topic that nobody names has a problem."""
+    """The names are from metadata; a member with an unknown topic id has a problem."""
     owned = [
         share.ShareGroupTopicPartitions(topic_id=topic_id, topic_name="", partitions=(0,))
         for topic_id in (TOPIC_ID, b"gone".zfill(16))
@@ -168,7 +168,7 @@ def test_a_streams_group_without_a_topology_keeps_its_members() -> None:
 
 @pytest.mark.parametrize(("number", "member_type"), [(0, "classic"), (1, "consumer"), (-1, None)])
 def test_the_protocol_of_a_member_of_a_consumer_group(number: int, member_type: str | None) -> None:
-    """While a group is migrated some of its members speak the classic protocol; a pattern is kept as it is."""
+    """During a migration some members have the classic protocol; a pattern is stored unchanged."""
     assignment = consumers.ConsumerGroupAssignment(topic_partitions=())
     member = consumers.DescribedConsumerMember(
         member_id="m",

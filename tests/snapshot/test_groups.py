@@ -71,7 +71,7 @@ def consumer(topic_name: str) -> DescribedConsumerGroup:
 
 
 def test_every_listed_group_keeps_its_row() -> None:
-    """Described or not, ordered by id; the reason is in the row, and one that is gone is no failure."""
+    """Groups have rows with and without descriptions, ordered by id; a reason is in the row, a deleted group is no failure."""
     groups = {name: listing(name) for name in ("gone", "b", "a", "refused", "old")}
     descriptions = described(
         {"a": classic("a"), "b": classic("b")},

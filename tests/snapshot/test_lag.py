@@ -142,7 +142,7 @@ def test_a_commit_below_the_start_has_lost_records() -> None:
 
 
 def test_no_commit_is_not_zero() -> None:
-    """An assigned partition without a commit has no lag, and says what a reader from earliest would face."""
+    """An assigned partition without a commit has no lag, and the range that a reader from earliest would read."""
     row = only(rows([], [end("a", 0, 100, start=10)], [member(a=(0,))]))
     assert (row.lag, row.lag_basis, row.problem) == (None, "log_start", "NO_COMMIT")
     assert (row.high_watermark, row.log_start_offset) == (100, 10)
@@ -185,7 +185,7 @@ def test_commits_that_could_not_be_read_are_not_missing_commits() -> None:
 
 
 def test_a_pending_transaction_keeps_the_older_commit() -> None:
-    """The lag is that of what is committed now, and the problem says that it is about to change."""
+    """The lag is that of the current commit, and the problem says that it will change."""
     row = only(rows([commit("a", 0, 1, "UNSTABLE_OFFSET_COMMIT")], [end("a", 0, 5)]))
     assert (row.lag, row.lag_basis, row.problem) == (4, "committed", "UNSTABLE_OFFSET_COMMIT")
 

@@ -189,7 +189,7 @@ def _owned(owned: Mapping[str, Sequence[int]]) -> list[TopicPartitions]:
 
 
 def check(made: Facts) -> None:
-    """Both agree on every column that is worked out, and the leader epochs are those of the commits."""
+    """Check that both agree on every computed column, and that leader epochs are those of the commits."""
     rows = by_column(made)
     expected = list(lag(made))
     assert [

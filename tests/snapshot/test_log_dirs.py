@@ -33,7 +33,7 @@ def answers() -> dict[int, DescribeLogDirsResponse]:
 
 
 def test_every_directory_is_a_row() -> None:
-    """Sizes of a broken directory are unknown, not 0; those of volumes are null where the broker returns none."""
+    """Sizes of a broken directory are unknown, not 0; sizes of volumes are null if the broker returns none."""
     assert list(log_dir_rows(answers())) == [
         LogDirRow(
             broker_id=1,
@@ -106,7 +106,7 @@ def test_a_stored_replica_has_what_is_known_of_its_directory() -> None:
 
 
 def test_a_directory_without_replicas_has_a_row() -> None:
-    """One that failed says why; what an old broker does not return is null, not false."""
+    """A failed directory has a reason; values that an old broker lacks are null, not false."""
     *_, failed, empty = stored_replica_rows(answers(), {}, {1})
     assert (failed.problem, failed.size_bytes, failed.is_cordoned) == ("KAFKA_STORAGE_ERROR", None, None)
     assert (empty.problem, empty.size_bytes, empty.is_cordoned, empty.usable_bytes) == (None, None, None, None)

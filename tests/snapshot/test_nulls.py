@@ -1,4 +1,4 @@
-"""Every null of a snapshot has its reason, whatever brokers answer."""
+"""Every null of a snapshot has its reason, for any responses of brokers."""
 
 import importlib
 import pkgutil
@@ -27,7 +27,7 @@ def test_no_null_without_a_reason(odd: str) -> None:
 
 
 def test_what_happens_meanwhile_is_a_reason_too() -> None:
-    """A broker that dies, a topic that is deleted and one that is re-created while the snapshot is taken."""
+    """A broker dies, a topic is deleted and another re-created while the snapshot is taken: these are reasons, too."""
     state = every_shape()
 
     def meanwhile(brokers: dict[int, FakeBroker], step: str) -> None:
@@ -65,7 +65,7 @@ def test_what_null_means_is_declared() -> None:
 
 
 def row_classes() -> Iterator[type[Any]]:
-    """Every class that declares columns: of tables, and of what `lagoon kafka` prints."""
+    """Return every class that declares columns: of tables, and of `lagoon kafka`."""
     for package in (snapshot, kafka, tables):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield from _declared(importlib.import_module(module.name))

@@ -33,7 +33,7 @@ from tests.fake.direct import answered_directly, unaltered
 from tests.fake.odd_answers import outcomes
 from tests.snapshot.test_collectors import everything
 
-# Tables that are made of answers which are checked before: what tells their rows apart. The others declare it (StateTable.key).
+# Keys of tables from checked responses. The others declare them (StateTable.key).
 _KEYS = {
     TOPICS: ("topic",),
     PARTITIONS: ("topic", "partition"),
@@ -63,7 +63,7 @@ def taken(cluster: Cluster, deadline: Deadline) -> Snapshot:
 
 
 def faults(outcome: Snapshot | PipelineError) -> Iterator[str]:
-    """Rows that are there twice, and rows of a partition or a broker that cannot be."""
+    """Return duplicate rows, and rows of impossible partitions or brokers."""
     if isinstance(outcome, PipelineError):
         return
     for table, key in _TABLES.items():
@@ -76,7 +76,7 @@ def faults(outcome: Snapshot | PipelineError) -> Iterator[str]:
 
 
 def test_every_table_is_looked_at() -> None:
-    """But for those that say what was asked, and the row of the snapshot."""
+    """All tables are checked, except those about requests, and the row of the snapshot."""
     others = {"coverage", "collection_failures", "snapshots"}
     assert {table.name for table in _TABLES} == {table.name for table in COLLECTORS} - others
 
@@ -97,7 +97,7 @@ def test_every_odd_answer(state: FakeCluster) -> None:
     assert sum(isinstance(outcome, Snapshot) for _, outcome, _ in seen) > len(seen) * 0.9
 
 
-# What contradicts itself leaves a failure. Of OffsetForLeaderEpoch and others that a snapshot does not ask: tests/fetch.
+# A contradiction is a failure. For OffsetForLeaderEpoch and others that a snapshot does not send, see tests/fetch.
 _CONTRADICTIONS = (
     *("ListOffsets topics.partitions", "OffsetFetch groups", "OffsetFetch groups.topics"),
     *("OffsetFetch groups.topics.partitions", "DescribeGroups groups", "DescribeGroups groups.members"),

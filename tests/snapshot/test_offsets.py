@@ -1,4 +1,4 @@
-"""One row per partition of the topology, whatever the leaders answered: -1 is null, and the first reason is named."""
+"""One row per partition of the topology, for any responses of leaders: -1 is null, and the first reason is named."""
 
 from kafka_lagoon.admin.offsets import (
     ALL_KINDS,
@@ -66,7 +66,7 @@ def test_no_offset_is_null() -> None:
 
 
 def test_refusals_are_named() -> None:
-    """A leader that refuses is a problem; one that is too old for a kind is not, but for the ends of the log it is."""
+    """A refusal is a problem; a leader that is too old for a kind of offset is not, except for the ends of the log."""
     assert row_of(start=refused(29)).problem == "TOPIC_AUTHORIZATION_FAILED"
     assert row_of(tiered=refused(35)).problem is None
     row = row_of(end=refused(35))

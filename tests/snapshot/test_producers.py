@@ -1,4 +1,4 @@
-"""Rows of producers, and whether their transactions hang, from messages made by hand."""
+"""Rows of producers, with the state of hanging transactions, from hand-made messages."""
 
 from dataclasses import replace
 
@@ -97,7 +97,7 @@ def test_only_what_may_hang_is_looked_up() -> None:
 
 
 def test_partitions_with_an_open_transaction() -> None:
-    """Those that end for read_committed before they end, and those that a coordinator names; unknown offsets say nothing."""
+    """Their last stable offset is below the high watermark, or a coordinator names them; unknown offsets select none."""
     offsets = [
         row(PartitionOffsetsRow, topic="a", partition=index, last_stable_offset=stable, high_watermark=high)
         for index, (stable, high) in enumerate([(4, 5), (5, 5), (None, 5), (4, None)])
@@ -111,7 +111,7 @@ def test_partitions_with_an_open_transaction() -> None:
 
 
 def test_every_producer_is_a_row_and_every_partition_without_answer() -> None:
-    """Ordered; what a leader did not tell is null and says why."""
+    """Rows are ordered; values that a leader did not return are null and have a reason."""
     states = (producer(OLD, producer_id=8), producer(None, -1))
     answer = DescribeProducersPartitionResponse(partition_index=0, error_code=0, active_producers=states)
     producers = Gathered({ORDERS: answer}, {}, {TopicPartition("hidden", 3): UNREACHABLE})

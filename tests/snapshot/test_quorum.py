@@ -74,7 +74,7 @@ def test_nobody_has_a_lag_without_the_leaders_end() -> None:
 
 
 def test_a_row_of_the_table_has_the_replica_and_the_log() -> None:
-    """Listeners of a broker that returns none are null, those of an observer empty."""
+    """Missing listeners of a broker are null, those of an observer empty."""
     leader, _, observer = quorum_state_rows(response(), has_listeners=True)
     assert leader == QuorumStateRow(
         replica_id=1,

@@ -91,7 +91,7 @@ def test_records_before_the_log_start_may_have_been_done() -> None:
     [(-1, -1, "SHARE_NOT_STARTED"), (5, -1, "SHARE_LAG_NOT_RETURNED")],
 )
 def test_what_is_not_counted(start_offset: int, lag: int, problem: str) -> None:
-    """A partition that nobody has read has no start; brokers before KIP-1226 have no lag."""
+    """A partition that was never read has no start; brokers before KIP-1226 have no lag."""
     lag_row = rows(shares(partition(0, start_offset, lag=lag)))["orders", 0]
     assert (lag_row.lag, lag_row.lag_basis, lag_row.problem) == (None, "unknown", problem)
 

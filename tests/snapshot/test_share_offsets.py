@@ -45,14 +45,14 @@ def test_every_partition_is_a_row() -> None:
 
 
 def test_what_is_not_known_is_null() -> None:
-    """A partition that nobody has read has no offset and no epoch; coordinators before KIP-1226 count no lag."""
+    """A partition that was never read has no offset and no epoch; coordinators before KIP-1226 return no lag."""
     unread, refused = rows(partition(1, -1, error_code=29), partition(0, -1))
     assert (unread.start_offset, unread.leader_epoch, unread.lag, unread.problem) == (None, None, None, None)
     assert (refused.partition, refused.problem) == (1, "TOPIC_AUTHORIZATION_FAILED")
 
 
 def test_a_topic_without_a_name() -> None:
-    """Its id names it where metadata know the id; else the row says that nobody does."""
+    """Its id gives the name if metadata has the id; otherwise the row has a problem."""
     [named] = rows(partition(0, 5), name="", names={TOPIC_ID_TEXT: "orders"})
     [unnamed] = rows(partition(0, 5), name="")
     assert (named.topic, named.problem) == ("orders", None)

@@ -1,4 +1,4 @@
-"""The time lag of rows of consumer lag: which positions are asked about, and which method each answer becomes."""
+"""The time lag of rows of consumer lag: the requested positions, and the method for each response."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,7 +40,7 @@ RECORD = FirstUnread(outcome=FirstUnreadOutcome.RECORD, offset=5, timestamp_ms=4
 
 
 def behind(**values: Any) -> ConsumerLagRow:
-    """A row at offset 5 of a log from 0 to 9."""
+    """Make a row at offset 5 of a log from 0 to 9."""
     given = {
         "committed_offset": 5,
         "log_start_offset": 0,
@@ -59,7 +59,7 @@ def timed_rows(
     epochs: Sequence[int | None] = (),
     tiered: dict[TopicPartition, int] | None = None,
 ) -> tuple[list[ConsumerLagRow], list[Position]]:
-    """The rows with the same answer for each position, and the positions that were asked about."""
+    """Return the rows with the same response for each position, and the requested positions."""
     positions: list[Position] = []
 
     def measure(several: Sequence[Position]) -> UnreadRecords:
@@ -125,7 +125,7 @@ def columns(lag: ConsumerLagRow) -> tuple[Any, ...]:
     ],
 )
 def test_each_method(changes: dict[str, Any], answer: dict[str, Any], expected: tuple[Any, ...]) -> None:
-    """Follows from the row and from what was learned of its position."""
+    """The method follows from the row and the response for its position."""
     fields = {name: getattr(RECORD, name) for name in FirstUnread.__dataclass_fields__}
     (lag,), _ = timed_rows([behind(**changes)], FirstUnread(**{**fields, **answer}))
     assert columns(lag) == expected
@@ -217,7 +217,7 @@ def captured(state: FakeCluster) -> Snapshot:
 
 
 def test_a_snapshot_with_time_lag() -> None:
-    """Rows carry it, its requests are counted in coverage, nulls have their reasons; what fails leaves it complete."""
+    """Rows have it, its requests are in coverage, nulls have reasons; failures leave the snapshot complete."""
     state = FakeCluster()
     topic = state.add_topic("t", 3, end=0)
     for partition in topic.partitions:
@@ -236,7 +236,7 @@ def test_a_snapshot_with_time_lag() -> None:
 
 
 def test_without_the_permission_to_read() -> None:
-    """The snapshot is complete; each row, and one row of collection_failures, say what is refused."""
+    """The snapshot is complete; each row, and one row of collection_failures, have the refusal."""
 
     def refused(response: Any) -> Any:
         for topic in response.responses:

@@ -89,7 +89,7 @@ def test_min_isr(needed: int | None, under: bool | None, exactly: bool | None) -
 
 
 def test_no_leader() -> None:
-    """-1 is nobody; whether the leader is the preferred one is then unknown."""
+    """-1 means that there is no leader; then it is unknown if the preferred replica leads."""
     row = partition(leader_id=-1, leader_epoch=-1, error_code=5)
     assert (row.leader_id, row.leader_epoch, row.is_leaderless, row.is_preferred_leader) == (None, None, True, None)
     assert row.problem == "LEADER_NOT_AVAILABLE"
@@ -101,7 +101,7 @@ def test_a_rack_that_is_unknown() -> None:
 
 
 def test_a_topic_that_is_hidden() -> None:
-    """Its name and the reason are there, and nothing else is claimed."""
+    """Its row has the name and the reason, and no other values."""
     response = MetadataResponse(topics=(MetadataTopic(name="secret", error_code=REFUSED),))
     topology = topology_of(response)
     (row,) = topic_rows(topology)

@@ -1,4 +1,4 @@
-"""Tables transactions and producers of a fake cluster: what is asked, in which order, and what failures leave."""
+"""Tables transactions and producers of a fake cluster: requests, their order, and rows after failures."""
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
@@ -22,13 +22,13 @@ TRANSACTION_APIS = (LIST_TRANSACTIONS.key, DESCRIBE_TRANSACTIONS.key, DESCRIBE_P
 
 
 def apis(state: FakeCluster) -> list[int]:
-    """The APIs about transactions, in the order in which brokers were asked first, and again after another."""
+    """Return the APIs of transactions, in the order in which brokers first got them, and again after another API."""
     keys = [key for _, key, _ in state.requests if key in TRANSACTION_APIS]
     return [key for index, key in enumerate(keys) if index == 0 or keys[index - 1] != key]
 
 
 def test_coordinators_are_asked_again_after_the_leaders() -> None:
-    """As Kafka's tool does: what ended between the two lists does not hang, it only was open in the first."""
+    """As in Kafka's tool: a transaction that ended between the two lists does not hang."""
     state = every_shape()
     taken = captured(state)
     lists, describes, producers = TRANSACTION_APIS
@@ -42,7 +42,7 @@ def test_coordinators_are_asked_again_after_the_leaders() -> None:
 
 
 def test_a_cluster_without_transactions_costs_one_list() -> None:
-    """One request per broker; no leader is asked for producers."""
+    """Each broker gets one request; producers are not requested."""
     state = healthy()
     captured(state)
     assert apis(state) == [LIST_TRANSACTIONS.key]
@@ -50,7 +50,7 @@ def test_a_cluster_without_transactions_costs_one_list() -> None:
 
 
 def test_a_transactional_id_that_expires_meanwhile_is_no_failure() -> None:
-    """Its row stays, with what the list said and the reason for the rest."""
+    """Its row stays, with the values of the list and the reason for the others."""
     state = every_shape()
     state.transactions["idle"].described.error_code = TRANSACTIONAL_ID_NOT_FOUND
     taken = captured(state)
@@ -66,7 +66,7 @@ def test_a_transactional_id_that_expires_meanwhile_is_no_failure() -> None:
 
 
 def test_what_may_not_be_read_is_a_row_and_a_failure() -> None:
-    """Descriptions that are refused leave the listed ids; the snapshot stays as complete as it is without them."""
+    """Refused descriptions leave the rows of listed ids; the snapshot is otherwise complete."""
     state = every_shape()
     ODDITIES["commits and transactions that may not be read"](state)
     taken = captured(state)
@@ -80,7 +80,7 @@ def test_what_may_not_be_read_is_a_row_and_a_failure() -> None:
 
 
 def test_a_list_that_fails_is_no_verdict() -> None:
-    """Without all coordinators nobody can say that no coordinator knows a producer."""
+    """Without all coordinators it is not known that no coordinator has a producer."""
     state = every_shape()
     fails(LIST_TRANSACTIONS)(state)
     taken = captured(state)
@@ -90,7 +90,7 @@ def test_a_list_that_fails_is_no_verdict() -> None:
 
 
 def test_brokers_that_list_no_transactions() -> None:
-    """Kafka 2.8 describes producers and lists no transactions: what hangs there is not known, and nothing failed."""
+    """Kafka 2.8 describes producers but lists no transactions: hanging ones are unknown, and there is no failure."""
     state = every_shape()
     state.missing = {node: {LIST_TRANSACTIONS.key, DESCRIBE_TRANSACTIONS.key} for node in (1, 2, 3)}
     taken = captured(state)
@@ -108,7 +108,7 @@ def test_the_list_of_transactions_is_proven_or_not() -> None:
 
 
 def test_producers_of_topics_that_are_not_chosen() -> None:
-    """Leaders are not asked about them, although a transaction names them."""
+    """Leaders get no request for them, although a transaction names them."""
     state = every_shape()
     with fake_cluster(state):
         deadline = Deadline.after(CLOCK, 8_000)

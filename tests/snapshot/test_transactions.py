@@ -23,7 +23,7 @@ def listing(*names: str, state: str = "Ongoing") -> ListTransactionsResponse:
 
 
 def test_every_listed_id_is_a_row() -> None:
-    """Ordered by id; one that two brokers list, because it moved meanwhile, is one row."""
+    """Rows are ordered by id; an id that two brokers list, because it moved, is one row."""
     answers = {2: listing("b", "a", state="Empty"), 1: listing("b")}
     assert list(listed_transaction_rows(Gathered(answers, {}, {}))) == [
         ListedTransactionRow(transactional_id="a", state="Empty", producer_id=7, coordinator_id=2),

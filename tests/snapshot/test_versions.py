@@ -29,7 +29,7 @@ UNKNOWN_KEY = 9_999
 
 
 def offers(*apis: tuple[int, int, int], level: int = 1, finalized: int | None = None) -> ApiVersionsResponse:
-    """A broker that lists these APIs, supports a feature up to `level` and knows what is finalized."""
+    """A broker that lists these APIs, supports a feature up to `level` and knows its finalized level."""
     return ApiVersionsResponse(
         api_keys=tuple(OfferedApi(api_key=key, min_version=low, max_version=high) for key, low, high in apis),
         supported_features=(SupportedFeature(name="f", min_version=0, max_version=level),),
@@ -41,7 +41,7 @@ def offers(*apis: tuple[int, int, int], level: int = 1, finalized: int | None = 
 
 
 def test_every_known_broker_is_a_row() -> None:
-    """One that did not answer says why."""
+    """A broker that did not answer has the reason."""
     listed = recorded()["3.9.2", "kraft"]
     answer = offers(*((key, low, high) for key, (low, high) in listed.items()))
     brokers = {2: SimpleNamespace(host="b2", port=2), 1: SimpleNamespace(host="b1", port=1)}
@@ -53,7 +53,7 @@ def test_every_known_broker_is_a_row() -> None:
 
 
 def test_brokers_that_differ_have_rows_of_their_own() -> None:
-    """During an upgrade an API has several ranges; what we speak is the highest version that both know."""
+    """During an upgrade an API has several ranges; our version is the highest that both support."""
     old, new = offers((METADATA, 0, 9)), offers((METADATA, 0, 99), (UNKNOWN_KEY, 0, 1))
     rows = list(api_version_rows({1: old, 2: new, 3: old}))
     assert [(row.api_key, row.broker_ids, row.highest) for row in rows] == [
@@ -108,7 +108,7 @@ def test_every_broker_has_its_own_apis() -> None:
 
 
 def test_every_broker_has_its_own_features() -> None:
-    """A broker that has not heard of the finalized level says none; one that does not support it has a row too."""
+    """A broker that does not know the finalized level has none; one that does not support the feature has a row too."""
     unaware, knowing, without = offers(level=1), offers(level=2, finalized=2), offers(finalized=3)
     without.supported_features = ()
     assert list(broker_feature_rows({1: unaware, 2: knowing, 3: without})) == [

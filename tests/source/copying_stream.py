@@ -1,4 +1,4 @@
-"""A Spark job of its own that copies a topic into another as a stream until it is killed, or up to what is there now.
+"""A Spark job that copies a topic into another as a stream, until it is killed or up to the current end.
 
 python -m tests.source.copying_stream SERVERS SOURCE TARGET TRANSACTIONS CHECKPOINT follow|finish
 """

@@ -33,7 +33,7 @@ def struck(batches: Iterator[Any], fault: str) -> Iterator[Any]:
         yield batch
         if is_struck and taken >= _ROWS_BEFORE:
             is_struck = False
-            time.sleep(1)  # what was taken is in the log then
+            time.sleep(1)  # the records taken before are in the log then
             match fault:
                 case "raise":
                     raise RuntimeError("struck")

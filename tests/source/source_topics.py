@@ -41,7 +41,7 @@ def add_partitions(kafka: LocalKafka, topic: str, total: int) -> None:
 
 
 def _wait_until_known(kafka: LocalKafka, topic: str, partitions: int) -> None:
-    """Brokers learn metadata one after the other, and a query may ask any of them."""
+    """Wait until all brokers know the topics, because a query may use any of them."""
     deadline = Deadline.after(CLOCK, 30_000)
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
     request = MetadataRequest(topics=(MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False)
@@ -69,7 +69,7 @@ def produce(kafka: LocalKafka, topic: str, values: Iterable[Any], partition: int
 def open_transaction(
     kafka: LocalKafka, topic: str, values: Sequence[Any], partition: int = 0, *, commits: bool
 ) -> Iterator[None]:
-    """As many records in a transaction that ends with the context; what follows it is stable then."""
+    """Write this many records in a transaction that ends with the context; later records are stable then."""
     producer = _producer(kafka, {"transactional.id": f"{topic}-{partition}-{commits}"})
     producer.init_transactions(30)
     producer.begin_transaction()

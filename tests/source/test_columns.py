@@ -1,4 +1,4 @@
-"""The columns of the data source are the connector's and those of table records."""
+"""The columns of the data source are those of the connector and of table records."""
 
 import pytest
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
@@ -12,7 +12,7 @@ NOT_KAFKA_S = {"cluster", "cluster_id", "ingest_id", "ingest_date"}
 
 
 def test_columns_of_table_records_have_its_types():
-    """Every column of table records but those that an ingest adds is there, under its name and of its type."""
+    """It has every column of table records except those that an ingest adds, with the same names and types."""
     table = {column.name: from_arrow_type(column.type).simpleString() for column in RECORDS.columns}
     wanted = {name: kind for name, kind in table.items() if name not in NOT_KAFKA_S}
     assert {name: COLUMNS[name].simpleString() for name in wanted} == wanted
@@ -20,7 +20,7 @@ def test_columns_of_table_records_have_its_types():
 
 
 def test_default_is_the_connectors_schema():
-    """Seven columns in the connector's order, and headers behind them if they are asked for."""
+    """The schema has seven columns in the connector's order, and headers after them if requested."""
     names = ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType"]
     assert default_schema(with_headers=False).names == names
     with_headers = default_schema(with_headers=True)
@@ -52,7 +52,7 @@ def test_only_what_is_asked_for_is_decoded():
     ],
 )
 def test_a_column_that_is_none_is_refused(name: str, kind: DataType, line: str):
-    """One line says which, and what there is instead."""
+    """One line names the column and the existing ones."""
     with pytest.raises(ConfigError) as refused:
         require_known(StructType().add("offset", LongType()).add(name, kind))
     assert len(refused.value.problems) == 1

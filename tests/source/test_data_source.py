@@ -62,7 +62,7 @@ def test_rows_are_the_connectors(source: SparkSession, kafka: LocalKafka, mixed:
 
 
 def test_uncommitted_rows_are_the_connectors(source: SparkSession, kafka: LocalKafka, mixed: str):
-    """With read_uncommitted there are those of aborted transactions too, as in the connector's default."""
+    """With read_uncommitted records of aborted transactions are included, as in the connector's default."""
     ours = rows(load(source, kafka, subscribe=mixed, **{"kafka.isolation.level": "read_uncommitted"}))
     assert ours == rows(load(source, kafka, "kafka", subscribe=mixed))
     assert len(ours) == 3 * 225 + 2 * 12
@@ -80,7 +80,7 @@ def test_columns_by_name(source: SparkSession, kafka: LocalKafka, mixed: str):
 
 
 def test_aborted_records_are_marked(source: SparkSession, kafka: LocalKafka, mixed: str):
-    """With read_uncommitted, column is_aborted tells the one from the other; null while a transaction is open."""
+    """With read_uncommitted, column is_aborted marks them; it is null while a transaction is open."""
     create(kafka, "source-open")
     options = {"kafka.isolation.level": "read_uncommitted", "schema": "value binary, is_aborted boolean"}
     records = load(source, kafka, subscribe=mixed, **options).filter("is_aborted").collect()
@@ -108,7 +108,7 @@ def test_aborted_records_are_marked(source: SparkSession, kafka: LocalKafka, mix
     ],
 )
 def test_filters_change_nothing(source: SparkSession, kafka: LocalKafka, mixed: str, theirs: DataFrame, condition: str):
-    """A filter gives the rows that the same filter gives behind the connector."""
+    """A filter gives the same rows as the same filter after the connector."""
     ours = load(source, kafka, subscribe=mixed, includeHeaders="true").filter(condition)
     assert rows(ours) == rows(theirs.filter(condition))
 
@@ -166,7 +166,7 @@ def test_loss_after_planning(source: SparkSession, kafka: LocalKafka):
     ],
 )
 def test_bad_options(source: SparkSession, kafka: LocalKafka, mixed: str, options: dict[str, str], line: str):
-    """One line in what Spark says tells which option is wrong, and the cure."""
+    """One line in Spark's message names the wrong option and the remedy."""
     assert mixed == MIXED
     with pytest.raises(PySparkException) as refused:
         load(source, kafka, **options).collect()

@@ -1,4 +1,4 @@
-"""Filters become ranges, and never leave out what they let through."""
+"""Filters become ranges, and never exclude rows that match them."""
 
 import operator
 from datetime import UTC, datetime, timedelta
@@ -47,7 +47,7 @@ def passes(filters: list[Filter], value: Any) -> bool:
 
 @given(st.lists(filters_on("offset", st.integers(0, 20)), max_size=4), st.integers(0, 25))
 def test_offsets_are_exact(filters: list[Filter], offset: int):
-    """An offset is read and passes what is left to Spark exactly if it passes the filters."""
+    """Exactly the offsets that pass the filters are read; the others are left to Spark."""
     pushed, rest = push(filters)
     read = pushed.from_offset <= offset and (pushed.to_offset is None or offset < pushed.to_offset)
     assert (read and passes(rest, offset)) == passes(filters, offset)

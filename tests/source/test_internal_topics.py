@@ -130,7 +130,7 @@ def test_commits_are_those_of_kafkas_formatter(offsets: list[Row], kafka: LocalK
 
 
 def test_groups_are_those_of_kafkas_formatter(offsets: list[Row], kafka: LocalKafka) -> None:
-    """Classic groups with what their members subscribe to and own."""
+    """Rows of classic groups have subscriptions and assignments of their members, as in Kafka's formatter."""
     theirs = Counter(
         (one["key"]["data"]["group"], data["generation"], data["protocol"], len(data["members"]))
         for one in _printed(kafka, "__consumer_offsets", "GroupMetadataMessageFormatter")
@@ -203,7 +203,7 @@ def test_the_snippet_of_the_page_runs(
 
 def test_what_is_no_record_of_kafkas(spark: SparkSession) -> None:
     """Rows stay, in table `records` too, and say why they are null; the position is left out where there is none."""
-    odd_name = b"\0\2\0\3g\xff\\"  # what is no UTF-8 is spelled out
+    odd_name = b"\0\2\0\3g\xff\\"  # bytes that are not UTF-8 are escaped
     values = [(None, b"x"), (b"\0\1", None), (b"\0\x63", b""), (odd_name, None)]
     frame = spark.createDataFrame(values, "key binary, value binary")
     rows = consumer_offsets(frame).collect()

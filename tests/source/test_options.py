@@ -1,4 +1,4 @@
-"""Options under the connector's names, and what is said of bad ones."""
+"""Options with the connector's names, and messages about faulty ones."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def test_names_have_any_case():
 
 
 def test_offsets_of_partitions():
-    """JSON as the connector has it; -2 and -1 stand for the earliest and the latest."""
+    """JSON as for the connector; -2 and -1 stand for the earliest and the latest offset."""
     parsed = options(
         assign='{"a":[0,1]}', startingOffsets='{"a":{"0":23,"1":-2}}', endingOffsets='{"a":{"0":50,"1":-1}}'
     )
@@ -101,12 +101,12 @@ def test_a_stream_s_offsets_are_starting_offsets():
     ],
 )
 def test_a_bad_option_is_one_line(given: dict[str, str], line: str):
-    """The line names the option, and says what it should be."""
+    """The line names the option, and its valid values."""
     assert problems(subscribe="a", **given) == [line]
 
 
 def test_all_faults_at_once():
-    """Nobody has to run a query twice to learn of the second fault."""
+    """All faults are listed together."""
     with pytest.raises(ConfigError) as refused:
         parse({"topic": "a", "minPartitions": "many"})
     lines = refused.value.problems

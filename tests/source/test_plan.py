@@ -87,7 +87,7 @@ def test_selections_of_topics(reader: Reader, topic: str):
     ],
 )
 def test_starts_and_ends(reader: Reader, topic: str, options: dict[str, Any], expected: dict[int, tuple[int, int]]):
-    """Offsets and times mean what they mean to the connector."""
+    """Offsets and times have the same meaning as in the connector."""
     named = {name: one if isinstance(one, str) else {topic: one} for name, one in options.items()}
     latest = {"startingOffsetsByTimestampStrategy": "latest"}
     assert ranges(reader(subscribe=topic, **named, **latest)) == expected
@@ -128,13 +128,13 @@ def test_unknown_topics_and_partitions(reader: Reader, topic: str):
 
 
 def test_brokers_that_are_not_there(reader: Reader):
-    """Addresses that are none are refused; nothing is asked of anybody."""
+    """Faulty addresses are refused without a request."""
     with pytest.raises(ConfigError, match=r"kafka\.bootstrap\.servers: .*'nowhere' is not host:port"):
         reader(subscribe="a", **{"kafka.bootstrap.servers": "nowhere"})
 
 
 def test_offsets_outside_of_the_log(kafka: LocalKafka, reader: Reader):
-    """They are a loss: an error that says what there is, or with failOnDataLoss=false what there is."""
+    """They count as lost: an error with the existing offsets, or with failOnDataLoss=false these offsets are read."""
     create(kafka, "source-short")
     produce(kafka, "source-short", [b"v"] * 50)
     delete_records(kafka, "source-short", 20)

@@ -37,7 +37,7 @@ Play = Callable[[SplitOutcome, pa.RecordBatch | None], None]
 
 @pytest.fixture
 def play(monkeypatch: pytest.MonkeyPatch) -> Play:
-    """Says what the reader of the split gives and says in the end."""
+    """Return the batches and the final outcome of the split's reader."""
 
     def play(outcome: SplitOutcome, batch: pa.RecordBatch | None = None) -> None:
         class Played:
@@ -85,7 +85,7 @@ def decoded(count: int, **columns: list[object]) -> pa.RecordBatch:
 
 
 def test_rows_without_a_column_of_the_decoder(play: Play):
-    """A query for what all records of a partition share has a row for each of them, and nothing is decoded for it."""
+    """A query of columns that are constant in a partition has a row for each record, without decoding."""
     play(WHOLE, decoded(3))
     (batch,) = rows("topic", "partition")
     assert batch.to_pylist() == [{"topic": "orders", "partition": 3}] * 3
@@ -118,7 +118,7 @@ def test_large_batches_are_cut(play: Play, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_small_partitions_share_batches(monkeypatch: pytest.MonkeyPatch):
-    """Each row has its own topic and partition; one that is damaged is read by itself and reported as ever."""
+    """Each row has its own topic and partition; a damaged partition is read alone and reported as usual."""
     monkeypatch.setattr(source_read, "_ROWS", 5)
     state = FakeCluster()
     for number, partition in enumerate(state.add_topic("t", 4, end=0).partitions):

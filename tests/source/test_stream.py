@@ -37,19 +37,19 @@ def test_new_partitions_begin_at_the_beginning():
 
 
 def test_what_is_gone_is_said():
-    """A partition that is not there any more is a loss."""
+    """A missing partition counts as a loss."""
     assert reached({A0: 7}).since(reached({A0: 5, B0: 2}))[1] == ["b:0 is gone"]
 
 
 def test_a_re_created_topic_is_another():
-    """Its old offsets mean nothing: reading begins at 0, and the loss is said."""
+    """Its old offsets are invalid: reading begins at 0, and the loss is reported."""
     starts, lines = reached({A0: 7}, a="new").since(reached({A0: 5}))
     assert starts.offsets == {A0: 0}
     assert lines == ["topic a was re-created"]
 
 
 def test_a_log_that_was_cut_off():
-    """If a log is shorter than what was read of it, the loss is reported, and reading continues at its end."""
+    """If a log is shorter than the read offsets, the loss is reported, and reading continues at its end."""
     starts, lines = reached({A0: 4}).since(reached({A0: 5}))
     assert starts.offsets == {A0: 4}
     assert lines == ["a:0 ends at 4, and was read up to 5"]

@@ -1,4 +1,4 @@
-"""Streams of the data source in Spark: batches, restarts, and what happens to topics meanwhile."""
+"""Streams of the data source in Spark: batches, restarts, and changes of topics in between."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class Stream:
         self.spark, self.kafka, self.folder = spark, kafka, folder
 
     def run(self, **options: str) -> list[Any]:
-        """Run up to what is there now; the batches that read something."""
+        """Run up to the current end; return the batches that have rows."""
         query = self._start(options, availableNow=True)
         assert query.awaitTermination(TIMEOUT_S)
         return [batch for batch in query.recentProgress if batch.numInputRows]
@@ -58,7 +58,7 @@ def stream(spark: SparkSession, kafka: LocalKafka, tmp_path: Path) -> Iterator[S
 
 
 def test_available_now_and_restarts(kafka: LocalKafka, stream: Stream):
-    """Batches of at most maxOffsetsPerTrigger, in proportion; a restart goes on, and finds the partition that is new."""
+    """Batches have at most maxOffsetsPerTrigger, in proportion; a restart continues, and finds a new partition."""
     create(kafka, "stream-a", partitions=2)
     produce(kafka, "stream-a", [b"v"] * 40, 0)
     produce(kafka, "stream-a", [b"v"] * 20, 1)

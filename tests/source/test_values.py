@@ -1,4 +1,4 @@
-"""docs/values.md: its statements and snippets as they stand, on the data source, table `records` and a real broker.
+"""docs/values.md: its unchanged statements and snippets, on the data source, table `records` and a real broker.
 
 The snippet about Kafka's own topics runs in test_internal_topics.py, where they have records.
 """

@@ -1,4 +1,4 @@
-"""DataFrames written to topics: what arrives, what is refused, and transactions that are committed or aborted."""
+"""DataFrames written to topics: written records, refusals, and transactions that are committed or aborted."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -78,7 +78,7 @@ def test_several_tasks_and_topics(lagoon: SparkSession, kafka: LocalKafka, trans
 
 
 def test_a_failing_task_undoes_all(lagoon: SparkSession, kafka: LocalKafka) -> None:
-    """Within transactions nothing is there for readers of committed records, and the log is not left open."""
+    """With transactions readers of committed records see nothing, and no transaction stays open."""
     for transactions in ("task", "run"):
         topic = f"sink-fails-{transactions}"
         create(kafka, topic, partitions=2)
@@ -99,7 +99,7 @@ def test_a_failing_task_undoes_all(lagoon: SparkSession, kafka: LocalKafka) -> N
 
 @pytest.mark.proof
 def test_tasks_that_share_a_partition(lagoon: SparkSession, kafka: LocalKafka) -> None:
-    """One transaction for all needs one writer for each partition: nothing is committed, and the line says what to do."""
+    """One transaction for all needs one writer per partition: nothing is committed, and the line names the remedy."""
     create(kafka, "sink-shared")
     rows = lagoon.range(0, 100, numPartitions=2).select(functions.col("id").cast("string").alias("value"))
     with pytest.raises(PySparkException, match=r"several tasks wrote to sink-shared-0|another task writes"):
@@ -157,7 +157,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("transactions", ["none", "run"])
 def test_faults_of_data_have_their_reasons(lagoon: SparkSession, kafka: LocalKafka, transactions: str) -> None:
-    """The exception names the fault of a row, whether the sink or the brokers refuse it."""
+    """The exception names the fault of a row, for refusals by the sink and by the brokers."""
     good = lagoon.createDataFrame([("k", "v")] * 3, "key string, value string").coalesce(1)
     limits = {"message.timestamp.before.max.ms": "3600000", "cleanup.policy": "compact"}
     topic = f"sink-faults-{transactions}"

@@ -1,4 +1,4 @@
-"""Options and columns of the sink: what they mean, and what is refused with what to do instead."""
+"""Options and columns of the sink: their meaning, and refusals with a remedy."""
 
 from collections.abc import Mapping
 
@@ -78,12 +78,12 @@ def test_streams_are_in_transactions() -> None:
     ],
 )  # fmt: skip
 def test_options_that_are_refused(options: Mapping[str, str], line: str) -> None:
-    """Each with its name and what to do."""
+    """Each refusal has the option's name and the remedy."""
     assert problems(options) == [line]
 
 
 def test_columns_that_are_refused() -> None:
-    """Misspelt, of another type, twice, or missing; those that brokers decide are left out of the records instead."""
+    """Misspelt, badly typed, repeated or missing columns are refused; columns that brokers set are left out of records."""
     assert problems({}, "vlaue binary, timestamp bigint, key string, KEY string") == [
         "column vlaue: records have no such column (did you mean value?)",
         "column timestamp: it must be timestamp, not bigint: cast it",

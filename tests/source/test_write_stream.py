@@ -1,4 +1,4 @@
-"""Streams written to topics: each micro-batch once, whatever is run again and whoever dies."""
+"""Streams written to topics: each micro-batch is written once, also after repetitions and crashes."""
 
 import os
 import pickle
@@ -48,7 +48,7 @@ class Copying:
         self.source, self.target = f"{name}-source", f"{name}-target"
 
     def run(self, transactions: str, *, checkpoint: str = "checkpoint", coalesced: bool = True) -> StreamingQuery:
-        """Run up to what is there now."""
+        """Run up to the current end."""
         servers = {"kafka.bootstrap.servers": self.kafka.bootstrap_servers}
         reader = self.spark.readStream.format("lagoon").options(**servers, startingOffsets="earliest")
         frame = reader.option("subscribe", self.source).option("maxOffsetsPerTrigger", "40").load()
@@ -170,7 +170,7 @@ def test_a_driver_that_died_between_commits(kafka: LocalKafka) -> None:
 
 @pytest.mark.proof
 def test_a_decided_transaction_that_timed_out(kafka: LocalKafka) -> None:
-    """The query does not go on as if nothing were missing: the error says what is, and what to do."""
+    """The query stops: the error names the missing records and the remedy."""
     topic = f"timed-out-{CLOCK.now_ms()}"
     create(kafka, topic)
     with connected(kafka, topic) as cluster:

@@ -58,19 +58,19 @@ def committed(kafka: LocalKafka, topic: str) -> list[int]:
 @pytest.mark.proof
 @pytest.mark.parametrize("fault", ["kill", "raise"])
 def test_transactions_of_tasks(kafka: LocalKafka, fault: str) -> None:
-    """A task that is repeated after its python worker was killed is there once, and no transaction stays open."""
+    """The records of a task that is repeated after its Python worker was killed exist once, and no transaction stays open."""
     check_once(kafka, fault, REPEATING)
 
 
 @pytest.mark.proof
 def test_transactions_of_tasks_that_run_twice(kafka: LocalKafka, tmp_path: Path) -> None:
-    """A task that hangs is overtaken by speculation, on another host: what it wrote is aborted."""
+    """Speculation repeats a hanging task on another host, and the records of the first attempt are aborted."""
     with Standalone(tmp_path / "cluster") as cluster:
         check_once(kafka, "stall", cluster.master, f"--properties-file {cluster.properties} ")
 
 
 def check_once(kafka: LocalKafka, fault: str, master: str, options: str = "") -> None:
-    """Run the job: each row is there once for readers of committed records, and what the first attempt wrote is aborted."""
+    """Run the job: readers of committed records see each row once, and records of the first attempt are aborted."""
     topic = f"faulty-task-{fault}"
     create(kafka, topic, partitions=2)
     done = job(kafka, topic, "task", fault, master, options)
@@ -78,14 +78,14 @@ def check_once(kafka: LocalKafka, fault: str, master: str, options: str = "") ->
     assert committed(kafka, topic) == list(range(ROWS))
     assert (
         len(consume(kafka, {topic: 0}, "read_uncommitted")[topic]) > ROWS // 2
-    )  # the first attempt's are there, aborted
+    )  # records of the first attempt are aborted
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("fault", ["kill", "raise"])
 @pytest.mark.parametrize("transactions", ["none", "run"])
 def test_without_them_a_task_is_not_repeated(kafka: LocalKafka, transactions: str, fault: str) -> None:
-    """The job fails with one clear line; in one transaction for all nothing is there, without any no row is there twice."""
+    """The job fails with one clear line; with one transaction for all nothing is visible, without any no row exists twice."""
     topic = f"faulty-{transactions}-{fault}"
     create(kafka, topic, partitions=2)
     done = job(kafka, topic, transactions, fault, REPEATING)

@@ -1,4 +1,4 @@
-"""Every column of every table is named by a test: what nobody asserts may be wrong for ever."""
+"""Every column of every table is named by a test, because an unchecked column may be wrong unnoticed."""
 
 import re
 
@@ -20,7 +20,7 @@ _UNNAMED = {
 
 @pytest.fixture(scope="module")
 def named() -> set[str]:
-    """Every word of the tests."""
+    """Return every word of the tests."""
     files = [path for path in TESTS.rglob("test_*.py") if path.name != "test_named_columns.py"]
     return {word for path in files for word in re.findall(r"\w+", path.read_text("utf-8"))}
 

@@ -21,7 +21,7 @@ def trees() -> dict[str, ast.AST]:
 
 @pytest.fixture(scope="module")
 def row_classes(trees: dict[str, ast.AST]) -> dict[str, list[str]]:
-    """Fields of every class that is declared with `@row`, by its name; of two or three nobody loses count."""
+    """Return fields of every class with `@row`, by its name, except classes of two or three fields."""
     classes = {
         node.name: [
             item.target.id
@@ -36,7 +36,7 @@ def row_classes(trees: dict[str, ast.AST]) -> dict[str, list[str]]:
 
 
 def misplaced(tree: ast.AST, row_classes: dict[str, list[str]]) -> Iterator[str]:
-    """Positional arguments of row classes that do not bear the name of their field; None may stand for any."""
+    """Return positional arguments of row classes whose names differ from their fields; None may stand for any."""
     for node in ast.walk(tree):
         name = getattr(node.func, "id", getattr(node.func, "attr", None)) if isinstance(node, ast.Call) else None
         if not isinstance(node, ast.Call) or name not in row_classes:
@@ -65,7 +65,7 @@ def test_the_check_finds_neighbours_that_are_swapped(row_classes: dict[str, list
 
 
 def test_a_row_needs_every_field() -> None:
-    """Unknown is None, said by whoever makes the row; rows are equal by value."""
+    """An unknown value must be given as None; rows are equal by value."""
 
     @row
     class Sample:

@@ -1,4 +1,4 @@
-"""Rows that are kept by column are the rows that they stand for."""
+"""Rows that are kept in columns equal the row objects that they replace."""
 
 from array import array
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def test_columns_are_rows(rows: list[Sample], start: int, stop: int, size: int) 
 
 @given(first=samples, second=samples, third=samples)
 def test_joined_rows_are_all_of_them(first: list[Sample], second: list[Sample], third: list[Sample]) -> None:
-    """Rows by column and row objects stand one after the other, and every block is of one of them."""
+    """Rows in columns and row objects are consecutive, and every block has only one kind."""
     joined = Joined(Sample, stored(first), second, stored(third))
     assert list(joined) == [*first, *second, *third]
     assert list(column_of(joined, "number")) == [one.number for one in (*first, *second, *third)]
@@ -81,7 +81,7 @@ def test_few_values_are_kept_once() -> None:
 
 
 def test_a_place_before_the_first_is_null() -> None:
-    """-1 stands for no value, in a column and in what is subtracted; a difference may have a least value."""
+    """-1 stands for null, in a column and in a difference, which may have a least value."""
     ends, offsets = Chosen(array("i", [0, -1, 1]), [5, 9]), Chosen(array("i", [0, 0, 1]), array("q", [7, 2]))
     assert list(ends) == [5, None, 9]
     assert [ends[1], ends[2]] == [None, 9]

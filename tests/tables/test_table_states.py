@@ -27,7 +27,7 @@ def config(value: str | None, *synonyms: str) -> ConfigRow:
 
 
 def test_equal_rows_have_equal_digests() -> None:
-    """Rows are compared by value, also those that are kept by column."""
+    """Rows are compared by value, also those that are kept in columns."""
     first, second = ([config("".join(("1", str(number))), "7")] for number in (2, 2))
     assert digest_of(first, ConfigRow) == digest_of(second, ConfigRow)
     values = {"user": ["a"], "client_id": [None], "ip": [None], "name": ["x"], "value": [1.5]}

@@ -55,7 +55,7 @@ class NullableLengths:
 
 @struct
 class LaterNull:
-    """Null may stand from version 2 on; the field itself is there from version 1 on."""
+    """Null is valid from version 2 on; the field exists from version 1 on."""
 
     name: String | None = wire(since=1, nullable_since=2)
 
@@ -70,7 +70,7 @@ class Point:
 
 @struct
 class Nests:
-    """A struct that must be there, one that may be null, and many."""
+    """A required struct, a nullable one, and an array."""
 
     single: Point
     maybe: Point | None = wire(default=None)

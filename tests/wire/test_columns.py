@@ -1,4 +1,4 @@
-"""Arrays of structs that are read by column: the same messages, whatever their texts and tags are."""
+"""Arrays of structs that are read in columns: the same messages, with any texts and tags."""
 
 from array import array
 from collections.abc import Sequence

@@ -25,7 +25,7 @@ def _taken(buffer: FrameBuffer) -> list[bytes]:
 
 @given(st.lists(st.binary(max_size=40), max_size=6), st.data())
 def test_any_chopping(frames: list[bytes], data: st.DataObject) -> None:
-    """However a stream of frames is chopped, the same frames come out, each as soon as it is whole."""
+    """A stream of frames in any pieces gives the same frames, each as soon as it is complete."""
     stream = b"".join(map(_prefixed, frames))
     cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)))))
     buffer, taken = FrameBuffer(LIMIT), []

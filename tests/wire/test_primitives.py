@@ -28,7 +28,7 @@ def test_varint_bytes(value: int, encoded: str) -> None:
 
 
 def test_varint_of_more_than_five_bytes() -> None:
-    """A sixth byte is refused, whatever its value."""
+    """Any sixth byte is refused."""
     with pytest.raises(ValueError, match="more than five bytes"):
         read_uvarint(b"\x80\x80\x80\x80\x80\x00", 0)
 

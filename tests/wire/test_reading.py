@@ -88,7 +88,7 @@ def test_a_view_of_a_frame() -> None:
     ids=["classic", "compact"],
 )
 def test_null(flexible: bool, spelled: str) -> None:
-    """A length of -1, or a compact 0, is null where null may stand and refused elsewhere."""
+    """A length of -1, or a compact 0, is null if null is valid and refused otherwise."""
     assert read(NullableLengths, 0, flexible, spelled) == NullableLengths()
     assert "null where it is not allowed" in str(refused(Lengths, 0, flexible, spelled))
 
@@ -120,7 +120,7 @@ def test_nullable_since_a_version() -> None:
 
 @pytest.mark.parametrize(("marker", "expected"), [("ff", None), ("80", None), ("01 05 06 00", Point(x=5, y=6))])
 def test_nullable_struct(marker: str, expected: Point | None) -> None:
-    """A struct that may be null is led by a byte, negative for null (KIP-893); one that may not is not."""
+    """A byte comes before a nullable struct, negative for null (KIP-893); a struct that is not nullable has none."""
     decoded = read(Nests, 1, FLEXIBLE, f"01 02 00 {marker} 02 03 04 00 00")
     assert decoded == Nests(single=Point(x=1, y=2), maybe=expected, many=(Point(x=3, y=4),))
 
@@ -132,7 +132,7 @@ def test_absent_fields() -> None:
 
 
 def test_tags() -> None:
-    """Tagged fields are read by their tags; those that are missing keep their default."""
+    """Tagged fields are read by their tags; missing ones have their default."""
     assert read(Tagged, 1, FLEXIBLE, "09 00") == Tagged(plain=9)
     decoded = read(Tagged, 1, FLEXIBLE, "09 04  00 03 03 6869  02 04 01 05 06 00  03 04 02 07 08 00  05 02 1234")
     assert decoded == Tagged(plain=9, early="hi", point=Point(x=5, y=6), points=(Point(x=7, y=8),), late=0x1234)
@@ -168,7 +168,7 @@ def test_broken_tags(tags: str, why: str) -> None:
 
 
 def test_legacy_string() -> None:
-    """The client id is never compact, the string behind it is."""
+    """The client id is never compact, the following string is."""
     assert read(Legacy, 0, FLEXIBLE, "0001 61 02 62 00") == Legacy(classic="a", compact="b")
     assert read(Legacy, 0, FLEXIBLE, "ffff 00 00") == Legacy(classic=None, compact=None)
 

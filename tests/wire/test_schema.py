@@ -27,7 +27,7 @@ def test_presence() -> None:
 
 
 def test_nullability() -> None:
-    """Null may stand where the type says so, from `nullable_since` on."""
+    """Null is valid if the type is nullable, from `nullable_since` on."""
     (name,) = fields_of(LaterNull)
     assert [name.nullable(version) for version in range(4)] == [False, False, True, True]
     assert all(field.nullable(0) for field in fields_of(NullableLengths))
@@ -35,7 +35,7 @@ def test_nullability() -> None:
 
 
 def test_defaults() -> None:
-    """Every field has a default: what is declared, else zero, empty, or a struct of defaults; null only if declared."""
+    """Every field has a default: the declared one, else zero, empty, or a struct of defaults; null only if declared."""
     assert Lengths() == Lengths(text="", raw=b"", numbers=(), texts=())
     assert Nests() == Nests(single=Point(x=0, y=-1), maybe=None, many=())
     assert (History().added, LaterNull().name, Tagged().late) == (7, "", -1)

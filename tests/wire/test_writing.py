@@ -92,7 +92,7 @@ def test_nullable_struct() -> None:
 
 
 def test_tags_that_have_their_default_are_left_out() -> None:
-    """Tags stand in ascending order, each with its size; fields with their default are left out."""
+    """Tags are in ascending order, each with its size; fields with their default are left out."""
     assert written(Tagged(plain=9), 1, FLEXIBLE) == "0900"
     message = Tagged(plain=9, early="hi", point=Point(x=5, y=6), points=(Point(x=7, y=8),), late=0x1234)
     expected = "09 04  00 03 03 6869  02 04 01 05 06 00  03 04 02 07 08 00  05 02 1234"
@@ -113,7 +113,7 @@ def test_a_value_that_the_version_lacks() -> None:
 
 
 def test_legacy_string() -> None:
-    """The client id is never compact, the string behind it is."""
+    """The client id is never compact, the following string is."""
     assert written(Legacy(classic="a", compact="b"), 0, FLEXIBLE) == "0001 61 02 62 00".replace(" ", "")
     assert written(Legacy(classic=None, compact=None), 0, FLEXIBLE) == "ffff0000"
 

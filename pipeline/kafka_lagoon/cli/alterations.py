@@ -1,6 +1,6 @@
-"""Shows a plan, asks whether to carry it out, has it carried out and recorded, and prints how each action ended.
+"""Shows a plan, asks for confirmation, carries the plan out, records it, and prints the outcome of each action.
 
-`lagoon apply` and all verbs of `lagoon admin` alter clusters through this.
+`lagoon apply` and all verbs of `lagoon admin` alter clusters through this module.
 """
 
 import json
@@ -32,7 +32,7 @@ ADMIN = "admin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterationResult:
-    """The end of a plan; `execution` is None if nothing was sent."""
+    """The result of a plan; `execution` is None if nothing was sent."""
 
     exit_code: int
     plan: Plan
@@ -42,9 +42,9 @@ class AlterationResult:
 def alter(
     cluster: Cluster, chosen: ChosenCluster, planned: PlannedActions, recorder: OpeningRecorder, options: Namespace
 ) -> AlterationResult:
-    """Have actions shown, confirmed, carried out and recorded.
+    """Show actions, ask for confirmation, carry them out and record them.
 
-    PlanOutdated if `options.plan` names another plan than the one that they are now.
+    Raises PlanOutdated if these actions are not the plan that `options.plan` names.
     """
     plan = make_plan(chosen.name, cluster.cluster_id or "", planned.actions)
     _show_plan(plan, planned, options)
@@ -69,7 +69,7 @@ def alter(
 
 
 def exit_code(execution: Execution, failures: Sequence[Failure] = ()) -> int:
-    """Complete if every action is done and nothing else failed; failed if every action failed."""
+    """Return COMPLETE if every action is done and nothing else failed, FAILED if every action failed, else INCOMPLETE."""
     if execution.count(Outcome.FAILED) == len(execution.results):
         return FAILED
     is_complete = execution.count(Outcome.DONE) == len(execution.results) and not execution.unrecorded
@@ -77,12 +77,12 @@ def exit_code(execution: Execution, failures: Sequence[Failure] = ()) -> int:
 
 
 def _deadline(cluster: Cluster, options: Namespace) -> Deadline:
-    """The deadline for carrying out a plan, without the time that people need to read it."""
+    """Make the deadline for carrying out a plan; it does not include the time that people need to read the plan."""
     return Deadline.after(cluster.clock, budget_ms(cluster.settings, options))
 
 
 def _is_confirmed(cluster: Cluster, plan: Plan, options: Namespace) -> bool:
-    """Show what brokers refuse, and ask at the terminal."""
+    """Show the actions that brokers refuse, and ask at the terminal."""
     _show_refused(check(cluster, plan, _deadline(cluster, options)))
     if is_confirmed(f"Carry this out on cluster {plan.cluster} ({plan.cluster_id})?"):
         return True
@@ -91,7 +91,7 @@ def _is_confirmed(cluster: Cluster, plan: Plan, options: Namespace) -> bool:
 
 
 def warn_of(failures: Sequence[Failure]) -> None:
-    """Say what could not be read."""
+    """Warn about state that could not be read."""
     for line in failure_lines(failures):
         warn(line)
 
@@ -118,7 +118,7 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
 
 
 def _show_refused(refused: Refused) -> int:
-    """Print what brokers refuse; the exit code of a dry run."""
+    """Print the actions that brokers refuse; return the exit code of a dry run."""
     for (name, resource), failure in refused.items():
         warn(f"{KINDS[name].about(resource)}: {_reason(failure)}")
     return INCOMPLETE if refused else COMPLETE

@@ -1,7 +1,7 @@
-"""Runs `lagoon apply FILE`: makes a cluster what the file says, after the plan was shown and confirmed.
+"""Runs `lagoon apply FILE`: brings a cluster into the desired state of a file, once the plan was shown and confirmed.
 
-What the file says is known to be free of faults before the cluster is asked, and the cluster to be as planned before anything
-is sent.
+The file is checked before any request to the cluster. The state that the plan was made from is compared with the cluster's
+before anything is altered.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyArguments:
-    """Options of one run, the cluster that they choose, and what it is to be."""
+    """Options of one run, the cluster that they choose, and its desired state."""
 
     options: Namespace
     chosen: ChosenCluster
@@ -47,7 +47,11 @@ def _declare(parser: ArgumentParser) -> None:
     add_log_file(parser)
     add_alteration_options(parser)
     parser.add_argument("file", metavar="FILE", help=HELP)
-    parser.add_argument("--plan", metavar="ID", help="only if the plan is still the one that `lagoon plan` has shown")
+    parser.add_argument(
+        "--plan",
+        metavar="ID",
+        help="id of a plan that `lagoon plan` has shown; nothing is altered if the plan is another one now",
+    )
 
 
 def apply_arguments(options: Namespace, environ: Mapping[str, str], clock: Clock) -> ApplyArguments:
@@ -69,7 +73,7 @@ def _checked(read: Callable[[], T], problems: list[str]) -> T | None:
 
 
 def apply_file(arguments: ApplyArguments, clock: Clock) -> int:
-    """Make the cluster what the file says; the exit code."""
+    """Bring the cluster into the desired state of the file; return the exit code."""
     outcome = RunOutcome(job=APPLY, cluster=arguments.chosen.name, dry_run=arguments.options.dry_run)
     settings = arguments.chosen.settings
     with metrics_written(settings.metrics.folder if settings else None, [outcome], clock):
@@ -84,7 +88,7 @@ def _apply(arguments: ApplyArguments, outcome: RunOutcome, clock: Clock) -> int:
     def carry_out(cluster: Cluster, planned: PlanResult) -> int:
         outcome.cluster_id, outcome.plan_id = cluster.cluster_id, planned.plan_id
         outcome.actions = len(planned.actions)
-        if planned.failures:  # what is not known may be what the file wants, or not
+        if planned.failures:  # state that could not be read may differ from the file
             warn_of(planned.failures)
             return FAILED
         with OpeningRecorder(APPLY, chosen.settings, clock) as recorder:
@@ -107,7 +111,7 @@ def _describe(outcome: RunOutcome, altered: AlterationResult) -> None:
 
 COMMAND = Command(
     kind=Kind(declare=_declare, run=run_job),
-    summary="Make a cluster what a file of desired state says, after showing the plan.",
+    summary="Brings a cluster into the desired state of a file, after showing the plan.",
     answer=lambda call: apply_file(apply_arguments(call.options, call.environ, call.clock), call.clock),
     requires={
         "": Requirement(remark="Those of `plan`, and those of the verbs of `lagoon admin` that make the same changes.")

@@ -1,4 +1,4 @@
-"""Parses command lines: the parser of a command, options that several commands have, and types of values."""
+"""Parses command lines: the parser of a command, the options that several commands share, and types of values."""
 
 import argparse
 import re
@@ -22,7 +22,7 @@ _DIGITS = re.compile(r"[0-9]{1,19}")
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of a command. A fault is one line, as all other errors are: a ConfigError, without the usage before it."""
+    """The parser of a command. It raises ConfigError for a fault, where argparse would print the usage, too."""
 
     def __init__(self, name: str, command: "Command[Any]") -> None:
         super().__init__(prog=f"lagoon {name}", description=command.summary, epilog=command.epilog, allow_abbrev=False)
@@ -36,18 +36,18 @@ class Parser(argparse.ArgumentParser):
         command.declare(self)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Keep the arguments for `error`; argparse calls this for every way of parsing."""
+        """Keep the arguments for `error`. All parsing methods of argparse call this one."""
         self._given = list(args or ())
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Raise a UsageError for the first fault; called by argparse."""
+        """Raise a UsageError for the first fault. Called by argparse."""
         habit = instead_of_option(self._given, self._option_string_actions)
         raise UsageError([f"{message.removeprefix('argument ')}{habit}; see {self.prog} --help"])
 
 
 def parse(command: "Command[Any]", name: str, argv: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments of a command; UsageError names the first fault, ConfigError lists those that the command finds."""
+    """Parse the arguments of a command. UsageError names argparse's first fault, ConfigError all faults of its own check."""
     options = Parser(name, command).parse_intermixed_args(argv)
     if getattr(options, "warehouse", None):
         options.set = [*options.set, f"warehouse={options.warehouse}"]
@@ -65,20 +65,20 @@ def _whole_number(text: str) -> int:
 
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options that name settings."""
-    parser.add_argument("--conf", type=Path, metavar="FILE", help="settings as TOML")
-    parser.add_argument("--kafka-properties", type=Path, metavar="FILE", help="a Java client's properties file")
+    parser.add_argument("--conf", type=Path, metavar="FILE", help="TOML file with settings")
+    parser.add_argument("--kafka-properties", type=Path, metavar="FILE", help="properties file of a Java client")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="one setting, e.g. kafka.client_id=night"
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="set one setting, e.g. kafka.client_id=night"
     )
 
 
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
-    """Declare the option that names the place of the tables."""
+    """Declare the option that names the location of the tables."""
     parser.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of commands that read tables by either engine."""
+    """Declare the options of commands that read tables with DuckDB or Spark."""
     add_settings_options(parser)
     add_warehouse(parser)
     add_engine(parser)
@@ -101,7 +101,7 @@ def names(text: str) -> list[str]:
 
 
 def names_among(known: Collection[str]) -> Callable[[str], list[str]]:
-    """Parse names of a list, separated by commas."""
+    """Parse names that are separated by commas; each must be in a list."""
 
     def parse_names(text: str) -> list[str]:
         if unknown := [name for name in names(text) if name not in known]:
@@ -137,7 +137,7 @@ def moment_argument(text: str) -> Moment:
 
 
 def parsed_time(option: str, text: str | None, clock: Clock, problems: list[str]) -> int | None:
-    """A time in epoch milliseconds; None without a text, or if it cannot be parsed, which is added to the problems."""
+    """Parse a time to epoch milliseconds. None for no text, and for a wrong one, which is added to the problems."""
     try:
         return None if text is None else parse_time_ms(text, clock.now_ms())
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""Chooses the cluster that a command asks, by its options and the settings, and connects to it.
+"""Chooses the cluster of a command by its options and the settings, and connects to it.
 
-`--bootstrap-servers` alone is enough. Where the settings have several clusters, `--cluster` must name one of them.
+`--bootstrap-servers` alone is enough. If the settings have several clusters, `--cluster` must name one of them.
 """
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenCluster:
-    """The cluster that a command asks; `settings` is None where only bootstrap servers were given."""
+    """The cluster of a command; `settings` is None if only bootstrap servers were given."""
 
     name: str
     kafka: KafkaSettings
@@ -36,9 +36,9 @@ def add_cluster_options(parser: ArgumentParser) -> None:
         "--bootstrap-servers",
         "--bootstrap-server",
         metavar="HOST:PORT,...",
-        help="some brokers; short for --set kafka.bootstrap_servers=",
+        help="HOST:PORT of brokers; short for --set kafka.bootstrap_servers=",
     )
-    parser.add_argument("--cluster", metavar="NAME", help="which of [clusters.NAME] in the settings")
+    parser.add_argument("--cluster", metavar="NAME", help="name of the cluster, from [clusters.NAME] in the settings")
     add_settings_options(parser)
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="longest time for the whole command")
 
@@ -68,13 +68,13 @@ def chosen_cluster(options: Namespace, environ: Mapping[str, str]) -> ChosenClus
 
 
 def assigned_servers(options: Namespace) -> Sequence[str]:
-    """The setting that `--bootstrap-servers` stands for, as `key=value`."""
+    """Return the setting that `--bootstrap-servers` stands for, as `key=value`."""
     section = f"clusters.{options.cluster}" if options.cluster else "kafka"
     return [f"{section}.bootstrap_servers={options.bootstrap_servers}"] if options.bootstrap_servers else []
 
 
 def named_cluster(name: str, known: Mapping[str, KafkaSettings]) -> KafkaSettings:
-    """The cluster of `--cluster`; ConfigError if the settings do not have it."""
+    """Return the cluster that `--cluster` names; ConfigError if the settings do not have it."""
     if name not in known:
         raise ConfigError([f"--cluster {name}: no such cluster in the settings ({', '.join(known)})"])
     return known[name]
@@ -86,7 +86,7 @@ def _has_other_settings(options: Namespace, environ: Mapping[str, str]) -> bool:
 
 
 def _plain_settings(bootstrap_servers: str) -> KafkaSettings:
-    """All other settings have their defaults, which need no check."""
+    """Make settings with defaults for all but the bootstrap servers: defaults need no check."""
     try:
         return KafkaSettings(bootstrap_servers=bootstrap_servers)
     except ValueError as error:
@@ -94,7 +94,7 @@ def _plain_settings(bootstrap_servers: str) -> KafkaSettings:
 
 
 def budget_ms(kafka: KafkaSettings, options: Namespace) -> int:
-    """The time that a command may take."""
+    """Return the longest time that a command may take."""
     return round(options.timeout * 1000) if options.timeout else kafka.default_api_timeout_ms
 
 

@@ -1,4 +1,4 @@
-"""Declares what a command of `lagoon` is, and what commands of one kind share: options, context and how they run.
+"""Declares the commands of `lagoon`, and their kinds: commands of one kind share options, context and the way that they run.
 
 cli/registry.py lists all commands. The kinds are CLUSTER of cli/kafka/command.py, ALTERATION of cli/admin/command.py, `over` of
 cli/tables/command.py, JOB of cli/jobs.py, and PLAIN here.
@@ -17,7 +17,7 @@ ContextT = TypeVar("ContextT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """A call of a command: its name after `lagoon`, its parsed options, the environment and the clock."""
+    """A call of a command: its name (the words after `lagoon`), its parsed options, the environment and the clock."""
 
     name: str
     options: Namespace
@@ -38,8 +38,8 @@ def no_faults(_: Namespace) -> Iterable[str]:
 class Kind(Generic[ContextT]):
     """The properties that commands of one kind share.
 
-    `declare` adds their common options, `check` finds faults of them. `run` makes the context, passes it to the command's
-    `answer`, prints what that returns, and returns the exit code.
+    `declare` adds their common options, `check` finds faults of these. `run` makes the context, passes it to the command's
+    `answer`, prints the answer, and returns the exit code.
     """
 
     declare: Callable[[ArgumentParser], None] = no_options

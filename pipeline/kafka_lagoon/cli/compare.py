@@ -1,4 +1,4 @@
-"""`lagoon compare` says how the records of two topics differ, in one cluster or two."""
+"""`lagoon compare`: the differences between the records of two topics, in one cluster or two."""
 
 import json
 from argparse import ArgumentParser, Namespace
@@ -27,8 +27,8 @@ from kafka_lagoon.settings import Settings
 
 _IGNORED = {"timestamp": "timestamp_ms", "key": "key", "value": "value", "headers": "headers", "order": None}
 _ARCHIVE = "records@"
-_SHOWN_EVERY = 1 << 18  # records, after which a terminal shows how many are done
-_NOTHING_ALIKE = "nothing is alike (a broker's own timestamps? --ignore timestamp)"
+_SHOWN_EVERY = 1 << 18  # number of records after which the progress on a terminal is updated
+_NOTHING_ALIKE = "no record is equal (if brokers set the timestamps, try --ignore timestamp)"
 _COLUMNS = ("partition", "what", "records", "left", "right")
 
 _WORDS: Mapping[Kind, str] = {
@@ -45,20 +45,23 @@ _WORDS: Mapping[Kind, str] = {
 }
 
 _EPILOG = """\
-what is compared:
-  key, value, headers in their order, and timestamp of every record that readers of committed records see now; null and empty
-  differ. Offsets are not: a mirror or a restore has its own. Partitions are compared one by one and in order; if the topics
-  have different numbers of them, or with --ignore order, all records of the topics as a whole and without order.
+comparison:
+  Every committed record is compared by its key, value, headers (in their order) and timestamp; null and empty differ.
+  Offsets are not compared, because mirrored and restored records have other offsets. Partition 0 is compared with
+  partition 0 and so on, in the order of the records. If the topics have different numbers of partitions, or with
+  --ignore order, the topics are compared as a whole and without order.
 
   An archive and the topic that it was made of are compared within the offsets that both have.
 
-what is found:
-  missing         the first topic has it, the second has not        only in B  the other way round
-  doubled in A/B  that topic has it more often than the other       altered    another record of the same key in its place
-  reordered       both have it, at another place
-  Of no importance to the exit code: what retention has removed from one side's start (before what A/B still has), and what
-  compaction has removed because a later record has its key (compacted in A/B).
-  Logs that are equal are read once; the partitions that differ are read again to count what is doubled.
+differences:
+  missing         the first topic has the record, the second does not
+  only in B       the second topic has the record, the first does not
+  doubled in A/B  that topic has the record more often than the other
+  altered         another record with the same key is in its place
+  reordered       both have the record, in a different order
+  Two kinds do not change the exit code: records that retention has removed from the start of one topic (before what A/B
+  still has), and records that compaction has removed because a later record has their key (compacted in A/B).
+  Partitions that are equal are read once; those that differ are read again, to count doubled records.
 
 Exit codes: 0 equal, 1 failed or not all could be read, 2 bad arguments or settings, 3 different.
 Required permissions: READ on both topics.
@@ -71,21 +74,23 @@ def _declare(parser: ArgumentParser) -> None:
         metavar="A:TOPIC",
         help="a topic of cluster A of [clusters.NAME] in the settings; records@A:TOPIC: its archived records",
     )
-    parser.add_argument("right", metavar="B:TOPIC", help="the topic to compare with it; B may be A")
-    parser.add_argument("--partitions", type=ids, metavar="0,1", help="only some partitions")
-    parser.add_argument("--from", dest="start", metavar="WHERE", help=f"where both sides begin: {SPELLINGS}")
-    parser.add_argument("--until", metavar="WHERE", help="where both sides end: like --from (default: latest)")
+    parser.add_argument("right", metavar="B:TOPIC", help="the topic to compare it with; B may be A")
+    parser.add_argument("--partitions", type=ids, metavar="0,1", help="only these partitions")
+    parser.add_argument("--from", dest="start", metavar="WHERE", help=f"start of both sides: {SPELLINGS}")
+    parser.add_argument("--until", metavar="WHERE", help="end of both sides, spelled like --from (default: latest)")
     parser.add_argument(
         "--ignore",
         type=names_among(_IGNORED),
         default=(),
         metavar="A,B",
-        help=f"what may differ: some of {', '.join(_IGNORED)}",
+        help=f"do not compare these: {', '.join(_IGNORED)}",
     )
     parser.add_argument(
-        "-n", "--number", type=number_from(0), default=100, metavar="N", help="show so many ranges (default: 100)"
+        "-n", "--number", type=number_from(0), default=100, metavar="N", help="longest list of ranges (default: 100)"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line: every range, then a summary")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON lines: an object for each range, then a summary"
+    )
     add_settings_options(parser)
     add_warehouse(parser)
 
@@ -108,7 +113,7 @@ def _compare(call: Invocation) -> int:
 
 
 def _checked(options: Namespace, environ: Mapping[str, str], clock: Clock) -> tuple[Source, Source, Wanted, How]:
-    """The sides and options of the comparison; ConfigError lists every fault."""
+    """Check the sides and options of the comparison; ConfigError lists every fault."""
     problems: list[str] = []
     start = _specs("--from", options.start, OffsetSpecs(name="--from", default=EARLIEST), clock, problems)
     end = _specs("--until", options.until, OffsetSpecs(name="--until", default=LATEST), clock, problems)
@@ -141,7 +146,7 @@ def _specs(name: str, text: str | None, default: OffsetSpecs, clock: Clock, prob
     if specs.by_partition or specs.default is None:
         problems.append(f"{name}: the same for all partitions, because both topics have their own offsets")
     if isinstance(specs.default, AtTime) and specs.default.timestamp_ms > clock.now_ms():
-        problems.append(f"{name}: that time is still to come")
+        problems.append(f"{name}: this time is in the future")
     return specs
 
 
@@ -171,7 +176,7 @@ def _side(text: str, settings: Settings, problems: list[str]) -> Source | None:
 
 
 class _ComparedRecords:
-    """Shows on a terminal how many records were compared; several threads add to it."""
+    """Shows the number of compared records on a terminal; several threads add to it."""
 
     def __init__(self, name: str) -> None:
         self._name, self._records, self._shown = name, 0, 0
@@ -184,14 +189,14 @@ class _ComparedRecords:
             show_live(self._name, f"{self._records:,} records compared")
 
     def end(self) -> None:
-        """Remove the line from the terminal."""
+        """Remove the progress from the terminal."""
         show_live(self._name, None)
 
 
 def _names(comparison: Comparison) -> dict[str, str]:
-    """Name the sides by their clusters, else by their topics, else as first and second."""
+    """Name the sides by their clusters; if these are the same, by their topics; else as first and second."""
     left, right = comparison.left.of, comparison.right.of
-    clusters = [str(side).rpartition(":")[0] for side in (left, right)]  # or archives
+    clusters = [str(side).rpartition(":")[0] for side in (left, right)]  # topics of one name, or their archives
     if clusters[0] != clusters[1]:
         return {"left": clusters[0], "right": clusters[1]}
     if left.topic != right.topic:
@@ -245,7 +250,7 @@ def _rows(comparison: Comparison, names: Mapping[str, str]) -> Iterator[tuple[An
 
 
 def _span(first: int | None, last: int | None) -> str | None:
-    """Offsets of records, or the offset where they are missing."""
+    """Spell the offsets of records, or the offset at which they are missing."""
     if last is None:
         return None if first is None else f"at {first}"
     return f"{first}" if first == last else f"{first} to {last}"
@@ -315,14 +320,14 @@ def _of_set(
 
 
 def _object(kind: str, fields: Mapping[str, Any]) -> str:
-    """A line; `what` is the kind of a difference, because `kind` is that of the line."""
+    """Make a line of JSON. `what` is the kind of a difference, because `kind` is the kind of the line."""
     renamed = {("what" if name == "kind" else name): value for name, value in fields.items()}
     return json.dumps({"kind": kind, **renamed})
 
 
 COMMAND = Command(
     kind=PLAIN,
-    summary="Say how the records of two topics differ, in one cluster or two.",
+    summary="Compares the records of two topics, in one cluster or two.",
     epilog=_EPILOG,
     declare=_declare,
     answer=_compare,

@@ -23,12 +23,12 @@ bash   lagoon completion bash > ~/.local/share/bash-completion/completions/lagoo
 zsh    lagoon completion zsh > "${fpath[1]}/_lagoon"
 fish   lagoon completion fish > ~/.config/fish/completions/lagoon.fish
 
-It takes some seconds, so keep its output in a file, and make the file again with a new version.
+The command takes a few seconds, so keep its output in a file, and write the file again after an upgrade.
 """
 
 
 def _declare(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="the shell that the script is for")
+    parser.add_argument("shell", choices=SHELLS, help="shell to write the script for")
 
 
 def _print(call: Invocation) -> int:
@@ -37,14 +37,14 @@ def _print(call: Invocation) -> int:
 
 
 def script(shell: str) -> str:
-    """The completion script for a shell."""
+    """Make the completion script of a shell."""
     text = shtab.complete(everything(), shell)
-    # Without -A zsh completes the options of `lagoon kafka` after a verb, and not those that the verb has besides.
+    # Without -A zsh completes only the options of `lagoon kafka` after a verb, and not the verb's own.
     return re.sub(r"_arguments -C -s (\$_shtab_lagoon_(?:kafka|admin)_options\n)", r"_arguments -A '-*' -C -s \1", text)
 
 
 def everything() -> ArgumentParser:
-    """A parser of every command and verb; a command whose packages are missing has no options."""
+    """Make a parser of every command and verb; a command whose packages are missing has no options."""
     top = ArgumentParser("lagoon")
     top.add_argument("--version", action="store_true", help="print the version")
     families = {"": top.add_subparsers()}
@@ -52,7 +52,7 @@ def everything() -> ArgumentParser:
         family, _, last = name.rpartition(" ")
         parser = families[family].add_parser(last, help=listed.summary, add_help=False)
         if not listed.place:
-            add_cluster_options(parser)  # those of all verbs may stand before the verb
+            add_cluster_options(parser)  # options that all verbs have may stand before the verb
             families[name] = parser.add_subparsers()
         else:
             _add_options(parser, name)
@@ -64,7 +64,7 @@ def everything() -> ArgumentParser:
 
 
 def _add_options(parser: ArgumentParser, name: str) -> None:
-    """Add the options of a command, of which some take files."""
+    """Add the options of a command, and complete the names of files where an option takes them."""
     with suppress(ImportError):
         for action in Parser(name, declaration(name))._actions:  # noqa: SLF001  argparse has no other list of them
             if action.metavar in _FILES:
@@ -74,7 +74,7 @@ def _add_options(parser: ArgumentParser, name: str) -> None:
 
 COMMAND = Command(
     kind=PLAIN,
-    summary="A script that completes commands, options and values in your shell.",
+    summary="Prints a script that completes commands, options and values in a shell.",
     epilog=_EPILOG,
     declare=_declare,
     answer=_print,

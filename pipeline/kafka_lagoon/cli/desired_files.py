@@ -1,4 +1,4 @@
-"""Reads a desired state from where a command line names it: a file, or the folder or URL of a Delta table."""
+"""Reads the desired state that a command line names: a file, or the folder or URL of a Delta table."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ HELP = "desired state: a file that ends with .toml, .yaml or .yml, or the folder
 
 
 def desired_of(place: str, now_ms: int) -> DesiredState:
-    """The desired state there; ConfigError lists every fault."""
+    """Read the desired state of this file or table; ConfigError lists every fault."""
     if "://" in place:
         return desired_state(table_document(place, _rows_by_spark(place)), now_ms)
     if (Path(place) / "_delta_log").is_dir():
@@ -36,7 +36,7 @@ def _rows(folder: Path) -> list[DesiredRow]:
 
 
 def _rows_by_spark(url: str) -> list[DesiredRow]:
-    """Read a table that only Hadoop's file systems reach."""
+    """Read a table on a file system that only Hadoop can read."""
     from kafka_lagoon.delta.session import session  # noqa: PLC0415  an extra
     from kafka_lagoon.delta.storage import JAVA_ERRORS, reason  # noqa: PLC0415
 

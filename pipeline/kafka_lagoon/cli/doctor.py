@@ -1,4 +1,4 @@
-"""Runs `lagoon doctor`: prints what works, what does not, and what to do about it, one line each."""
+"""Runs `lagoon doctor`: prints a line for each check, with its result and a remedy."""
 
 import json
 import sys
@@ -20,16 +20,16 @@ from kafka_lagoon.doctor.results import Check, Result
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.text import did_you_mean, printable
 
-if TYPE_CHECKING:  # what does not load is observed, and does not end the doctor
+if TYPE_CHECKING:  # a setting or a package that does not load is a result, and does not end the doctor
     from kafka_lagoon.doctor.permissions import Needs
     from kafka_lagoon.kafka_settings import KafkaSettings
     from kafka_lagoon.settings import Settings
 
 _TIMEOUT_S = 30
 _EPILOG = """\
-Nothing is altered: probe files are written into the warehouse and removed. Secrets are never printed.
-Exit codes: 0 no check failed, 1 one failed, 2 bad arguments, 3 none failed, but there are warnings. What was not checked
-says why, and changes no exit code.
+Nothing is altered, except that probe files are written into the warehouse and removed again. Secrets are never printed.
+Exit codes: 0 no check failed, 1 a check failed, 2 bad arguments, 3 no check failed, but there are warnings. A check that
+was not made says why, and does not change the exit code.
 """
 _COLOURS = {results.FAILED: "31", results.WARNING: "33", results.OK: "32", results.NOT_CHECKED: "2"}
 
@@ -43,15 +43,17 @@ def _declare(parser: ArgumentParser) -> None:
         dest="commands",
         type=names,
         metavar="COMMAND,...",
-        help="whose permissions are checked; default: snapshot, and ingest if the settings name topics for it",
+        help="commands whose permissions are checked; default: snapshot, and ingest if the settings name topics for it",
     )
     parser.add_argument(
         "--executors",
         action="store_true",
-        help="start Spark, and check its executors and the warehouse through it, too",
+        help="also start Spark, and check its executors and their access to the warehouse",
     )
-    parser.add_argument("--master", metavar="URL", help="Spark's master, for --executors; default: as spark-submit")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument(
+        "--master", metavar="URL", help="Spark's master, for --executors; default: the default of spark-submit"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
 def _examine(call: Invocation) -> int:
@@ -65,7 +67,7 @@ def _examine(call: Invocation) -> int:
 
 
 def _of_settings(args: Namespace, environ: Mapping[str, str], clock: Clock) -> Iterator[Result]:
-    """Check the settings, then the clusters and places that they name."""
+    """Check the settings, then the clusters and the warehouse that they name."""
     check = Check("settings", str(args.conf or "options and environment"))
     loaded: list[Settings] = []
     yield from results.run_alone(check, lambda: _loaded(check, args, environ, loaded))
@@ -94,13 +96,13 @@ def _loaded(check: Check, options: Namespace, environ: Mapping[str, str], into: 
 
 
 def _chosen(name: str | None, settings: "Settings | None") -> "dict[str, KafkaSettings]":
-    """The clusters that are checked; ConfigError if the settings do not have the named cluster."""
+    """Return the clusters to check; ConfigError if the settings do not have the named cluster."""
     known = settings.named_clusters() if settings else {}
     return {name: named_cluster(name, known)} if name and settings else known
 
 
 def _needs(commands: Sequence[str] | None, settings: "Settings") -> "Sequence[Needs]":
-    """The permissions of the named commands, or of those that the settings are for; ConfigError for an unknown command."""
+    """Return the permissions of the named commands, by default of those that the settings are for; ConfigError if unknown."""
     from kafka_lagoon.cli.required_permissions import OF_JOBS, requirement_of  # noqa: PLC0415  0.2 s: of all tables
     from kafka_lagoon.doctor.permissions import Needs  # noqa: PLC0415
     from kafka_lagoon.snapshot.chosen_names import Names  # noqa: PLC0415
@@ -137,7 +139,7 @@ def _line(result: Result) -> str:
 
 COMMAND = Command(
     kind=PLAIN,
-    summary="Whether this installation, its settings, clusters and warehouse work, and what to do if not.",
+    summary="Checks this installation, its settings, clusters and warehouse, and names a remedy for each fault.",
     epilog=_EPILOG,
     declare=_declare,
     answer=_examine,

@@ -1,4 +1,4 @@
-"""Chooses the engine that reads the tables for a command: DuckDB for a folder of this machine, Spark for all others."""
+"""Chooses the engine that reads the tables: DuckDB for a folder of this machine, Spark for all other places."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,9 +14,9 @@ from kafka_lagoon.settings import Settings, local_folder
 
 @contextmanager
 def opened(settings: Settings, names: Iterable[str], engine: str | None = None) -> Iterator[Ask]:
-    """Open the tables and views of these names; the rows of a statement must be read before the next statement runs.
+    """Open these tables and views. The rows of a statement must be read before the next statement runs.
 
-    By DuckDB unless only Spark can read the tables or `engine` says so.
+    DuckDB opens them, unless only Spark can read the tables or `engine` names Spark.
     """
     with ExitStack() as stack:
         yield _ask(stack, settings, set(names), engine)
@@ -32,7 +32,7 @@ def _ask(stack: ExitStack, settings: Settings, names: set[str], engine: str | No
         except NeedsSpark as error:
             if engine == DUCKDB:
                 raise
-            warn(f"{error}: asking Spark")
+            warn(f"{error}: trying Spark")
     from kafka_lagoon.delta.session import session  # noqa: PLC0415
     from kafka_lagoon.delta.warehouse import find_warehouse  # noqa: PLC0415
     from kafka_lagoon.query import spark_engine  # noqa: PLC0415  DuckDB must not wait for Spark's imports

@@ -1,4 +1,4 @@
-"""Says which extra of kafka-lagoon brings a package that a command needs and that is not installed."""
+"""Names the extra of kafka-lagoon that installs a package which a command needs and cannot import."""
 
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
@@ -26,7 +26,7 @@ _ONLY_CONNECT = (
 
 
 def with_extra(extra: str, run: Callable[[], int]) -> int:
-    """Run a command; a line names the extra to install if a package is missing. The exit code."""
+    """Run a command and return its exit code. If a package is missing, a line names the extra to install."""
     try:
         return run()
     except ImportError as error:
@@ -49,5 +49,5 @@ def _is_of_spark(error: ImportError) -> bool:
 
 
 def _has_only_connect() -> bool:
-    """True if PySpark is pyspark-client, which has no JVM."""
+    """Return True if PySpark is pyspark-client, which has no JVM."""
     return find_spec("pyspark") is not None and find_spec("pyspark.core") is None

@@ -1,6 +1,6 @@
-"""Loads settings, and sets who may read new files: the user alone, unless the settings or the warehouse's folder allow more.
+"""Loads settings, and sets the umask: new files are the user's alone, unless settings or the warehouse's folder allow more.
 
-Records, reports and plans hold data that only the cluster's own permissions protect otherwise.
+Records, reports and plans hold data that the cluster itself shows only to users with permissions.
 """
 
 import os
@@ -14,9 +14,9 @@ _ALL, _OTHERS_WRITE = 0o777, 0o002
 
 
 def loaded(options: Namespace, environ: Mapping[str, str], assigned: Sequence[str] = (), **needed: bool) -> Settings:
-    """Load the settings that the options name, with those in `assigned`; from then on new files have their permissions.
+    """Load the settings that the options name, with those in `assigned`, and set the umask for all files from then on.
 
-    `needed` goes to `settings.load`: cluster_needed and tables_needed.
+    `needed` is passed to `settings.load`: cluster_needed and tables_needed.
     """
     settings = load(options.conf, environ, [*options.set, *assigned], options.kafka_properties, **needed)
     os.umask(umask_of(settings))
@@ -24,9 +24,9 @@ def loaded(options: Namespace, environ: Mapping[str, str], assigned: Sequence[st
 
 
 def umask_of(settings: Settings) -> int:
-    """The umask of the settings, else what the folder of an existing warehouse denies, so that its readers can read new files.
+    """Return the umask of the settings, else one that gives new files the permissions of an existing warehouse's folder.
 
-    A folder that everybody may write to, such as a folder for temporary files, does not make tables writable for everybody.
+    Tables in a folder that everybody may write to, such as /tmp, do not become writable for everybody.
     """
     if settings.umask is not None:
         return int(settings.umask, 8)

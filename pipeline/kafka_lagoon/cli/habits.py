@@ -1,4 +1,4 @@
-"""Hints for users of Kafka's own tools: the command or option to type here."""
+"""Hints for users of Kafka's own tools: the command or option of `lagoon` that does the same."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -8,7 +8,7 @@ from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, not_a_command, warn
 # By the names of Kafka's tools without `kafka-` and `.sh`.
 _TOOLS: Mapping[str, str] = {
     "topics": "lagoon kafka topics; lagoon admin create-topic, create-partitions, delete-topic",
-    "console-consumer": "lagoon kafka fetch TOPIC, with --follow for what comes",
+    "console-consumer": "lagoon kafka fetch TOPIC, with --follow for new records",
     "console-producer": "lagoon kafka produce TOPIC",
     "consumer-groups": "lagoon kafka groups, describe-group, lag; lagoon admin reset-offsets, delete-offsets, delete-group",
     "groups": "lagoon kafka groups",
@@ -28,10 +28,10 @@ _TOOLS: Mapping[str, str] = {
     "features": "lagoon admin update-feature",
     "transactions": "lagoon kafka transactions; lagoon admin abort-transaction",
     "delegation-tokens": "lagoon admin create-token, renew-token, expire-token",
-    "mirror-maker": "lagoon ingest and lagoon restore; lagoon compare for what was mirrored",
+    "mirror-maker": "lagoon ingest and lagoon restore; lagoon compare for mirrored topics",
     "dump-log": "lagoon kafka fetch TOPIC --isolation-level read_uncommitted",
 }
-# Where a verb does not have the option itself.
+# Hints for options of Kafka's tools that a verb does not have.
 _OPTIONS: Mapping[str, str] = {
     "--topic": "topics stand without an option",
     "--topics": "topics stand without an option",
@@ -40,7 +40,7 @@ _OPTIONS: Mapping[str, str] = {
     "--partition": "partitions follow the topic: TOPIC:0,1",
     "--list": "it lists without an option",
     "--describe": "it describes without an option",
-    "--all-groups": "all groups are shown where none is named",
+    "--all-groups": "all groups are shown if none is named",
     "--create": "lagoon admin create-topic TOPIC",
     "--delete": "lagoon admin delete-topic TOPIC",
     "--alter": "lagoon admin alter-configs or create-partitions",
@@ -51,7 +51,7 @@ _OPTIONS: Mapping[str, str] = {
     "--delete-config": "--unset CONFIG",
     "--entity-type": "the kind stands first: topic NAME, broker ID, group ID",
     "--entity-name": "the kind stands first: topic NAME, broker ID, group ID",
-    "--from-beginning": "--from earliest, which is where it starts without --follow",
+    "--from-beginning": "--from earliest, which is the default without --follow",
     "--max-messages": "-n N",
     "--offset": "--from OFFSET",
     "--execute": "--yes",
@@ -71,7 +71,7 @@ _OPTIONS: Mapping[str, str] = {
 
 
 def not_here(program: str, name: str, known: Iterable[str], usage: str) -> int:
-    """Print a hint for a tool of Kafka, else the usage or a line about an unknown command; the exit code."""
+    """Print a hint for a tool of Kafka, else the usage or a line about an unknown command; return the exit code."""
     if line := _instead_of(name):
         warn(f"{name}: no such command; type {line}")
         return BAD_CONFIGURATION
@@ -86,7 +86,7 @@ def _instead_of(name: str) -> str | None:
 
 
 def instead_of_option(given: Sequence[str], known: Collection[str]) -> str:
-    """The hint for the first option of Kafka's tools that the command does not know; empty without such an option."""
+    """Return the hint for the first option of Kafka's tools that the command does not know; empty without such an option."""
     for word in given:
         option = word.partition("=")[0]
         if option in _OPTIONS and option not in known:

@@ -1,4 +1,4 @@
-"""Runs `lagoon import`: writes a cluster as it is to standard output, as a desired state."""
+"""Runs `lagoon import`: writes the current state of a cluster to standard output, as a file of desired state."""
 
 from argparse import ArgumentParser
 from datetime import UTC, datetime
@@ -20,19 +20,20 @@ from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.coverage import list_note
 
 _ABOUT = (
-    "What is not written here is left alone. What patterns of [owns] match (topics, principals, groups, quotas, brokers,",
-    'client_metrics; regular expressions of whole names) and is not written is deleted or unset: topics = ["orders-.*"]',
+    "Resources that this file does not name are left alone, unless a pattern of [owns] matches them: these are deleted or",
+    "unset. Patterns are regular expressions of whole names of topics, principals, groups, quotas, brokers or",
+    'client_metrics, e.g. topics = ["orders-.*"]',
 )
 
 
 def _declare(parser: ArgumentParser) -> None:
     add_cluster_options(parser)
     parser.add_argument("--format", choices=("toml", "yaml"), default="toml", help="default: toml")
-    parser.add_argument("--assignments", action="store_true", help="also on which brokers each partition is")
+    parser.add_argument("--assignments", action="store_true", help="also write the replicas of each partition")
 
 
 def _import(call: Invocation) -> int:
-    """Print the file; the exit code is incomplete if something could not be read, which is then not in the file."""
+    """Print the file. The exit code is INCOMPLETE if state could not be read: it is not in the file then."""
     options = call.options
     chosen = chosen_cluster(options, call.environ)
     with connected(chosen.kafka, options, call.clock) as (cluster, deadline):
@@ -50,14 +51,14 @@ def _text(imported: Imported, hidden: str | None, form: str, clock: Clock) -> st
     cluster_id = imported.state["cluster_id"]
     missing = [f"not read: {line}" for line in failure_lines(imported.failures)]
     now = datetime.fromtimestamp(clock.now_ms() // 1000, UTC).isoformat()
-    about = [f"Cluster {cluster_id} as it was at {now}.", *_ABOUT]
+    about = [f"State of cluster {cluster_id} at {now}.", *_ABOUT]
     notes = [*about, *missing, *([hidden] if hidden else []), *imported.notes]
     return (toml_text if form == "toml" else yaml_text)(imported.state, notes)
 
 
 COMMAND = Command(
     kind=PLAIN,
-    summary="Writes a cluster as it is to standard output, as a desired state; `lagoon plan` of it is empty.",
+    summary="Writes the current state of a cluster to standard output, as a file of desired state; its `lagoon plan` is empty.",
     declare=_declare,
     answer=_import,
     requires={

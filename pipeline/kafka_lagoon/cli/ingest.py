@@ -40,25 +40,27 @@ class IngestArguments:
 
 def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("--topics", metavar="A,B", help="names of topics")
-    parser.add_argument("--pattern", metavar="REGEX", help="whole names of topics, e.g. 'orders-.*'")
+    parser.add_argument(
+        "--pattern", metavar="REGEX", help="regular expression of whole names of topics, e.g. 'orders-.*'"
+    )
     parser.add_argument(
         "--from",
         dest="start",
         metavar="WHERE",
-        help=f"where topics start that were never archived (default: earliest): {SPELLINGS}",
+        help=f"start of topics that were never archived (default: earliest): {SPELLINGS}",
     )
     parser.add_argument("--until", metavar="TIME", help=f"end before the first record at or after this time ({FORMS})")
     add_flags(
         parser,
         {
-            "--accept-loss": "exit 0 although records were lost",
-            "--accept-incomplete": "exit 0 although something was left for the next run to read",
+            "--accept-loss": "exit 0 even if records were lost",
+            "--accept-incomplete": "exit 0 even if records are left for the next run",
         },
     )
     parser.add_argument(
         "--after-restore",
         choices=("repeat", "keep"),
-        help="a table was restored or removed: read again what records has lost (repeat), or go on without it (keep)",
+        help="after a table was restored or removed: read again the records that it lost (repeat), or continue without (keep)",
     )
 
 
@@ -74,7 +76,7 @@ def ingest_arguments(options: Namespace, environ: Mapping[str, str], clock: Cloc
 
 
 def _read_spec(limits: IngestSettings, until: str | None, clock: Clock) -> ReadSpec:
-    """The topics and offsets that settings and `--until` choose; ConfigError lists every fault."""
+    """Return the topics and offsets that settings and `--until` choose; ConfigError lists every fault."""
     problems: list[str] = []
     topics = tuple(name.strip() for name in (limits.topics or "").split(",") if name.strip())
     if not topics and not limits.pattern:
@@ -91,7 +93,7 @@ def _read_spec(limits: IngestSettings, until: str | None, clock: Clock) -> ReadS
         problems.append(f"ingest.start: {error}")
     until_ms = parsed_time("--until", until, clock, problems)
     specs = (start, OffsetSpecs(name="--until", default=LATEST if until_ms is None else AtTime(until_ms)))
-    problems += [f"{spec.name}: that time is still to come" for spec in specs if max(spec.times(), default=0) > now_ms]
+    problems += [f"{spec.name}: this time is in the future" for spec in specs if max(spec.times(), default=0) > now_ms]
     if problems:
         raise ConfigError(problems)
     return ReadSpec(
@@ -105,7 +107,7 @@ def _read_spec(limits: IngestSettings, until: str | None, clock: Clock) -> ReadS
 
 
 def ingest_all(arguments: IngestArguments, clock: Clock) -> int:
-    """Archive every cluster of the settings; the exit code of all."""
+    """Archive every cluster of the settings; return the exit code of all."""
     context = RunContext(INGEST, arguments.settings, clock, RECORD_TABLES)
     outcomes = [RunOutcome(job=INGEST, cluster=name) for name in arguments.settings.named_clusters()]
     with metrics_written(arguments.settings.metrics.folder, outcomes, clock):
@@ -114,7 +116,7 @@ def ingest_all(arguments: IngestArguments, clock: Clock) -> int:
 
 
 def _ingest_one(context: RunContext, arguments: IngestArguments, outcome: RunOutcome) -> int:
-    """Archive, print and describe in `outcome` the records of one cluster; its exit code."""
+    """Archive the records of one cluster, print the result and describe it in `outcome`; return the exit code."""
     name, limits = str(outcome.cluster), context.settings.ingest
     exit_code = COMPLETE
     with MeasuredProgress(outcome, STEPS, context.clock) as progress:
@@ -135,7 +137,7 @@ def _ingest_one(context: RunContext, arguments: IngestArguments, outcome: RunOut
 def _print(result: IngestResult, place: str) -> None:
     say(ingest_line(result, place))
     for report in result.reports:
-        say(f"{result.cluster}: ingest {report.ingest_id} died before it could say that it {report.text}")
+        say(f"{result.cluster}: ingest {report.ingest_id} died before it could report that it {report.text}")
     for failure in result.archived.plan.failures:
         reason = f" ({failure.message})" if failure.message else ""
         say(f"{result.cluster}: {failure.scope}: {failure.name}{reason}")
@@ -158,7 +160,7 @@ def _exit_code(limits: IngestSettings, result: IngestResult) -> int:
 
 
 def ingest_line(result: IngestResult, place: str) -> str:
-    """Cluster, what was archived, what is missing and why, and where the tables are."""
+    """Make the line of an ingest: cluster, archived records, missing records with reasons, and the place of the tables."""
     archived, counts = result.archived, result.archived.counts()
     parts = [
         f"{len(archived.plan.topic_ids):,} topics",
@@ -174,7 +176,7 @@ def ingest_line(result: IngestResult, place: str) -> str:
 
 COMMAND = Command(
     kind=JOB,
-    summary="Records since the last run, or from where they begin, into table records.",
+    summary="Archives new records of topics in table records: those since the last run, or since `--start` for a new topic.",
     declare=_declare,
     answer=lambda call: ingest_all(ingest_arguments(call.options, call.environ, call.clock), call.clock),
 )

@@ -1,4 +1,4 @@
-"""The kind of the jobs: each ends with an event `run_finished`, also where settings or arguments are wrong."""
+"""The kind of the jobs: each run ends with an event `run_finished`, even if settings or arguments are wrong."""
 
 from argparse import ArgumentParser
 from collections.abc import Callable
@@ -19,12 +19,15 @@ def _declare(parser: ArgumentParser) -> None:
 def add_log_file(parser: ArgumentParser) -> None:
     """Declare `--log-file`."""
     parser.add_argument(
-        "--log-file", type=Path, metavar="FILE", help="append the log (JSON lines) here, not on standard error"
+        "--log-file",
+        type=Path,
+        metavar="FILE",
+        help="append the log (JSON lines) to this file instead of standard error",
     )
 
 
 def run_job(invocation: Invocation, answer: Callable[[Invocation], int]) -> int:
-    """Run a job, and report an error that concerns no single cluster or table."""
+    """Run a job, and report an error that is not about a single cluster or table."""
     log_to(invocation.options.log_file)
     return with_event(invocation.name, lambda: answer(invocation))
 

@@ -15,7 +15,7 @@ from kafka_lagoon.cli.registry import ALIASES, COMMANDS, INSTALLATION, JOBS, ali
 from kafka_lagoon.cli.terminal import reported, say_version
 from kafka_lagoon.owned_files import PRIVATE
 
-if TYPE_CHECKING:  # help is printed without them
+if TYPE_CHECKING:  # help is printed without these packages
     from kafka_lagoon.cli.command import Command
     from kafka_lagoon.clock import Clock
 
@@ -38,14 +38,14 @@ _OF_LAGOON = frozenset(["-h", "--help", "--version"])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command that the arguments name, in a process of its own; the exit code."""
+    """Run the command that the arguments name, as the only one of its process; return the exit code."""
     words = sys.argv[1:] if argv is None else argv
     listed = COMMANDS.get(words[0]) if words else None
     if listed:
         _find_spark_settings()
         if listed.heading != JOBS:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts a thread per core, for matrices
-        if listed.heading != INSTALLATION:  # the files of an installation are for other users, too
+        if listed.heading != INSTALLATION:  # files of an installation must be readable for other users
             os.umask(PRIVATE)  # until the settings are read, see cli/file_modes.py
     from kafka_lagoon import clock  # noqa: PLC0415  help needs none
 
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _find_spark_settings() -> None:
-    """Let Spark read conf/ of this package, unless SPARK_CONF_DIR names a folder or SPARK_HOME has settings of its own."""
+    """Make Spark read conf/ of this package, unless SPARK_CONF_DIR names a folder or SPARK_HOME has settings of its own."""
     spark = os.environ.get("SPARK_HOME")
     if spark and (Path(spark) / "conf" / "spark-defaults.conf").exists():
         return
@@ -61,7 +61,7 @@ def _find_spark_settings() -> None:
 
 
 def run(words: Sequence[str], environ: Mapping[str, str], clock: "Clock") -> int:
-    """Run the command that the words name; the exit code."""
+    """Run the command that the words name; return the exit code."""
     family, name, argv = _split(words)
     if name == "--version":
         return say_version()
@@ -77,7 +77,7 @@ def run(words: Sequence[str], environ: Mapping[str, str], clock: "Clock") -> int
 
 
 def _split(words: Sequence[str]) -> tuple[str, str, Sequence[str]]:
-    """Family (or empty), name and arguments. Options of all verbs of a family may stand before the verb."""
+    """Split into family (or empty), name and arguments. Options that all verbs of a family have may stand before the verb."""
     first, *others = words or [""]
     if not (first in COMMANDS and not COMMANDS[first].place):
         return "", first, others
@@ -89,14 +89,14 @@ def _split(words: Sequence[str]) -> tuple[str, str, Sequence[str]]:
 
 
 def declaration(name: str) -> "Command[Any]":
-    """The command of this name, as its module declares it."""
+    """Import the command of this name from its module."""
     listed = COMMANDS[name]
     command: Command[Any] = getattr(import_module(listed.module), listed.attribute)
     return command
 
 
 def options_of(name: str, argv: Sequence[str]) -> Namespace:
-    """The parsed arguments of a command; ConfigError lists the faults that the command finds."""
+    """Parse the arguments of a command; ConfigError lists the faults that the command finds."""
     from kafka_lagoon.cli.arguments import parse  # noqa: PLC0415  help needs none
 
     return parse(declaration(name), name, argv)

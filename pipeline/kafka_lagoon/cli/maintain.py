@@ -1,4 +1,4 @@
-"""Runs `lagoon maintain`: removes old rows and joins files of the tables one after the other, and reports each.
+"""Runs `lagoon maintain`: removes old rows and joins small files, table by table, and reports each table.
 
 Tables do not depend on each other: if one fails, the others are maintained.
 """
@@ -32,19 +32,19 @@ class MaintainArguments:
 
 
 def _declare(parser: ArgumentParser) -> None:
-    parser.add_argument("--tables", metavar="NAMES", help="comma-separated; default: all")
+    parser.add_argument("--tables", metavar="NAMES", help="names of tables, separated by commas; default: all")
     parser.add_argument(
         "--keep-hours",
         type=int,
         default=SAFE_HOURS,
         metavar="HOURS",
-        help="keep the files that versions of these hours need",
+        help="keep the files of all table versions of the last N hours",
     )
     add_flags(
         parser,
         {
-            "--force": f"allow fewer than {SAFE_HOURS} hours: no job or query may run meanwhile",
-            "--dry-run": "say what would be done, and do nothing",
+            "--force": f"allow fewer than {SAFE_HOURS} hours; then no job and no query may run at the same time",
+            "--dry-run": "print the work that would be done, and change nothing",
         },
     )
 
@@ -60,7 +60,7 @@ def maintain_arguments(given: Namespace, environ: Mapping[str, str]) -> Maintain
 
 
 def maintain_all(arguments: MaintainArguments, clock: Clock) -> int:
-    """Maintain the tables one after the other; the exit code of the worst."""
+    """Maintain the tables one after the other; return the worst exit code."""
     run, started = RunOutcome(job=MAINTAIN, dry_run=arguments.options.dry_run), clock.monotonic()
     with metrics_written(arguments.settings.metrics.folder, [run], clock):
         run.exit_code = _maintain_tables(arguments, clock)
@@ -81,7 +81,7 @@ def _maintain_tables(arguments: MaintainArguments, clock: Clock) -> int:
 def _maintain_one(
     warehouse: Warehouse, options: MaintainOptions, clock: Clock, outcome: RunOutcome, old_rows: OldRows
 ) -> int:
-    """Maintain, print and describe in `outcome` one table; its exit code."""
+    """Maintain one table, print the result and describe it in `outcome`; return the exit code."""
     maintained = maintain_table(warehouse, str(outcome.table), options, clock, old_rows)
     say(maintained_line(maintained, options))
     outcome.rows_removed = maintained.old.rows
@@ -90,7 +90,7 @@ def _maintain_one(
 
 
 def maintained_line(maintained: Maintained, options: MaintainOptions) -> str:
-    """Describe what was or would be rewritten and removed."""
+    """Make the line of a table: rows and files that were, or would be, rewritten and removed."""
     would = "would be " if options.dry_run else ""
     parts = []
     if maintained.old.rows:
@@ -109,7 +109,7 @@ def _spelled(files: Files) -> str:
 
 COMMAND = Command(
     kind=JOB,
-    summary="Join small files of days that are over, remove rows that [retention] calls old, delete files no version needs.",
+    summary="Joins small files of past days, removes rows that are older than [retention] allows, and deletes unneeded files.",
     declare=_declare,
     answer=lambda call: maintain_all(maintain_arguments(call.options, call.environ), call.clock),
 )

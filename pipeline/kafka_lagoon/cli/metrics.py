@@ -1,6 +1,6 @@
-"""`lagoon metrics`: metrics of the newest snapshot of each cluster from the tables, for where runs have no folder for them.
+"""`lagoon metrics`: metrics of the newest snapshot of each cluster, from the tables, for runs without `metrics.folder`.
 
-Airflow's workers, pods and clusters of Spark come and go; any machine that sees the tables can tell a Prometheus about them.
+Airflow's workers and pods do not live long enough to be scraped. Any machine that can read the tables can run this command.
 """
 
 from argparse import ArgumentParser
@@ -21,7 +21,9 @@ from kafka_lagoon.metrics.textfile import replace_file
 
 def _declare(parser: ArgumentParser) -> None:
     add_table_options(parser)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="replace this file, atomically; default: print them")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="replace this file atomically; default: print the metrics"
+    )
 
 
 def _metrics(call: Invocation) -> int:
@@ -42,7 +44,7 @@ def _metrics(call: Invocation) -> int:
 
 COMMAND = Command(
     kind=PLAIN,
-    summary="Metrics of the newest snapshot of each cluster in Prometheus' text format.",
+    summary="Prints metrics of the newest snapshot of each cluster in Prometheus' text format.",
     declare=_declare,
     answer=_metrics,
 )

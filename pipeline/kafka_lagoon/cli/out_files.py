@@ -1,4 +1,4 @@
-"""Writes files that options such as --out name, and says in one line why one cannot be written."""
+"""Writes files that options such as --out name. A file that cannot be written is an error of one line."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from kafka_lagoon.whole_files import whole_file
 
 @contextmanager
 def out_file(path: Path) -> Iterator[Path]:
-    """A path to write to, which gets its name when that is done; TableError if the file cannot be written."""
+    """Yield a temporary path, which is renamed to `path` at the end; TableError if the file cannot be written."""
     try:
         with whole_file(path) as part:
             yield part

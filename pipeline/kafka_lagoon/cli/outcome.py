@@ -1,7 +1,7 @@
 """The outcome of a job for one cluster (`maintain`: one table), and the log event `run_finished` that reports it.
 
-The event is written whatever happens: also for a cluster that failed, a lock that another run holds, a slot that had been
-published before, and settings that cannot work. docs/exit-codes.md lists its fields from the declarations here.
+Every run writes it: also for a cluster that failed, a lock that another run holds, a slot that was published before, and
+settings with faults. docs/exit-codes.md lists the fields of the event, and is generated from the declarations here.
 """
 
 from collections import deque
@@ -55,25 +55,27 @@ class RunOutcome:
 
     job: str = _value("`snapshot`, `ingest`, `maintain`, `restore`, `apply` or `report`")
     cluster: str | None = _value(
-        "name of the cluster in the settings; of a restore the one that gets the records",
+        "name of the cluster in the settings; of a restore the target cluster",
         SNAPSHOT,
         INGEST,
         RESTORE,
         APPLY,
     )
-    cluster_id: str | None = _value("Kafka's id of it; null if it did not answer", SNAPSHOT, INGEST, RESTORE, APPLY)
+    cluster_id: str | None = _value(
+        "Kafka's id of the cluster; null if the cluster did not answer", SNAPSHOT, INGEST, RESTORE, APPLY
+    )
     table: str | None = _value("name of the table", MAINTAIN)
-    slot: str | None = _value("`--slot`, or when the run began", SNAPSHOT)
-    snapshot_id: str | None = _value("the published snapshot", SNAPSHOT)
-    already_published: bool | None = _value("whether an earlier run had published the slot", SNAPSHOT)
-    ingest_id: str | None = _value("the run in `record_ranges`; null if there was nothing new", INGEST)
-    restore_id: str | None = _value("the restore in `restore_map`; null if none was begun", RESTORE)
+    slot: str | None = _value("`--slot`, or the start time of the run", SNAPSHOT)
+    snapshot_id: str | None = _value("id of the published snapshot", SNAPSHOT)
+    already_published: bool | None = _value("true if an earlier run had published the slot", SNAPSHOT)
+    ingest_id: str | None = _value("id of the run in `record_ranges`; null if there were no new records", INGEST)
+    restore_id: str | None = _value("id of the restore in `restore_map`; null if none was begun", RESTORE)
     status: str | None = _value("`complete`, `partial`, `failed`, `misconfigured` or `locked`")
-    exit_code: int | None = _value("exit code of a run over this cluster or table alone")
-    error: str | None = _value("why nothing was written, or why a partial result is a failure")
+    exit_code: int | None = _value("exit code that a run for this cluster or table alone would have")
+    error: str | None = _value("reason why nothing was written, or why a partial result is a failure")
     failures: int | None = _value(
-        "rows of `collection_failures`; in an ingest, partitions that were not read to their end and requests that failed; in "
-        "a restore, partitions that are not written, or were not read back as they are archived; in an apply, actions that "
+        "snapshot: rows of `collection_failures`; ingest: partitions that were not read to their end and requests that failed; "
+        "restore: partitions that were not written, or whose records read back differ from the archive; apply: actions that "
         "failed",
         SNAPSHOT,
         INGEST,
@@ -81,43 +83,48 @@ class RunOutcome:
         APPLY,
     )
     brokers: int | None = _value("rows of table `brokers`", SNAPSHOT)
-    topics: int | None = _value("topics of the snapshot, or topics that were chosen", SNAPSHOT, INGEST, RESTORE)
+    topics: int | None = _value(
+        "snapshot: topics of the cluster; ingest and restore: chosen topics", SNAPSHOT, INGEST, RESTORE
+    )
     partitions: int | None = _value(
-        "partitions of the snapshot, with something new, or to be restored", SNAPSHOT, INGEST, RESTORE
+        "snapshot: partitions of the cluster; ingest: partitions with new records; restore: partitions to restore",
+        SNAPSHOT,
+        INGEST,
+        RESTORE,
     )
     groups: int | None = _value("rows of `consumer_groups`", SNAPSHOT)
     worst_lag: int | None = _value("largest known lag", SNAPSHOT)
-    worst_lag_group: str | None = _value("group that has it", SNAPSHOT)
-    worst_lag_topic: str | None = _value("topic where it has it", SNAPSHOT)
-    worst_lag_partition: int | None = _value("partition where it has it", SNAPSHOT)
+    worst_lag_group: str | None = _value("group with the largest known lag", SNAPSHOT)
+    worst_lag_topic: str | None = _value("topic with the largest known lag", SNAPSHOT)
+    worst_lag_partition: int | None = _value("partition with the largest known lag", SNAPSHOT)
     records: int | None = _value(
-        "records added to table `records`, or written by this run of a restore", INGEST, RESTORE
+        "ingest: records added to table `records`; restore: records that this run has written", INGEST, RESTORE
     )
     bytes_fetched: int | None = _value("bytes of record batches as the brokers sent them", INGEST)
     lost: int | None = _value("offsets that were deleted before they were read", INGEST)
     corrupt: int | None = _value("offsets in batches that could not be decoded", INGEST)
-    unread: int | None = _value("planned offsets that are left to the next run", INGEST)
-    run_id: str | None = _value("the run in `admin_actions`; null if nothing was sent", APPLY)
-    plan_id: str | None = _value("the plan", APPLY)
+    unread: int | None = _value("planned offsets that are left for the next run", INGEST)
+    run_id: str | None = _value("id of the run in `admin_actions`; null if nothing was sent", APPLY)
+    plan_id: str | None = _value("id of the plan", APPLY)
     actions: int | None = _value("actions of the plan", APPLY)
     done: int | None = _value("actions that were carried out", APPLY)
-    unknown: int | None = _value("actions of which it is not known whether they were", APPLY)
-    dry_run: bool | None = _value("whether nothing was changed", MAINTAIN, RESTORE, APPLY)
-    rows_removed: int | None = _value("rows older than settings of retention keep them", MAINTAIN)
+    unknown: int | None = _value("actions without a response: they may have been carried out", APPLY)
+    dry_run: bool | None = _value("true for a dry run, which changes nothing", MAINTAIN, RESTORE, APPLY)
+    rows_removed: int | None = _value("rows that were older than [retention] allows", MAINTAIN)
     files_rewritten: int | None = _value("small files that were joined", MAINTAIN)
-    files_removed: int | None = _value("files that no version needs", MAINTAIN)
-    page: str | None = _value("the file that was written", REPORT)
-    page_bytes: int | None = _value("its size", REPORT)
-    seconds: float | None = _value("duration")
+    files_removed: int | None = _value("files that no kept version of the table needs", MAINTAIN)
+    page: str | None = _value("path of the page", REPORT)
+    page_bytes: int | None = _value("size of the page", REPORT)
+    seconds: float | None = _value("duration of the run")
     requests: int | None = _value(
         "requests sent to brokers; those of executors are not counted", SNAPSHOT, INGEST, RESTORE, APPLY
     )
     request_stats: RequestStats = field(default_factory=RequestStats)
-    lines: list[str] = field(default_factory=list)  # what is printed of it, when it is reported
-    metrics: Sequence[Sample] = ()  # of what the run has published
+    lines: list[str] = field(default_factory=list)  # printed when the outcome is reported
+    metrics: Sequence[Sample] = ()  # of the tables that the run has published
 
     def event(self) -> dict[str, Any]:
-        """The values of the event, in the order of the declarations."""
+        """Return the values of the event, in the order of the declarations."""
         return {
             declared.name: getattr(self, declared.name)
             for declared in event_fields()
@@ -126,12 +133,12 @@ class RunOutcome:
 
 
 def event_fields() -> list[Any]:
-    """Declarations of all fields that some job's event has; `metadata` has the meaning and the jobs."""
+    """Return the declarations of all fields of events; `metadata` has the meaning and the jobs."""
     return [declared for declared in fields(RunOutcome) if declared.metadata]
 
 
 class OutcomeProgress(Steps):
-    """Shows the steps of a run over one cluster, and writes into its outcome what is known before the end."""
+    """Shows the steps of a run over one cluster, and fills in values of its outcome that are known before the end."""
 
     def __init__(self, outcome: RunOutcome, steps: Sequence[str]) -> None:
         super().__init__(str(outcome.cluster), steps)
@@ -142,13 +149,13 @@ class OutcomeProgress(Steps):
         self._outcome.cluster_id = cluster_id
 
     def advanced(self, offsets: int, records: int, size: int) -> None:
-        """Ignore the progress within a step."""
+        """Do nothing: progress within a step is not shown."""
 
 
 def with_event(job: str, run: Callable[[], int]) -> int:
-    """Run a job; an error that concerns no single cluster or table is printed and has an event, too.
+    """Run a job. An error that is not about a single cluster or table is printed and has an event, too.
 
-    A UsageError has no event, because it is not known where the log goes.
+    A UsageError has no event, because the log file is not known then.
     """
     try:
         return run()
@@ -164,12 +171,12 @@ def with_event(job: str, run: Callable[[], int]) -> int:
 
 
 def one_by_one(outcomes: Iterable[RunOutcome], clock: Clock, run: Callable[[RunOutcome], int]) -> list[int]:
-    """The exit codes of `run` over each outcome; an error ends the run of one cluster or table, not of the others."""
+    """Run each outcome and return the exit codes. An error of one cluster or table does not end the others."""
     return [_report(outcome, _attempt(outcome, clock, run)) for outcome in outcomes]
 
 
 def at_once(outcomes: Sequence[RunOutcome], limit: int, clock: Clock, run: Callable[[RunOutcome], int]) -> list[int]:
-    """As `one_by_one`, but up to `limit` of them are under way at once, each in a thread; reported in their order.
+    """Do the same as `one_by_one`, but run up to `limit` outcomes at once in threads; report them in their order.
 
     The threads do not keep the process alive: Ctrl-C ends it.
     """
@@ -179,7 +186,7 @@ def at_once(outcomes: Sequence[RunOutcome], limit: int, clock: Clock, run: Calla
     waiting = deque(zip(outcomes, ends, strict=True))
 
     def work() -> None:
-        with suppress(IndexError):  # nothing waits any more
+        with suppress(IndexError):  # do not start the waiting runs
             while True:
                 outcome, end = waiting.popleft()
                 end.set_result(_attempt(outcome, clock, run))
@@ -190,7 +197,7 @@ def at_once(outcomes: Sequence[RunOutcome], limit: int, clock: Clock, run: Calla
 
 
 def _attempt(outcome: RunOutcome, clock: Clock, run: Callable[[RunOutcome], int]) -> BaseException | None:
-    """Run a job for an outcome; the exception that it raised."""
+    """Run a job for an outcome; return the exception that it raised, or None."""
     failure: BaseException | None = None
     started = clock.monotonic()
     outcome.exit_code = FAILED
@@ -198,15 +205,15 @@ def _attempt(outcome: RunOutcome, clock: Clock, run: Callable[[RunOutcome], int]
         outcome.exit_code = run(outcome)
     except PipelineError as error:
         outcome.error, failure = "; ".join(problems_of(error)), error
-    except BaseException as error:  # noqa: BLE001  raised once it is reported
-        outcome.error, failure = type(error).__name__, error  # its words are for the traceback: they may hold anything
+    except BaseException as error:  # noqa: BLE001  raised again after the report
+        outcome.error, failure = type(error).__name__, error  # the event has only its type: its text may hold secrets
     outcome.seconds = round(clock.monotonic() - started, 3)
     outcome.requests = sum(api.requests for api in outcome.request_stats.by_api.values())
     return failure
 
 
 def _report(outcome: RunOutcome, failure: BaseException | None) -> int:
-    """Print the lines of a run and write its event; the exit code."""
+    """Print the lines of a run and write its event; return the exit code."""
     for line in outcome.lines:
         say(line)
     if isinstance(failure, PipelineError):

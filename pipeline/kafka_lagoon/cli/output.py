@@ -1,6 +1,6 @@
-"""Prints what a command returns: tables for people, JSON lines for scripts, then failures and notes on standard error.
+"""Prints the output of a command: tables for people, JSON lines for scripts, then failures and notes on standard error.
 
-People see names that others chose escaped, scripts see every value exactly.
+Names are escaped in tables for people, because others chose them. Scripts get every value exactly.
 """
 
 import dataclasses
@@ -28,10 +28,10 @@ _ANYWHERE = Screen()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowSet:
-    """Rows of one kind: people see the columns in `columns`, or with --wide those in `wide`; scripts see all fields.
+    """Rows of one kind. People see the columns in `columns`, or with --wide those in `wide`; scripts get all fields.
 
-    `rows` are dataclasses. Where they come from a generator, scripts see each row as it comes, and so do people if `line` makes
-    a line of it; without `line` they see a table of all rows.
+    `rows` are dataclasses, and may come from a generator. Scripts get each row at once. People get each row at once if `line`
+    formats it as a line; without `line` they get a table of all rows at the end.
     """
 
     kind: str
@@ -41,11 +41,11 @@ class RowSet:
     line: Callable[[Any], str] | None = None
 
     def own_lines(self) -> Iterable[str] | None:
-        """The lines that `line` makes of the rows."""
+        """Return the lines that `line` makes of the rows."""
         return map(self.line, self.rows) if self.line else None
 
     def table_lines(self, columns: Sequence[str], on: Screen = _ANYWHERE) -> Iterable[str]:
-        """Numbers to the right, times in UTC, null as a dash."""
+        """Format an aligned table: numbers to the right, times in UTC, null as a dash."""
         rows = list(self.rows)
         if not rows:
             return []
@@ -54,7 +54,7 @@ class RowSet:
         return table(columns, ([getattr(row, name) for name in columns] for row in rows), on, moments)
 
     def json_blocks(self) -> Iterator[str]:
-        """Bytes are `{"base64": ...}`; times stay epoch milliseconds."""
+        """Format rows as JSON: bytes as `{"base64": ...}`, times as epoch milliseconds."""
         encode = json.JSONEncoder(default=_plain).encode
         for row in self.rows:
             yield encode({"kind": self.kind, **_fields(row)}) + "\n"
@@ -62,10 +62,10 @@ class RowSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandOutput:
-    """The output of a command. All but `rows` are read after the rows are printed, because a generator may add to them.
+    """The output of a command. All fields but `rows` are read after the rows are printed, because a generator may add to them.
 
-    `failures`, `refusals` (failures of the client's own requests) and `complaints` (limits that are passed, names that are
-    missing) make the exit code 3; `notes` do not.
+    `failures`, `refusals` (failures of the client's own requests) and `complaints` (passed limits, missing names) make the
+    exit code 3; `notes` do not.
     """
 
     rows: "Sequence[RowSet | QueriedRows]"
@@ -78,7 +78,7 @@ class CommandOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """The end of a command: lines for standard error, the exit code, and whether a limit is passed."""
+    """The end of a command: lines for standard error and the exit code; `is_passed` is True if a limit is passed."""
 
     lines: Sequence[str]
     exit_code: int
@@ -86,7 +86,7 @@ class Ending:
 
 
 def show(output: CommandOutput, options: Namespace) -> int:
-    """Print the output; the exit code."""
+    """Print the output; return the exit code."""
     blocks = output_blocks(output, options, screen(wide=options.wide))
     if getattr(options, "pager", False) and not options.json and sys.stdout.isatty():
         write_in_pager(blocks, os.environ)
@@ -99,7 +99,7 @@ def show(output: CommandOutput, options: Namespace) -> int:
 
 
 def output_blocks(output: CommandOutput, options: Namespace, on: Screen) -> Iterator[str]:
-    """The rows of each kind as blocks of lines."""
+    """Format the rows of each kind as blocks of lines."""
     for number, rows in enumerate(output.rows):
         if options.json:
             yield from rows.json_blocks()
@@ -113,7 +113,7 @@ def output_blocks(output: CommandOutput, options: Namespace, on: Screen) -> Iter
 def people_lines(
     rows: "RowSet | QueriedRows", on: Screen, *, wide: bool, is_titled: bool, is_first: bool, nothing: str = "(none)"
 ) -> Iterable[str]:
-    """The lines of the rows as they come, or a table under their kind; `nothing` where the table has no rows."""
+    """Format rows for people: their own lines, or a table under their kind; `nothing` if the table has no rows."""
     own = rows.own_lines()
     if own is not None:
         return own
@@ -124,7 +124,7 @@ def people_lines(
 
 
 def ending(output: CommandOutput) -> Ending:
-    """The lines about failures, limits and notes, and the exit code, once all rows are read."""
+    """Make the lines about failures, limits and notes, and the exit code, once all rows are read."""
     failures, complaints = [*output.failures, *output.refusals], list(output.complaints)
     code = output.exit_code or (INCOMPLETE if failures or complaints else COMPLETE)
     return Ending(
@@ -135,24 +135,28 @@ def ending(output: CommandOutput) -> Ending:
 
 
 def failure_lines(failures: Iterable[Failure]) -> Iterator[str]:
-    """One line per broker and reason: the scope of the request, its API, and the error.
+    """Make one line per broker and reason: the scope of the request, its API, and the error.
 
-    Brokers that are too old for an API share a line, because their release matters and not which of them it is.
+    Brokers that are too old for an API share a line, because their release matters and not their ids.
     """
     listed = [replace(one, node_id=None) if one.name == UNSUPPORTED and one.code is None else one for one in failures]
     if not listed:
         return
-    from kafka_lagoon.snapshot.coverage import alike_failures, failure_row  # noqa: PLC0415  most have no failures
+    from kafka_lagoon.snapshot.coverage import alike_failures, failure_row  # noqa: PLC0415  most commands have no failures
 
     for alike in alike_failures(listed):
         row, node_id = failure_row(alike), alike[0].node_id
-        broker = "" if node_id is None else f" of broker {node_id}"  # who answered; the scope may name another broker
+        broker = (
+            "" if node_id is None else f" of broker {node_id}"
+        )  # the broker that answered; the scope may name another one
         detail = f" ({row.message})" if row.message else ""
         yield " ".join(f"{row.scope}: {row.api}{broker}: {row.error_name}{detail}".split())
 
 
 def _fields(row: Any) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in row.__dataclass_fields__}  # dataclasses.fields costs half of a row
+    return {
+        name: getattr(row, name) for name in row.__dataclass_fields__
+    }  # dataclasses.fields would take half of the time of a row
 
 
 def _plain(value: Any) -> Any:

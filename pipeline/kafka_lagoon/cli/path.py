@@ -1,4 +1,4 @@
-"""`lagoon path NAME`: where an installation keeps what spark-submit needs."""
+"""`lagoon path NAME`: paths of an installation that spark-submit needs."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -12,9 +12,9 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _NAMES = {
     "jobs": "folder of the job scripts, for spark-submit",
     "conf": "folder with spark-defaults.conf and log4j2.properties, for SPARK_CONF_DIR",
-    "jars": "Delta's jars, separated by commas, for spark-submit --jars; downloaded if they are not there yet",
-    "classes": "folder of archived classes, from which JVMs of this machine start sooner; made again, which takes some seconds",
-    "kernels": "folder of the compiled decoder in this environment, for archives and images; compiled if it is not there yet",
+    "jars": "Delta's jars, separated by commas, for spark-submit --jars; downloaded if they are missing",
+    "classes": "folder of archived classes, with which JVMs on this machine start faster; writes it, which takes seconds",
+    "kernels": "folder of the compiled decoder of this environment, for archives and images; compiled if it is missing",
 }
 
 
@@ -25,7 +25,7 @@ def _declare(parser: ArgumentParser) -> None:
 
 
 def _print(call: Invocation) -> int:
-    """Print a path; JarsUnavailable, TableError or ConfigError if it cannot be made."""
+    """Print a path; JarsUnavailable, TableError or ConfigError if its files cannot be made."""
     say(_path(call.options.name))
     return COMPLETE
 
@@ -56,5 +56,5 @@ def _kernels() -> Path:
 
 
 COMMAND = Command(
-    kind=PLAIN, summary="Where this installation keeps what spark-submit needs.", declare=_declare, answer=_print
+    kind=PLAIN, summary="Prints a path of this installation that spark-submit needs.", declare=_declare, answer=_print
 )

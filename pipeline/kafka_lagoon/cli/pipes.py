@@ -1,4 +1,4 @@
-"""Writes standard output: to a pipe that may be closed early, or through a pager on a terminal."""
+"""Writes standard output: to a pipe, which the reader may close early, or through a pager on a terminal."""
 
 import os
 import shutil
@@ -8,34 +8,34 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from io import TextIOWrapper
 
-# How a shell reports tools that a closed pipe or Ctrl-C ended.
+# Exit codes that shells report for tools that SIGPIPE or SIGINT ended.
 _BROKEN_PIPE, _INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
 
 
 def piped(run: Callable[[], int]) -> int:
-    """Run a command whose output may be closed early, or which Ctrl-C ends; the exit code."""
+    """Run a command; return its exit code, also if its output is closed early or Ctrl-C ends it."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal may lack letters of a name
+            stream.reconfigure(errors="backslashreplace")  # the terminal's encoding may lack letters of a name
     try:
         return run()
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
-        # What is left in the buffer must not be tried again at exit.
+        # Python must not try again at exit to write the rest of the buffer.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
 
 
 def write(blocks: Iterable[str]) -> None:
-    """Write blocks of lines to standard output, each as soon as it is there."""
+    """Write blocks of lines to standard output, and flush after each block."""
     for block in blocks:
         sys.stdout.write(block)
         sys.stdout.flush()
 
 
 def write_in_pager(blocks: Iterable[str], environ: Mapping[str, str]) -> None:
-    """Blocks of lines: on the terminal if they fit, else through PAGER, as git does (`less`; none if it is empty or cat)."""
+    """Write blocks to the terminal if they fit, else through $PAGER, as git does (default `less`; none if empty or `cat`)."""
     pager = environ.get("PAGER", "less").strip()
     first, shown, height = iter(blocks), "", shutil.get_terminal_size().lines
     for block in first:
@@ -51,11 +51,11 @@ def write_in_pager(blocks: Iterable[str], environ: Mapping[str, str]) -> None:
 
 
 def _through(pager: str, environ: Mapping[str, str], shown: str, others: Iterable[str]) -> bool:
-    """Write the blocks to a pager; False if there is no such program."""
+    """Write the blocks to a pager; return False if there is no such program."""
     if not shutil.which(pager.split(maxsplit=1)[0]):
         return False
-    settings = {"LESS": "FSX", **environ}  # ends if all fits, cuts long lines, leaves the screen as it is
-    viewer = subprocess.Popen(pager, shell=True, stdin=subprocess.PIPE, text=True, env=settings)  # noqa: S602  the user's own
+    settings = {"LESS": "FSX", **environ}  # -F ends if all fits, -S cuts long lines, -X does not clear the screen
+    viewer = subprocess.Popen(pager, shell=True, stdin=subprocess.PIPE, text=True, env=settings)  # noqa: S602  $PAGER is the user's own
     assert viewer.stdin  # noqa: S101
     try:
         viewer.stdin.write(shown)
@@ -63,7 +63,7 @@ def _through(pager: str, environ: Mapping[str, str], shown: str, others: Iterabl
             viewer.stdin.write(block)
         viewer.stdin.close()
     except (BrokenPipeError, KeyboardInterrupt):
-        pass  # whoever reads has seen enough
+        pass  # the pager was closed early
     finally:
         _wait(viewer)
     return True
@@ -74,7 +74,7 @@ def _wait(viewer: "subprocess.Popen[str]") -> None:
         try:
             viewer.communicate()
         except KeyboardInterrupt:
-            continue  # Ctrl-C is the pager's, too
+            continue  # Ctrl-C goes to the pager, too
         except (BrokenPipeError, ValueError):
             pass
         viewer.wait()

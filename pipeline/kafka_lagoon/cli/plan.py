@@ -1,4 +1,4 @@
-"""Runs `lagoon plan`: shows what has to be done so that a cluster is as a file says, and changes nothing."""
+"""Runs `lagoon plan`: shows the actions that bring a cluster into the desired state of a file, and changes nothing."""
 
 import json
 from argparse import ArgumentParser
@@ -20,13 +20,17 @@ from kafka_lagoon.errors import ConfigError
 def _declare(parser: ArgumentParser) -> None:
     add_cluster_options(parser)
     parser.add_argument("file", metavar="FILE", help=HELP)
-    parser.add_argument("--json", action="store_true", help="one JSON object an action and line, then one of the plan")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the plan there too, as --json prints it")
-    parser.add_argument("--exit-code", action="store_true", help="exit 3 if there is something to do")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON lines: an object for each action, then one for the plan"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="also write the plan to this file, as --json prints it"
+    )
+    parser.add_argument("--exit-code", action="store_true", help="exit 3 if the plan is not empty")
 
 
 def _plan(call: Invocation) -> int:
-    """Show the plan; the exit code is complete for an empty plan too, and incomplete if something could not be read."""
+    """Show the plan. The exit code is COMPLETE, also for an empty plan, and INCOMPLETE if state could not be read."""
     options = call.options
     desired, chosen = desired_of(options.file, call.clock.now_ms()), chosen_cluster(options, call.environ)
     with connected(chosen.kafka, options, call.clock) as (cluster, deadline):
@@ -41,7 +45,7 @@ def _plan(call: Invocation) -> int:
 
 
 def plan_lines(plan: PlanResult) -> Iterator[str]:
-    """A plan for people."""
+    """Format a plan for people."""
     if not plan.actions:
         yield f"nothing to do: cluster {plan.cluster_id} is as the file says"
         return
@@ -52,7 +56,7 @@ def plan_lines(plan: PlanResult) -> Iterator[str]:
 
 
 def json_lines(plan: PlanResult) -> Iterator[str]:
-    """A plan for scripts: a line for each action, and one of the whole plan."""
+    """Format a plan for scripts: a line for each action, then one for the whole plan."""
     for action in plan.actions:
         yield json.dumps({"kind": "action", "plan_id": plan.plan_id, **as_json(action)})
     whole: dict[str, Any] = {
@@ -75,7 +79,7 @@ def _write(path: Path, plan: PlanResult) -> None:
 
 COMMAND = Command(
     kind=PLAIN,
-    summary="Shows what has to be done so that a cluster is as a file says; changes nothing.",
+    summary="Shows the actions that bring a cluster into the desired state of a file; changes nothing.",
     declare=_declare,
     answer=_plan,
     requires={

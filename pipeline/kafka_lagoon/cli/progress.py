@@ -1,4 +1,4 @@
-"""Shows how far a long step is: on a terminal in the live line, and every minute as an event of the log."""
+"""Shows the progress of a long step: in the live line of a terminal, and every minute as an event of the log."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _LOGGED_EVERY_S = 60
 
 
 class MeasuredProgress(OutcomeProgress):
-    """Shows offsets, bytes, rate and the time that is left, as far as what is done lets it be estimated."""
+    """Shows offsets, bytes, rate, and the remaining time as estimated from the progress."""
 
     def __init__(self, outcome: RunOutcome, steps: Sequence[str], clock: Clock) -> None:
         super().__init__(outcome, steps)
@@ -26,7 +26,7 @@ class MeasuredProgress(OutcomeProgress):
         self._began = self._logged = self._clock.monotonic()
 
     def advanced(self, offsets: int = 0, records: int = 0, size: int = 0) -> None:
-        """Show the progress of tasks until now."""
+        """Show the progress of all tasks until now."""
         now = self._clock.monotonic()
         seconds = now - self._began
         if not offsets or not seconds:

@@ -1,4 +1,4 @@
-"""Opens table admin_actions in the background while a cluster is read and a plan is confirmed, so that nobody waits for it."""
+"""Opens table admin_actions in the background, while a cluster is read and a plan is confirmed."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from kafka_lagoon.settings import Settings
 
 _NOT_RECORDED = (
-    "the settings name no warehouse: nothing is recorded in table admin_actions, and no lock "
-    "keeps two runs from altering a cluster at once"
+    "the settings name no warehouse: nothing is recorded in table admin_actions, and no lock prevents "
+    "that two runs alter a cluster at the same time"
 )
 
-LOCK_WAIT_MS = 5_000  # a verb takes less; what it changes meanwhile is found before anything is sent
+LOCK_WAIT_MS = 5_000  # longer than a verb takes; a changed cluster is detected before anything is sent
 
 
 class OpeningRecorder:
-    """The recorder of a job, which a thread opens from `begin` on; use as a context manager."""
+    """Opens the recorder of a job in a thread, which `begin` starts; use as a context manager."""
 
     def __init__(self, job: str, settings: "Settings | None", clock: Clock) -> None:
         has_tables = settings and (settings.warehouse or settings.catalog)
@@ -37,13 +37,13 @@ class OpeningRecorder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Wait for the thread: one that holds Python's lock when the process ends may take it down with an error."""
+        """Wait for the thread: if it holds Python's global lock when the process ends, the process may crash."""
         if self._thread:
             self._thread.join()
         self._stack.close()
 
     def begin(self) -> None:
-        """Open the warehouse in the background, where that takes a second and no session of Spark; warn if there is none."""
+        """Open the warehouse in the background if that needs no Spark session; warn if there is no warehouse."""
         if not self._settings:
             self._warn()
         if self._thread or not self._settings:
@@ -55,7 +55,7 @@ class OpeningRecorder:
             self._thread.start()
 
     def _warn(self) -> None:
-        """Warn once that nothing is recorded, before a plan is confirmed."""
+        """Warn once, before a plan is confirmed, that nothing is recorded."""
         if not self._has_warned:
             warn(_NOT_RECORDED)
         self._has_warned = True
@@ -66,14 +66,14 @@ class OpeningRecorder:
 
             opened = warehouse_for_actions(settings, self._clock, self.job)
             self._warehouse.set_result(self._stack.enter_context(opened))
-        except BaseException as error:  # noqa: BLE001  raised by whoever asks for the recorder
+        except BaseException as error:  # noqa: BLE001  raised again when the recorder is requested
             self._warehouse.set_exception(error)
 
     @contextmanager
     def opened(self, cluster_id: str) -> Iterator[Recorder]:
-        """The recorder, with the lock on alterations of a cluster, which settings may call by several names.
+        """Return the recorder, with the lock on alterations of a cluster. The lock is on the cluster's id, not on its name.
 
-        LockHeld if another run has it; ConfigError or TableError if the warehouse cannot be written.
+        Raises LockHeld if another run holds the lock; ConfigError or TableError if the warehouse cannot be written.
         """
         if self._settings is None:
             self._warn()

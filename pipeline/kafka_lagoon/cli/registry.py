@@ -1,22 +1,22 @@
-"""Lists every command of `lagoon`: the module that declares it, its line in the help, and the extra that it needs.
+"""Lists every command of `lagoon`: the module that declares it, its line in the help, and the extra with its packages.
 
-Nothing is imported here, so that a command starts as fast as what it imports itself.
+This module imports no command, so that the start of a command does not wait for the imports of others.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 JOBS = "Jobs, for a scheduler"
-TABLES = "Answers from the tables"
-CLUSTERS = "Clusters, asked and altered"
+TABLES = "Queries of the tables"
+CLUSTERS = "Live clusters"
 INSTALLATION = "This installation"
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Where a command is declared: a module below kafka_lagoon.cli, and after a colon the name there, else COMMAND.
+    """The place of a command's declaration: a module below kafka_lagoon.cli, and after a colon its name (else COMMAND).
 
-    `heading` is the part of `lagoon --help` that has it, `extra` the extra of kafka-lagoon that brings its packages.
+    `heading` is the section of `lagoon --help` that lists it, `extra` the extra of kafka-lagoon that installs its packages.
     A family, such as `lagoon kafka`, has no place; its commands need its extra.
     """
 
@@ -27,90 +27,98 @@ class Listed:
 
     @property
     def module(self) -> str:
-        """The full name of the module."""
+        """Return the full name of the module."""
         return f"kafka_lagoon.cli.{self.place.partition(':')[0]}"
 
     @property
     def attribute(self) -> str:
-        """The name of the declaration in the module."""
+        """Return the name of the declaration in the module."""
         return self.place.partition(":")[2] or "COMMAND"
 
 
 # By the words after `lagoon`, in the order of the help. The first word of two is a family.
 COMMANDS: Mapping[str, Listed] = {
-    "snapshot": Listed("snapshot", "one snapshot of one or more clusters into the state tables", JOBS, "spark"),
-    "ingest": Listed("ingest", "records since the last run into table records, exactly once", JOBS, "spark"),
-    "restore": Listed("restore", "archived records back into a cluster, exactly once, with a receipt", JOBS, "spark"),
-    "maintain": Listed("maintain", "small files joined and old ones removed", JOBS, "spark"),
-    "report": Listed("report", "one HTML page about clusters, now or at a past time, from the tables", JOBS, "report"),
-    "apply": Listed("apply", "make a cluster what a file of desired state says, after showing the plan", JOBS, "spark"),
-    "lag": Listed("tables.lag", "how far groups were behind in the newest snapshot, the worst first", TABLES, "sql"),
-    "health": Listed("tables.health", "what was wrong in the newest snapshot, and since when", TABLES, "sql"),
+    "snapshot": Listed("snapshot", "take one snapshot of one or more clusters into the state tables", JOBS, "spark"),
+    "ingest": Listed("ingest", "archive records since the last run in table records, exactly once", JOBS, "spark"),
+    "restore": Listed(
+        "restore", "write archived records back into a cluster, exactly once, with a receipt", JOBS, "spark"
+    ),
+    "maintain": Listed("maintain", "join small files of the tables, remove old rows and files", JOBS, "spark"),
+    "report": Listed(
+        "report", "make one HTML page about clusters, now or at a past time, from the tables", JOBS, "report"
+    ),
+    "apply": Listed("apply", "bring a cluster into the desired state of a file, after showing the plan", JOBS, "spark"),
+    "lag": Listed("tables.lag", "show the lag of groups in the newest snapshot, the worst first", TABLES, "sql"),
+    "health": Listed("tables.health", "show findings of the newest snapshot, and since when they exist", TABLES, "sql"),
     "changes": Listed(
-        "tables.changes", "what changed between snapshots; as lag and health, exit 3 above limits", TABLES, "sql"
+        "tables.changes", "show changes between snapshots; as lag and health, exit 3 above limits", TABLES, "sql"
     ),
     "sql": Listed("sql", "run one SQL statement over the tables and views", TABLES, "sql"),
-    "metrics": Listed("metrics", "lag and state of the newest snapshots in Prometheus' text format", TABLES, "sql"),
-    "kafka": Listed(
-        "", "ask a cluster itself: versions, metadata, health, offsets, groups, lag and more", CLUSTERS, "records"
+    "metrics": Listed(
+        "metrics", "print lag and state of the newest snapshots in Prometheus' text format", TABLES, "sql"
     ),
-    "kafka versions": Listed("kafka.versions", "API versions of every broker, and which release it may be"),
+    "kafka": Listed(
+        "", "query a live cluster: versions, metadata, health, offsets, groups, lag and more", CLUSTERS, "records"
+    ),
+    "kafka versions": Listed("kafka.versions", "API versions of every broker, and the releases that it may be"),
     "kafka metadata": Listed("kafka.metadata", "the cluster, its brokers, topics and partitions"),
-    "kafka health": Listed("kafka.health", "partitions that are not as they should be"),
-    "kafka offsets": Listed("kafka.offsets", "where logs begin and end, or the first records at a time"),
+    "kafka health": Listed("kafka.health", "partitions that are leaderless, under-replicated or otherwise unhealthy"),
+    "kafka offsets": Listed("kafka.offsets", "start and end offsets of logs, or the first records at a time"),
     "kafka groups": Listed("kafka.groups", "groups of all types, their states and coordinators"),
     "kafka describe-group": Listed("kafka.describe_group", "groups with their members and assignments"),
-    "kafka lag": Listed("kafka.lag", "how far groups are behind"),
+    "kafka lag": Listed("kafka.lag", "lag of groups"),
     "kafka configs": Listed("kafka.configs", "configs of topics, brokers and others"),
-    "kafka acls": Listed("kafka.acls", "ACLs: who may do what"),
+    "kafka acls": Listed("kafka.acls", "ACLs: permissions of principals"),
     "kafka log-dirs": Listed("kafka.log_dirs", "log directories of the brokers and the replicas in them"),
     "kafka quorum": Listed("kafka.quorum", "controllers under KRaft"),
     "kafka reassignments": Listed("kafka.reassignments", "partitions that are being moved to other brokers"),
     "kafka transactions": Listed("kafka.transactions", "transactions, and producers of partitions"),
     "kafka fetch": Listed("kafka.fetch", "records of a topic, from a given offset or time"),
     "kafka produce": Listed("kafka.produce", "write lines of standard input to a topic"),
-    "compare": Listed("compare", "how the records of two topics differ, in one cluster or two", CLUSTERS, "records"),
-    "plan": Listed("plan", "the changes that make a cluster what a file of desired state says", CLUSTERS, "yaml"),
-    "import": Listed("import_state", "a cluster as it is, as a file of desired state", CLUSTERS, "yaml"),
+    "compare": Listed("compare", "compare the records of two topics, in one cluster or two", CLUSTERS, "records"),
+    "plan": Listed("plan", "show the actions that bring a cluster into the desired state of a file", CLUSTERS, "yaml"),
+    "import": Listed(
+        "import_state", "write the current state of a cluster as a file of desired state", CLUSTERS, "yaml"
+    ),
     "admin": Listed(
         "", "alter a cluster: topics, configs, ACLs, quotas, offsets of groups and more", CLUSTERS, "spark"
     ),
     "admin create-topic": Listed("admin.topics:CREATE", "create topics"),
-    "admin create-partitions": Listed("admin.topics:EXTEND", "extend topics to a number of partitions"),
+    "admin create-partitions": Listed("admin.topics:EXTEND", "add partitions to topics"),
     "admin delete-topic": Listed("admin.topics:DELETE", "delete topics with all their records"),
     "admin delete-records": Listed("admin.topics:TRIM", "delete the oldest records of partitions"),
     "admin alter-configs": Listed("admin.configs", "set and unset configs of topics, brokers and others"),
     "admin elect-leaders": Listed(
-        "admin.partitions:ELECT_LEADERS", "let preferred replicas lead again, or any live replica"
+        "admin.partitions:ELECT_LEADERS", "elect preferred replicas as leaders, or any live replica"
     ),
     "admin reassign": Listed("admin.partitions:REASSIGN", "move partitions to other brokers"),
-    "admin cancel-reassignment": Listed("admin.partitions:CANCEL", "cancel such moves"),
+    "admin cancel-reassignment": Listed("admin.partitions:CANCEL", "cancel moves of partitions"),
     "admin move-replica": Listed(
         "admin.partitions:MOVE_REPLICA", "move replicas to another log directory of their broker"
     ),
     "admin add-voter": Listed("admin.brokers:ADD_VOTER", "give a controller a vote in the metadata quorum"),
-    "admin remove-voter": Listed("admin.brokers:REMOVE_VOTER", "take a controller's vote"),
-    "admin unregister-broker": Listed("admin.brokers:UNREGISTER", "remove brokers that are stopped for good"),
+    "admin remove-voter": Listed("admin.brokers:REMOVE_VOTER", "remove a controller's vote"),
+    "admin unregister-broker": Listed("admin.brokers:UNREGISTER", "remove the registrations of stopped brokers"),
     "admin update-feature": Listed("admin.brokers:UPDATE_FEATURE", "change the level of features of all brokers"),
     "admin create-acl": Listed("admin.acls:CREATE", "create ACLs"),
     "admin delete-acl": Listed("admin.acls:DELETE", "delete the ACLs that a filter matches"),
     "admin alter-quotas": Listed("admin.quotas", "set and remove quotas of users, clients and addresses"),
-    "admin alter-scram": Listed("admin.users:ALTER", "set passwords of users that log in by SCRAM"),
-    "admin delete-scram": Listed("admin.users:DELETE", "delete such passwords"),
+    "admin alter-scram": Listed("admin.users:ALTER", "set SCRAM passwords of users"),
+    "admin delete-scram": Listed("admin.users:DELETE", "delete SCRAM passwords of users"),
     "admin create-token": Listed("admin.tokens:CREATE", "create a delegation token"),
-    "admin renew-token": Listed("admin.tokens:RENEW", "extend the life of delegation tokens"),
-    "admin expire-token": Listed("admin.tokens:EXPIRE", "end delegation tokens"),
+    "admin renew-token": Listed("admin.tokens:RENEW", "extend the lifetime of delegation tokens"),
+    "admin expire-token": Listed("admin.tokens:EXPIRE", "make delegation tokens expire"),
     "admin reset-offsets": Listed("admin.groups:RESET_OFFSETS", "set the offsets of a group"),
     "admin delete-offsets": Listed("admin.groups:DELETE_OFFSETS", "delete committed offsets of a group"),
     "admin delete-group": Listed("admin.groups:DELETE_GROUP", "delete groups with their offsets"),
-    "admin abort-transaction": Listed("admin.transactions:ABORT", "abort transactions that hang"),
+    "admin abort-transaction": Listed("admin.transactions:ABORT", "abort hanging transactions"),
     "admin fence-producer": Listed("admin.transactions:FENCE", "fence the producers of transactional ids"),
     "doctor": Listed("doctor", "check this installation, its settings, clusters and warehouse", INSTALLATION, "spark"),
     "path": Listed(
-        "path", "where jobs, Spark's settings and Delta's jars are, for spark-submit", INSTALLATION, "spark"
+        "path", "print paths of jobs, Spark's settings and Delta's jars, for spark-submit", INSTALLATION, "spark"
     ),
     "completion": Listed(
-        "completion", "a script that completes commands and options in your shell", INSTALLATION, "spark"
+        "completion", "print a script that completes commands and options in a shell", INSTALLATION, "spark"
     ),
 }
 
@@ -127,7 +135,7 @@ ALIASES: Mapping[str, str] = {
     "admin list-reassignments": "kafka reassignments",
 }
 
-FOOTERS: Mapping[str, str] = {  # what the help of a family ends with
+FOOTERS: Mapping[str, str] = {  # the last paragraph of the help of a family
     "": "lagoon COMMAND --help lists a command's options; lagoon --version prints the version.\n"
     "First steps: lagoon doctor -b HOST:PORT, lagoon kafka lag -b HOST:PORT, lagoon snapshot --conf FILE.",
     "kafka": "lagoon kafka VERB --help lists a verb's options; -b HOST:PORT names the cluster, --json is for scripts;\n"
@@ -142,17 +150,17 @@ FOOTERS: Mapping[str, str] = {  # what the help of a family ends with
 
 
 def names_of(family: str = "") -> list[str]:
-    """The commands of a family without its name; those after `lagoon` itself for an empty name."""
+    """Return the names of a family's commands, without the family; for an empty family those directly after `lagoon`."""
     return [name.removeprefix(f"{family} ") for name in COMMANDS if name.rpartition(" ")[0] == family]
 
 
 def aliases_of(family: str) -> dict[str, str]:
-    """Other names of commands of a family, without its name."""
+    """Return the aliases of a family's commands, without the family."""
     return {name.partition(" ")[2]: words for name, words in ALIASES.items() if name.partition(" ")[0] == family}
 
 
 def usage(family: str = "") -> str:
-    """The help of `lagoon` or of a family."""
+    """Make the help of `lagoon` or of a family."""
     program, word = (f"lagoon {family}", "VERB") if family else ("lagoon", "COMMAND")
     listed = {name: COMMANDS[f"{family} {name}".strip()] for name in names_of(family)}
     lines = {name: (one.heading, one.summary) for name, one in listed.items()}

@@ -41,14 +41,14 @@ def _declare(parser: ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="write the page there; if it fails, the file stays as it is",
+        help="file to write the page to; it stays unchanged if the report fails",
     )
     parser.add_argument("--cluster", type=names, metavar="A,B", help="only these clusters; default: all")
     parser.add_argument(
         "--slot",
         type=moment_argument,
         metavar="TIME",
-        help=f"the snapshot of this slot, or the newest snapshot before it ({FORMS}); default: the newest",
+        help=f"take the snapshot of this slot, or the newest one before it ({FORMS}); default: the newest",
     )
     history = parser.add_mutually_exclusive_group()
     history.add_argument("--hours", type=number_from(1), metavar="N", help="hours of history (default: 24)")
@@ -71,7 +71,7 @@ def report_arguments(given: Namespace, environ: Mapping[str, str], clock: Clock)
 
 
 def report(arguments: ReportArguments, clock: Clock) -> int:
-    """Write the page and say what it is about; the exit code."""
+    """Write the page and print a line about its snapshots; return the exit code."""
     outcomes = [RunOutcome(job=REPORT)]
     with metrics_written(arguments.settings.metrics.folder, outcomes, clock):
         (code,) = one_by_one(outcomes, clock, lambda outcome: _report(arguments, clock, outcome))
@@ -92,7 +92,7 @@ def _report(arguments: ReportArguments, clock: Clock, outcome: RunOutcome) -> in
 
 
 def _engine(settings: Settings) -> str | None:
-    """Choose Spark under spark-submit for a folder that does not exist here: it may be on another file system."""
+    """Choose Spark, under spark-submit, for a folder that does not exist here: it may be on another file system."""
     folder = local_folder(settings.warehouse) if settings.warehouse else None
     is_elsewhere = folder is not None and not opens_without_session(settings) and not (folder / "snapshots").is_dir()
     return SPARK if is_elsewhere else None
@@ -107,7 +107,7 @@ def _about(made: Report) -> str:
 
 COMMAND = Command(
     kind=JOB,
-    summary="One self-contained HTML page about clusters, from the tables.",
+    summary="Makes one self-contained HTML page about clusters, from the tables.",
     declare=_declare,
     answer=lambda call: report(report_arguments(call.options, call.environ, call.clock), call.clock),
 )

@@ -1,4 +1,4 @@
-"""Runs `lagoon restore`: archived records back into a cluster, and what is said of it."""
+"""Runs `lagoon restore`: writes archived records back into a cluster, and prints the plan, its progress and its receipts."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 
 
 def restore_all(arguments: RestoreArguments, clock: Clock) -> int:
-    """Restore, print and report; the exit code."""
+    """Restore records, print and report the result; return the exit code."""
     context = RunContext(RESTORE, arguments.settings, clock, WRITE_TABLES)
     outcome = RunOutcome(job=RESTORE, cluster=arguments.request.to_cluster, dry_run=arguments.request.is_dry_run)
     with metrics_written(arguments.settings.metrics.folder, [outcome], clock):
@@ -66,7 +66,7 @@ def _describe(outcome: RunOutcome, result: RestoreResult) -> None:
 
 
 def lines(result: RestoreResult) -> Iterator[str]:
-    """Lines about a restore, done or planned: topics, notes, partitions that are not restored, and a summary."""
+    """Make the lines of a finished or planned restore: topics, notes, unrestored partitions, and a summary."""
     yield from render(result.actions)
     for note in result.notes:
         yield f"note: {note}"
@@ -84,7 +84,7 @@ def lines(result: RestoreResult) -> Iterator[str]:
 def _others(row: RestoreReceiptRow) -> str:
     if not row.other_records:
         return ""
-    return f", and {row.other_records:,} are there that somebody else wrote meanwhile, at offsets {row.other_offsets}"
+    return f", and others wrote {row.other_records:,} records in between, at offsets {row.other_offsets}"
 
 
 def _last_line(result: RestoreResult) -> str:
@@ -99,7 +99,7 @@ def _last_line(result: RestoreResult) -> str:
             f"{where}: restore {result.plan.restore_id} finished on {result.finished_at}, {receipts}, 0 records written"
         )
     if result.is_dry_run:
-        begun = f"; restore {result.plan.restore_id} has begun and would go on" if result.plan else ""
+        begun = f"; restore {result.plan.restore_id} is unfinished and would continue" if result.plan else ""
         counted = f"{result.to_write:,} records" if result.to_write is not None else "records"
         return f"{where}: {counted} of {partitions:,} partitions would be restored{begun}; nothing was changed"
     name = result.plan.restore_id if result.plan else ""
@@ -109,15 +109,15 @@ def _last_line(result: RestoreResult) -> str:
         parts.append(f"{total:,} with those of earlier runs")
     if result.receipts:
         same = sum(1 for row in result.receipts if not row.problem)
-        parts.append(f"{same:,} of {len(result.receipts):,} partitions read back as they are archived")
+        parts.append(f"{same:,} of {len(result.receipts):,} partitions are equal to the archive when read back")
     else:
-        parts.append("not finished: run it again to go on")
+        parts.append("not finished: run it again to continue")
     return f"{where}: restore {name}: {', '.join(parts)} ({result.seconds:.1f} s)"
 
 
 COMMAND = Command(
     kind=JOB,
-    summary="Archived records back into a cluster, exactly once, and a receipt for each partition.",
+    summary="Writes archived records back into a cluster, exactly once, with a receipt for each partition.",
     declare=declare,
     answer=lambda call: restore_all(restore_arguments(call.options, call.environ, call.clock), call.clock),
 )

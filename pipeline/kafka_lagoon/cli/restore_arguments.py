@@ -30,51 +30,53 @@ def declare(parser: ArgumentParser) -> None:
         "--from-cluster",
         required=True,
         metavar="NAME",
-        help="whose records: the name in the tables, or Kafka's id of it",
+        help="source cluster: its name in the tables, or Kafka's id of it",
     )
-    parser.add_argument("--to-cluster", required=True, metavar="NAME", help="cluster of the settings that gets them")
+    parser.add_argument("--to-cluster", required=True, metavar="NAME", help="target cluster: its name in the settings")
     parser.add_argument("--topics", type=names, default=[], metavar="A,B", help="names of archived topics")
     parser.add_argument(
         "--pattern",
         type=pattern,
         metavar="REGEX",
-        help="archived topics whose whole names match, too; no internal topics",
+        help="also archived topics whose whole names match, except internal topics",
     )
     repeated = (
-        ("--partitions", "TOPIC:0,1", "only these partitions of a topic"),
-        ("--rename", "OLD=NEW", "another name in the target"),
-        ("--topic-id", "TOPIC=ID", "an earlier topic of that name; default: the last"),
+        ("--partitions", "TOPIC:0,1", "restore only these partitions of a topic"),
+        ("--rename", "OLD=NEW", "name of a topic in the target cluster"),
+        ("--topic-id", "TOPIC=ID", "id of an earlier topic of this name; default: the last topic"),
     )
     for option, form, meaning in repeated:
         parser.add_argument(option, action="append", default=[], metavar=form, help=meaning)
     parser.add_argument(
-        "--where", metavar="SQL", help="records that meet a condition over the columns of table records"
+        "--where", metavar="SQL", help="only records that meet a condition over the columns of table records"
     )
-    parser.add_argument("--from", dest="start", metavar="TIME", help=f"records with times from this time on ({FORMS})")
-    parser.add_argument("--until", metavar="TIME", help="records with times before this time")
+    parser.add_argument(
+        "--from", dest="start", metavar="TIME", help=f"only records with timestamps at or after this time ({FORMS})"
+    )
+    parser.add_argument("--until", metavar="TIME", help="only records with timestamps before this time")
     parser.add_argument(
         "--at",
         metavar="TIME",
-        help="configs, ACLs and offsets of the last snapshot before this time; default: the newest",
+        help="take configs, ACLs and offsets from the last snapshot before this time; default: from the newest",
     )
     parser.add_argument(
         "--replication-factor",
         type=number_from(1, MOST_INT16),
         metavar="N",
-        help="of topics that are created; default: as they had",
+        help="replication factor of created topics; default: the archived topic's",
     )
     parser.add_argument("-y", "--yes", action="store_true", help="write without asking")
     add_flags(
         parser,
         {
-            "--with-configs": "configs of topics that are created",
-            "--with-acls": "ACLs about the topics, and about groups with --with-offsets",
-            "--with-offsets": "offsets of groups, translated, once all is written",
-            "--transactional": "in transactions: readers of committed records see no part of a batch",
-            "--into-existing": "add to topics that have records",
-            "--accept-changes": "go on where records lose their times, or retention will delete them",
-            "--new": "start another restore, whether the last one with these arguments has finished",
-            "--dry-run": "say what would happen and what would clash, and end",
+            "--with-configs": "give created topics their archived configs",
+            "--with-acls": "create the ACLs of the topics, and with --with-offsets those of groups",
+            "--with-offsets": "set the translated offsets of groups once all records are written",
+            "--transactional": "write in transactions, so that readers of committed records never see a part of a batch",
+            "--into-existing": "append to topics that have records already",
+            "--accept-changes": "continue if records lose their timestamps, or if retention will delete them",
+            "--new": "start a new restore, even if the last one with these arguments is unfinished",
+            "--dry-run": "print the plan and its conflicts, and change nothing",
         },
     )
 
@@ -114,7 +116,7 @@ def restore_arguments(args: Namespace, environ: Mapping[str, str], clock: Clock)
     )
     problems += _same_names(request)
     if not (args.topics or args.pattern):
-        problems.append("--topics or --pattern: say which topics")
+        problems.append("--topics or --pattern: name the topics")
     if problems or settings is None:
         raise ConfigError(problems)
     return RestoreArguments(settings=settings, request=request, is_confirmed=args.yes)
@@ -148,7 +150,7 @@ def _pairs(option: str, texts: Sequence[str], topics: Sequence[str], problems: l
 
 
 def _same_names(request: RestoreRequest) -> list[str]:
-    """Problems of topics that would get the same name."""
+    """List problems of topics that would get the same name."""
     targets = [request.target_of(topic) for topic in request.topics]
     return [
         f"--rename: several topics would become {name}" for name in dict.fromkeys(targets) if targets.count(name) > 1
@@ -158,7 +160,7 @@ def _same_names(request: RestoreRequest) -> list[str]:
 def _condition(
     where: str | None, start: str | None, until: str | None, clock: Clock, problems: list[str]
 ) -> str | None:
-    """All conditions as one; faults of --where are added to the problems."""
+    """Join all conditions to one; faults of --where are added to the problems."""
     start_ms = parsed_time("--from", start, clock, problems)
     until_ms = parsed_time("--until", until, clock, problems)
     parts = [f"timestamp_ms < {until_ms}"] if until_ms is not None else []

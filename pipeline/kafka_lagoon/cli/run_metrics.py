@@ -1,7 +1,7 @@
-"""Writes the metrics of a run to `metrics.folder` when it ends, however it ends: one file about the run, one about its result.
+"""Writes the metrics of a run to `metrics.folder` when it ends or fails: one file about the run, one about its result.
 
-The second one is left as it is by a run that has written nothing to the tables, so the age and the lag of the newest snapshot
-stay where a scraper finds them. A dry run writes neither, and so does a run whose settings are wrong: they name the folder.
+A run that has written nothing to the tables does not replace the second file, so that a scraper still finds the age and the
+lag of the newest snapshot. Dry runs, and runs with faulty settings, write neither file: the settings name the folder.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _IN_TABLES = (STATUS[COMPLETE], PARTIAL)
 
 @contextmanager
 def metrics_written(folder: str | None, outcomes: Sequence[RunOutcome], clock: Clock) -> Iterator[None]:
-    """Write the files of all outcomes when the block ends, also by an error. A file that cannot be written is one line."""
+    """Write the files of all outcomes when the block ends, also by an error. Print a line if a file cannot be written."""
     try:
         yield
     finally:
@@ -30,7 +30,7 @@ def metrics_written(folder: str | None, outcomes: Sequence[RunOutcome], clock: C
 
 
 def _write(folder: Path, outcome: RunOutcome, now: float) -> None:
-    status = outcome.status or STATUS[FAILED]  # an error of ours ended the run before it was reported
+    status = outcome.status or STATUS[FAILED]  # an unexpected error ended the run before it was reported
     parts = [outcome.job, *([outcome.cluster] if outcome.cluster else [])]
     try:
         replace_file(folder / file_name("run", *parts), run_samples(outcome, status, now))
@@ -42,7 +42,7 @@ def _write(folder: Path, outcome: RunOutcome, now: float) -> None:
 
 
 def run_samples(outcome: RunOutcome, status: str, now: float) -> Iterator[Sample]:
-    """Samples about the end of a run; unknown values have no sample."""
+    """Make samples about the end of a run; unknown values have no sample."""
     labels = _labels(outcome)
     for name in STATUS.values():
         yield Sample(run.STATUS, (*labels, name), name == status)

@@ -1,6 +1,6 @@
 """Runs `lagoon snapshot`: takes and reports one snapshot per cluster.
 
-Clusters do not depend on each other: if one fails, the others are captured, and the exit code is 3.
+Clusters do not depend on each other: if one fails, snapshots of the others are taken, and the exit code is 3.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -39,8 +39,12 @@ class SnapshotArguments:
 
 
 def _declare(parser: ArgumentParser) -> None:
-    parser.add_argument("--slot", metavar="TIME", help=f"the scheduler's time ({FORMS}), published once; default: now")
-    parser.add_argument("--accept-incomplete", action="store_true", help="exit 0 although something did not answer")
+    parser.add_argument(
+        "--slot",
+        metavar="TIME",
+        help=f"the scheduler's time ({FORMS}); only one snapshot is published for it; default: now",
+    )
+    parser.add_argument("--accept-incomplete", action="store_true", help="exit 0 even if brokers did not answer")
 
 
 def snapshot_arguments(options: Namespace, environ: Mapping[str, str], clock: Clock) -> SnapshotArguments:
@@ -63,12 +67,12 @@ def snapshot_arguments(options: Namespace, environ: Mapping[str, str], clock: Cl
 def _distance_problems(slot: str, distance_ms: int, limits: SnapshotSettings) -> list[str]:
     if distance_ms <= limits.slot_max_age_ms:
         return []
-    limit = "the state of a cluster can only be captured as it is; see snapshot.slot_max_age_ms"
+    limit = "only the current state of a cluster can be captured; see snapshot.slot_max_age_ms"
     return [f"--slot {slot} is {distance_ms // 60_000} minutes from now: {limit}"]
 
 
 def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:
-    """Take a snapshot of every cluster of the settings, of some at once; the exit code of all."""
+    """Take snapshots of all clusters of the settings, several at once; return the exit code of all."""
     limits = arguments.settings.snapshot
     slot = datetime.fromtimestamp(arguments.slot_ms / 1000, UTC).isoformat(timespec="milliseconds")
     outcomes = [RunOutcome(job=SNAPSHOT, cluster=name, slot=slot) for name in arguments.settings.named_clusters()]
@@ -82,7 +86,7 @@ def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:
 
 
 def _take_one(context: RunContext, slot_ms: int, outcome: RunOutcome) -> int:
-    """Take, print and describe in `outcome` the snapshot of one cluster; its exit code."""
+    """Take the snapshot of one cluster, print it and describe it in `outcome`; return the exit code."""
     started, name = context.clock.monotonic(), str(outcome.cluster)
     with OutcomeProgress(outcome, STEPS) as progress:
         result = take_snapshot(context, name, slot_ms, outcome.request_stats, progress)
@@ -108,7 +112,7 @@ def _repeated_line(name: str, earlier: PublishedSlot) -> str:
 
 
 def _describe_repeated(outcome: RunOutcome, earlier: PublishedSlot) -> None:
-    """End as the run that published the slot: a retry must not make a partial snapshot look complete."""
+    """End with the exit code of the run that published the slot: a retry must not make a partial snapshot look complete."""
     outcome.snapshot_id, outcome.already_published = earlier.snapshot_id, True
     outcome.status, outcome.failures = earlier.status, earlier.failures
 
@@ -126,7 +130,7 @@ def _describe(outcome: RunOutcome, snapshot: Snapshot) -> None:
 
 
 def _exit_code(limits: SnapshotSettings, status: str, failures: int) -> int:
-    """The exit code by status and settings; SnapshotIncomplete if the settings make a partial snapshot a failure."""
+    """Return the exit code by status and settings; SnapshotIncomplete if the settings make a partial snapshot a failure."""
     if status != PARTIAL or limits.accept_incomplete:
         return COMPLETE
     if limits.fail_when_incomplete:
@@ -136,7 +140,7 @@ def _exit_code(limits: SnapshotSettings, status: str, failures: int) -> int:
 
 COMMAND = Command(
     kind=JOB,
-    summary="One snapshot of one or more clusters into the state tables.",
+    summary="Takes one snapshot of one or more clusters into the state tables.",
     declare=_declare,
     answer=lambda call: take_snapshots(snapshot_arguments(call.options, call.environ, call.clock), call.clock),
 )

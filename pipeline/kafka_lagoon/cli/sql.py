@@ -1,4 +1,4 @@
-"""Runs `lagoon sql`: prints or writes the result of a statement, by DuckDB or by Spark."""
+"""Runs `lagoon sql`: prints the result of a statement or writes it to a file, with DuckDB or Spark."""
 
 import os
 import re
@@ -28,13 +28,13 @@ _DESCRIBE = re.compile(r"desc(?:ribe)?\s+(\w+)\s*;?", re.IGNORECASE)
 _FORMATS = "\n".join(f"  {name:7}  {one.meaning}" for name, one in FORMATS.items())
 _EPILOG = f"""\
 without a statement:
-  lagoon sql                  names the tables and views
-  lagoon sql describe TABLE   its columns; needs no tables yet
+  lagoon sql                  lists the tables and views
+  lagoon sql describe TABLE   lists the columns of a table; works before tables exist
 
 formats:
 {_FORMATS}
 
-Times without a zone are UTC. A statement is one query: nothing is written but --out FILE.
+Times without a zone are UTC. A statement is one query, and writes nothing but --out FILE.
 """
 
 
@@ -42,7 +42,7 @@ Times without a zone are UTC. A statement is one query: nothing is written but -
 class SqlArguments:
     """Settings and options of a call; `engine` None means DuckDB where it can read the tables.
 
-    Without a statement tables and views are listed, or the columns of `described`.
+    Without a statement the tables and views are listed, or the columns of `described`.
     """
 
     settings: Settings
@@ -56,10 +56,16 @@ class SqlArguments:
 
 def _declare(parser: ArgumentParser) -> None:
     add_table_options(parser)
-    parser.add_argument("words", nargs="*", metavar="STATEMENT", help="in quotes; or: describe TABLE")
-    parser.add_argument("--format", choices=FORMATS, help="default: by the name of --out, else table")
+    parser.add_argument(
+        "words", nargs="*", metavar="STATEMENT", help="one SQL statement, in quotes; or: describe TABLE"
+    )
+    parser.add_argument(
+        "--format", choices=FORMATS, help="format of the result; default: by the ending of --out, else table"
+    )
     parser.add_argument("--json", action="store_true", help="short for --format json")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write there, whole or not at all")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="write the result to this file, which appears only when it is complete"
+    )
     parser.add_argument("--no-pager", dest="pager", action="store_false", help="never start $PAGER")
 
 
@@ -116,7 +122,7 @@ def _sql(call: Invocation) -> int:
 
 
 def _relations() -> list[str]:
-    """Every table and view with its comment."""
+    """List every table and view with its comment."""
     tables = [(table.name, table.comment) for table in TABLES]
     views = [(view.name, view.comment) for view in VIEWS]
     lines = aligned([*tables, *views])
@@ -124,7 +130,7 @@ def _relations() -> list[str]:
 
 
 def _columns(name: str) -> list[str]:
-    """The columns of a table or view with their types and comments; ConfigError for an unknown name."""
+    """List the columns of a table or view with their types and comments; ConfigError for an unknown name."""
     if name.lower() not in NAMES:
         raise ConfigError(
             [f"there is no table or view {name}{did_you_mean(name.lower(), NAMES)}; `lagoon sql` lists them"]
@@ -135,7 +141,7 @@ def _columns(name: str) -> list[str]:
 
 
 def _show(rows: Rows, arguments: SqlArguments) -> None:
-    """Print the rows, or write them to the file that --out names, whole or not at all."""
+    """Print the rows, or write them to the file of --out, which appears only when it is complete."""
     chosen, is_terminal = arguments.format, sys.stdout.isatty()
     if arguments.out:
         with out_file(arguments.out) as part:
@@ -152,7 +158,7 @@ def _show(rows: Rows, arguments: SqlArguments) -> None:
 
 COMMAND = Command(
     kind=PLAIN,
-    summary="Run one SQL statement over the tables and views.",
+    summary="Runs one SQL statement over the tables and views.",
     epilog=_EPILOG,
     declare=_declare,
     answer=_sql,

@@ -1,4 +1,4 @@
-"""Makes the line that people read at the end of a snapshot: sizes, worst lag, and an outage if there is one."""
+"""Makes the last line of a snapshot for people: sizes, worst lag, and an outage if there is one."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ from kafka_lagoon.text import printable
 
 
 def snapshot_line(snapshot: Snapshot, place: str, seconds: float) -> str:
-    """Cluster, sizes, worst lag, what is down, what is unknown, and where the tables are."""
+    """Make the line: cluster, sizes, worst lag, brokers that are down, unknown lag, and the place of the tables."""
     header, published = snapshot.header, snapshot.published
     lag = snapshot.of(ConsumerLagRow)
     unknown = sum(1 for records in column_of(lag, "lag") if records is None)
@@ -30,7 +30,7 @@ def snapshot_line(snapshot: Snapshot, place: str, seconds: float) -> str:
 
 
 def _health(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) -> Iterator[str]:
-    """The number of brokers; in an outage also the brokers that are down and the affected partitions."""
+    """Spell the number of brokers; in an outage also the brokers that are down and the affected partitions."""
     down = _down(brokers, partitions)
     under_replicated = sum(row.is_under_replicated is True for row in partitions)
     leaderless = sum(row.is_leaderless is True for row in partitions)
@@ -44,7 +44,7 @@ def _health(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) ->
 
 
 def _down(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) -> str | None:
-    """Fenced and missing brokers. Missing brokers have replicas, but no broker lists them (before Kafka 4.0)."""
+    """Spell fenced and missing brokers. Missing brokers have replicas, but Metadata does not list them (before Kafka 4.0)."""
     known = {row.broker_id for row in brokers}
     missing = {replica for row in partitions for replica in row.replicas or ()} - known
     fenced = sum(row.is_fenced is True for row in brokers)

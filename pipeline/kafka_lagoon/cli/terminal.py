@@ -1,6 +1,6 @@
 """Prints progress and results for people and for log collectors, and turns errors into exit codes.
 
-An expected failure is one clear line and an exit code, never a traceback.
+An expected error is printed as one line, without a traceback.
 """
 
 import shutil
@@ -22,23 +22,23 @@ _SEVERITY = (COMPLETE, INCOMPLETE, LOCKED, BAD_CONFIGURATION, FAILED)
 
 
 def worst(codes: Iterable[int]) -> int:
-    """The exit code of a run over several clusters or tables, of which each has its own."""
+    """Return the worst of the exit codes of several clusters or tables."""
     return max(codes, key=_SEVERITY.index, default=COMPLETE)
 
 
 def worst_of_clusters(codes: Iterable[int]) -> int:
-    """The exit code of a run over several clusters: if all failed, the worst; INCOMPLETE if some were written."""
+    """Return the exit code of a run over several clusters: the worst if all failed, INCOMPLETE if only some failed."""
     each = list(codes)
     was_written = not set(each).isdisjoint((COMPLETE, INCOMPLETE))
     return min(worst(each), INCOMPLETE, key=_SEVERITY.index) if was_written else worst(each)
 
 
 class UsageError(ConfigError):
-    """A command line that cannot be parsed, or names a log file that cannot be written: no event reports it."""
+    """A command line that cannot be parsed, or a log file that cannot be written. No event reports it."""
 
 
 class Steps:
-    """Shows which of several steps is under way: events of the log, and on a terminal a live line."""
+    """Shows the current one of several steps: as events of the log, and on a terminal in a live line."""
 
     def __init__(self, cluster: str, names: Sequence[str]) -> None:
         self._cluster, self._names = cluster, names
@@ -50,7 +50,7 @@ class Steps:
         self.stop()
 
     def stop(self) -> None:
-        """Remove the steps from the live line."""
+        """Remove the steps of this cluster from the live line."""
         _LIVE_LINE.show(self._cluster, None)
 
     def step(self, name: str, items: int) -> None:
@@ -88,7 +88,7 @@ class _LiveLine:
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Take the line away while another one is printed."""
+        """Remove the line while another line is printed."""
         with self._lock:
             if self._is_drawn:
                 sys.stderr.write(_ERASE_LINE)
@@ -101,12 +101,12 @@ _LIVE_LINE = _LiveLine()
 
 
 def show_live(name: str, text: str | None) -> None:
-    """Show the state of something by name, in a line that disappears; None removes it. Only on a terminal."""
+    """Show a text under a name in the live line; None removes it. Only on a terminal."""
     _LIVE_LINE.show(name, text)
 
 
 def say(line: str) -> None:
-    """Print a line. Control characters are escaped, because names come from others."""
+    """Print a line. Control characters are escaped, because others chose the names in it."""
     say_exactly(printable(line))
 
 
@@ -117,7 +117,7 @@ def say_exactly(text: str) -> None:
 
 
 def say_version() -> int:
-    """Print the version; the exit code."""
+    """Print the version; return the exit code."""
     say(f"lagoon {__version__}")
     return COMPLETE
 
@@ -129,9 +129,9 @@ def warn(line: str) -> None:
 
 
 def is_confirmed(request: str) -> bool:
-    """Ask at the terminal; True only for the whole word yes."""
+    """Ask at the terminal; return True only for the whole word yes."""
     with _LIVE_LINE.hidden():
-        print(f"{printable(request)} Only yes is taken for yes: ", end="", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"{printable(request)} Type yes to continue: ", end="", file=sys.stderr, flush=True)  # noqa: T201
     try:
         return input().strip() == "yes"
     except (EOFError, KeyboardInterrupt):
@@ -139,12 +139,12 @@ def is_confirmed(request: str) -> bool:
 
 
 def problems_of(error: PipelineError) -> Sequence[str]:
-    """The error in one line, or a line for each fault of the configuration."""
+    """Spell the error in one line, or in a line for each fault of the configuration."""
     return error.problems if isinstance(error, ConfigError) else [" ".join(str(error).split())]
 
 
 def complain(error: PipelineError, name: str | None = None) -> int:
-    """Print an error, with the name of its cluster or table if there are several; the exit code."""
+    """Print an error, with the name of its cluster or table if there are several; return the exit code."""
     for line in problems_of(error):
         warn(f"{name}: {line}" if name else line)
     match error:
@@ -157,7 +157,7 @@ def complain(error: PipelineError, name: str | None = None) -> int:
 
 
 def not_a_command(program: str, name: str, known: Iterable[str], usage: str) -> int:
-    """Print the usage if it is requested or no command is named, and one line for an unknown name; the exit code."""
+    """Print the usage if it is requested or no command is named, a line for an unknown name; return the exit code."""
     if name in ("-h", "--help"):
         say_exactly(usage)
         return COMPLETE
@@ -169,7 +169,7 @@ def not_a_command(program: str, name: str, known: Iterable[str], usage: str) -> 
 
 
 def reported(run: Callable[[], int]) -> int:
-    """Run a command; its errors are printed as lines. The exit code."""
+    """Run a command and print its errors as lines; return the exit code."""
     if not sys.stderr.isatty():
         log.configure()
     try:

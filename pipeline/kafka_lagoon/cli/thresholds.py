@@ -1,6 +1,6 @@
-"""Parses `--fail-above NAME=LIMIT,...`, which all commands have that find out how things stand, and counts what passes a limit.
+"""Parses `--fail-above NAME=LIMIT,...`, and describes passed limits, for all commands that report lag, health or changes.
 
-A scheduler or a script acts on exit code 3. What is not known does not keep a limit: it may be above.
+A passed limit makes the exit code 3, for schedulers and scripts. So does an unknown value, because it may be above.
 """
 
 import argparse
@@ -32,20 +32,20 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A named limit; durations in milliseconds."""
+    """A named limit; a duration is in milliseconds."""
 
     name: str
     limit: int
     unit: Unit = Unit.COUNT
 
     def spelled(self, value: float) -> str:
-        """A value in the unit of the limit, for people."""
+        """Spell a value in the unit of the limit, for people."""
         return duration(round(value)) if self.unit is Unit.DURATION else f"{round(value):,}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Numbers of items above a limit and of unknown items, the highest value with its place, and an unknown item's place."""
+    """Counts of items above a limit and of unknown items, the highest value with its place, and an unknown item's place."""
 
     above: int = 0
     highest: int | None = None
@@ -63,7 +63,7 @@ def add_fail_above(parser: argparse.ArgumentParser, known: Mapping[str, tuple[Un
         action="extend",
         default=[],
         metavar="NAME=LIMIT,...",
-        help=f"exit 3 if anything is above a limit, or not known to be below. {GRAMMAR}. Names: {meanings}",
+        help=f"exit 3 if a value is above its limit or unknown. {GRAMMAR}. Names: {meanings}",
     )
 
 
@@ -95,7 +95,7 @@ def _limit(text: str, unit: Unit) -> int | None:
 
 
 def lines_of(threshold: Threshold, measured: Measured, items: str) -> Iterator[str]:
-    """Lines for a limit that is passed, or may be; none if it is kept. `items` names the measured things, e.g. partitions."""
+    """Make lines for a limit that is passed or may be; none if it is kept. `items` names the measured items: partitions."""
     if measured.above:
         place = f" ({printable(measured.where)})" if measured.where else ""
         highest = place if measured.highest is None else f", highest {threshold.spelled(measured.highest)}{place}"

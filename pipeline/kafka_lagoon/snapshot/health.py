@@ -41,12 +41,12 @@ class UnhealthyPartitionRow:
     partition: Int32 = column("Partition number.")
     findings: tuple[str, ...] = column("What is not as it should be, the worst first.")
     leader_id: Int32 | None = column(
-        "Broker that leads the partition; null if none does.", null_if="list_contains(findings, 'leaderless')"
+        "Broker that leads the partition; null if there is no leader.", null_if="list_contains(findings, 'leaderless')"
     )
     replicas: tuple[Int32, ...] | None = column("Brokers that hold a replica, the preferred leader first.")
     isr: tuple[Int32, ...] | None = column("Brokers whose replica is in sync.")
     offline_replicas: tuple[Int32, ...] | None = column(
-        "Brokers whose replica is offline; null if the brokers do not say.", null_if=before("Metadata", 5)
+        "Brokers whose replica is offline; null if the brokers do not return them.", null_if=before("Metadata", 5)
     )
     problem: str | None = column("Kafka's name of an error that hides something of it; null if there is none.")
 

@@ -28,7 +28,7 @@ LEADER, VOTER, OBSERVER = "leader", "voter", "observer"
 class QuorumRow:
     """The metadata log, one row."""
 
-    leader_id: Int32 | None = column("Active controller; null while there is none.", null_if=ALWAYS)
+    leader_id: Int32 | None = column("node.id of the active controller; null while there is none.", null_if=ALWAYS)
     leader_epoch: Int32 = column("Its epoch.")
     high_watermark: Int64 | None = column(
         "End of what a majority has; null while the leader does not know it.", null_if=ALWAYS
@@ -44,7 +44,9 @@ class QuorumReplicaRow:
     replica_id: Int32 = column("node.id of the controller or broker.")
     role: str = column("leader, voter or observer.")
     directory_id: str | None = column("Id of its log directory (KIP-853); null if not returned.", null_if=ALWAYS)
-    log_end_offset: Int64 | None = column("End of its copy; null while the leader does not know it.", null_if=ALWAYS)
+    log_end_offset: Int64 | None = column(
+        "End offset of the replica; null while the leader does not know it.", null_if=ALWAYS
+    )
     lag: Int64 | None = column("Offsets that it is behind the leader; null if either end is unknown.", null_if=ALWAYS)
     last_fetch_at_ms: Timestamp | None = column(
         "When it last fetched; null if the leader does not know it (before Kafka 3.3).", null_if=ALWAYS

@@ -31,16 +31,16 @@ class ProducerRow:
     producer_id: Int64 = column("Id of the producer.")
     producer_epoch: Int32 = column("Its epoch.")
     last_sequence: Int32 | None = column(
-        "Sequence number of its last record; null if the broker knows none.", null_if=ALWAYS
+        "Sequence number of the producer's last record; null if the broker does not know it.", null_if=ALWAYS
     )
     last_written_at_ms: Timestamp | None = column(
-        "Timestamp of its last record; null if the broker knows none.", null_if=ALWAYS
+        "Timestamp of the producer's last record; null if the broker does not know it.", null_if=ALWAYS
     )
     coordinator_epoch: Int32 | None = column(
-        "Epoch of the coordinator that ended its last transaction; null if none did.", null_if=ALWAYS
+        "Epoch of the coordinator that ended the producer's last transaction; null if none has ended.", null_if=ALWAYS
     )
     open_since_offset: Int64 | None = column(
-        "First offset of its open transaction; null if it has none.", null_if=ALWAYS
+        "First offset of the producer's open transaction; null if there is none.", null_if=ALWAYS
     )
 
 

@@ -1,4 +1,4 @@
-"""Declares the rows of the state tables about brokers, topics and partitions, and about how they are configured."""
+"""Declares the rows of the state tables about brokers, topics and partitions, and about their configs."""
 
 from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, before, column, row
 
@@ -22,16 +22,16 @@ class BrokerRow:
     )
     rack: str | None = column("broker.rack; null if none is set.", null_if=ALWAYS)
     is_controller: bool | None = column(
-        "Whether it is the active controller: leader of the metadata quorum, or as metadata has it under ZooKeeper. "
+        "True for the active controller: the leader of the metadata quorum, or with ZooKeeper the controller in metadata. "
         "Null if problem is set."
     )
     is_fenced: bool | None = column(
-        "Whether the controller has fenced it off; null if the brokers cannot say (before Kafka 2.8), or problem is set.",
+        "True if the controller has fenced the broker; null if brokers do not return it (before Kafka 2.8), or problem is set.",
         null_if=before("DescribeCluster", 0),
     )
     problem: str | None = column(
-        "Why is_controller or is_fenced is null: Kafka's name of the error, NO_CONTROLLER, or NOT_DESCRIBED: DescribeCluster "
-        "left the broker out. Null if there is none."
+        "Reason why is_controller or is_fenced is null: Kafka's name of the error, NO_CONTROLLER, or NOT_DESCRIBED "
+        "(DescribeCluster left the broker out). Null if there is none."
     )
 
 
@@ -43,10 +43,10 @@ class TopicRow:
     topic_id: str | None = column(
         "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
-    is_internal: bool | None = column("Whether Kafka keeps its own state in it; null if problem is set.")
+    is_internal: bool | None = column("True if Kafka keeps its own state in the topic; null if problem is set.")
     partitions: Int32 | None = column("Number of partitions; null if problem is set.")
     replication_factor: Int32 | None = column(
-        "Replicas of the first partition, as Kafka's tools print it; null if it has no partition, or problem is set.",
+        "Replicas of the first partition, as Kafka's tools print it; null if there is no partition, or problem is set.",
         null_if="partitions = 0",
     )
     problem: str | None = column("Kafka's name of the topic's error; null if there is none.")
@@ -61,42 +61,44 @@ class PartitionRow:
         "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
-    leader_id: Int32 | None = column("Broker that leads the partition; null if none does.", null_if="is_leaderless")
+    leader_id: Int32 | None = column(
+        "Broker that leads the partition; null if there is no leader.", null_if="is_leaderless"
+    )
     leader_epoch: Int32 | None = column(
-        "Epoch of the leader; null if the brokers do not tell it.", null_if=before("Metadata", 7)
+        "Epoch of the leader; null if the brokers do not return it.", null_if=before("Metadata", 7)
     )
     replicas: tuple[Int32, ...] | None = column("Brokers that hold a replica, the preferred leader first.")
     isr: tuple[Int32, ...] | None = column("Brokers whose replica is in sync.")
     offline_replicas: tuple[Int32, ...] | None = column(
-        "Brokers whose replica is offline; null if the brokers do not say.", null_if=before("Metadata", 5)
+        "Brokers whose replica is offline; null if the brokers do not return them.", null_if=before("Metadata", 5)
     )
     eligible_leader_replicas: tuple[Int32, ...] | None = column(
-        "Brokers outside the ISR that may lead without loss (KIP-966); null if the cluster does not keep them.",
+        "Eligible leader replicas: brokers outside the ISR that can lead without loss (KIP-966); null if the cluster has none.",
         null_if=_NO_ELIGIBLE_LEADERS,
     )
     last_known_elr: tuple[Int32, ...] | None = column(
-        "Last known eligible leader replicas (KIP-966); null if the cluster does not keep them.",
+        "Last known eligible leader replicas (KIP-966); null if the cluster does not record them.",
         null_if=_NO_ELIGIBLE_LEADERS,
     )
-    is_leaderless: bool | None = column("Whether no broker leads it: neither reads nor writes are possible.")
-    is_under_replicated: bool | None = column("Whether fewer replicas are in sync than there are replicas.")
+    is_leaderless: bool | None = column("True if no broker leads the partition: neither reads nor writes are possible.")
+    is_under_replicated: bool | None = column("True if not all replicas are in sync.")
     is_under_min_isr: bool | None = column(
-        "Whether fewer replicas are in sync than min.insync.replicas; null if that setting could not be read."
+        "True if fewer replicas are in sync than min.insync.replicas; null if that config could not be read."
     )
     is_at_min_isr: bool | None = column(
-        "Whether exactly min.insync.replicas are in sync; null if that setting could not be read."
+        "True if exactly min.insync.replicas are in sync; null if that config could not be read."
     )
     is_preferred_leader: bool | None = column(
-        "Whether the leader is the first replica; null if it has no leader.",
+        "True if the leader is the first replica; null if there is no leader.",
         null_if="is_leaderless OR len(replicas) = 0",
     )
     rack_count: Int32 | None = column(
-        "Different racks among the replicas; null if the rack of any is unknown: none set, or the broker is down.",
+        "Number of different racks of the replicas; null if a rack is unknown: it is not set, or the broker is down.",
         null_if=_RACK_UNKNOWN,
     )
     problem: str | None = column(
-        "Kafka's name of the partition's error, what happened to the topic meanwhile, or why min.insync.replicas or eligible "
-        "leaders are not known. Null if there is none."
+        "Kafka's name of the partition's error, a change of the topic during the snapshot, or the reason why "
+        "min.insync.replicas or eligible leaders are not known. Null if there is none."
     )
 
 
@@ -111,10 +113,10 @@ class PartitionOffsetsRow:
     partition: Int32 = column("Partition number.")
     log_start_offset: Int64 | None = column("First offset that can be read; null if problem is set.")
     high_watermark: Int64 | None = column(
-        "First offset not yet replicated to all in-sync replicas, the end for readers; null if problem is set."
+        "First offset that is not yet replicated to all in-sync replicas: the end for readers; null if problem is set."
     )
     last_stable_offset: Int64 | None = column(
-        "End for read_committed: where the oldest open transaction begins, else the high watermark; null if problem is set.",
+        "End for read_committed: the start of the oldest open transaction, else the high watermark; null if problem is set.",
         null_if=before("ListOffsets", 2),
     )
     max_timestamp_offset: Int64 | None = column(
@@ -123,11 +125,11 @@ class PartitionOffsetsRow:
         null_if=ALWAYS,
     )
     max_timestamp: Timestamp | None = column(
-        "Largest timestamp of any record; null if max_timestamp_ms is, or is outside the years 1 to 9999.",
+        "Largest timestamp of a record; null if max_timestamp_ms is null, or outside the years 1 to 9999.",
         null_if="max_timestamp_ms IS NULL OR max_timestamp_ms NOT BETWEEN -62135596800000 AND 253402300799999",
     )
     max_timestamp_ms: Int64 | None = column(
-        "The same as stored, in milliseconds since 1970; null if max_timestamp_offset is.",
+        "Largest timestamp of a record as stored, in milliseconds since 1970; null if max_timestamp_offset is null.",
         null_if="max_timestamp_offset IS NULL",
     )
     local_log_start_offset: Int64 | None = column(
@@ -140,57 +142,59 @@ class PartitionOffsetsRow:
         null_if=ALWAYS,
     )
     leader_epoch: Int32 | None = column(
-        "Leader epoch at the high watermark; null if the log is empty, or the brokers do not tell it.", null_if=ALWAYS
+        "Leader epoch at the high watermark; null if the log is empty, or the brokers do not return it.", null_if=ALWAYS
     )
-    read_at_ms: Timestamp | None = column("When the high watermark was received; null if it was not.")
+    read_at_ms: Timestamp | None = column("Time at which the high watermark was received; null if it was not.")
     problem: str | None = column(
-        "Why an offset is missing: Kafka's name of the first error, OFFSET_NOT_RETURNED, or what happened to the topic "
-        "meanwhile. Null if there is none."
+        "Reason why an offset is missing: Kafka's name of the first error, OFFSET_NOT_RETURNED, or a change of the topic "
+        "during the snapshot. Null if there is none."
     )
 
 
 @row
 class ConfigSynonym:
-    """A value that a config has, or would have, from another source."""
+    """A value of a config in another source, which may be overridden."""
 
-    name: str = column("Name of the config there.")
-    value: str | None = column("Its value there; null if it is sensitive, or has none.", null_if=ALWAYS)
+    name: str = column("Name of the config in that source.")
+    value: str | None = column(
+        "Value of the config in that source; null if it is sensitive, or has none.", null_if=ALWAYS
+    )
     source: str = column("The source, as Kafka names it.")
 
 
 @row
 class ConfigRow:
-    """Configs of topics, brokers, groups and client metrics, defaults too, one row per resource, config and snapshot.
+    """Configs of topics, brokers, groups and client metrics, including defaults, one row per resource, config and snapshot.
 
-    Of groups and client metrics those are asked that have configs of their own.
+    Only groups and client metrics that have configs of their own are described.
     """
 
     resource_type: str = column("topic, broker, client-metrics or group.")
     resource_name: str = column(
-        "Name of the topic, group or client metrics; id of the broker, or <default>: the dynamic configs of all brokers."
+        "Name of the topic, group or client metrics; id of the broker, or <default> for the dynamic configs of all brokers."
     )
     name: str = column("Name of the config.")
-    value: str | None = column("Its value; null if it is sensitive, or has none.", null_if=ALWAYS)
+    value: str | None = column("Value of the config; null if it is sensitive, or has none.", null_if=ALWAYS)
     source: str | None = column(
-        "Where the value comes from, as Kafka names it; null if the broker does not return it.",
+        "Source of the value, as Kafka names it; null if the broker does not return it.",
         null_if=before("DescribeConfigs", 1),
     )
     config_type: str | None = column(
-        "Type of its value, as Kafka names it: BOOLEAN, INT, LIST, PASSWORD and so on; null if the broker does not say "
-        "(before Kafka 2.6, or of a config that it does not know).",
+        "Type of the value, as Kafka names it: BOOLEAN, INT, LIST, PASSWORD and so on; null if the broker does not return it "
+        "(before Kafka 2.6, or for an unknown config).",
         null_if=ALWAYS,
     )
-    is_default: bool = column("Whether nobody has set it.")
-    is_sensitive: bool = column("Whether its value is secret: it is never stored.")
-    is_read_only: bool = column("Whether it cannot be changed while the broker runs.")
-    synonyms: tuple[ConfigSynonym, ...] = column("Values that it has, or would have, from other sources.")
+    is_default: bool = column("True if the value was not set explicitly.")
+    is_sensitive: bool = column("True if the value is secret; it is never stored.")
+    is_read_only: bool = column("True if the config cannot be changed while the broker runs.")
+    synonyms: tuple[ConfigSynonym, ...] = column("Values of the config in all sources.")
 
 
 @row
 class StoredReplicaRow:
     """Replicas on the disks of brokers, one row per broker, log directory, replica and snapshot.
 
-    A directory without replicas, or one that failed, has one row without a topic.
+    A directory without replicas, or a failed directory, has one row without a topic.
     """
 
     broker_id: Int32 = column("node.id of the broker.")
@@ -199,8 +203,8 @@ class StoredReplicaRow:
         "Name of the topic; null if the directory has no replicas, or has failed.", null_if=ALWAYS
     )
     topic_id: str | None = column(
-        "Id of the topic; null if brokers give no ids, if the topic is not in table topics (deleted meanwhile, or what is "
-        "left of it), or without a topic.",
+        "Id of the topic; null if brokers give no ids, if the topic is not in table topics (it was deleted, and its files may "
+        "remain), or without a topic.",
         null_if="topic IS NULL OR topic NOT IN (SELECT topics.topic FROM topics WHERE topics.topic_id IS NOT NULL)",
     )
     partition: Int32 | None = column("Partition number; null without a topic.", null_if="topic IS NULL")
@@ -208,12 +212,12 @@ class StoredReplicaRow:
         "Bytes of this replica on disk, without remote storage; null without a topic.", null_if="topic IS NULL"
     )
     offset_lag: Int64 | None = column(
-        "Offsets from its end to the high watermark, or to the end of the replica that it will replace; null without a "
-        "topic.",
+        "Offsets from the replica's end to the high watermark, or to the end of the replica that it will replace; null without "
+        "a topic.",
         null_if="topic IS NULL",
     )
     is_future: bool | None = column(
-        "Whether it will replace the replica in another directory of the broker; null without a topic.",
+        "True if the replica will replace the one in another directory of the broker; null without a topic.",
         null_if="topic IS NULL",
     )
     total_bytes: Int64 | None = column(
@@ -223,7 +227,7 @@ class StoredReplicaRow:
         "Free bytes of the directory's volume; null before Kafka 3.3.", null_if=before("DescribeLogDirs", 4)
     )
     is_cordoned: bool | None = column(
-        "Whether the directory takes no new replicas (KIP-1066); null if the broker does not return it.",
+        "True if the directory accepts no new replicas (KIP-1066); null if the broker does not return it.",
         null_if=before("DescribeLogDirs", 5),
     )
     problem: str | None = column("Kafka's name of the directory's error; null if there is none.")
@@ -235,28 +239,32 @@ class QuorumStateRow:
 
     replica_id: Int32 = column("node.id of the controller or broker.")
     role: str = column("leader, voter or observer.")
-    leader_id: Int32 | None = column("Active controller; null while there is none.", null_if=ALWAYS)
+    leader_id: Int32 | None = column("node.id of the active controller; null while there is none.", null_if=ALWAYS)
     leader_epoch: Int32 = column("Epoch of the active controller.")
     high_watermark: Int64 | None = column(
-        "End of what a majority of the voters has; null while the leader does not know it.", null_if=ALWAYS
+        "End offset that a majority of the voters has replicated; null while the leader does not know it.",
+        null_if=ALWAYS,
     )
     directory_id: str | None = column(
-        "Id of the replica's log directory (KIP-853); null if it has none, or before Kafka 3.9.", null_if=ALWAYS
+        "Id of the replica's log directory (KIP-853); null if there is none, or before Kafka 3.9.", null_if=ALWAYS
     )
-    log_end_offset: Int64 | None = column("End of its copy; null while the leader does not know it.", null_if=ALWAYS)
+    log_end_offset: Int64 | None = column(
+        "End offset of the replica; null while the leader does not know it.", null_if=ALWAYS
+    )
     lag: Int64 | None = column(
-        "Offsets that it is behind the leader's end; null if either end is unknown.",
+        "Leader's end offset minus the replica's; null if either is unknown.",
         null_if="leader_id IS NULL OR log_end_offset IS NULL OR NOT EXISTS (SELECT * FROM quorum AS leaders "
         "WHERE leaders.role = 'leader' AND leaders.log_end_offset IS NOT NULL)",
     )
     last_fetch_at_ms: Timestamp | None = column(
-        "When it last fetched; null if the leader does not know it, or before Kafka 3.3.", null_if=ALWAYS
+        "Time of the replica's last fetch; null if the leader does not know it, or before Kafka 3.3.", null_if=ALWAYS
     )
     last_caught_up_at_ms: Timestamp | None = column(
-        "When it last had everything; null if the leader does not know it, or before Kafka 3.3.", null_if=ALWAYS
+        "Last time at which the replica had the whole log; null if the leader does not know it, or before Kafka 3.3.",
+        null_if=ALWAYS,
     )
     listeners: tuple[str, ...] | None = column(
-        "Where the controller listens, as name://host:port; empty for brokers; null before Kafka 3.9.",
+        "Listeners of the controller, as name://host:port; empty for brokers; null before Kafka 3.9.",
         null_if=before("DescribeQuorum", 2),
     )
 
@@ -271,7 +279,7 @@ class BrokerApiRow:
     lowest: Int32 = column("Lowest version that the broker accepts.")
     highest: Int32 = column("Highest version that the broker accepts.")
     spoken: Int32 | None = column(
-        "Version that we speak with this broker; null if there is none in common.", null_if=ALWAYS
+        "Version that Kafka Lagoon uses with this broker; null if there is none in common.", null_if=ALWAYS
     )
 
 
@@ -288,7 +296,7 @@ class BrokerFeatureRow:
         "Highest level that the broker supports; null if it does not say.", null_if="finalized IS NOT NULL"
     )
     finalized: Int32 | None = column(
-        "Level that is in force in the cluster, as this broker knows it; null if the feature is off.", null_if=ALWAYS
+        "Finalized level in the cluster, as this broker knows it; null if the feature is off.", null_if=ALWAYS
     )
 
 
@@ -301,6 +309,6 @@ class ReassignmentRow:
         "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
-    replicas: tuple[Int32, ...] = column("Brokers that have a replica now, those that are added or removed included.")
-    adding_replicas: tuple[Int32, ...] = column("Those of them that are being added.")
-    removing_replicas: tuple[Int32, ...] = column("Those of them that will be removed.")
+    replicas: tuple[Int32, ...] = column("Brokers with a replica now, including those that are being added or removed.")
+    adding_replicas: tuple[Int32, ...] = column("Brokers whose replica is being added.")
+    removing_replicas: tuple[Int32, ...] = column("Brokers whose replica will be removed.")

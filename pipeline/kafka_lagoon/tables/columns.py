@@ -36,7 +36,7 @@ _SQL = {"integer": "INT", "long": "BIGINT"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column; `field` is the attribute of the row that fills it."""
+    """A column of a table; `field` is the attribute of the row class with its values."""
 
     name: str
     field: str
@@ -54,7 +54,7 @@ class Column:
 
 
 def columns_of(row: type) -> Iterator[Column]:
-    """The columns that a row class declares, in its order."""
+    """Derive the columns of a row class, in its order."""
     hints = get_type_hints(row, include_extras=True)
     for field in dataclasses.fields(row):
         hint, nullable = _without_none(hints[field.name])

@@ -1,4 +1,4 @@
-"""Declares the rows of the record tables: records as they were in Kafka, ranges of offsets with their counts, and problems.
+"""Declares the rows of the record tables: records, ranges of offsets with their counts, and problems.
 
 Every offset of a range is counted: `to_offset - from_offset` equals the sum of its counts. The ranges of a partition are
 contiguous.
@@ -14,8 +14,8 @@ CREATE_TIME, LOG_APPEND_TIME, NO_TIMESTAMP_TYPE = 0, 1, -1
 class Header:
     """One header of a record."""
 
-    key: str = column("Key of the header; in a record with undecodable keys, bytes are spelled out, as in \\xff.")
-    value: Binary | None = column("Value of the header; null and empty are kept apart.", null_if=ALWAYS)
+    key: str = column("Key of the header; in a record with undecodable keys, bytes are escaped, as in \\xff.")
+    value: Binary | None = column("Value of the header; null and empty stay different.", null_if=ALWAYS)
 
 
 @row
@@ -29,36 +29,36 @@ class RecordRow:
     partition: Int32 = column("Partition number.")
     offset: Int64 = column("Offset of the record.")
     timestamp: Timestamp | None = column(
-        "Time of the record; null if it has none, or outside the years 1 to 9999.",
+        "Timestamp of the record; null if it has none, or outside the years 1 to 9999.",
         null_if="timestamp_ms = -1 OR timestamp_ms NOT BETWEEN -62135596800000 AND 253402300799999",
     )
-    timestamp_ms: Int64 = column("Time of the record as stored, in milliseconds since 1970; -1 if it has none.")
+    timestamp_ms: Int64 = column("Timestamp of the record as stored, in milliseconds since 1970; -1 if it has none.")
     timestamp_type: Int32 = column(
-        "0: set by the producer; 1: when the broker appended it; -1: none (message format 0)."
+        "0: time set by the producer; 1: time of the append on the broker; -1: no timestamp (message format 0)."
     )
-    key: Binary | None = column("Key; null and empty are kept apart.", null_if=ALWAYS)
+    key: Binary | None = column("Key; null and empty stay different.", null_if=ALWAYS)
     value: Binary | None = column(
-        "Value; null (a tombstone in compacted topics) and empty are kept apart.", null_if=ALWAYS
+        "Value; null (a tombstone in compacted topics) and empty stay different.", null_if=ALWAYS
     )
     headers: tuple[Header, ...] = column("Headers in order, duplicates kept; empty if there are none.")
     leader_epoch: Int32 | None = column(
         "Epoch of the leader that appended it; null if the batch has none.", null_if=ALWAYS
     )
-    producer_id: Int64 | None = column("Id of the idempotent producer; null if it was none.", null_if=ALWAYS)
-    producer_epoch: Int32 | None = column("Epoch of the idempotent producer; null if it was none.", null_if=ALWAYS)
-    is_transactional: bool = column("Whether it was written in a transaction.")
+    producer_id: Int64 | None = column("Id of the idempotent producer; null for other producers.", null_if=ALWAYS)
+    producer_epoch: Int32 | None = column("Epoch of the idempotent producer; null for other producers.", null_if=ALWAYS)
+    is_transactional: bool = column("True if the record was written in a transaction.")
     is_aborted: bool | None = column(
-        "Whether its transaction was aborted (kept by read_uncommitted only); null if the transaction was still open.",
+        "True if the transaction was aborted (only kept by read_uncommitted); null if it was still open.",
         null_if=ALWAYS,
     )
-    ingest_id: str = column("The run that archived it (UUIDv7).")
+    ingest_id: str = column("Id of the run that archived the record (UUIDv7).")
 
 
 @row
 class RecordRangeRow:
-    """How the offsets were counted, one row per run and partition; the ranges of a partition have no gaps and no overlaps."""
+    """Counts of offsets, one row per run and partition. The ranges of a partition have no gaps and no overlaps."""
 
-    ingest_id: str = column("The run (UUIDv7); column sequence orders runs.")
+    ingest_id: str = column("Id of the run (UUIDv7); column sequence orders runs.")
     cluster: str | None = column(f"{_CLUSTER[:-1]}, or if problem is COUNTS_LOST.")
     cluster_id: str = column("Kafka's own id of the cluster.")
     topic: str = column("Name of the topic.")
@@ -70,8 +70,8 @@ class RecordRangeRow:
     )
     records: Int64 = column("Offsets whose records are in table records.")
     control: Int64 = column("Offsets of control batches, such as transaction markers.")
-    aborted: Int64 = column("Offsets of aborted transactions, left out by read_committed.")
-    compacted: Int64 = column("Offsets without a record: removed by compaction.")
+    aborted: Int64 = column("Offsets of records of aborted transactions, which read_committed leaves out.")
+    compacted: Int64 = column("Offsets whose records compaction has removed.")
     lost: Int64 = column("Offsets that retention or DeleteRecords removed before they were read.")
     corrupt: Int64 = column("Offsets that could not be decoded: see table record_problems.")
     bytes_fetched: Int64 = column("Bytes of record batches received, before decompression.")
@@ -84,13 +84,13 @@ class RecordRangeRow:
         "Leader epoch in which the last offset of the range was written; null if no batch has one.", null_if=ALWAYS
     )
     problem: str | None = column(
-        "LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED, NOT_CONFIRMED (brokers disagree), or why the range ended early; "
-        "null if nothing is wrong."
+        "LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED, NOT_CONFIRMED (brokers disagree), or the reason why the range "
+        "ended early; null if there is none."
     )
-    planned_at_ms: Timestamp = column("When the run asked where the logs end.")
+    planned_at_ms: Timestamp = column("Time at which the run requested the end offsets.")
     sequence: Int64 | None = column(
-        "Number of the run in its cluster's archive: it orders runs, whatever their clocks said; null if archived by a "
-        "version that did not store it.",
+        "Number of the run in its cluster's archive: it orders runs independently of clocks; null if archived by a version "
+        "that did not store it.",
         null_if=ALWAYS,
     )
 
@@ -99,17 +99,17 @@ class RecordRangeRow:
 class RecordProblemRow:
     """Batches that could not be decoded, and records whose header keys are not UTF-8."""
 
-    ingest_id: str = column("The run (UUIDv7).")
+    ingest_id: str = column("Id of the run (UUIDv7).")
     cluster: str | None = column(_CLUSTER, null_if=ALWAYS)
     cluster_id: str = column("Kafka's own id of the cluster.")
     topic: str = column("Name of the topic.")
     topic_id: str | None = column("Id of the topic; null if the brokers give none.", null_if=ALWAYS)
     partition: Int32 = column("Partition number.")
-    base_offset: Int64 = column("First offset concerned.")
-    last_offset: Int64 = column("Last offset concerned.")
+    base_offset: Int64 = column("First affected offset.")
+    last_offset: Int64 = column("Last affected offset.")
     reason: str = column("CORRUPT_BATCH, UNSUPPORTED_CODEC, EXPANDED_TOO_LARGE, HEADER_KEY_NOT_UTF8, ...")
-    detail: str | None = column("What exactly is wrong; null if the reason says it all.", null_if=ALWAYS)
+    detail: str | None = column("Details of the problem; null if there are none beyond the reason.", null_if=ALWAYS)
     raw: Binary | None = column(
-        "The batch as it was received, up to a limit; null where the record itself is archived.",
+        "Bytes of the batch as received, up to a limit; null if the record itself is archived.",
         null_if="reason = 'HEADER_KEY_NOT_UTF8'",
     )

@@ -1,6 +1,6 @@
-"""Provides what rows of tables are declared with: types, nullability and the meaning of each column.
+"""Provides the types and decorators that declare rows of tables: type, nullability and meaning of each column.
 
-Nothing else declares a column. Unknown is None, never 0, -1 or a default, so no field has a default.
+Columns are declared only here. An unknown value is None, never 0 or -1, so no field has a default.
 """
 
 import dataclasses
@@ -20,17 +20,17 @@ ALWAYS = "true"  # for `null_if`: null is Kafka's own value
 
 
 def column(comment: str, null_if: str | None = None) -> Any:
-    """Declare a column's meaning and unit, and when it is null.
+    """Declare the meaning and unit of a column, and the condition under which it is null.
 
-    A null that hides a fact has its reason in column `problem` of its row. Where null is an ordinary value, `null_if` is the
-    condition, in SQL over the row and the other tables of its snapshot (`before`), or ALWAYS. tests/nulls.py checks rows
-    against it.
+    If a value could not be read, column `problem` of the row has the reason. If null is an ordinary value, `null_if` is the
+    condition, in SQL over the row and the other tables of its snapshot (see `before`), or ALWAYS. tests/nulls.py checks the
+    rows of tests against it.
     """
     return dataclasses.field(metadata={"comment": comment, "null_if": null_if})
 
 
 def before(api: str, api_version: int) -> str:
-    """`null_if` of a column that an API returns from a version on: true if a broker was not asked in that version."""
+    """Make the `null_if` of a column that an API returns since a version: true if a request had an older version."""
     oldest = f"SELECT min(coverage.api_version) FROM coverage WHERE coverage.api = '{api}'"  # noqa: S608  no user's input
     return f"coalesce(({oldest}) < {api_version}, true)"
 
@@ -39,12 +39,12 @@ def before(api: str, api_version: int) -> str:
 def row(cls: type[T]) -> type[T]:
     """Make a row class: slotted, compared by value, every field required.
 
-    Frozen for type checkers, not at run time: a frozen lag row costs 4.0 us, this one 1.4 us by keyword and 0.35 us by
-    position, and a snapshot makes tens of thousands.
+    It is frozen for type checkers, not at run time: making a frozen lag row takes 4.0 us, this one 1.4 us by keyword and
+    0.35 us by position, and a snapshot makes tens of thousands.
     """
     return dataclass(slots=True)(cls)
 
 
 def named(names: Mapping[int, str], number: int) -> str:
-    """The name of a number of Kafka's, or UNKNOWN_n if it has none here."""
+    """Return the name of one of Kafka's numbers, or UNKNOWN_n if it is not known here."""
     return names.get(number, f"UNKNOWN_{number}")

@@ -1,7 +1,6 @@
-"""Keeps the rows of large tables by column, so that two million rows are not two million objects.
+"""Keeps the rows of large tables in columns, because two million row objects take too much memory.
 
-`Columns` is a sequence of rows whose values are made on demand: by column for files, as row objects for iteration. The row
-class describes both.
+`Columns` is a sequence of rows that are made on demand: as columns for files, as row objects for iteration.
 """
 
 import dataclasses
@@ -29,7 +28,7 @@ class Chosen(Sequence[Any]):
 
     @classmethod
     def constant(cls, value: Any, count: int) -> "Chosen":
-        """The same value for each of `count` rows."""
+        """Make a column with the same value for each of `count` rows."""
         return cls(array("i", bytes(4 * count)), (value,))
 
     def __len__(self) -> int:
@@ -56,7 +55,7 @@ class Chosen(Sequence[Any]):
 
 
 class Difference(Sequence[Any]):
-    """The difference of two columns: null where either is null, and at least `least` if that is given."""
+    """The difference of two columns: null if either is null, and not below `least` if that is given."""
 
     __slots__ = ("least", "minuend", "subtrahend")
 
@@ -67,7 +66,7 @@ class Difference(Sequence[Any]):
         return len(self.minuend)
 
     def at_least(self, least: int) -> "Difference":
-        """Replace differences below `least` by it."""
+        """Replace differences below `least` by `least`."""
         return Difference(self.minuend, self.subtrahend, least)
 
     def __iter__(self) -> Iterator[int | None]:
@@ -88,7 +87,7 @@ class Difference(Sequence[Any]):
 
 
 class Columns(Sequence[T]):
-    """Rows of one class, kept by column. Equal to any sequence of equal rows."""
+    """Rows of one class, kept in columns. It is equal to any sequence of equal rows."""
 
     row: type[T]
 
@@ -97,10 +96,10 @@ class Columns(Sequence[T]):
 
     @abstractmethod
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
-        """The values of a field in the rows from `start` to `stop`."""
+        """Return the values of a field in the rows from `start` to `stop`."""
 
     def blocks(self, size: int = BLOCK) -> Iterator[Sequence[T]]:
-        """The rows in pieces of at most `size` rows."""
+        """Yield the rows in pieces of at most `size` rows."""
         for start in range(0, len(self), size):
             yield self[start : start + size]
 
@@ -149,20 +148,20 @@ class Joined(Columns[T]):
         return sum(map(len, self._parts))
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
-        """The values of all parts in that range."""
+        """Return the values of all parts in that range."""
         if len(self._parts) == 1:
             return column_of(self._parts[0], name)[start:stop]
         values = list(chain.from_iterable(column_of(part, name) for part in self._parts))
         return values[start:stop]
 
     def blocks(self, size: int = BLOCK) -> Iterator[Sequence[T]]:
-        """The rows in pieces; no piece has rows of two parts."""
+        """Yield the rows in pieces; no piece has rows of two parts."""
         for part in self._parts:
             yield from blocks(part, size)
 
 
 class WithColumns(Columns[T]):
-    """Rows of another sequence with some columns replaced."""
+    """Rows of another sequence, with some columns replaced."""
 
     def __init__(self, rows: Columns[T], **given: Column) -> None:
         self.row, self._rows, self._given = rows.row, rows, given
@@ -174,7 +173,7 @@ class WithColumns(Columns[T]):
         return len(self._rows)
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
-        """The replaced column, or the column of the rows."""
+        """Return the replaced column, or the column of the rows."""
         values = self._given.get(name)
         return self._rows.column(name, start, stop) if values is None else values[start:stop]
 
@@ -189,17 +188,17 @@ class Stored(Columns[T]):
         return len(next(iter(self._columns.values())))
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
-        """The stored column."""
+        """Return the stored column."""
         return self._columns[name][start:stop]
 
 
 def column_of(rows: Sequence[Any], name: str) -> Column:
-    """A field of rows that are kept by column or are objects."""
+    """Return the values of a field, for rows that are kept in columns or are objects."""
     return rows.column(name) if isinstance(rows, Columns) else list(map(attrgetter(name), rows))
 
 
 def blocks(rows: Sequence[T], size: int = BLOCK) -> Iterator[Sequence[T]]:
-    """Rows in pieces of at most `size`; row objects stay together, because they are in memory anyway."""
+    """Yield rows in pieces of at most `size`; row objects are one piece, because they are in memory anyway."""
     if isinstance(rows, Columns):
         yield from cast("Columns[T]", rows).blocks(size)
     elif rows:
@@ -207,14 +206,14 @@ def blocks(rows: Sequence[T], size: int = BLOCK) -> Iterator[Sequence[T]]:
 
 
 def choose(values: Iterable[Any]) -> Chosen:
-    """Make a column of hashable values that keeps equal values once."""
+    """Make a column of hashable values that stores equal values once."""
     column = list(values)
     known = {value: place for place, value in enumerate(dict.fromkeys(column))}
     return Chosen(array("i", map(known.__getitem__, column)), tuple(known))
 
 
 def runs(counts: Iterable[int], values: Sequence[Any]) -> Chosen:
-    """Make a column in which each of `values` fills as many neighbouring rows as `counts` says."""
+    """Make a column in which each of `values` is repeated in consecutive rows, as often as `counts` has it."""
     places = array("i")
     for place, count in enumerate(counts):
         places += array("i", (place,)) * count

@@ -41,10 +41,10 @@ def _writing(name: str, row: type[Any], features: Mapping[str, str] | None = Non
     )
 
 
-# In the order of publication: a row in `snapshots`, the last, says that the rows of all others are there.
+# In the order of publication: `snapshots` is last, because its row publishes the rows of all other tables.
 STATE_TABLES = tuple(map(_state, DECLARATIONS))
 
-# Tables of what was written to clusters. Their rows are partitioned by their own day.
+# Tables of writes to clusters. Their rows are partitioned by their own day.
 ADMIN_ACTIONS = _writing("admin_actions", AdminActionRow)
 RESTORE_MAP = _writing("restore_map", RestoreMapRow, WITH_DOMAINS)
 RESTORE_RECEIPTS = _writing("restore_receipts", RestoreReceiptRow)

@@ -8,10 +8,10 @@ class AclRow:
     """ACLs of the cluster, one row per ACL and snapshot."""
 
     resource_type: str = column("TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN or USER.")
-    resource_name: str = column("Name or prefix; * with LITERAL is every name.")
+    resource_name: str = column("Name or prefix; * with LITERAL stands for every name.")
     pattern_type: str = column("LITERAL or PREFIXED.")
-    principal: str = column("Who, as type:name; User:* is everybody.")
-    host: str = column("From which address; * is every one.")
+    principal: str = column("Principal, as type:name; User:* stands for every user.")
+    host: str = column("Address of clients; * stands for every address.")
     operation: str = column("Operation as Kafka names it.")
     permission: str = column("ALLOW or DENY.")
 
@@ -20,21 +20,22 @@ class AclRow:
 class QuotaRow:
     """Client quotas, one row per entity, limit and snapshot. An entity is a user, a client.id, both together, or an address.
 
-    Which limit applies to a client is decided by the broker: the one of the most specific entity.
+    Brokers apply the limit of the most specific entity to a client.
     """
 
     user: str | None = column(
         "User, or <default>: all users without a quota of their own; null if the entity has no user.", null_if=ALWAYS
     )
     client_id: str | None = column(
-        "client.id, or <default>: all without a quota of their own; null if the entity has none.", null_if=ALWAYS
+        "client.id, or <default>: all clients without a quota of their own; null if the entity has no client.id.",
+        null_if=ALWAYS,
     )
     ip: str | None = column(
-        "Address of clients, or <default>: all without a quota of their own; null if the entity has none.",
+        "Address of clients, or <default>: all addresses without a quota of their own; null if the entity has no address.",
         null_if=ALWAYS,
     )
     name: str = column("Name of the limit: producer_byte_rate, consumer_byte_rate, request_percentage and so on.")
-    value: float = column("The limit: bytes/s, percent of a thread, partition changes/s or connections/s.")
+    value: float = column("Value of the limit: bytes/s, percent of a thread, partition changes/s or connections/s.")
 
 
 @row
@@ -43,20 +44,23 @@ class ScramUserRow:
 
     user: str = column("Name of the user, without the User: of ACLs.")
     mechanism: str | None = column("SCRAM-SHA-256 or SCRAM-SHA-512; null if problem is set.")
-    iterations: Int32 | None = column("How often the password was hashed; null if problem is set.")
+    iterations: Int32 | None = column("Iterations of the password's hash; null if problem is set.")
     problem: str | None = column("Kafka's name of the error for this user; null if there is none.")
 
 
 @row
 class DelegationTokenRow:
-    """Delegation tokens that the principal may see, one row per token and snapshot. Their secrets are not kept."""
+    """Delegation tokens that the principal may describe, one row per token and snapshot. Their secrets are not stored."""
 
-    token_id: str = column("Id of the token, which is its user name.")
-    owner: str = column("Whom it stands for, as type:name.")
+    token_id: str = column("Id of the token, which is its user name for SASL.")
+    owner: str = column("Owner of the token, as type:name.")
     requester: str | None = column(
-        "Who asked for it, as type:name; null before Kafka 3.3.", null_if=before("DescribeDelegationToken", 3)
+        "Principal that requested the token, as type:name; null before Kafka 3.3.",
+        null_if=before("DescribeDelegationToken", 3),
     )
-    renewers: tuple[str, ...] = column("Who may renew it besides its owner, as type:name.")
-    issued_at_ms: Timestamp = column("When it was made.")
-    expires_at_ms: Timestamp = column("When it expires unless it is renewed; expired ones stay listed for a while.")
-    max_lifetime_at_ms: Timestamp = column("When it expires for good.")
+    renewers: tuple[str, ...] = column("Principals that may renew the token besides its owner, as type:name.")
+    issued_at_ms: Timestamp = column("Time at which the token was created.")
+    expires_at_ms: Timestamp = column(
+        "Time at which the token expires unless it is renewed; expired tokens stay listed for a while."
+    )
+    max_lifetime_at_ms: Timestamp = column("Time after which the token cannot be renewed.")

@@ -1,6 +1,6 @@
-"""Declares the state tables: the name, row class and key of each, and when its rows are written.
+"""Declares the state tables: the name, row class and key of each, and the occasion on which its rows are written.
 
-Each table has a collector in snapshot/, which makes its rows. A new state table is declared here and gets a collector there.
+Each table has a collector in snapshot/, which makes its rows. A new state table needs a declaration here and a collector there.
 """
 
 from collections.abc import Sequence
@@ -32,8 +32,8 @@ class StateTable:
     """One table of a snapshot. Its comment is the docstring of `row`.
 
     A table that is written `when_changed` is read through its view `<name>_published` (table_states.py). `added_in` is the
-    version of Kafka Lagoon that brought the table. No two rows of a snapshot have the same `key`; a table without a key is
-    made of answers about items that were asked for one by one.
+    version of Kafka Lagoon that introduced the table. No two rows of a snapshot have the same `key`. A table without a key has
+    one row per requested item.
     """
 
     name: str
@@ -85,7 +85,7 @@ COVERAGE = StateTable(name="coverage", row=CoverageRow)
 COLLECTION_FAILURES = StateTable(name="collection_failures", row=CollectionFailureRow)
 SNAPSHOTS = StateTable(name="snapshots", row=SnapshotRow)
 
-# In the order of publication: a row in `snapshots`, the last, says that the rows of all others are there.
+# In the order of publication: `snapshots` is last, because its row publishes the rows of all other tables.
 DECLARATIONS = (
     BROKERS,
     TOPICS,

@@ -10,27 +10,27 @@ import pyarrow as pa
 
 from kafka_lagoon.tables.columns import TIMESTAMP, Column, arrow_field, delta_type, quoted
 
-UNWRITTEN = "no job has written there yet, or the tables are elsewhere"  # where a table is missing
+UNWRITTEN = "no job has written there yet, or the tables are elsewhere"  # hint for a missing table
 
-# Reader version 1 and no deletion vectors: deltalake, DuckDB, Polars and Trino read the tables as they are. Not
-# append-only to Delta, although the pipeline only appends: retention deletes old days.
+# With reader version 1 and without deletion vectors, deltalake, DuckDB, Polars and Trino can read the tables. Delta's
+# append-only property is not set, because retention deletes old days.
 PROPERTIES = {"delta.enableDeletionVectors": "false"}
 
 # A checkpoint costs as much processor time as replaying 30 small commits; Delta's default is every tenth version.
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 _EVERY_VERSIONS = "30"
 
-# How long commits stay in the log, and how long removed files are remembered; Spark requires the first to be no shorter. A
-# state table gets a commit per snapshot, and opening the table lists all commits, 20 us each. Old snapshots are rows, so the
-# log's history only serves readers that have begun. Records can be restored (RESTORE) for a week.
+# Times for which commits, and entries of removed files, stay in the log; Spark requires the first to be no shorter. A state
+# table gets a commit per snapshot, and opening the table lists all commits, 20 us each. Old snapshots are rows, so only
+# readers that have already begun need the log's history. Table records can be restored (RESTORE) for a week.
 LOG_RETENTION, TOMBSTONE_RETENTION = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
 STATE_LOG_DAYS, RECORDS_LOG_DAYS = 3, 7
 
 # Next offsets are domain metadata, committed with their records; only writers need to support the feature.
 WITH_DOMAINS = {"delta.feature.domainMetadata": "supported"}
 
-# Table property that names the columns with bounds in every file, so that readers expect bounds of no others: delta-rs treats
-# a missing bound as "no such row" (deltalake, and DuckDB over its dataset).
+# Table property that names the columns with bounds in every file, so that readers expect bounds of no other column: delta-rs
+# (deltalake, and DuckDB over its dataset) treats a missing bound as "no such row".
 STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"
 
 _BOUNDED = (pa.int32(), pa.int64(), TIMESTAMP, pa.string())
@@ -38,9 +38,9 @@ _BOUNDED = (pa.int32(), pa.int64(), TIMESTAMP, pa.string())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table. `columns` are in the order of the table; the last is the partition column.
+    """A table. `columns` are in the order of the table; the last one is the partition column.
 
-    `row` declares the table's own columns; in a state table those of `HEADER` stand before them.
+    `row` declares the table's own columns; in a state table the columns of `HEADER` come before them.
     """
 
     name: str
@@ -49,50 +49,50 @@ class Table:
     columns: tuple[Column, ...]
     features: Mapping[str, str]  # properties of this table alone
     bounded_in_0_1: tuple[str, ...]  # columns with bounds in every file that version 0.1.0 or Spark has written
-    log_days: int  # how long commits stay in the log
-    when_changed: bool = False  # its rows may be stored by an earlier snapshot of the day
+    log_days: int  # days for which commits stay in the log
+    when_changed: bool = False  # an earlier snapshot of the day may have stored its rows
     is_optional: bool = (
-        False  # added by a later version: a warehouse has the table once a run of that version has opened it
+        False  # a later version added the table: a warehouse has it once a run of that version has opened it
     )
 
     @property
     def partition_by(self) -> str:
-        """Name of the partition column."""
+        """Return the name of the partition column."""
         return self.columns[-1].name
 
     def stored(self) -> tuple[Column, ...]:
-        """The columns in the table's files: all except the partition column."""
+        """Return the columns in the table's files: all except the partition column."""
         return self.columns[:-1]
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Delta's table properties of a new table."""
+        """Return Delta's table properties for a new table."""
         return {**PROPERTIES, **self.features, **self.log_properties, STATISTICS_COLUMNS: ",".join(self.bounded())}
 
     @property
     def log_properties(self) -> Mapping[str, str]:
-        """The table properties that keep the log short."""
+        """Return the table properties that keep the log short."""
         days = f"interval {self.log_days} days"
         return {CHECKPOINT_INTERVAL: _EVERY_VERSIONS, LOG_RETENTION: days, TOMBSTONE_RETENTION: days}
 
     def bounded(self) -> tuple[str, ...]:
-        """The columns with bounds in every file of a new table, whether we, Spark or delta-rs write it.
+        """Return the columns with bounds in every file of a new table, for each writer: the pipeline, Spark and delta-rs.
 
-        Binary columns and arrays have no order, Spark's writer gives booleans no bounds, and a column with a NaN has none.
+        Binary columns and arrays have no order, Spark writes no bounds of booleans, and a column with a NaN has no bounds.
         """
         return tuple(column.name for column in self.stored() if column.type in _BOUNDED)
 
     def file_schema(self) -> pa.Schema:
-        """Schema of the table's Parquet files."""
+        """Return the schema of the table's Parquet files."""
         return pa.schema([arrow_field(column) for column in self.stored()])
 
     def delta_schema(self) -> dict[str, Any]:
-        """The schema as Delta's log spells it."""
+        """Return the schema as Delta's log spells it."""
         schema: dict[str, Any] = delta_type(pa.struct([arrow_field(column) for column in self.columns]))
         return schema
 
     def ddl(self, identifier: str) -> str:
-        """CREATE TABLE; the caller has quoted `identifier`."""
+        """Make the CREATE TABLE statement; the caller has quoted `identifier`."""
         columns = ",\n".join(f"  {column.ddl()}" for column in self.columns)
         properties = ", ".join(f"{quoted(key)} = {quoted(value)}" for key, value in self.properties.items())
         return (
@@ -102,12 +102,12 @@ class Table:
 
 
 def spelled_type(field: Mapping[str, Any]) -> str:
-    """The type of a column in a log's schema, without comments."""
+    """Spell the type of a column in a log's schema, without comments."""
     return json.dumps(_without_metadata(field["type"])).strip('"')
 
 
 def spelled(field: Mapping[str, Any]) -> str:
-    """The type and nullability of a column in a log's schema."""
+    """Spell the type and nullability of a column in a log's schema."""
     return spelled_type(field) + ("" if field["nullable"] else " not null")
 
 
@@ -117,9 +117,9 @@ def differences(
     partition_by: Sequence[str],
     spell: Callable[[Mapping[str, Any]], str] = spelled_type,
 ) -> list[str]:
-    """Differences between a log's columns and partitioning and ours; nullable columns of ours may be missing.
+    """List the differences between a log's columns and partitioning and the declared ones; nullable columns may be missing.
 
-    The log is untrusted text: no name or type in it may become SQL that is not ours.
+    The log is untrusted text: no name or type of it may become part of an SQL statement.
     """
     theirs = {str(field["name"]): spell(field) for field in fields}
     ours = {field["name"]: spell(field) for field in table.delta_schema()["fields"]}

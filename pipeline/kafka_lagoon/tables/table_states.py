@@ -1,4 +1,4 @@
-"""Records how the collection of each table ended and where its rows are stored.
+"""Records the result of the collection of each table, and the snapshot that has stored its rows.
 
 A table that changes slowly is stored only if it differs from the last published snapshot of the same UTC day; otherwise the
 snapshot refers to the one that stored it. Only collections without failures are compared, by a digest of all rows.
@@ -19,7 +19,7 @@ from kafka_lagoon.tables.snapshot_rows import TableState
 
 COMPLETE, PARTIAL, FAILED, SKIPPED, NOT_OFFERED = "complete", "partial", "failed", "skipped", "not_offered"
 _DAY_MS = 86_400_000
-_WITHOUT_REFERENCES = 2  # version of marshal whose bytes depend on the values alone
+_WITHOUT_REFERENCES = 2  # version of marshal whose bytes depend only on the values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class StoredTable:
     digest: str
 
     def holds(self, digest: str | None, captured_at_ms: int) -> bool:
-        """True if a snapshot that began at that time may refer to it: same rows, same UTC day."""
+        """Return True if a snapshot that began at that time may refer to these rows: same digest, same UTC day."""
         return digest == self.digest and captured_at_ms // _DAY_MS == self.captured_at_ms // _DAY_MS
 
 
@@ -40,11 +40,11 @@ class Condensed(Protocol):
     """Rows that are kept without repeated values."""
 
     def content(self) -> Iterable[object]:
-        """The values of the rows in their order; equal for equal rows only."""
+        """Return the values of the rows in their order; equal for equal rows only."""
 
 
 def digest_of(rows: Sequence[Any], row: type[Any]) -> str:
-    """A digest of all columns of rows in their order; equal for equal rows only."""
+    """Compute a digest of all columns of rows in their order; equal for equal rows only."""
     fields = (list(column_of(rows, field.name)) for field in dataclasses.fields(row))
     return _digest(rows.content() if isinstance(rows, Condensed) else fields)
 
@@ -57,7 +57,7 @@ def _digest(values: Iterable[object]) -> str:
 
 
 def marshalled(value: Any) -> bytes:
-    """Bytes of plain values, rows, and sequences of them; equal for equal values only."""
+    """Encode plain values, rows, and sequences of them; equal for equal values only."""
     try:
         return marshal.dumps(value, _WITHOUT_REFERENCES)
     except ValueError:  # the value contains rows
@@ -77,7 +77,7 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _values_of(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]] | None:
-    """A function that returns the values of a row; None if the class is not a row class."""
+    """Make a function that returns the values of a row; None if the class is not a row class."""
     if not dataclasses.is_dataclass(kind):
         return None
     first, *others = (field.name for field in dataclasses.fields(kind))
@@ -87,7 +87,7 @@ def _values_of(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]] | None:
 def table_state(
     name: str, outcome: str, row_count: int, snapshot_id: str, digest: str | None = None, stored_in: str | None = None
 ) -> TableState:
-    """The state of a table whose rows are stored under this snapshot's id, or `stored_in` another one."""
+    """Make the state of a table whose rows are stored under this snapshot's id, or those of `stored_in`."""
     return TableState(
         table_name=name,
         outcome=outcome,

@@ -9,93 +9,100 @@ _UNFINISHED = "event = 'started'"
 class AdminActionRow:
     """Alterations of clusters: one row before an action is sent, and one with its outcome.
 
-    An action without a second row belongs to a run that died: whether it was carried out is not known.
+    An action without a second row belongs to a run that died; it may have been carried out.
     """
 
-    action_id: str = column("The action (UUIDv7); its two rows have the same.")
-    run_id: str = column("The run that it belongs to (UUIDv7); ids sort by time.")
+    action_id: str = column("Id of the action (UUIDv7), in both of its rows.")
+    run_id: str = column("Id of the run of the action (UUIDv7); ids sort by time.")
     job: str = column("apply, admin or restore.")
-    plan_id: str = column("The plan that it belongs to, as `lagoon plan` prints it.")
+    plan_id: str = column("Id of the plan of the action, as `lagoon plan` prints it.")
     cluster: str = column("Name of the cluster in the configuration.")
     cluster_id: str = column("Kafka's own id of the cluster.")
-    event: str = column("started: about to be sent; finished: its outcome is known.")
-    at_ms: Timestamp = column("When this row was written.")
-    kind: str = column("What it does: create_topic, alter_configs, ...")
+    event: str = column("started: written before the action is sent; finished: written with its outcome.")
+    at_ms: Timestamp = column("Time at which this row was written.")
+    kind: str = column("Kind of the action: create_topic, alter_configs, ...")
     resource_type: str = column("Type of the resource: topic, partition, group, acl, ...")
     resource_name: str = column("Name of the resource within its type.")
-    before: str | None = column("What the cluster had, as JSON; null if the resource did not exist.", null_if=ALWAYS)
-    after: str | None = column(
-        "What was asked for, as JSON; null if it is removed. Secrets are left out.", null_if=ALWAYS
+    before: str | None = column(
+        "State of the resource before, as JSON; null if the resource did not exist.", null_if=ALWAYS
     )
-    guards: tuple[str, ...] = column("Options without which it is refused.")
+    after: str | None = column(
+        "Requested state, as JSON; null if the resource is removed. Secrets are left out.", null_if=ALWAYS
+    )
+    guards: tuple[str, ...] = column("Options that the action needs, or it is refused.")
     outcome: str | None = column(
-        "done; failed: refused, or nothing changed; unknown: sent, and neither an answer nor the live state tells.",
+        "done; failed: refused, or nothing changed; unknown: sent, but neither a response nor the live state shows the result.",
         null_if=_UNFINISHED,
     )
-    error_code: Int32 | None = column("Kafka's error code; null if no broker gave one.", null_if=ALWAYS)
+    error_code: Int32 | None = column("Kafka's error code; null if no broker returned one.", null_if=ALWAYS)
     error_name: str | None = column(
-        "Name of the error; null if there is none. An action without an answer may be done, as the live state shows.",
+        "Name of the error; null if there is none. The live state may show that an action without a response is done.",
         null_if="outcome IS NULL OR outcome = 'done'",
     )
-    message: str | None = column("What the broker said, or we; null if there is nothing to say.", null_if=ALWAYS)
-    source: str | None = column("File and line that asked for it; null if a command line did.", null_if=ALWAYS)
-    user: str = column("Who ran it: the name that the operating system gives.")
-    host: str = column("Where it ran.")
-    principal: str | None = column(
-        "The user of SASL; null if a certificate, a token or nothing tells it.", null_if=ALWAYS
-    )
+    message: str | None = column("Message of the broker or of the run; null if there is none.", null_if=ALWAYS)
+    source: str | None = column("File and line that requested the action; null for a command line.", null_if=ALWAYS)
+    user: str = column("Name of the operating system's user who ran it.")
+    host: str = column("Name of the machine that it ran on.")
+    principal: str | None = column("User name of SASL; null for other authentication.", null_if=ALWAYS)
     software_version: str = column("Version of this package.")
 
 
 @row
 class RestoreMapRow:
-    """Which offset each restored record has in the target, as ranges over which both offsets increase together."""
+    """Offsets of restored records in source and target, as ranges over which both offsets increase by one per record."""
 
-    restore_id: str = column("The restore (UUIDv7 of its first run).")
-    source_cluster: str = column("Name of the cluster that the records came from.")
-    source_cluster_id: str = column("Kafka's own id of that cluster.")
-    source_topic: str = column("Name of the topic there.")
-    source_topic_id: str | None = column("Id of the topic there; null if the brokers gave none.", null_if=ALWAYS)
-    source_partition: Int32 = column("Partition there.")
-    source_offset: Int64 = column("First offset of the range there.")
-    target_cluster: str = column("Name of the cluster that they were written to.")
-    target_cluster_id: str = column("Kafka's own id of that cluster.")
-    target_topic: str = column("Name of the topic there.")
-    target_topic_id: str | None = column("Id of the topic there; null if the brokers give none.", null_if=ALWAYS)
-    target_partition: Int32 = column("Partition there.")
-    target_offset: Int64 = column("First offset of the range there.")
-    records: Int64 = column("Records of the range: both sides count on from their first offset.")
-    written_at_ms: Timestamp = column("When the row was written.")
+    restore_id: str = column("Id of the restore (UUIDv7 of its first run).")
+    source_cluster: str = column("Name of the source cluster.")
+    source_cluster_id: str = column("Kafka's own id of the source cluster.")
+    source_topic: str = column("Name of the topic in the source cluster.")
+    source_topic_id: str | None = column(
+        "Id of the topic in the source cluster; null if the brokers gave none.", null_if=ALWAYS
+    )
+    source_partition: Int32 = column("Partition number in the source cluster.")
+    source_offset: Int64 = column("First offset of the range in the source cluster.")
+    target_cluster: str = column("Name of the target cluster.")
+    target_cluster_id: str = column("Kafka's own id of the target cluster.")
+    target_topic: str = column("Name of the topic in the target cluster.")
+    target_topic_id: str | None = column(
+        "Id of the topic in the target cluster; null if the brokers give none.", null_if=ALWAYS
+    )
+    target_partition: Int32 = column("Partition number in the target cluster.")
+    target_offset: Int64 = column("First offset of the range in the target cluster.")
+    records: Int64 = column("Number of records in the range; from one to the next both offsets increase by one.")
+    written_at_ms: Timestamp = column("Time at which the row was written.")
 
 
 @row
 class RestoreReceiptRow:
-    """What a finished restore wrote to each partition, and what was read back from it."""
+    """Records that a finished restore has written to each partition, and the result of reading them back."""
 
-    restore_id: str = column("The restore (UUIDv7 of its first run).")
-    source_cluster_id: str = column("Kafka's own id of the cluster that the records came from.")
-    source_topic: str = column("Name of the topic there.")
-    source_topic_id: str | None = column("Id of the topic there; null if the brokers gave none.", null_if=ALWAYS)
-    source_partition: Int32 = column("Partition there.")
-    target_cluster_id: str = column("Kafka's own id of the cluster that they were written to.")
-    target_topic: str = column("Name of the topic there.")
-    target_partition: Int32 = column("Partition there.")
-    target_from_offset: Int64 = column("First offset that the restore wrote there.")
-    target_to_offset: Int64 = column("First offset after them.")
-    records: Int64 = column("Records that were to be written.")
+    restore_id: str = column("Id of the restore (UUIDv7 of its first run).")
+    source_cluster_id: str = column("Kafka's own id of the source cluster.")
+    source_topic: str = column("Name of the topic in the source cluster.")
+    source_topic_id: str | None = column(
+        "Id of the topic in the source cluster; null if the brokers gave none.", null_if=ALWAYS
+    )
+    source_partition: Int32 = column("Partition number in the source cluster.")
+    target_cluster_id: str = column("Kafka's own id of the target cluster.")
+    target_topic: str = column("Name of the topic in the target cluster.")
+    target_partition: Int32 = column("Partition number in the target cluster.")
+    target_from_offset: Int64 = column("First offset that the restore wrote.")
+    target_to_offset: Int64 = column("First offset after the last record that the restore wrote.")
+    records: Int64 = column("Number of records to write.")
     records_read_back: Int64 | None = column(
-        "Records that were read back; null if they could not be read.", null_if="problem IS NOT NULL"
+        "Number of records that were read back; null if they could not be read.", null_if="problem IS NOT NULL"
     )
-    digest: str = column("Hash of their keys, values, headers, times and order.")
+    digest: str = column("Hash of the archived records' keys, values, headers, timestamps and order.")
     digest_read_back: str | None = column(
-        "The same hash of what was read back; null if it could not be read.", null_if="problem IS NOT NULL"
+        "The same hash of the records that were read back; null if they could not be read.",
+        null_if="problem IS NOT NULL",
     )
-    problem: str | None = column("Why the target is not known to be equal; null if it is.", null_if=ALWAYS)
-    checked_at_ms: Timestamp = column("When the target was read back.")
+    problem: str | None = column("Reason why the target is not known to be equal; null if it is equal.", null_if=ALWAYS)
+    checked_at_ms: Timestamp = column("Time at which the target was read back.")
     other_records: Int64 | None = column(
-        "Records that somebody else wrote while the restore did, before its last record; null if they could not be counted.",
+        "Number of records that others wrote during the restore, before its last record; null if they could not be counted.",
         null_if=ALWAYS,
     )
     other_offsets: str | None = column(
-        "Their offsets as ranges, at most twenty; null if there are none.", null_if=ALWAYS
+        "Offsets of the records that others wrote, as at most twenty ranges; null if there are none.", null_if=ALWAYS
     )

@@ -18,12 +18,12 @@ CarryOut = Callable[..., Execution]
 
 @pytest.fixture(autouse=True)
 def spoken(altering_apis: None, topic_apis: None) -> None:
-    """Everything that alters a cluster, before anything is connected."""
+    """Offers the APIs that alter a cluster, before anything is connected."""
 
 
 @pytest.fixture
 def carry_out(cluster: Cluster) -> CarryOut:
-    """Carries actions out against the fake brokers, all guards allowed unless others are given."""
+    """Carries actions out against the fake brokers, by default with all guards allowed."""
 
     def carried_out(actions: Sequence[Action], allowed: Collection[Guard] = tuple(Guard)) -> Execution:
         plan = make_plan("test", cluster.cluster_id or "", actions)

@@ -10,22 +10,22 @@ from tests.fake.faults import Altered, Close, Fault
 
 
 def timed_out(api_key: int) -> Fault:
-    """The request is carried out, and the answer says that the time ran out."""
+    """Let the request be carried out, and answer REQUEST_TIMED_OUT."""
     return Fault(api_key, Altered(_with_code))
 
 
 def right(api_key: int) -> Fault:
-    """The next request is answered as it should be; the fault after it strikes the one after that."""
+    """Answer the next request correctly; the following fault applies to the request after it."""
     return Fault(api_key, Altered(lambda answer: answer))
 
 
 def lost(api_key: int) -> Fault:
-    """The request is carried out, and the connection ends without an answer."""
+    """Let the request be carried out, and end the connection without a response."""
     return Fault(api_key, Close())
 
 
 def not_done(api_key: int, undo: Callable[[], object]) -> Fault:
-    """The answer says that the time ran out, and nothing was done; `undo` takes back what the fake broker did."""
+    """Answer REQUEST_TIMED_OUT without carrying the request out; `undo` reverts the change of the fake broker."""
 
     def change(answer: Any) -> Any:
         undo()
@@ -35,7 +35,7 @@ def not_done(api_key: int, undo: Callable[[], object]) -> Fault:
 
 
 def _with_code(answer: Any) -> Any:
-    """The same answer, with REQUEST_TIMED_OUT wherever it has an error code."""
+    """Return the same response, with REQUEST_TIMED_OUT in all of its error codes."""
     if isinstance(answer, tuple):
         return tuple(map(_with_code, answer))
     if not is_dataclass(answer) or isinstance(answer, type):
@@ -47,5 +47,5 @@ def _with_code(answer: Any) -> Any:
 
 
 def endings(execution: Execution) -> list[tuple[str, str | None]]:
-    """Outcome and error of each action, in the order of execution."""
+    """Return outcome and error of each action, in the order of execution."""
     return [(result.outcome.value, result.failure.name if result.failure else None) for result in execution.results]

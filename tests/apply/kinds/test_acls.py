@@ -41,7 +41,7 @@ ACLS = st.builds(
 
 
 def test_the_line_of_an_acl() -> None:
-    """As people read it."""
+    """The line spells an ACL for people."""
     assert acl_line(ACL) == "ALLOW User:alice READ topic LITERAL orders from *"
     spaced = ACL._replace(principal="User:CN=a b,O=c", resource_name="x y")
     assert acl_line(spaced) == 'ALLOW "User:CN=a b,O=c" READ topic LITERAL "x y" from *'
@@ -49,13 +49,13 @@ def test_the_line_of_an_acl() -> None:
 
 @given(ACLS)
 def test_an_acl_is_read_back(acl: Acl) -> None:
-    """From its line and from its state, whatever the names have in them."""
+    """An ACL is parsed from its line and from its state, with any characters in its names."""
     assert parse_acl(acl_line(acl)) == acl
     assert acl_of(acl_state(acl)) == acl
 
 
 def test_numbers_of_a_newer_release() -> None:
-    """They have no names here, so that there is no action about such an ACL."""
+    """Such numbers have no names here, so there is no action about such an ACL."""
     assert has_names(ACL)
     assert not has_names(ACL._replace(operation=99))
     assert not has_names(ACL._replace(pattern_type=acls.MATCH))
@@ -72,13 +72,13 @@ def test_numbers_of_a_newer_release() -> None:
     ],
 )
 def test_lines_that_are_no_acl(line: str, reason: str) -> None:
-    """Values that only filters have are no part of an ACL."""
+    """Values that only filters can have are refused."""
     with pytest.raises(ValueError, match=reason):
         parse_acl(line)
 
 
 def test_create_and_delete(state: FakeCluster, carry_out: CarryOut) -> None:
-    """Each by its own, and nothing is deleted without the guard."""
+    """ACLs are created and deleted by actions of their own, and a deletion needs its guard."""
     state.acls = ()
     other = ACL._replace(operation=acls.WRITE)
     assert [result.outcome for result in carry_out([create_acl(ACL), create_acl(other)]).results] == ["done", "done"]
@@ -91,7 +91,7 @@ def test_create_and_delete(state: FakeCluster, carry_out: CarryOut) -> None:
 
 @pytest.mark.usefixtures("altering_apis")
 def test_where_acls_cannot_be_read(state: FakeCluster, cluster: Cluster) -> None:
-    """Nobody knows whether an ACL is there."""
+    """The existence of the ACL is unknown, and nothing is decided."""
     (failure,) = CREATE_ACL.read(cluster, [create_acl(ACL)], soon()).values()
     assert isinstance(failure, Failure)
     assert failure.name == "SECURITY_DISABLED"
@@ -100,7 +100,7 @@ def test_where_acls_cannot_be_read(state: FakeCluster, cluster: Cluster) -> None
 
 
 def test_a_refused_acl_fails_alone(state: FakeCluster, carry_out: CarryOut) -> None:
-    """A lost answer about idempotent requests is asked for again, so that nothing is unknown."""
+    """After a lost response the idempotent request is repeated, so no outcome is unknown."""
     state.acls = ()
     state.faults = [Fault(30, Close())]
     (result,) = carry_out([create_acl(ACL)]).results

@@ -37,7 +37,7 @@ LISTENERS = ["CONTROLLER://k1:9093"]
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is waited for that will not come."""
+    """Shortens waits for state that will not change."""
     monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
 
 
@@ -57,7 +57,7 @@ def quorum_of(*voter_ids: int) -> QuorumPartition:
 
 
 def test_voters(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
-    """They are read from the quorum; a lost answer is decided by who votes."""
+    """The state is read from the quorum; after a lost response the voters decide the outcome."""
     state.quorum = quorum_of(1, 2)
     known = voters(cluster, soon())
     assert not isinstance(known, Failure)
@@ -70,7 +70,7 @@ def test_voters(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> No
 
 
 def test_a_voter_is_its_directory_too() -> None:
-    """A node that votes with another one is not the voter that was added, nor the one that was to be removed."""
+    """A voter with another directory is neither the added voter nor the voter to remove."""
     added, removed = add_voter(3, DIRECTORY, LISTENERS), remove_voter(3, DIRECTORY)
     assert ADD_VOTER.is_done(added, {"directory_id": DIRECTORY, "listeners": []})
     assert not ADD_VOTER.is_done(added, {"directory_id": OTHER, "listeners": []})
@@ -81,14 +81,14 @@ def test_a_voter_is_its_directory_too() -> None:
 
 @pytest.mark.parametrize("text", ["", "CONTROLLER", "CONTROLLER://", "://h:1", "C://h", "C://h:x", "C://:9"])
 def test_what_is_no_listener(text: str) -> None:
-    """It has a name, a host and a port."""
+    """A listener has a name, a host and a port."""
     with pytest.raises(ValueError, match=r".*"):
         listener_of(text)
     assert listener_of("C://[::1]:9093") == ("C", "::1", 9093)
 
 
 def test_brokers(carry_out: CarryOut) -> None:
-    """One that is not registered is refused before anything is sent."""
+    """An unregistered broker is refused before anything is sent."""
     assert unregister_broker(3, fenced=False).guards == {Guard.DELETIONS}
     assert endings(carry_out([unregister_broker(3, fenced=False)])) == [("done", None)]
 
@@ -123,7 +123,7 @@ def test_features(state: FakeCluster, carry_out: CarryOut) -> None:
 
 
 def test_static_voters_are_known_beforehand(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
-    """Voters of server.properties have no directories, so none can be removed by a request: the dry run says so."""
+    """Voters of server.properties have no directories, so they cannot be removed by a request, as the dry run reports."""
     partition = quorum_of(1, 2)
     voting = tuple(replace(one, replica_directory_id=bytes(16)) for one in partition.current_voters)
     state.quorum = replace(partition, current_voters=voting)

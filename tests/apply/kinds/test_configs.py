@@ -1,4 +1,4 @@
-"""Configs are changed by actions that name only what differs, and what keeps less than before is guarded."""
+"""Actions change only configs that differ; a change that keeps less data has a guard."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def value(own: str | None, inherited: str | None = None, *, is_sensitive: bool =
 def test_a_timeout_is_no_failure(
     state: FakeCluster, cluster: Cluster, carry_out: CarryOut, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The configs are described before anything is decided."""
+    """The configs are described before the outcome is decided."""
     monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
     values = config_values(cluster, [ORDERS], soon())[ORDERS]
     assert not isinstance(values, Failure)
@@ -47,7 +47,7 @@ def test_a_timeout_is_no_failure(
 
 
 def test_only_what_differs_is_changed() -> None:
-    """A value that is set already, and one that is unset already, need no action; a secret always does."""
+    """Values that are already set or unset need no action; a secret always does."""
     values = {"a": value("1"), "b": value("2"), "p": value(SENSITIVE, is_sensitive=True)}
     assert change_configs(ORDERS, values, {"a": "1", "c": None}) is None
     action = change_configs(ORDERS, values, {"a": "1", "b": None, "c": "3", "p": "open"})
@@ -59,7 +59,7 @@ def test_only_what_differs_is_changed() -> None:
 
 
 def test_secrets_are_not_decided_by_what_can_be_seen() -> None:
-    """A secret that is set proves nothing if one was set before: nobody can see which it is."""
+    """A secret that is set proves nothing if a secret was set before, because its value cannot be read."""
     fresh = change_configs(ORDERS, {"p": value(None, is_sensitive=True)}, {"p": "x"})
     again = change_configs(ORDERS, {"p": value(SENSITIVE, is_sensitive=True)}, {"p": "x"})
     assert fresh
@@ -69,7 +69,7 @@ def test_secrets_are_not_decided_by_what_can_be_seen() -> None:
 
 
 def test_a_logger_that_is_unset_has_another_level() -> None:
-    """It has that of its parent, which may be any."""
+    """An unset logger has the level of its parent, which may be any level."""
     of = ConfigResource(BROKER_LOGGER, "1")
     action = change_configs(of, {"kafka": value("TRACE")}, {"kafka": None})
     assert action
@@ -78,7 +78,7 @@ def test_a_logger_that_is_unset_has_another_level() -> None:
 
 
 def test_resources_are_named_both_ways() -> None:
-    """All brokers have no name on the wire, and <default> in plans."""
+    """The resource of all brokers has an empty name in requests, and the name <default> in plans."""
     for of, name in ((ORDERS, "topic orders"), (ConfigResource(BROKER, ""), "broker <default>")):
         assert str(resource_with_configs(of)) == name
         assert config_resource(resource_with_configs(of)) == of
@@ -106,13 +106,13 @@ def test_resources_are_named_both_ways() -> None:
     ],
 )
 def test_what_keeps_less_is_guarded(name: str, old: str, new: str, *, guarded: bool) -> None:
-    """Records that would be deleted by a change need an option; -1 is no limit."""
+    """Changes that would delete records need an option; -1 means no limit."""
     assert config_guards("topic", {name: old}, {name: new}) == (SHRINKING if guarded else frozenset())
     assert config_guards("group", {name: old}, {name: new}) == frozenset()
 
 
 def test_what_is_unset_counts_by_what_then_holds() -> None:
-    """If that is not known, the change counts as keeping less."""
+    """The guard depends on the value in force afterwards; an unknown value counts as keeping less."""
     change = {"retention.ms": "10"}, {"retention.ms": None}
     assert config_guards("topic", *change) == SHRINKING
     assert config_guards("topic", *change, {"retention.ms": "9"}) == SHRINKING

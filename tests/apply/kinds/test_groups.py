@@ -1,4 +1,4 @@
-"""Actions about what groups have stored."""
+"""Actions about stored offsets of groups."""
 
 from dataclasses import replace
 from typing import Any
@@ -53,7 +53,7 @@ def group(state: FakeCluster) -> FakeGroup:
 
 
 def test_commits_are_set_and_forgotten(group: FakeGroup, carry_out: CarryOut) -> None:
-    """Of a partition that has a commit and of one that has none."""
+    """Offsets are set and deleted for partitions with and without a commit."""
     other = ITEM._replace(partition=1)
     actions = [
         alter_offsets_action(ITEM, {"committed_offset": 5}, Commit(9)),
@@ -67,7 +67,7 @@ def test_commits_are_set_and_forgotten(group: FakeGroup, carry_out: CarryOut) ->
 
 
 def test_a_commit_of_meanwhile_is_not_overwritten(group: FakeGroup, carry_out: CarryOut) -> None:
-    """The plan is refused, and nothing is sent."""
+    """After a newer commit the plan is refused, and nothing is sent."""
     group.commits["orders", 0] = FakeCommit(7)
     with pytest.raises(PlanOutdated, match="7"):
         carry_out([alter_offsets_action(ITEM, {"committed_offset": 5}, Commit(9))])
@@ -83,7 +83,7 @@ def test_a_timeout_is_decided_by_the_commit(
     is_applied: bool,
     outcome: str,
 ) -> None:
-    """A request that was carried out is done although the broker says REQUEST_TIMED_OUT; it is not sent again."""
+    """A request that was carried out is done, although the broker answers REQUEST_TIMED_OUT; it is not sent again."""
     monkeypatch.setattr("kafka_lagoon.apply.outcomes.DECIDE_MS", 1_000)
 
     def time_out(answer: Any) -> Any:
@@ -99,7 +99,7 @@ def test_a_timeout_is_decided_by_the_commit(
 
 
 def test_a_lost_connection_is_decided_by_the_commit(state: FakeCluster, group: FakeGroup, carry_out: CarryOut) -> None:
-    """The broker had carried it out before it went away."""
+    """The broker had carried the request out before the connection ended."""
     state.faults = [Fault(OFFSET_COMMIT.key, Close())]
     (result,) = carry_out([alter_offsets_action(ITEM, {"committed_offset": 5}, Commit(9))]).results
     assert (result.outcome, state.count(OFFSET_COMMIT.key)) == ("done", 1)
@@ -107,7 +107,7 @@ def test_a_lost_connection_is_decided_by_the_commit(state: FakeCluster, group: F
 
 
 def test_groups_of_brokers_that_do_not_answer(state: FakeCluster, group: FakeGroup, cluster: Cluster) -> None:
-    """A group that is not listed may be theirs: its commits are not known, nor whether it is there."""
+    """An unlisted group may belong to these brokers, so neither its existence nor its commits are known."""
     assert group.commits
     listings = list_groups(cluster, soon())
     assert read_commits(cluster, listings, ["my billing", "gone"], soon()).of(ITEM) == {"committed_offset": 5}
@@ -125,14 +125,14 @@ def _refused(answer: Any) -> Any:
 
 
 def test_groups_are_deleted(state: FakeCluster, group: FakeGroup, carry_out: CarryOut) -> None:
-    """Unless their state has changed since."""
+    """Groups are deleted unless their state has changed since the plan."""
     assert group.state == "Empty"
     carry_out([delete_group_action("my billing", {"state": "Empty", "type": "classic"})])
     assert state.groups == {}
 
 
 def test_share_groups(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
-    """Their states are start offsets by partition, and all of a topic's."""
+    """States of share groups are start offsets by partition; deletions are by topic."""
     state.groups = {"queue": FakeGroup(coordinator_id=1, group_type="share", share_topics=(topic(0, 29),))}
     offsets = read_share_offsets(cluster, list_groups(cluster, soon()), ["queue"], soon())
     first, second = (GroupPartition("queue", "orders", partition) for partition in (0, 1))

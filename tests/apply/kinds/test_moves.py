@@ -1,4 +1,4 @@
-"""Moves of partitions and replicas by actions."""
+"""Moves of partitions to other brokers, and of replicas to other directories, by actions."""
 
 import pytest
 from hypothesis import given
@@ -36,12 +36,12 @@ MOVING = {"replicas": [2, 3, 1], "adding": [2], "removing": [1]}
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is waited for that will not come."""
+    """Shortens waits for state that will not change."""
     monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
 
 
 def test_moves_that_nobody_needs() -> None:
-    """A partition that is there, or on its way; an end of a move where there is none."""
+    """No action is planned for a partition that is in place or being moved there, and no cancellation without a move."""
     assert reassign(ORDERS_0, {"replicas": [1, 2]}, [1, 2]) is None
     assert reassign(ORDERS_0, MOVING, [2, 3]) is None
     assert cancel(ORDERS_0, {"replicas": [1, 2]}) is None
@@ -49,7 +49,7 @@ def test_moves_that_nobody_needs() -> None:
 
 
 def test_moves() -> None:
-    """Another order is a move, for the first replica leads; where a move is under way, plans say so."""
+    """Another order of replicas is a move, because the first replica leads; plans report moves under way."""
     reordered, elsewhere, stopped = (
         reassign(ORDERS_0, {"replicas": [1, 2]}, [2, 1]),
         reassign(ORDERS_0, MOVING, [3, 1]),
@@ -68,7 +68,7 @@ def test_moves() -> None:
 
 
 def test_placements(state: FakeCluster, cluster: Cluster) -> None:
-    """Of what is being moved, the brokers that come and go too."""
+    """The placement of a moving partition includes the brokers that are added and removed."""
     moving = OngoingPartitionReassignment(
         partition_index=0, replicas=(2, 3, 1), adding_replicas=(2,), removing_replicas=(1,)
     )
@@ -81,7 +81,7 @@ def test_placements(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_a_lost_answer_is_decided_by_what_is_there(state: FakeCluster, carry_out: CarryOut) -> None:
-    """A move to another broker is sent once; that to another directory again, for it names a fixed target."""
+    """A move to another broker is sent once; a move to another directory is repeated, because its target is fixed."""
     key, partition = ALTER_PARTITION_REASSIGNMENTS.key, state.topics["orders"].partitions[0]
     state.faults += [not_done(key, lambda: setattr(partition, "replicas", (1, 2, 3))), lost(key)]
     action = reassign(ORDERS_0, {"replicas": [1, 2, 3]}, [2, 1, 3])

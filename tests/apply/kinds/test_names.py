@@ -19,14 +19,14 @@ def test_partitions_are_split_at_the_last_dash(topic: str, partition: int) -> No
 
 @pytest.mark.parametrize("name", ["orders", "orders-", "-0", "orders-x", "orders-0 "])
 def test_what_is_no_partition(name: str) -> None:
-    """Nothing is guessed."""
+    """Names without a partition number are refused."""
     with pytest.raises(ValueError, match="TOPIC-PARTITION"):
         parse_partition(name)
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=5))
 def test_words_are_what_was_quoted(texts: list[str]) -> None:
-    """Blanks, quotes, escapes and empty texts are kept apart."""
+    """Blanks, quotes, escapes and empty texts stay different."""
     assert words(" ".join(map(quoted, texts))) == texts
 
 

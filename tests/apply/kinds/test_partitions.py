@@ -1,4 +1,4 @@
-"""Elections and deletions of records by actions; where an answer is missing, the partition is described."""
+"""Elections and deletions of records by actions; without a response the partition is described."""
 
 import pytest
 
@@ -28,7 +28,7 @@ ORDERS_1 = TopicPartition("orders", 1)
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is waited for that will not come."""
+    """Shortens waits for state that will not change."""
     monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
 
 
@@ -39,7 +39,7 @@ def described(leader_id: int) -> MetadataPartition:
 
 
 def test_elections_that_nobody_needs() -> None:
-    """A preferred leader that leads, and an unclean election where anybody leads."""
+    """No action is planned if the preferred leader leads, and no unclean election if there is a leader."""
     assert elect_leader(ORDERS_1, described(2)) is None
     assert elect_leader(ORDERS_1, described(3), unclean=True) is None
     preferred, unclean = (
@@ -55,7 +55,7 @@ def test_elections_that_nobody_needs() -> None:
 
 
 def test_an_election_without_an_answer(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
-    """It is not sent again: the partition is described."""
+    """The request is not sent again: the partition is described."""
     state.topics["orders"].partitions[1].leader_id = 3
     known = describe_partitions(cluster, [ORDERS_1], soon())[ORDERS_1]
     assert isinstance(known, MetadataPartition)
@@ -69,7 +69,7 @@ def test_an_election_without_an_answer(state: FakeCluster, cluster: Cluster, car
 
 
 def test_records_are_deleted(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
-    """Up to an offset; a log that starts there already, or later, is left alone."""
+    """Records are deleted up to an offset; a log that starts at or after this offset is left alone."""
     assert delete_records_before(ORDERS_1, 10, 10) is None
     start = log_start_offsets(cluster, [ORDERS_1], soon())[ORDERS_1]
     assert start == 0
@@ -82,7 +82,7 @@ def test_records_are_deleted(state: FakeCluster, cluster: Cluster, carry_out: Ca
 
 
 def test_a_partition_that_is_not_there(cluster: Cluster) -> None:
-    """It is a failure of its own, and so is one of a topic that does not exist."""
+    """A missing partition, and a partition of a missing topic, are failures of their own."""
     partitions = [ORDERS_1, TopicPartition("orders", 60), TopicPartition("absent", 0)]
     starts = log_start_offsets(cluster, partitions, soon())
     assert starts[ORDERS_1] == 0

@@ -18,12 +18,12 @@ ENTITIES = st.dictionaries(st.sampled_from(["user", "client-id"]), NAMES, min_si
 
 @given(ENTITIES.map(entity))
 def test_an_entity_is_read_back(about: QuotaEntity) -> None:
-    """From its name, whatever the names of its parts; a default is no name that looks like it."""
+    """Entities are parsed from their names, with any characters in the names; <default> differs from a user of this name."""
     assert parse_quota_name(quota_name(about)) == about
 
 
 def test_the_name_of_an_entity() -> None:
-    """The user first, a default in angle brackets."""
+    """The name has the user first, and defaults in angle brackets."""
     assert quota_name((("client-id", None), ("user", "alice"))) == "user=alice, client-id=<default>"
 
 
@@ -31,13 +31,13 @@ def test_the_name_of_an_entity() -> None:
     "name", ["", "alice", "group=a", "user=a, user=b", "user=a, ip=b", "user=", "user=a client-id=b"]
 )
 def test_names_that_are_no_entity(name: str) -> None:
-    """Nothing is guessed."""
+    """Names that are no entity are refused."""
     with pytest.raises(ValueError, match=r"is not like|a quota is about"):
         parse_quota_name(name)
 
 
 def test_only_what_changes_is_an_action() -> None:
-    """Of keys that have the wanted value already, and removals of what is not there, nothing is left."""
+    """Keys that have the wanted value already, and removals of missing keys, need no action."""
     user = (("user", "a"),)
     action = alter_quotas(user, {"x": 1, "y": 2.5, "z": 3}, {"x": 1.0, "y": 4, "z": None, "gone": None}, "file:3")
     assert action is not None
@@ -47,7 +47,7 @@ def test_only_what_changes_is_an_action() -> None:
 
 
 def test_limits_are_set_and_removed(state: FakeCluster, carry_out: CarryOut) -> None:
-    """As planned, and the others stay; a plan of old limits is refused by the executor."""
+    """Planned limits are set and removed, and others stay; a plan with outdated limits is refused by the executor."""
     state.quotas = (quotas({"user": "a"}, producer_byte_rate=1.0, consumer_byte_rate=2.0),)
     action = alter_quotas(
         (("user", "a"),), {"producer_byte_rate": 1}, {"producer_byte_rate": None, "request_percentage": 5}

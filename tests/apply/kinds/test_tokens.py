@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("altering_apis")
 
 
 def test_principals() -> None:
-    """A type and a name, which may have colons."""
+    """A principal has a type and a name, which may have colons."""
     assert parse_principal("User:CN=a:b") == ("User", "CN=a:b")
     for text in ("alice", "User:", ":alice"):
         with pytest.raises(ValueError, match="User:alice"):
@@ -25,7 +25,7 @@ def test_principals() -> None:
 
 
 def test_a_new_token_answers_with_its_secret(state: FakeCluster, carry_out: CarryOut) -> None:
-    """In the values of the result, where it is no text that could be printed by accident."""
+    """The secret is in the values of the result, and not in a text that could be printed by accident."""
     state.tokens = ()
     (result,) = carry_out([create_token(NewToken(owner=("User", "alice")))]).results
     assert result.values is not None
@@ -37,7 +37,7 @@ def test_a_new_token_answers_with_its_secret(state: FakeCluster, carry_out: Carr
 def test_whether_a_token_was_created_is_not_guessed(
     state: FakeCluster, carry_out: CarryOut, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a lost answer no state tells."""
+    """After a lost response the live state cannot prove the creation."""
     monkeypatch.setattr("kafka_lagoon.apply.outcomes.DECIDE_MS", 200)
     state.tokens = ()
     state.faults = [Fault(CREATE_DELEGATION_TOKEN.key, Close())]
@@ -46,7 +46,7 @@ def test_whether_a_token_was_created_is_not_guessed(
 
 
 def test_tokens_are_renewed_and_expired(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
-    """By their ids; one that is deleted at once needs the guard, and is gone."""
+    """Tokens are renewed and expired by their ids; a token that expires at once needs the guard, and is deleted."""
     state.tokens = (token("t1", "root"),)
     tokens = read_tokens(cluster, soon())
     assert not isinstance(tokens, Failure)

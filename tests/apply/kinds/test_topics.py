@@ -1,4 +1,4 @@
-"""Topics are created, extended and deleted by actions; where an answer is missing, the topic is described."""
+"""Topics are created, extended and deleted by actions; without a response the topic is described."""
 
 import pytest
 
@@ -20,7 +20,7 @@ from tests.fake.cluster import FakeCluster
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is waited for that will not come."""
+    """Shortens waits for state that will not change."""
     monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
 
 
@@ -31,7 +31,7 @@ def deletion(cluster: Cluster) -> Action:
 
 
 def test_create_extend_delete(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
-    """In one plan, deletions last."""
+    """All three are carried out in one plan, deletions last."""
     actions = [deletion(cluster), create_topic("new", partitions=3, configs={"flush.ms": "5"})]
     assert endings(carry_out(actions)) == [("done", None), ("done", None)]
     assert endings(carry_out([extend_topic("new", 3, 4)])) == [("done", None)]
@@ -39,9 +39,12 @@ def test_create_extend_delete(state: FakeCluster, cluster: Cluster, carry_out: C
 
 
 def test_a_timeout_is_no_failure(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
-    """The topics are described: they were created, extended and deleted, whatever the answer said."""
+    """Topics are described after a timeout: they were created, extended and deleted in spite of the error."""
     creation = create_topic("new", partitions=3, configs={"flush.ms": "5"})
-    state.faults += [right(CREATE_TOPICS.key), timed_out(CREATE_TOPICS.key)]  # of the validation, and of the request
+    state.faults += [
+        right(CREATE_TOPICS.key),
+        timed_out(CREATE_TOPICS.key),
+    ]  # requests of the validation and of the execution
     state.faults += [right(CREATE_PARTITIONS.key), timed_out(CREATE_PARTITIONS.key), lost(DELETE_TOPICS.key)]
     assert endings(carry_out([creation])) == [("done", "REQUEST_TIMED_OUT")]
     assert endings(carry_out([extend_topic("new", 3, 4)])) == [("done", "REQUEST_TIMED_OUT")]
@@ -49,7 +52,7 @@ def test_a_timeout_is_no_failure(state: FakeCluster, cluster: Cluster, carry_out
 
 
 def test_what_was_not_done_failed(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
-    """The topics are described: they are as before, so the actions failed, and nothing was sent twice."""
+    """The topics are described and have not changed, so the actions failed; nothing was sent twice."""
     creation, orders = create_topic("new", partitions=3), state.topics["orders"]
     undo = not_done(CREATE_TOPICS.key, lambda: state.topics.pop("new"))
     state.faults += [right(CREATE_TOPICS.key), undo]
@@ -60,7 +63,7 @@ def test_what_was_not_done_failed(state: FakeCluster, cluster: Cluster, carry_ou
 
 
 def test_another_topic_of_the_name_is_not_ours() -> None:
-    """A topic that somebody else created meanwhile, with other partitions or configs, does not make a creation done."""
+    """A topic that another client has created, with other partitions or configs, does not make a creation done."""
     action = create_topic("new", partitions=3, configs={"flush.ms": "5"})
     theirs = {
         "topic_id": "x",
@@ -78,7 +81,7 @@ def test_another_topic_of_the_name_is_not_ours() -> None:
 
 
 def test_a_topic_that_was_re_created_is_deleted_already(cluster: Cluster, carry_out: CarryOut) -> None:
-    """By its id: the new topic stays, and a plan that is older than it is refused."""
+    """The topic is identified by its id: the new topic stays, and a plan for the old one is refused."""
     action = deletion(cluster)
     assert action.before
     assert DELETE_TOPIC.is_done(action, {**action.before, "topic_id": "another"})

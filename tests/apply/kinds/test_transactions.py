@@ -30,13 +30,13 @@ def producer(start_offset: int = 40) -> ProducerState:
 
 
 def test_names_are_read_back() -> None:
-    """A topic may be called so that its name looks like the rest."""
+    """A topic's name may look like the other parts of the line."""
     for partition in (PARTITION, TopicPartition("a-1.b", 2)):
         assert parse_transaction(transaction_resource(partition, 7).name) == (partition, 7)
 
 
 def test_a_hanging_transaction_is_aborted(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
-    """Its state is what the marker needs; of a producer without an open transaction there is none."""
+    """The state has the values for the marker; a producer without an open transaction has no state."""
     state.producers["orders", 0] = (producer(),)
     states, failures = read_open_transactions(cluster, [PARTITION], soon())
     assert (list(states.values()), failures) == (
@@ -49,7 +49,7 @@ def test_a_hanging_transaction_is_aborted(state: FakeCluster, cluster: Cluster, 
 
 
 def test_a_transaction_that_is_another_one_now(state: FakeCluster, carry_out: CarryOut) -> None:
-    """No marker is written: it would end what has begun since."""
+    """No marker is written, because it would end the transaction that has begun since."""
     state.producers["orders", 0] = (producer(90),)
     with pytest.raises(PlanOutdated):
         carry_out([abort_transaction(PARTITION, producer())])
@@ -57,7 +57,7 @@ def test_a_transaction_that_is_another_one_now(state: FakeCluster, carry_out: Ca
 
 
 def test_a_lost_answer_is_decided_by_the_partition(state: FakeCluster, carry_out: CarryOut) -> None:
-    """The transaction is open no more, so it is done, and no second marker is sent."""
+    """The transaction is no longer open, so the action is done, and no second marker is sent."""
     state.producers["orders", 0] = (producer(),)
     state.faults = [Fault(WRITE_TXN_MARKERS.key, Close(sent=1))]
     (result,) = carry_out([abort_transaction(PARTITION, producer())]).results
@@ -65,7 +65,7 @@ def test_a_lost_answer_is_decided_by_the_partition(state: FakeCluster, carry_out
 
 
 def test_producers_are_fenced(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
-    """By the timeout that the id has; an id that no coordinator lists has no state."""
+    """The request has the timeout of the id; an id that no coordinator lists has no state."""
     state.transactions = {"a": transaction("a", 1)}
     states = read_transactional_ids(cluster, ["a", "gone"], soon())
     assert states == {"a": {"producer_id": 7, "transaction_timeout_ms": 60_000}, "gone": None}

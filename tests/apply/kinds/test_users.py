@@ -25,7 +25,7 @@ def test_a_name_is_read_back() -> None:
 
 
 def test_passwords_are_set_and_deleted(state: FakeCluster, carry_out: CarryOut) -> None:
-    """With the iterations that were asked for; the password is in no result."""
+    """Passwords are set with the requested iterations; no result has the password."""
     execution = carry_out([alter_scram(ALICE, None, 5000, PASSWORD)])
     assert [result.outcome for result in execution.results] == ["done"]
     assert "wq7" not in repr(execution)
@@ -39,7 +39,7 @@ def test_passwords_are_set_and_deleted(state: FakeCluster, carry_out: CarryOut) 
 def test_a_lost_answer(
     state: FakeCluster, carry_out: CarryOut, monkeypatch: pytest.MonkeyPatch, iterations: int, outcome: str
 ) -> None:
-    """The live state decides, but not where it would look the same in either case; nothing is sent again."""
+    """The live state decides, unless it would be the same in both cases; nothing is sent again."""
     monkeypatch.setattr("kafka_lagoon.apply.outcomes.DECIDE_MS", 200)
     state.scram_users = (scram_user("alice", SCRAM_SHA_256),)
     state.faults = [Fault(ALTER_USER_SCRAM_CREDENTIALS.key, Close())]

@@ -1,4 +1,4 @@
-"""Runs a verb of `lagoon admin` whose arguments are faulty, where nothing may be connected."""
+"""Runs a verb of `lagoon admin` with faulty arguments, and checks that nothing is connected."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from kafka_lagoon.cli.main import main
 
 
 def faults(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
-    """The lines that name the faults; exit 2."""
+    """Return the lines that name the faults; the exit code is 2."""
     capsys.readouterr()
     assert main(["admin", *arguments, "-b", "127.0.0.1:1", "--yes"]) == 2
     printed, lines = capsys.readouterr()

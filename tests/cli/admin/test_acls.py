@@ -1,4 +1,4 @@
-"""Arguments of the verbs about ACLs; what they do is tested on real brokers (integration/test_admin_security.py)."""
+"""Arguments of the verbs about ACLs; tests on real brokers are in integration/test_admin_security.py."""
 
 import pytest
 
@@ -8,7 +8,7 @@ GOOD = ("--principal", "User:a", "--operation", "read", "--resource-type", "topi
 
 
 def test_all_faults_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """A principal without a type, and names that ACLs do not have: filters have more."""
+    """A principal without a type, and names that only filters can have, are reported together."""
     wrong = ("--principal", "alice", "--operation", "read,any", "--pattern-type", "match", "--permission", "maybe")
     lines = faults(capsys, "create-acl", *wrong, "--resource-type", "planet")
     assert [line.partition(";")[0] for line in lines] == [
@@ -17,12 +17,12 @@ def test_all_faults_at_once(capsys: pytest.CaptureFixture[str]) -> None:
         "--permission: 'maybe'",
         "--operation: 'any'",
         "--principal: 'alice' is not a principal like User:alice",
-        "--resource-name: name at least one",
+        "--resource-name: name at least one resource",
     ]
 
 
 def test_what_is_left_out_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    """An ACL needs somebody, something and a verb."""
+    """An ACL needs a principal, a resource and an operation."""
     lines = faults(capsys, "create-acl")
     assert [line.partition(":")[0] for line in lines] == [
         "--resource-type",
@@ -33,13 +33,13 @@ def test_what_is_left_out_is_named(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_cluster_has_one_name(capsys: pytest.CaptureFixture[str]) -> None:
-    """Brokers would refuse others."""
+    """Brokers would refuse other names of the cluster."""
     (line,) = faults(capsys, "create-acl", *GOOD[:4], "--resource-type", "cluster", "--resource-name", "x")
     assert "kafka-cluster" in line
 
 
 @pytest.mark.parametrize("arguments", [(), ("--all", "--principal", "User:a")])
 def test_a_deletion_says_what_it_is_about(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -> None:
-    """No options are not taken for everything, and everything is not narrowed."""
+    """A deletion needs a filter or --all, and not both."""
     (line,) = faults(capsys, "delete-acl", *arguments)
     assert "--all alone" in line

@@ -1,4 +1,4 @@
-"""Arguments of the verbs about brokers; what they do is tested on real ones (integration/test_admin_moves.py)."""
+"""Arguments of the verbs about brokers; tests on real brokers are in integration/test_admin_moves.py."""
 
 import pytest
 
@@ -17,6 +17,6 @@ from tests.cli.admin.faults import faults
     ],
 )
 def test_faults_of_one_argument(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], fault: str) -> None:
-    """A line that says what is meant, before anything is connected."""
+    """A line names the fault before anything is connected."""
     (line,) = faults(capsys, *arguments)
     assert fault in line

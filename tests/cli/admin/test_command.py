@@ -1,4 +1,4 @@
-"""Verbs of `lagoon admin` show what they would do, do it when they may, and say how each action ended."""
+"""Verbs of `lagoon admin` show their plan, carry it out if confirmed, and print the outcome of each action."""
 
 import json
 import re
@@ -24,7 +24,7 @@ Output = pytest.CaptureFixture[str]
 
 
 def declare(monkeypatch: pytest.MonkeyPatch, verb: Command[ClusterContext]) -> None:
-    """Make `lagoon admin set` this verb."""
+    """Register this verb as `lagoon admin set`."""
     module = ModuleType("kafka_lagoon.cli.here")
     monkeypatch.setattr(module, "COMMAND", verb, raising=False)
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -33,7 +33,7 @@ def declare(monkeypatch: pytest.MonkeyPatch, verb: Command[ClusterContext]) -> N
 
 @pytest.fixture
 def things(monkeypatch: pytest.MonkeyPatch) -> Things:
-    """A verb `set NAME ...`, which puts things and drops those that begin with a minus."""
+    """Make a verb `set NAME ...`, which puts things, and drops those whose name begins with a minus."""
     made = Things(live={"old": {"value": 0}, "older": {"value": 0}})
     for name, kind in made.kinds().items():
         monkeypatch.setitem(KINDS, name, kind)  # type: ignore[index]  # the mapping is a dictionary
@@ -58,7 +58,7 @@ def things(monkeypatch: pytest.MonkeyPatch) -> Things:
 
 @pytest.fixture
 def server(brokers: dict[int, FakeBroker]) -> str:
-    """Where the cluster is."""
+    """Return the address of the cluster."""
     broker = next(iter(brokers.values()))
     return f"--bootstrap-servers=127.0.0.1:{broker.server_address[1]}"
 
@@ -68,14 +68,14 @@ DESCRIBING = {name.removeprefix("admin "): words for name, words in ALIASES.item
 
 @pytest.mark.parametrize("name", sorted(DESCRIBING))
 def test_a_describing_verb_is_one_of_lagoon_kafka(name: str, server: str, capsys: Output) -> None:
-    """The same rows and the same exit code, under the name of Kafka's API; it is in the help."""
+    """It prints the same rows, with the same exit code, under the name of Kafka's API; the help lists it."""
     same = main([*DESCRIBING[name].split(), server, "--json"]), capsys.readouterr().out
     assert (main(["admin", name, server, "--json"]), capsys.readouterr().out) == same
     assert name in usage("admin")
 
 
 def test_actions_are_shown_and_carried_out(things: Things, server: str, capsys: Output) -> None:
-    """With the plan first, then a line for each action, and the counts."""
+    """The output has the plan, a line for each action, and the counts."""
     assert main(["admin", "set", "a", "~old", server, "--yes", "--allow-deletions"]) == 0
     shown = capsys.readouterr()
     assert things.sent == [("put", "a"), ("drop", "old")]
@@ -86,7 +86,7 @@ def test_actions_are_shown_and_carried_out(things: Things, server: str, capsys: 
 
 
 def test_without_a_terminal_nobody_says_yes(things: Things, server: str, capsys: Output) -> None:
-    """Exit 2 before the cluster is asked; so with faults of the arguments, all at once."""
+    """Exit 2 before the first request to the cluster; faults of the arguments are listed together."""
     assert main(["admin", "set", server]) == 2
     assert things.sent == []
     error = capsys.readouterr().err
@@ -99,7 +99,7 @@ def test_without_a_terminal_nobody_says_yes(things: Things, server: str, capsys:
 def test_a_terminal_is_asked(
     things: Things, server: str, monkeypatch: pytest.MonkeyPatch, answer: str, exit_code: int
 ) -> None:
-    """Only the whole word is taken for yes."""
+    """Only the whole word yes confirms."""
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("builtins.input", lambda: answer)
     assert main(["admin", "set", "a", server]) == exit_code
@@ -107,7 +107,7 @@ def test_a_terminal_is_asked(
 
 
 def test_a_missing_guard_is_named(things: Things, server: str, capsys: Output) -> None:
-    """Exit 2, every action that needs it, and nothing is sent; a dry run says what it needs and is no failure."""
+    """Exit 2, every action that needs the guard is named, and nothing is sent; a dry run names the guard and is no failure."""
     assert main(["admin", "set", "a", "~old", "~older", server, "--yes"]) == 2
     error = capsys.readouterr().err
     assert "drop old needs --allow-deletions" in error
@@ -118,7 +118,7 @@ def test_a_missing_guard_is_named(things: Things, server: str, capsys: Output) -
 
 
 def test_a_dry_run_validates(things: Things, server: str, capsys: Output) -> None:
-    """What brokers would refuse is exit 3, and named."""
+    """Exit 3 for actions that brokers would refuse, which are named."""
     things.invalid = {"a": failure("INVALID_CONFIG")}
     assert main(["admin", "set", "a", "b", server, "--dry-run"]) == 3
     assert "INVALID_CONFIG" in capsys.readouterr().err
@@ -149,14 +149,14 @@ def test_the_exit_code_counts_failures(
 
 @pytest.mark.usefixtures("things")
 def test_nothing_to_do_is_done(server: str, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
-    """A verb may find that everything is as it should be."""
+    """A verb may find that its plan is empty."""
     declare(monkeypatch, Command(kind=altering(), summary="", answer=lambda _: PlannedActions()))
     assert main(["admin", "set", server, "--yes"]) == 0
     assert capsys.readouterr().out == "nothing to do\n"
 
 
 def test_what_cannot_be_read_is_not_nothing(things: Things, server: str, capsys: Output) -> None:
-    """Nobody knows whether there is something to do."""
+    """It is not known that the plan is empty, so this is a failure."""
     assert main(["admin", "set", "?c", server, "--yes"]) == 1
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -165,7 +165,7 @@ def test_what_cannot_be_read_is_not_nothing(things: Things, server: str, capsys:
 
 
 def test_scripts_get_an_object_an_action(things: Things, server: str, capsys: Output) -> None:
-    """With the outcome and the error; what the cluster answered, secrets too, stands there and nowhere else."""
+    """Each object has the outcome and the error. The response of the cluster, with secrets, is only printed here."""
     things.answers = {"a": Answered({"id": 7, "hmac": Secret("hunter2")}), "b": failure("DENIED", code=29)}
     assert main(["admin", "set", "a", "b", server, "--yes", "--json"]) == 3
     shown = capsys.readouterr()
@@ -180,14 +180,14 @@ def test_scripts_get_an_object_an_action(things: Things, server: str, capsys: Ou
 
 
 def test_people_see_the_answer_too(things: Things, server: str, capsys: Output) -> None:
-    """A value a line, below the action."""
+    """Values are printed one per line below the action."""
     things.answers = {"a": Answered({"hmac": Secret("hunter2")})}
     assert main(["admin", "set", "a", server, "--yes"]) == 0
     assert "  hmac  hunter2" in capsys.readouterr().out.splitlines()
 
 
 def test_help_and_unknown_verbs(things: Things, capsys: Output) -> None:
-    """The list of verbs is the help; a verb that is not there is one line."""
+    """The help lists the verbs; an unknown verb is one line."""
     assert main(["admin", "--help"]) == 0
     assert re.search(r"  set +sets things", capsys.readouterr().out)
     assert main(["admin", "sett"]) == 2

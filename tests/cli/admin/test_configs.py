@@ -1,4 +1,4 @@
-"""Arguments of `lagoon admin alter-configs`; what it does is tested on real brokers (integration/test_admin_topics.py)."""
+"""Arguments of `lagoon admin alter-configs`; tests on real brokers are in integration/test_admin_topics.py."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.cli.admin.faults import faults
 
 
 def test_all_faults_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """A config that is named twice, in whatever way, and what is no broker."""
+    """A config that is named twice, in any option, and a wrong broker id, are reported together."""
     edits = ("--config", "a=1", "--append", "a=2", "--unset", "b", "--unset", "b")
     assert faults(capsys, "alter-configs", "broker", "1", "one", "<default>", *edits) == [
         "a: given 2 times",

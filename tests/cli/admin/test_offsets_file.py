@@ -1,4 +1,4 @@
-"""Files of offsets are those that kafka-consumer-groups exports; every fault has its line."""
+"""Files of offsets have the format of kafka-consumer-groups; every fault has its line."""
 
 from pathlib import Path
 
@@ -10,12 +10,12 @@ from kafka_lagoon.client.cluster import TopicPartition
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file to be written."""
+    """Return the path of a file to write."""
     return tmp_path / "offsets.csv"
 
 
 def test_with_and_without_the_group(file: Path) -> None:
-    """Quotes, blanks and empty lines are as in any such file."""
+    """Quotes, blanks and empty lines are read as in any CSV file."""
     file.write_text('"orders-1",0,7\n\nbilling,"orders-1", 1 , 0\n')
     assert read_offsets_file(str(file), "billing") == (
         {TopicPartition("orders-1", 0): 7, TopicPartition("orders-1", 1): 0},
@@ -24,9 +24,9 @@ def test_with_and_without_the_group(file: Path) -> None:
 
 
 def test_all_faults_at_once(file: Path) -> None:
-    """Numbers that are none, a partition that stands there twice, another group."""
+    """Wrong numbers, a partition that is named twice, and another group are reported together."""
     file.write_text("a,0\na,x,1\na,0,-1\na,0,1\na,0,2\nother,a,1,1\nb,c,d,1,1\n")
-    odd = "not TOPIC,PARTITION,OFFSET, with the group before them or without"
+    odd = "not TOPIC,PARTITION,OFFSET or GROUP,TOPIC,PARTITION,OFFSET"
     assert read_offsets_file(str(file), "billing")[1] == [
         f"{file}:1: {odd}",
         f"{file}:2: {odd}",
@@ -38,7 +38,7 @@ def test_all_faults_at_once(file: Path) -> None:
 
 
 def test_files_that_cannot_be_read(file: Path) -> None:
-    """One that is not there, is not text, or has nothing in it."""
+    """Missing files, binary files and empty files are faults."""
     assert read_offsets_file(str(file), "g")[1] == [f"{file}: No such file or directory"]
     file.write_bytes(b"\xff\xfe")
     assert read_offsets_file(str(file), "g")[1] == [f"{file}: not text"]

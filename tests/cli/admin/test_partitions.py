@@ -1,4 +1,4 @@
-"""Arguments of the verbs about partitions; what they do is tested on real brokers (integration/test_admin_moves.py)."""
+"""Arguments of the verbs about partitions; tests on real brokers are in integration/test_admin_moves.py."""
 
 from pathlib import Path
 
@@ -12,8 +12,8 @@ Output = pytest.CaptureFixture[str]
 
 
 def test_faults_of_moves(capsys: Output) -> None:
-    """Nothing to move, and a partition that is named twice."""
-    assert faults(capsys, "reassign") == ["nothing to move: name partitions, or a file with --file"]
+    """No partition is named, or a partition is named twice."""
+    assert faults(capsys, "reassign") == ["nothing to move: name partitions, or give --file"]
     assert faults(capsys, "reassign", "a:0=1,2", "a:0=2,1", "a:1=2") == ["a-0: named twice"]
     (line,) = faults(capsys, "reassign", "a=1,2")
     assert "'a=1,2' is not TOPIC:PARTITION=BROKER,BROKER" in line
@@ -26,7 +26,7 @@ def test_faults_of_moves(capsys: Output) -> None:
 def test_files_that_are_no_list_of_moves(
     brokers: dict[int, FakeBroker], tmp_path: Path, capsys: Output, content: str | None
 ) -> None:
-    """A line that names the file; nothing is sent."""
+    """A line names the file, and nothing is sent."""
     file = tmp_path / "moves.json"
     if content is not None:
         file.write_text(content)

@@ -1,4 +1,4 @@
-"""Arguments of the verb about quotas; what it does is tested on real brokers (integration/test_admin_security.py)."""
+"""Arguments of the verb about quotas; tests on real brokers are in integration/test_admin_security.py."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.cli.admin.faults import faults
 
 
 def test_all_faults_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """An address beside a user, limits that are none, a key that is set and removed."""
+    """An address beside a user, wrong limits, and a key that is both set and removed are reported together."""
     limits = ("producer_byte_rate", "x=0", "y=-1", "z=nan", "w=inf", "=5", "a=1")
     lines = faults(capsys, "alter-quotas", "--user", "u", "--ip", "127.0.0.1", *limits, "--remove", "a,b,b")
     assert lines == [
@@ -21,7 +21,7 @@ def test_all_faults_at_once(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_nothing_to_do_is_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither limits nor an entity."""
+    """Limits and an entity are required."""
     lines = faults(capsys, "alter-quotas")
     assert len(lines) == 2
     assert lines[1] == "give at least one KEY=VALUE, or --remove"

@@ -14,7 +14,7 @@ __all__ = ["cluster"]  # a fixture of tests/admin
 
 
 def test_what_is_found(state: FakeCluster, cluster: Cluster) -> None:
-    """Whole topics, or partitions of them; what is not there is a failure of its own."""
+    """Whole topics, or some of their partitions, are found; each missing one is a failure of its own."""
     state.add_topic("other", 2)
     context = ClusterContext(cluster=cluster, options=Namespace(), deadline=soon())
     some = find(context, [selected("orders:5,7"), selected("other"), selected("absent")])
@@ -29,7 +29,7 @@ def test_what_is_found(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_spellings() -> None:
-    """Topics have no colons; brokers are in their order."""
+    """Topics have no colons; brokers stay in the given order."""
     assert selected("a.b-c_1") == Selected("a.b-c_1", None)
     assert selected("a:0,2") == Selected("a", frozenset({0, 2}))
     assert placed("3=2,1") == (3, [2, 1])
@@ -38,7 +38,7 @@ def test_spellings() -> None:
 
 @pytest.mark.parametrize(("parse", "text"), [(selected, "a:"), (selected, "a:-1"), (placed, "a"), (moved, "a:1=")])
 def test_what_cannot_be_read(parse: object, text: str) -> None:
-    """It is named in the complaint."""
+    """The message names the faulty text."""
     assert callable(parse)
     with pytest.raises(ArgumentTypeError, match=text):
         parse(text)

@@ -1,4 +1,4 @@
-"""What is not answered, or answered by a timeout, is described before anybody says how it ended; it is not sent again."""
+"""After a lost response or a timeout the topic is described before the outcome is decided; nothing is sent again."""
 
 import json
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Run = Callable[[Action], tuple[int, str, str]]
 
 
 def created(state: FakeCluster, _node: int, _version: int, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """A controller that creates topics, or says that it could."""
+    """A controller that creates topics, or only accepts their validation."""
     for topic in () if request.validate_only else request.topics:
         state.add_topic(topic.name, topic.num_partitions)
     results = tuple(CreatableTopicResult(name=topic.name, error_code=0, configs=()) for topic in request.topics)
@@ -34,7 +34,7 @@ def created(state: FakeCluster, _node: int, _version: int, request: CreateTopics
 
 
 def timed_out(response: Any) -> Any:
-    """The answer of a controller that took too long."""
+    """The response of a controller that took too long."""
     return replace(response, topics=tuple(replace(topic, error_code=TIMED_OUT) for topic in response.topics))
 
 
@@ -45,7 +45,7 @@ def run(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Run:
-    """Exit code, outcome and error of a topic that is created while the controller answers so after its validation."""
+    """Return exit code, outcome and error of a creation after whose validation the controller answers with this."""
     monkeypatch.setattr(outcomes, "DECIDE_MS", 300)
     monkeypatch.setitem(SPOKEN, CREATE_TOPICS.key, (CREATE_TOPICS, created))
     server = f"--bootstrap-servers=127.0.0.1:{brokers[1].server_address[1]}"
@@ -54,24 +54,24 @@ def run(
         state.faults = [Fault(CREATE_TOPICS.key, Altered(lambda valid: valid)), Fault(CREATE_TOPICS.key, action)]
         exit_code = main(["admin", "create-topic", "new", "--partitions", "3", server, "--yes", "--json"])
         (result,) = map(json.loads, capsys.readouterr().out.splitlines())
-        assert state.count(CREATE_TOPICS.key) == 2  # validated and sent, each once
+        assert state.count(CREATE_TOPICS.key) == 2  # one validation and one request
         return exit_code, result["outcome"], result["error_name"]
 
     return run
 
 
 def test_a_timeout_of_what_was_done_is_done(run: Run) -> None:
-    """The topic is there: exit 0, with the timeout beside it."""
+    """The topic exists: exit 0, with the timeout beside it."""
     assert run(Altered(timed_out)) == (0, "done", "REQUEST_TIMED_OUT")
 
 
 def test_a_lost_answer_of_what_was_done_is_done(run: Run) -> None:
-    """So with a connection that breaks after the request."""
+    """The topic exists after the connection was lost: exit 0."""
     assert run(Close()) == (0, "done", "CONNECTION_LOST")
 
 
 def test_a_timeout_of_what_was_not_done_failed(state: FakeCluster, run: Run) -> None:
-    """The topic is not there, and does not come: exit 1."""
+    """The topic does not exist, and does not appear: exit 1."""
 
     def undone(response: Any) -> Any:
         del state.topics["new"]
@@ -81,7 +81,7 @@ def test_a_timeout_of_what_was_not_done_failed(state: FakeCluster, run: Run) -> 
 
 
 def test_another_state_is_unknown(state: FakeCluster, run: Run) -> None:
-    """Somebody else has created a topic of that name: exit 3."""
+    """Another client has created a topic of this name: exit 3."""
 
     def another(response: Any) -> Any:
         state.add_topic("new", 7)
@@ -91,7 +91,7 @@ def test_another_state_is_unknown(state: FakeCluster, run: Run) -> None:
 
 
 def test_what_cannot_be_described_is_unknown(state: FakeCluster, run: Run) -> None:
-    """Neither an answer nor the live state tells: exit 3."""
+    """Neither a response nor the live state shows the outcome: exit 3."""
 
     def hidden(response: Any) -> Any:
         refuse = Altered(

@@ -1,4 +1,4 @@
-"""Arguments of the verbs about topics; what they do is tested on real brokers (integration/test_admin_topics.py)."""
+"""Arguments of the verbs about topics; tests on real brokers are in integration/test_admin_topics.py."""
 
 import pytest
 
@@ -8,10 +8,10 @@ Output = pytest.CaptureFixture[str]
 
 
 def test_faults_of_a_creation(capsys: Output) -> None:
-    """All at once: an assignment says everything about replicas, and names each partition from 0 on."""
+    """Faults are listed together: --assignment excludes replica options, and names each partition from 0 on."""
     placed = ("--assignment", "0=1,2", "--assignment", "2=1,2", "--partitions", "3")
     assert faults(capsys, "create-topic", "t", *placed, "--config", "a=1", "--config", "a=2") == [
-        "--assignment: excludes --partitions and --replication-factor, which it decides",
+        "--assignment excludes --partitions and --replication-factor",
         "--assignment: name every partition once, from 0 on",
         "--config: names a config twice",
     ]
@@ -34,6 +34,6 @@ def test_faults_of_a_creation(capsys: Output) -> None:
     ],
 )
 def test_faults_of_one_argument(capsys: Output, arguments: tuple[str, ...], fault: str) -> None:
-    """A line that says what is meant, before anything is connected."""
+    """A line names the fault before anything is connected."""
     (line,) = faults(capsys, *arguments)
     assert fault in line

@@ -1,4 +1,4 @@
-"""Arguments of the verbs about SCRAM users; what they do is tested on real brokers (integration/test_admin_security.py)."""
+"""Arguments of the verbs about SCRAM users; tests on real brokers are in integration/test_admin_security.py."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.cli.admin.faults import faults
 
 @pytest.mark.parametrize("iterations", ["4095", "16385"])
 def test_iterations_that_brokers_refuse(capsys: pytest.CaptureFixture[str], iterations: str) -> None:
-    """Their bounds are fixed."""
+    """The bounds of iterations are fixed."""
     lines = faults(capsys, "alter-scram", "alice", "--iterations", iterations)
     assert lines == [
         "--iterations: brokers take 4096 to 16384",
@@ -18,7 +18,7 @@ def test_iterations_that_brokers_refuse(capsys: pytest.CaptureFixture[str], iter
 
 
 def test_a_password_is_a_reference(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """One on the command line is refused, and not repeated; so are references that lead nowhere."""
+    """A password on the command line is refused without repeating it; so are references to missing variables and files."""
     (line,) = faults(capsys, "alter-scram", "alice", "--password", "wq7-secret")
     assert "wq7" not in line
     (tmp_path / "empty").write_text("\n")
@@ -32,6 +32,6 @@ def test_a_password_is_a_reference(capsys: pytest.CaptureFixture[str], tmp_path:
 
 
 def test_mechanisms(capsys: pytest.CaptureFixture[str]) -> None:
-    """Those of Kafka."""
+    """The mechanisms are Kafka's."""
     (line,) = faults(capsys, "delete-scram", "alice", "--mechanism", "SCRAM-MD5")
     assert "SCRAM-SHA-256" in line

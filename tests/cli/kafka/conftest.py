@@ -24,14 +24,14 @@ SHORT_TIMEOUTS = (
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a verb printed, and its exit code."""
+    """The output of a verb, and its exit code."""
 
     code: int
     out: str
     err: str
 
     def rows(self, kind: str) -> list[dict[str, Any]]:
-        """The rows of one kind, of a verb that was asked for JSON."""
+        """Return the rows of one kind, from the JSON output of a verb."""
         rows = [json.loads(line) for line in self.out.splitlines()]
         return [row for row in rows if row["kind"] == kind]
 
@@ -41,7 +41,7 @@ Ask = Callable[..., Shown]
 
 @pytest.fixture
 def state() -> Iterator[FakeCluster]:
-    """Three brokers with two topics, running."""
+    """Three running brokers with two topics."""
     cluster = FakeCluster(racks={1: "a", 2: "b", 3: "c"})
     cluster.add_topic("orders", 3)
     cluster.add_topic("other", 1)

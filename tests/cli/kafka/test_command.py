@@ -1,4 +1,4 @@
-"""What `lagoon kafka` promises for every verb: a quick start, readable faults, and exit codes."""
+"""Properties of all verbs of `lagoon kafka`: a quick start, readable faults, and exit codes."""
 
 import json
 import os
@@ -30,7 +30,7 @@ _NOT_NEEDED = ("kafka_lagoon.protocol.apis", "kafka_lagoon.snapshot.collectors",
 
 
 def run(argv: list[str], environ: dict[str, str], clock: Clock) -> int:
-    """The exit code of a verb."""
+    """Return the exit code of a verb."""
     return of_lagoon.run(["kafka", *argv], environ, clock)
 
 
@@ -59,7 +59,7 @@ def test_a_verb_imports_only_its_own_messages(verb: str):
 
 
 def test_the_help_names_every_verb(capsys: pytest.CaptureFixture[str]):
-    """`lagoon kafka --help` lists all verbs on standard output; no verb at all is a fault, and standard error says so."""
+    """`lagoon kafka --help` lists all verbs on standard output; without a verb the list is printed on standard error."""
     assert run(["--help"], {}, CLOCK) == 0
     helped = capsys.readouterr()
     assert run([], {}, CLOCK) == 2
@@ -88,7 +88,7 @@ def test_the_help_names_every_verb(capsys: pytest.CaptureFixture[str]):
     ],
 )
 def test_faults_of_arguments_are_one_line_each(argv: list[str], line: str, capsys: pytest.CaptureFixture[str]):
-    """What is wrong with arguments or settings is said before the verb connects, and the exit code is 2."""
+    """Faults of arguments and settings are reported before the verb connects, and the exit code is 2."""
     code = run(["versions", *argv], {}, CLOCK)
     output = capsys.readouterr()
     assert (code, output.out, output.err) == (2, "", f"lagoon: {line}\n")
@@ -97,7 +97,7 @@ def test_faults_of_arguments_are_one_line_each(argv: list[str], line: str, capsy
 @pytest.mark.parametrize("name", VERBS)
 @pytest.mark.parametrize("text", ["?", "1.5", ""])
 def test_a_value_that_an_option_cannot_have(name: str, text: str) -> None:
-    """It is one plain line that names the option, not a type or function of Python."""
+    """One plain line names the option, and no type or function of Python."""
     actions = Parser(name, declaration(f"kafka {name}"))._actions
     options = [action.option_strings[-1] for action in actions if action.option_strings and action.nargs != 0]
     lines = []
@@ -110,7 +110,7 @@ def test_a_value_that_an_option_cannot_have(name: str, text: str) -> None:
 
 
 def test_brokers_on_the_command_line_win(capsys: pytest.CaptureFixture[str]):
-    """-b names brokers of the cluster that is chosen, whatever the settings say of it."""
+    """-b replaces the brokers of the chosen cluster, even if the settings name others."""
     several = ["--set", "clusters.a.bootstrap_servers=a:1", "--set", "clusters.b.bootstrap_servers=b:1"]
     assert run(["versions", *several, "--cluster", "b", "-b", "127.0.0.1:1"], {}, CLOCK) == 1
     assert run(["versions", "-b", "127.0.0.1:1"], {"LAGOON_KAFKA__BOOTSTRAP_SERVERS": "a:1"}, CLOCK) == 1
@@ -129,7 +129,7 @@ def _verb(state: FakeCluster, *argv: str) -> list[str]:
 
 
 def test_a_closed_pipe_ends_a_verb_quietly() -> None:
-    """`| head -1` of more than a pipe holds: one line, nothing on standard error, the exit code of other tools."""
+    """`| head -1` of a long output: one line, nothing on standard error, and the exit code of other tools."""
     state = FakeCluster()
     state.add_topic("wide", 5_000)
     with fake_cluster(state, 1):
@@ -141,7 +141,7 @@ def test_a_closed_pipe_ends_a_verb_quietly() -> None:
 
 
 def test_names_that_a_terminal_cannot_show_are_spelled_out() -> None:
-    """A locale without the letters of a group's name costs the letters, not the answer."""
+    """In a locale without the letters of a group's name these letters are escaped, and the rest is printed."""
     state = FakeCluster()
     state.groups["größe"] = FakeGroup(1)
     with fake_cluster(state, 1):
@@ -173,7 +173,7 @@ def _named(ask: Ask, *argv: str) -> list[str]:
 
 
 def test_other_names(state: FakeCluster, ask: Ask) -> None:
-    """`topics` is what metadata has of topics, `consume` is fetch; the help lists both; the hint for a wrong word knows them."""
+    """`topics` is metadata of topics, `consume` is fetch; the help lists both, and hints for wrong words include them."""
     assert _named(ask, "topics") == ["topic", "topic"]
     assert _named(ask, "topics", "orders") == ["topic"]
     state.faults.clear()
@@ -181,7 +181,7 @@ def test_other_names(state: FakeCluster, ask: Ask) -> None:
 
 
 def test_options_of_every_verb_may_stand_before_it(state: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also attached to their value, and before another name of a verb."""
+    """This includes options with an attached value, and an alias of a verb after them."""
     host, port = state.addresses[1]
     for argv in (
         ["-b", f"{host}:{port}", "metadata", "orders"],
@@ -202,7 +202,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("verb", [name for name in VERBS if name not in ("fetch", "produce", "configs")])
 def test_headings_fit_80_columns(verb: str, state: FakeCluster, ask: Ask) -> None:
-    """Those that people are shown; --wide has them and more, and rows stay as they are for scripts."""
+    """Columns for people fit 80 columns; --wide has them and more, and rows for scripts stay the same."""
     state.groups["g"] = FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(1)})
     narrow, wide = ask(verb), ask(verb, "--wide")
     shown = narrow.out.splitlines()

@@ -1,4 +1,4 @@
-"""`lagoon kafka fetch`: which records are shown, in which order and format, and what is said of those that are not."""
+"""`lagoon kafka fetch`: selection, order and format of the shown records, and messages about records that are not shown."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ def append(log: FakePartition, *records: Record) -> None:
 
 @pytest.fixture
 def news(state: FakeCluster) -> list[FakePartition]:
-    """The logs of a topic of three partitions with records whose times cross, one second apart."""
+    """A topic of three partitions with records one second apart, whose times interleave."""
     logs = state.add_topic("news", 3, end=0).partitions
     for number in range(9):
         append(logs[number % 3], Record(1_000 * number, None, b"%d" % number))
@@ -51,14 +51,14 @@ def odd(state: FakeCluster) -> FakePartition:
 
 
 def test_arguments_are_read_at_once() -> None:
-    """What decodes records is imported when there is something to read, not before a fault of the arguments is reported."""
+    """The decoder of records is imported only when records are read, and not before faults of arguments are reported."""
     code = "import sys, kafka_lagoon.cli.kafka.fetch, kafka_lagoon.cli.kafka.produce; print(*{'numba', 'numpy', 'pyarrow'} & {*sys.modules})"
     assert not subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip()
 
 
 @pytest.mark.usefixtures("odd")
 def test_a_record_is_a_line(ask: Ask) -> None:
-    """Tabs, line feeds and escapes are spelled out, null is a dash, no headers are nothing."""
+    """Tabs, line feeds and escapes are escaped, null is a dash, and missing headers are left out."""
     done = ask("fetch", "odd")
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines() == [
@@ -71,7 +71,7 @@ def test_a_record_is_a_line(ask: Ask) -> None:
 
 @pytest.mark.usefixtures("odd")
 def test_json_says_everything(ask: Ask) -> None:
-    """Every field, and bytes that can be distinguished."""
+    """JSON has every field, and different bytes stay different."""
     first, second, third, _ = ask("fetch", "odd", "--json").rows("record")
     assert first == {
         "kind": "record",
@@ -103,7 +103,7 @@ def test_json_says_everything(ask: Ask) -> None:
     ],
 )
 def test_formats(ask: Ask, wanted: str, people: list[str], script: list[Any]) -> None:
-    """Keys and values in the format that was asked for; what is no JSON is a text."""
+    """Keys and values have the requested format; bytes that are not JSON are shown as text."""
     argv = ("fetch", "odd", "-n", "1", "--format", wanted)
     assert ask(*argv, "--fields", "key,value").out.split() == people
     (row,) = ask(*argv, "--json").rows("record")
@@ -112,7 +112,7 @@ def test_formats(ask: Ask, wanted: str, people: list[str], script: list[Any]) ->
 
 @pytest.mark.usefixtures("odd")
 def test_json_in_json(ask: Ask) -> None:
-    """Values that hold JSON are part of the line, with their numbers; a key has a format of its own."""
+    """Values that are JSON become part of the line, with exact numbers; keys have their own format."""
     argv = ("fetch", "odd", "--from", "3", "--format", "json")
     (row,) = ask(*argv, "--json", "--key-format", "text").rows("record")
     assert (row["key"], row["value"]) == ('{"id": 1}', {"big": 12345678901234567890, "a": "ü"})
@@ -139,14 +139,14 @@ def test_json_in_json(ask: Ask) -> None:
     ],
 )
 def test_which_records_in_which_order(ask: Ask, argv: list[str], values: str) -> None:
-    """By partition, or by time over all of them; from where it was said."""
+    """Records are in the order of partitions, or of time over all partitions, from the given position on."""
     done = ask("fetch", *argv, "--fields", "value")
     assert (done.code, done.err) == (0, "")
     assert done.out.split() == list(values)
 
 
 def test_from_a_time(ask: Ask, news: list[FakePartition]) -> None:
-    """Each partition starts at its first record at or after the time; one without any has nothing to show."""
+    """Each partition starts at its first record at or after the time, if it has one."""
     for number, log in enumerate(news[:2]):
         log.times = ((1_000 * number, 0), (3_000 + 1_000 * number, 1))
     assert ask("fetch", "news", "--from", "1970-01-01T00:00:02", "--fields", "value").out.split() == list("3647")
@@ -154,14 +154,14 @@ def test_from_a_time(ask: Ask, news: list[FakePartition]) -> None:
 
 @pytest.mark.usefixtures("news")
 def test_an_offset_outside_of_the_log(ask: Ask) -> None:
-    """Is said."""
+    """An offset outside the log has a note."""
     done = ask("fetch", "news:0", "--from", "9")
     assert (done.code, done.out) == (0, "")
     assert done.err == "lagoon: news-0: offset 9 is outside of 0 to 3\n"
 
 
 def test_transactions(state: FakeCluster, ask: Ask) -> None:
-    """Aborted records are left out, or shown and flagged when uncommitted ones are asked for."""
+    """Aborted records are left out, or shown and marked with read_uncommitted."""
     (log,) = state.add_topic("txn", 1, end=0).partitions
     log.append(aborted(0, [b"no"], 7), marker(1, 7))
     append(log, Record(0, None, b"yes"))
@@ -174,7 +174,7 @@ def test_transactions(state: FakeCluster, ask: Ask) -> None:
 
 
 def test_open_transactions_end_it(state: FakeCluster, ask: Ask) -> None:
-    """Nothing after the last stable offset is shown to readers of committed records."""
+    """Readers of committed records get no record after the last stable offset."""
     (log,) = state.add_topic("open", 1, end=0).partitions
     append(log, Record(0, None, b"stable"))
     append(log, Record(0, None, b"open"))
@@ -185,7 +185,7 @@ def test_open_transactions_end_it(state: FakeCluster, ask: Ask) -> None:
 
 
 def test_a_corrupt_batch(ask: Ask, news: list[FakePartition]) -> None:
-    """Costs its own records, is named with its offsets, and the exit code is 3."""
+    """Its records are lost, its offsets are named, and the exit code is 3."""
     damaged = bytearray(news[0].log[1].data)
     damaged[-1] ^= 1
     news[0].log[1].data = bytes(damaged)
@@ -195,7 +195,7 @@ def test_a_corrupt_batch(ask: Ask, news: list[FakePartition]) -> None:
 
 
 def test_a_partition_without_leader(ask: Ask, news: list[FakePartition]) -> None:
-    """Is said; the others are read."""
+    """It is a failure, and the other partitions are read."""
     news[1].leader_id = -1
     done = ask("fetch", "news", "--fields", "value")
     assert (done.code, done.out.split()) == (3, list("036258"))
@@ -203,7 +203,7 @@ def test_a_partition_without_leader(ask: Ask, news: list[FakePartition]) -> None
 
 
 def test_following(ask: Ask, news: list[FakePartition]) -> None:
-    """What is written meanwhile is shown, until the time is up; without a place to begin it is the end."""
+    """Records that are written later are shown until the timeout; without a start position reading starts at the end."""
     append(news[0], Record(9_000, None, b"9"))
     assert ask("fetch", "news", "-f", "--last", "1", "-n", "3", "--fields", "value").out.split() == list("978")
     done = ask("fetch", "news", "-f", "--timeout", "0.5")
@@ -211,7 +211,7 @@ def test_following(ask: Ask, news: list[FakePartition]) -> None:
 
 
 def when_read(state: FakeCluster, change: Callable[[], object]) -> None:
-    """Change something as soon as all partitions were fetched and their ends are asked for again."""
+    """Run a function once all partitions were fetched and their end offsets are requested again."""
 
     def wait() -> None:
         while True:
@@ -226,7 +226,7 @@ def when_read(state: FakeCluster, change: Callable[[], object]) -> None:
 
 
 def test_following_from_a_time_in_an_open_transaction(state: FakeCluster, ask: Ask) -> None:
-    """It waits for that record: those before it are older than the time, although the readable log ends there."""
+    """Reading waits for the record: earlier records are older than the time, although the readable log ends before it."""
     (log,) = state.add_topic("open", 1, end=0).partitions
     append(log, Record(0, None, b"older"))
     append(log, Record(5_000, None, b"in time"))
@@ -257,7 +257,7 @@ def test_following_a_topic_that_is_deleted(state: FakeCluster, ask: Ask, news: l
 def test_following_a_topic_that_is_re_created(
     state: FakeCluster, ask: Ask, news: list[FakePartition], records: int
 ) -> None:
-    """It ends with a line that says so, whether the new log is shorter than what was read or longer."""
+    """It ends with a line that says so, if the new log is shorter or longer than the offsets that were read."""
 
     def recreate() -> None:
         topic = state.topics["news"]
@@ -288,7 +288,7 @@ def test_following_a_topic_that_is_re_created(
         (["news", "--from", "1", "--last", "1"], "--from and --last exclude each other"),
         (
             ["news", "-f", "--by-time"],
-            "--by-time and --follow exclude each other: records that are still to come cannot be ordered",
+            "--by-time and --follow exclude each other, because new records cannot be put before printed ones",
         ),
         (["news", "-n", "-1"], "-n and --last: must not be below 0"),
     ],
@@ -304,7 +304,7 @@ def test_faults_of_arguments(ask: Ask, argv: list[str], line: str) -> None:
 def test_what_fetch_prints_produce_takes(
     state: FakeCluster, ask: Ask, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As JSON lines, records go from topic to topic unchanged: times, nulls, bytes, headers and their order."""
+    """Records are copied unchanged as JSON lines from topic to topic: times, nulls, bytes, headers and their order."""
     (copy,) = state.add_topic("copy", 1, end=0).partitions
     path = tmp_path / "lines"
     path.write_text(ask("fetch", "odd", "--json").out)
@@ -320,7 +320,7 @@ def test_what_fetch_prints_produce_takes(
 def test_connections_that_every_fetch_ends(
     state: FakeCluster, ask: Ask, news: list[FakePartition], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody who waits sees why, all partitions share the time, and nothing blames a listener that answers all else."""
+    """The reason is shown while waiting, all partitions share the time, and no message blames a working listener."""
     assert news
     monkeypatch.setattr(reading, "_QUIET_S", 0.5)
     state.faults.append(Fault(FETCH.key, Close(), times=100_000))

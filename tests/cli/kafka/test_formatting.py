@@ -22,13 +22,13 @@ from kafka_lagoon.cli.kafka.formatting import FORMATS, as_json, as_raw, as_text,
     ],
 )
 def test_text_is_one_line_that_steers_no_terminal(raw: bytes, text: str) -> None:
-    """Control characters and marks of direction are spelled out, and so is what is no UTF-8."""
+    """Control characters and direction marks are escaped, and so are bytes that are not UTF-8."""
     assert as_text(raw) == text
 
 
 @given(st.binary())
 def test_no_bytes_break_a_line(raw: bytes) -> None:
-    """Whatever a record holds, each format for people but `raw` gives printable text."""
+    """Each format for people, except `raw`, makes printable text of any bytes."""
     for name, (for_people, _) in FORMATS.items():
         if name != "raw":
             assert for_people(raw).isprintable()
@@ -36,7 +36,7 @@ def test_no_bytes_break_a_line(raw: bytes) -> None:
 
 @given(st.binary(), st.binary())
 def test_scripts_can_distinguish_all_bytes(first: bytes, second: bytes) -> None:
-    """Two records that differ have different values in JSON, in each format but `json`, which parses."""
+    """Different records have different values in JSON, in each format but `json`, which parses."""
 
     def encoded(value: object) -> str:
         return json.dumps(value, default=base64_object)
@@ -47,7 +47,7 @@ def test_scripts_can_distinguish_all_bytes(first: bytes, second: bytes) -> None:
 
 
 def test_raw_bytes_come_back() -> None:
-    """An output that undoes surrogateescape writes what was read."""
+    """An output with surrogateescape writes the original bytes."""
     raw = bytes(range(256))
     assert as_raw(raw).encode(errors="surrogateescape") == raw
 
@@ -61,14 +61,14 @@ def test_json_is_parsed_where_it_is_json() -> None:
 
 
 def test_text_or_bytes() -> None:
-    """For JSON, UTF-8 is a string, and anything else an object that says so."""
+    """In JSON, UTF-8 is a string, and everything else an object {"base64": ...}."""
     assert text_or_bytes(b"a") == "a"
     assert text_or_bytes(b"\xff") == b"\xff"
     assert base64_object(b"\xff") == {"base64": "/w=="}
 
 
 def test_printable_text_is_not_copied() -> None:
-    """The common case costs one look."""
+    """The usual case is a single check."""
     text = "plain"
     assert escaped(text) is text
 
@@ -76,7 +76,7 @@ def test_printable_text_is_not_copied() -> None:
 @pytest.mark.parametrize("depth", [100, 900, 980, 100_000])
 @pytest.mark.parametrize("form", [b"[", b'{"a":'])
 def test_json_that_nests_as_deeply_as_a_record_is_long(depth: int, form: bytes) -> None:
-    """It is shown as text where it is nested too deeply to be parsed and printed, never as a traceback."""
+    """JSON that is nested too deeply to be parsed or printed is shown as text, without a traceback."""
     raw = form * depth + b"1" + (b"]" if form == b"[" else b"}") * depth
     assert as_json(raw) == raw.decode()
     for_json = FORMATS["json"][1](raw)

@@ -12,7 +12,7 @@ ODD = "g\x1b[2J\u2066"
 
 @pytest.fixture(autouse=True)
 def groups(state: FakeCluster) -> None:
-    """A group that reads, one whose commit is past the end, one with an odd name, and one of another type."""
+    """A group that reads, a group with a commit past the end, a group with an odd name, and a group of another type."""
     state.groups["reader"] = FakeGroup(
         coordinator_id=2,
         state="Stable",
@@ -48,12 +48,12 @@ def test_groups_of_every_broker_are_listed(ask: Ask) -> None:
     ],
 )
 def test_groups_are_chosen_by_filters(ask: Ask, filters: tuple[str, ...], left: set[str]) -> None:
-    """All filters must let a group through."""
+    """A group must match all filters."""
     assert {one["group_id"] for one in ask("groups", "--json", *filters).rows("group")} == left
 
 
 def test_groups_that_may_be_hidden_are_said(state: FakeCluster, ask: Ask) -> None:
-    """Without DESCRIBE on the cluster, a list of groups is known to be filtered; commits may always be."""
+    """Without DESCRIBE on the cluster the list of groups is marked as filtered; commits are always marked."""
     state.cluster_operations = 0
     line = "lagoon: groups: not all of them: brokers leave out those that we may not describe\n"
     assert ask("groups").err == line
@@ -63,7 +63,7 @@ def test_groups_that_may_be_hidden_are_said(state: FakeCluster, ask: Ask) -> Non
 
 
 def test_a_broker_that_does_not_list_is_a_failure(state: FakeCluster, ask: Ask) -> None:
-    """The others' groups are there; whose are missing is said."""
+    """The groups of other brokers are listed; the missing broker is named."""
     state.faults.append(Fault(LIST_GROUPS.key, Close(), node_id=2, times=1_000))
     shown = ask("groups", "--json", "--timeout", "2")
     assert shown.code == 3
@@ -72,7 +72,7 @@ def test_a_broker_that_does_not_list_is_a_failure(state: FakeCluster, ask: Ask) 
 
 
 def test_a_group_is_described_with_its_members(ask: Ask) -> None:
-    """Members with what they were given; a group that nobody lists is a line and exit 3."""
+    """Members are shown with their assignments; an unlisted group is a line and exit 3."""
     shown = ask("describe-group", "reader", "nobody", "--json")
     assert shown.code == 3
     assert shown.err == (
@@ -87,7 +87,7 @@ def test_a_group_is_described_with_its_members(ask: Ask) -> None:
 
 
 def test_assignments_that_have_topic_ids_only(state: FakeCluster, ask: Ask) -> None:
-    """describe-group and lag name the topics as metadata does; an unknown id stays one, with a problem."""
+    """describe-group and lag name the topics as metadata does; an unknown id stays an id, with a problem."""
     members = [FakeMember("n1", ("orders",), {"orders": (0, 1)}), FakeMember("n2", (), {"gone": (5,)})]
     state.groups["new"].members, state.groups["new"].has_names = members, False
     rows = {one["member_id"]: one for one in ask("describe-group", "new", "--json").rows("member")}
@@ -112,7 +112,7 @@ def test_a_group_that_may_not_be_described_keeps_its_row(state: FakeCluster, ask
 
 
 def test_lag_is_raw_and_unknown_is_not_zero(ask: Ask) -> None:
-    """A commit past the end is a negative lag; no commit is null with its reason; sums tell how much of them is known."""
+    """A commit past the end is a negative lag; a missing commit is null with its reason; sums count their known partitions."""
     shown = ask("lag", "--json")
     assert (shown.code, shown.err) == (0, "")
     lag = {(one["group_id"], one["topic"], one["partition"]): (one["lag"], one["problem"]) for one in shown.rows("lag")}
@@ -127,14 +127,14 @@ def test_lag_is_raw_and_unknown_is_not_zero(ask: Ask) -> None:
 
 
 def test_lag_of_one_group(ask: Ask) -> None:
-    """Only that group is asked about; one that is not listed is a failure."""
+    """Only that group is described; an unlisted group is a failure."""
     shown = ask("lag", "ahead", "--json")
     assert {one["group_id"] for one in shown.rows("group")} == {"ahead"}
     assert ask("lag", "nobody").code == 3
 
 
 def test_lag_of_a_topic_that_is_gone_hides_nothing(state: FakeCluster, ask: Ask) -> None:
-    """The commit stays a fact, the end is unknown, and every other lag is there."""
+    """The commit is shown, the end is unknown, and the lag of other topics is shown."""
     state.groups["reader"].commits["gone", 0] = FakeCommit(7)
     shown = ask("lag", "reader", "--json")
     rows = {
@@ -146,7 +146,7 @@ def test_lag_of_a_topic_that_is_gone_hides_nothing(state: FakeCluster, ask: Ask)
 
 
 def test_members_are_ordered_by_their_ids(state: FakeCluster, ask: Ask) -> None:
-    """Whatever the order in which a coordinator returns them: the output of two runs can be compared."""
+    """Members are sorted, because coordinators return them in any order, and outputs of two runs must be comparable."""
     state.groups["reader"].members = [FakeMember(name, ("orders",), {"orders": ()}) for name in ("m3", "m1", "m2")]
     members = ask("describe-group", "reader", "--json").rows("member")
     assert [one["member_id"] for one in members] == ["m1", "m2", "m3"]

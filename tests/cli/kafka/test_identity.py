@@ -1,4 +1,4 @@
-"""Names that a broker makes up, and a cluster that is another one than the settings name, at `lagoon kafka`."""
+"""Odd names from a broker, and a cluster with another id than in the settings, in `lagoon kafka`."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from tests.fake.faults import Altered, Fault
 
 
 def test_a_pinned_cluster(ask: Ask) -> None:
-    """The right id changes nothing; another one is a fault of the configuration, whatever the verb."""
+    """The right id changes nothing; another id is a configuration error for every verb."""
     assert ask("metadata", "--only", "topic", "--set", "kafka.cluster_id=fake").code == 0
     for verb in ("metadata", "groups", "lag", "fetch orders:0"):
         refused = ask(*verb.split(), "--set", "kafka.cluster_id=other")
@@ -37,7 +37,7 @@ def test_a_name_that_is_refused_is_a_failure(state: FakeCluster, ask: Ask) -> No
 
 
 def test_a_description_of_another_cluster(state: FakeCluster, ask: Ask) -> None:
-    """DescribeCluster and Metadata contradict each other: nothing of the description is used."""
+    """If DescribeCluster and Metadata contradict each other, the description is discarded."""
     change = Altered(lambda answer: replace(answer, cluster_id="other", cluster_authorized_operations=-1))
     state.faults.append(Fault(DESCRIBE_CLUSTER.key, change, times=1_000))
     shown = ask("metadata")

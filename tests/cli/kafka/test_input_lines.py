@@ -1,4 +1,4 @@
-"""Lines of input: each is passed on as soon as it is there, whole."""
+"""Lines of input are passed on whole and at once."""
 
 import os
 import threading
@@ -7,7 +7,7 @@ from kafka_lagoon.cli.kafka.input_lines import bursts
 
 
 def test_lines_are_passed_on_as_they_come() -> None:
-    """A pipe that pauses is not waited for: its lines are passed on, and a line that is cut is put together."""
+    """Lines of a pausing pipe are passed on, and a line that arrives in parts is joined."""
     source, sink = os.pipe()
     read = bursts(source, 1 << 20)
     os.write(sink, b"a\nb\nc")
@@ -21,7 +21,7 @@ def test_lines_are_passed_on_as_they_come() -> None:
 
 
 def test_a_large_input_is_cut_into_bursts() -> None:
-    """A burst ends at about the limit, and no line is lost where it does."""
+    """A burst ends near the limit, and no line is lost there."""
     source, sink = os.pipe()
     lines = [b"%05d" % number for number in range(5_000)]
     writing = threading.Thread(target=lambda: (os.write(sink, b"\n".join(lines)), os.close(sink)))

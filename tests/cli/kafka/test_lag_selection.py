@@ -1,4 +1,4 @@
-"""What options of `lagoon kafka lag` select, in which order, and when a limit makes the exit code 3."""
+"""Options of `lagoon kafka lag`: selection, order, and limits with exit code 3."""
 
 import pytest
 
@@ -13,7 +13,7 @@ READER = [("reader", "orders", number) for number in range(3)]
 
 @pytest.fixture(autouse=True)
 def groups(state: FakeCluster) -> None:
-    """One that reads two topics, one that is ahead, one that lost records, and one without partitions."""
+    """A group that reads two topics, one that is past the end, one that lost records, and one without partitions."""
     commits = {("orders", 0): FakeCommit(90), ("orders", 1): FakeCommit(40), ("other", 0): FakeCommit(99)}
     members = [FakeMember("m1", ("orders",), {"orders": (0, 1, 2)})]
     state.groups["reader"] = FakeGroup(coordinator_id=2, state="Stable", commits=commits, members=members)
@@ -26,7 +26,7 @@ def places(ask: Ask, *argv: str) -> list[Place]:
 
 
 def test_the_order_is_stable_and_can_be_chosen(ask: Ask) -> None:
-    """By name unless --sort says otherwise; unknown lag stands after all that is known."""
+    """Rows are ordered by name unless --sort is given; unknown lag comes after known lag."""
     assert places(ask) == [("ahead", "other", 0), *READER, ("reader", "other", 0)]
     expected = [READER[1], READER[0], ("reader", "other", 0), ("ahead", "other", 0), READER[2]]
     assert places(ask, "--sort", "lag") == expected
@@ -45,28 +45,28 @@ def test_the_order_is_stable_and_can_be_chosen(ask: Ask) -> None:
     ],
 )
 def test_filters(ask: Ask, argv: tuple[str, ...], left: list[Place]) -> None:
-    """All of them must let a row through; groups that have no such partition are left out, too."""
+    """A row must match all filters; groups without a matching partition are left out, too."""
     assert places(ask, *argv) == left
     groups = {one["group_id"] for one in ask("lag", "--json", *argv).rows("group")}
     assert groups == {group_id for group_id, _, _ in left}
 
 
 def test_a_pattern_asks_about_no_other_group(state: FakeCluster, ask: Ask) -> None:
-    """A group that refuses is no failure of an answer that is not about it."""
+    """A group that is refused is no failure of an output that does not include it."""
     state.groups["reader"].error_code = 30
     assert ask("lag").code == 3
     assert ask("lag", "--pattern", "a.*").code == 0
 
 
 def test_a_topic_that_fails_is_no_failure_of_others(state: FakeCluster, ask: Ask) -> None:
-    """--topic selects what went wrong as well."""
+    """--topic selects failures as well."""
     state.topics["orders"].partitions[0].leader_id = -1
     assert ask("lag").code == 3
     assert ask("lag", "--topic", "other").code == 0
 
 
 def test_sums_are_of_all_partitions_that_names_choose(ask: Ask) -> None:
-    """--min-lag leaves out rows, not what they add to a sum; --topic chooses."""
+    """--min-lag leaves out rows, but not their share of a sum; --topic selects partitions of sums."""
     assert [one["lag"] for one in ask("lag", "--json", "--min-lag", "50").rows("group")] == [71]
     assert [one["lag"] for one in ask("lag", "--json", "--topic", "orders").rows("group")] == [70]
 
@@ -81,14 +81,14 @@ def test_sums_are_of_all_partitions_that_names_choose(ask: Ask) -> None:
     ],
 )
 def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, lines: list[str]) -> None:
-    """With the worst of them. Partitions without a commit have no lag that could be above."""
+    """The line names the worst partition. Partitions without a commit have no lag to compare."""
     shown = ask("lag", "--fail-above", limits)
     assert shown.err.splitlines() == [f"lagoon: {line}" for line in lines]
     assert shown.code == (3 if lines else 0)
 
 
 def test_records_that_were_lost(state: FakeCluster, ask: Ask) -> None:
-    """A commit below the start of the log, whatever its lag is."""
+    """A commit below the log start means lost records, independent of its lag."""
     state.topics["orders"].partitions[1].log_start_offset = 43
     shown = ask("lag", "--json", "--sort", "lost", "--fail-above", "lag=1000,lost=2")
     assert (shown.code, shown.err) == (3, "lagoon: lost above 2: 1 partition, highest 3 (reader orders-1)\n")
@@ -96,7 +96,7 @@ def test_records_that_were_lost(state: FakeCluster, ask: Ask) -> None:
 
 
 def test_what_is_not_known_keeps_no_limit(state: FakeCluster, ask: Ask) -> None:
-    """A partition without a leader may be far behind."""
+    """A partition without a leader may have any lag, so its limit counts as passed."""
     state.topics["orders"].partitions[0].leader_id = -1
     shown = ask("lag", "reader", "--fail-above", "lag=1000,total=1000,lost")
     assert shown.code == 3
@@ -108,7 +108,7 @@ def test_what_is_not_known_keeps_no_limit(state: FakeCluster, ask: Ask) -> None:
 
 @pytest.fixture
 def written(state: FakeCluster) -> None:
-    """Partition 1 has a record at each group's commit, a minute old; partition 0 none that its leader returns."""
+    """Partition 1 has a record at each group's commit, a minute old; the leader of partition 0 returns none."""
     record = Batch(base_offset=40, records=(Record(delta=0, value=b"v"),), base_time=CLOCK.now_ms() - 60_000)
     state.topics["orders"].partitions[1].append(FakeBatch(40, 40, record.write()))
     state.topics["orders"].partitions[1].high_watermark = 100
@@ -116,7 +116,7 @@ def written(state: FakeCluster) -> None:
 
 @pytest.mark.usefixtures("written")
 def test_ages_are_measured_if_somebody_asks(ask: Ask) -> None:
-    """By --time, as the order or as a limit; else no record is fetched, and rows are as they were."""
+    """--time, an order by age or a limit of age measures ages; otherwise no record is fetched."""
     assert [one["time_lag_method"] for one in ask("lag", "--json").rows("lag")] == [None] * 5
     for argv in (("--time",), ("--sort", "time"), ("--fail-above", "time=1h")):
         rows = ask("lag", "reader", "--topic", "orders", "--json", *argv).rows("lag")
@@ -126,7 +126,7 @@ def test_ages_are_measured_if_somebody_asks(ask: Ask) -> None:
 
 @pytest.mark.usefixtures("written")
 def test_an_age_that_is_not_known_may_be_any(ask: Ask) -> None:
-    """It stands first, with the reason, and keeps no limit; who never committed stands last and has none."""
+    """Unknown ages come first, with the reason, and count as above a limit; groups without a commit come last."""
     shown = ask("lag", "reader", "--topic", "orders", "--json", "--fail-above", "time=30s", "--sort", "time")
     assert [one["partition"] for one in shown.rows("lag")] == [0, 1, 2]
     assert shown.rows("lag")[0]["time_lag_problem"]

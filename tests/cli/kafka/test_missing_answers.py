@@ -1,4 +1,4 @@
-"""What brokers do not offer, or answer without saying anything: every verb that needs it says so, and exits 3."""
+"""APIs that brokers do not offer, or answer with empty values: every verb that needs them reports it, and exits 3."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ def state(state: FakeCluster) -> FakeCluster:
 @pytest.mark.parametrize("verb", [LIMIT, ("lag",), ("groups",), ("describe-group",)])
 @pytest.mark.parametrize("nodes", [(1, 2, 3), (2,)])
 def test_no_list_of_groups(state: FakeCluster, ask: Ask, verb: tuple[str, ...], nodes: tuple[int, ...]) -> None:
-    """Not from any broker, or not from one: whose groups there are is not known."""
+    """If some or all brokers do not list groups, it is not known that the list is complete."""
     state.missing = {node: {LIST_GROUPS.key} for node in nodes}
     shown = ask(*verb)
     assert shown.code == 3
@@ -43,7 +43,7 @@ def _code(code: int) -> Callable[[Any], Any]:
 
 @pytest.mark.parametrize("code", [None, 35])
 def test_no_commits(state: FakeCluster, ask: Ask, code: int | None) -> None:
-    """The group has a row that says why nothing is known of it."""
+    """The group has a row with the reason for its unknown values."""
     if code is None:
         state.missing = {node: {OFFSET_FETCH.key} for node in (1, 2, 3)}
     else:
@@ -62,7 +62,7 @@ def _refuse_everything(answer: Any) -> Any:
 
 
 def test_no_offsets(state: FakeCluster, ask: Ask) -> None:
-    """A leader that answers -1 for the begin and the end of every log."""
+    """A leader that returns -1 for start and end of every log."""
 
     def change(answer: Any) -> Any:
         for topic in answer.topics:

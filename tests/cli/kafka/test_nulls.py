@@ -1,4 +1,4 @@
-"""What `lagoon kafka` prints as null or as a dash has its reason, in every verb."""
+"""Every null or dash that `lagoon kafka` prints has a reason, in every verb."""
 
 from argparse import Namespace
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ from tests.nulls import plain_table, unexplained
 
 pytestmark = pytest.mark.long
 
-# Those that print rows with declared columns; records and what was produced have formats of their own.
+# Verbs that print rows with declared columns; records and written records have formats of their own.
 COMMANDS = (
     *(name for name in names_of("kafka") if name not in ("configs", "fetch", "produce")),
     *("configs topic", "configs topic --all", "offsets --at 2100-01-01", "offsets --at 0"),
@@ -30,13 +30,13 @@ _TABLES = {table.row: table.name for table in STATE_TABLES}
 
 @dataclass(slots=True)
 class Seen:
-    """The rows that were shown, and the clusters that were asked for them."""
+    """Printed rows, and the clusters that they are from."""
 
     sets: list[RowSet] = field(default_factory=list)
     clusters: list[Any] = field(default_factory=list)
 
     def unexplained(self) -> list[str]:
-        """Columns of the rows that are null and do not say why."""
+        """Return columns of the rows that are null without a reason."""
         trusted = dict.fromkeys(("ListGroups", "Metadata", "OffsetFetch", "ListTransactions"), "unknown")
         rows: dict[type[Any], list[Any]] = {
             CoverageRow: list(coverage_rows(self.clusters[-1].request_stats, trusted, {}, {}))
@@ -49,7 +49,7 @@ class Seen:
         )
 
     def unknown_columns(self) -> list[str]:
-        """Columns for people, also with --wide, that rows do not have."""
+        """Return columns for people, also of --wide, that the rows do not have."""
         return [
             f"{shown.kind}.{name}"
             for shown in self.sets
@@ -58,7 +58,7 @@ class Seen:
         ]
 
     def without_problem(self) -> list[str]:
-        """Kinds of rows whose problem people are not shown."""
+        """Return kinds of rows whose problem is not shown to people."""
         return [
             shown.kind
             for shown in self.sets
@@ -68,7 +68,7 @@ class Seen:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
-    """Keeps what verbs show."""
+    """Collects the rows that verbs print."""
     seen = Seen()
 
     def keep(output: CommandOutput, options: Namespace) -> int:
@@ -93,7 +93,7 @@ SHOWN = (
 
 @pytest.mark.parametrize("odd", SHOWN)
 def test_no_null_without_a_reason(odd: tuple[str, ...], state: FakeCluster, ask: Ask, seen: Seen) -> None:
-    """In JSON and for people, who are shown the problem where rows have one."""
+    """JSON has a reason for each null, and people see the problem if rows have one."""
     shape = every_shape()
     state.topics, state.groups, state.racks = shape.topics, shape.groups, shape.racks
     for oddity in odd:
@@ -108,7 +108,7 @@ def test_no_null_without_a_reason(odd: tuple[str, ...], state: FakeCluster, ask:
 
 
 def test_a_time_after_the_end(ask: Ask) -> None:
-    """That no record is as late has a name, and is no failure."""
+    """A missing later record has a name, and is no failure."""
     shown = ask("offsets", "--topic", "orders", "--at", "2100-01-01", "--json")
     assert (shown.code, shown.err) == (0, "")
     assert {(one["offset"], one["problem"]) for one in shown.rows("partition")} == {(None, "NO_LATER_RECORD")}
@@ -118,7 +118,7 @@ def test_a_time_after_the_end(ask: Ask) -> None:
 def test_that_there_is_nothing_is_said_only_if_it_is_known(
     state: FakeCluster, ask: Ask, coordinator: int | None, line: str
 ) -> None:
-    """Not above a failure that says that nobody answered."""
+    """The text for no rows is not printed above a failure."""
     if coordinator is None:
         ODDITIES["lists of groups that fail"](state)
     assert ask("groups", "--timeout", "0.3").out == f"{line}\n"

@@ -1,4 +1,4 @@
-"""Verbs, and plans of ingests, on brokers whose answers are odd in one way each: rows and failures, and no traceback."""
+"""Verbs, and plans of ingests, on brokers with a malformed response each: rows and failures, and no traceback."""
 
 import argparse
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ from tests.fake.cluster import FakeCluster
 from tests.fake.odd_answers import outcomes
 from tests.snapshot.test_collectors import everything
 
-_SHORT = 23  # `make test` tries one of so many mutations, `make proof` all
+_SHORT = 23  # `make test` tries every n-th mutation, `make proof` all
 COMMANDS = (
     *(name for name in names_of("kafka") if name not in ("configs", "fetch", "log-dirs", "produce")),
     *("configs topic", "lag --time", "log-dirs --replicas", "offsets --at 2024-01-01"),
@@ -37,7 +37,7 @@ COMMANDS = (
 
 @pytest.fixture
 def state(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
-    """A cluster that has something for every verb."""
+    """A cluster with rows for every verb."""
     for api, answer in (*security.ANSWERS, *quorum.ANSWERS, *resources.ANSWERS):
         monkeypatch.setitem(SPOKEN, api.key, (api, answer))
     cluster = everything()
@@ -48,13 +48,13 @@ def state(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 def shown(
     verb: Command[ClusterContext], options: argparse.Namespace, cluster: Cluster, deadline: Deadline
 ) -> list[str]:
-    """Every line that a verb prints."""
+    """Return every line that a verb prints."""
     output: CommandOutput = verb.answer(ClusterContext(cluster=cluster, options=options, deadline=deadline))
     return [*output_blocks(output, options, Screen()), *ending(output).lines]
 
 
 def planned(state: FakeCluster) -> Callable[[Cluster, Deadline], Plan]:
-    """Plans a run after one that has read a little of every partition."""
+    """Plan a run after a run that has read a part of every partition."""
     archived = {
         name: Archived(
             topic_id=uuid_text(topic.topic_id),
@@ -73,7 +73,7 @@ def planned(state: FakeCluster) -> Callable[[Cluster, Deadline], Plan]:
 
 
 def seen(state: FakeCluster, step: int) -> Iterator[tuple[str, Any]]:
-    """What every verb shows, and every plan, after every `step`-th mutation."""
+    """Return the output of every verb, and every plan, after every `step`-th mutation."""
     for words in COMMANDS:
         name, *argv = words.split()
         verb, options = declaration(f"kafka {name}"), options_of(f"kafka {name}", [*argv, "-b", "broker-1:9092"])
@@ -84,13 +84,13 @@ def seen(state: FakeCluster, step: int) -> Iterator[tuple[str, Any]]:
 
 
 def impossible(outcome: Any) -> list[str]:
-    """Ranges of a plan that no log has."""
+    """Return ranges of a plan that no log can have."""
     ranges = outcome.ranges if isinstance(outcome, Plan) else ()
     return [str(one) for one in ranges if one.partition < 0 or one.from_offset < 0 or one.to_offset < one.from_offset]
 
 
 def test_odd_answers(state: FakeCluster) -> None:
-    """A sample of the mutations: lines, a plan, or one of our own errors."""
+    """For a sample of the mutations each result is lines, a plan, or one of our own errors."""
     several = list(seen(state, _SHORT))
     assert len(several) > 80
     assert all(isinstance(outcome, list | Plan | PipelineError) for _, outcome in several)
@@ -99,5 +99,5 @@ def test_odd_answers(state: FakeCluster) -> None:
 
 @pytest.mark.proof
 def test_every_odd_answer(state: FakeCluster) -> None:
-    """All of them."""
+    """The same for all mutations."""
     assert {name: lines for name, outcome in seen(state, 1) if (lines := impossible(outcome))} == {}

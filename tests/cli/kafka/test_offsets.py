@@ -1,4 +1,4 @@
-"""What `lagoon kafka offsets` says about brokers that are too old for an offset."""
+"""Messages of `lagoon kafka offsets` about brokers that are too old for a kind of offset."""
 
 import re
 
@@ -13,12 +13,12 @@ from kafka_lagoon.wire.schema import LATEST, Versions
 
 @pytest.mark.parametrize("kind", _SINCE)
 def test_the_release_is_the_first_whose_brokers_list_it(kind: Kind) -> None:
-    """As in the table of releases; the version of ListOffsets that has it is written beside the kind."""
+    """The release of each kind is the first in the table of releases that lists its version of ListOffsets."""
     needed = release_needed(LIST_OFFSETS.key, Versions(kind.since, LATEST))
     [release] = re.findall(r"\(Kafka (\S+)\)", _SINCE[kind])
     assert needed == f"Kafka {release} or newer"
 
 
 def test_every_kind_that_old_brokers_lack_has_a_release() -> None:
-    """Where logs begin and end, all supported brokers know."""
+    """All supported brokers return the start and the end of logs."""
     assert {kind for kind in ALL_KINDS if kind not in _SINCE} == {LOG_START, HIGH_WATERMARK}

@@ -1,4 +1,4 @@
-"""Verbs on brokers of other releases, which name the APIs that Kafka's own code lists for them."""
+"""Verbs on brokers that list the APIs of other releases, as Kafka's own code has them."""
 
 import os
 import re
@@ -27,7 +27,7 @@ from tests.short_timeouts import short_timeouts
 pytestmark = pytest.mark.long
 
 LISTS = recorded()
-# The first that is supported, what was added since in steps, the last on ZooKeeper, and the newest.
+# The first supported release, releases that added APIs, the last with ZooKeeper, and the newest.
 RELEASES_ASKED = [
     *(("0.11.0.3", "zookeeper"), ("1.0.2", "zookeeper"), ("2.0.1", "zookeeper"), ("2.4.1", "zookeeper")),
     *(("2.8.2", "zookeeper"), ("3.3.2", "kraft"), ("3.9.2", "zookeeper"), ("4.0.1", "kraft"), ("4.3.1", "kraft")),
@@ -46,7 +46,7 @@ VERBS = (
     ),
     *("transactions --longer-than-ms 5", "transactions --topic orders", "fetch orders --last 1", "produce orders"),
 )
-NOTE = re.compile(r"lagoon: (.*: perhaps not all of them: .*|brokers are too old to tell .*)")
+NOTE = re.compile(r"lagoon: (.*: perhaps not all of them: .*|brokers are too old to return .*)")
 REFUSAL = re.compile(r"lagoon: .*: (\w+): UNSUPPORTED_VERSION \(needs Kafka (\d+\.\d+) or newer( with KRaft)?\)")
 
 
@@ -87,7 +87,7 @@ def _producers(_state: Any, _node: int, _version: int, request: Any) -> Any:
 
 @pytest.fixture
 def everything(state: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
-    """A cluster with a group, whose brokers answer every API that we ask."""
+    """A cluster with a group, whose brokers answer every API that verbs send."""
     for api in APIS.values():
         if api.key not in SPOKEN:
             monkeypatch.setitem(SPOKEN, api.key, (api, _default(api)))
@@ -109,7 +109,7 @@ def everything(state: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> FakeClust
 def test_what_a_release_cannot_answer(
     everything: FakeCluster, ask: Ask, monkeypatch: pytest.MonkeyPatch, release: str, mode: str
 ) -> None:
-    """A verb sends only requests that the brokers list. What they lack is one line that names a newer release, and exit 3."""
+    """A verb sends only requests that the brokers list. A missing API is one line that names a newer release, and exit 3."""
     everything.offered = listed = LISTS[release, mode]
     for verb in VERBS:
         everything.requests.clear()
@@ -138,7 +138,7 @@ def _check(shown: Shown, release: str, mode: str, verb: str) -> None:
 
 @pytest.mark.parametrize("verb", ["versions", "transactions tx-1", "fetch orders"])
 def test_a_cluster_that_is_too_old(everything: FakeCluster, ask: Ask, verb: str) -> None:
-    """Kafka 0.10: one line says which release is needed and which broker is older; nothing else is asked."""
+    """For Kafka 0.10 one line names the required release and the older broker; no other request is sent."""
     everything.offered = LISTS["0.10.2.2", "zookeeper"]
     shown = ask(*verb.split())
     where = {f"{host}:{port}" for host, port in everything.addresses.values()}
@@ -150,7 +150,7 @@ def test_a_cluster_that_is_too_old(everything: FakeCluster, ask: Ask, verb: str)
 
 
 def test_one_truth_about_a_transaction(everything: FakeCluster, ask: Ask) -> None:
-    """Brokers that cannot list transactions say nothing about one: it is not called absent."""
+    """Brokers that cannot list transactions do not prove that a transaction is absent."""
     everything.offered = LISTS["2.4.1", "zookeeper"]
     shown = ask("transactions", "tx-1")
     assert shown.err == (
@@ -161,7 +161,7 @@ def test_one_truth_about_a_transaction(everything: FakeCluster, ask: Ask) -> Non
 
 @pytest.mark.parametrize(("release", "mode"), RELEASES_ASKED)
 def test_a_snapshot_of_any_release_is_complete(everything: FakeCluster, release: str, mode: str) -> None:
-    """What brokers are too old for is no failure, and the release is known."""
+    """APIs that brokers are too old for are no failures, and the release is known."""
     everything.offered = LISTS[release, mode]
     deadline = Deadline.after(CLOCK, 10_000)
     with Cluster.connect(short_timeouts(everything), CLOCK, RequestStats(), deadline) as cluster:

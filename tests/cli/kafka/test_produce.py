@@ -1,4 +1,4 @@
-"""`lagoon kafka produce`: which records lines become, where they are written, and what the output says if they are not."""
+"""`lagoon kafka produce`: lines as records, their partitions, and messages about lines that are not written."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ Pipe = Callable[[bytes], None]
 
 @pytest.fixture
 def pipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pipe:
-    """Gives standard input some bytes."""
+    """Writes bytes to standard input."""
 
     def give(content: bytes) -> None:
         path = tmp_path / "input"
@@ -38,7 +38,7 @@ def news(state: FakeCluster) -> FakeCluster:
 
 
 def written(state: FakeCluster, partition: int | None = None) -> list[Record]:
-    """What is in the topic's partitions, or in one of them."""
+    """Return the records in the topic's partitions, or in one of them."""
     some = state.topics["news"].partitions
     chosen = some if partition is None else [some[partition]]
     return [record for log in chosen for batch in log.log for record in records(header(batch.data))]
@@ -57,7 +57,7 @@ def refuse(code: int, **fields: Any) -> Altered:
 
 
 def test_each_line_is_a_value(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
-    """Empty lines and bytes that are no text too, and a last line without a line feed; all go to one partition."""
+    """Empty lines, bytes that are not text, and a last line without a line feed are values; all go to one partition."""
     pipe(b"one\n\n\xff\r\nlast")
     done = ask("produce", "news")
     assert (done.code, done.err) == (0, "")
@@ -69,7 +69,7 @@ def test_each_line_is_a_value(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
 
 
 def test_keys_go_where_java_puts_them(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
-    """And values begin after the first separator."""
+    """Keys are partitioned as in Java; values begin after the first separator."""
     pipe(b"21\tone\nfoobar\ttwo\tand more\nabc\t\n")
     assert ask("produce", "news", "--key-separator", r"\t").code == 0
     expected = {b"21": (-973932308, b"one"), b"foobar": (-790332482, b"two\tand more"), b"abc": (479470107, b"")}
@@ -78,7 +78,7 @@ def test_keys_go_where_java_puts_them(news: FakeCluster, ask: Ask, pipe: Pipe) -
 
 
 def test_one_value(news: FakeCluster, ask: Ask) -> None:
-    """With key, headers, time, codec and partition as specified; standard input is not read."""
+    """The record has the given key, headers, time, codec and partition; standard input is not read."""
     options = ["--value", "v", "--key", "k", "--header", "a=1", "--header", "a=", "--header", "b=x=y"]
     done = ask(
         "produce", "news", *options, "--timestamp", "2026-11-21T06:00:00Z", "--partition", "2", "--compression", "zstd"
@@ -91,7 +91,7 @@ def test_one_value(news: FakeCluster, ask: Ask) -> None:
 
 
 def test_json_lines(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
-    """Say everything of a record; what a line leaves out comes from the options, or is null."""
+    """A line has all fields of a record; missing fields come from the options, or are null."""
     pipe(
         b'{"key": "k", "value": {"a": [1, "\\u00fc"]}, "partition": 1, "timestamp": 5}\n'
         b'{"key": null, "value": {"base64": "/wA="}, "headers": [{"key": "h", "value": null}], "partition": 1}\n'
@@ -124,7 +124,7 @@ def test_json_lines(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
     ],
 )
 def test_a_line_that_cannot_be_written(news: FakeCluster, ask: Ask, pipe: Pipe, line: bytes, reason: str) -> None:
-    """Is named with its fault; what is before it is written, what comes after it is not, and the output says both."""
+    """The line is named with its fault; earlier lines are written, later lines are not, and the output says both."""
     pipe(b'{"value": "first"}\n' + line + b'\n{"value": "third"}\n')
     done = ask("produce", "news", "--json")
     assert done.code == 3
@@ -135,7 +135,7 @@ def test_a_line_that_cannot_be_written(news: FakeCluster, ask: Ask, pipe: Pipe, 
 
 
 def test_a_line_without_key(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
-    """Where lines have keys, one without separator is a fault."""
+    """With a key separator, a line without it is a fault."""
     pipe(b"a:b\nc\n")
     done = ask("produce", "news", "--key-separator", ":")
     assert (done.code, len(written(news))) == (3, 1)
@@ -152,7 +152,7 @@ def test_a_line_without_key(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
     ],
 )
 def test_a_refusal_is_one_line(news: FakeCluster, ask: Ask, pipe: Pipe, code: int, name: str) -> None:
-    """With the broker's own words, and the lines that are not written."""
+    """The line has the broker's own message, and the lines that are not written."""
     news.faults.append(Fault(PRODUCE.key, refuse(code, error_message="because"), times=10_000))
     pipe(b"a\nb\n")
     done = ask("produce", "news", "--partition", "0", "--timeout", "0.3")
@@ -166,7 +166,7 @@ def test_a_refusal_is_one_line(news: FakeCluster, ask: Ask, pipe: Pipe, code: in
 
 
 def test_refused_records_are_named_by_line(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
-    """INVALID_RECORD: the lines that the broker names, each with its reason."""
+    """INVALID_RECORD: the lines that the broker names are reported, each with its reason."""
     named = (BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="no key"),)
     news.faults.append(Fault(PRODUCE.key, refuse(87, record_errors=named)))
     pipe(b"a\nb\n")
@@ -175,7 +175,7 @@ def test_refused_records_are_named_by_line(news: FakeCluster, ask: Ask, pipe: Pi
 
 
 def test_a_lost_answer_without_producer_id(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
-    """With acks 1 the failure says that the batch may have been written; with all it is written, once."""
+    """With acks 1 the failure says that the batch may have been written; with acks all it is written exactly once."""
     for acks, code in (("1", 3), ("all", 0)):
         news.faults.append(Fault(PRODUCE.key, Close()))
         pipe(b"a\n")
@@ -186,7 +186,7 @@ def test_a_lost_answer_without_producer_id(news: FakeCluster, ask: Ask, pipe: Pi
 
 
 def test_no_right_to_a_producer_id(news: FakeCluster, ask: Ask) -> None:
-    """One line that says what to grant, or how to go without."""
+    """One line names the missing permission, or the option that does not need it."""
 
     def change(response: Any) -> Any:
         response.error_code = 31
@@ -196,17 +196,17 @@ def test_no_right_to_a_producer_id(news: FakeCluster, ask: Ask) -> None:
     done = ask("produce", "news", "--value", "v")
     assert done.code == 1
     assert "CLUSTER_AUTHORIZATION_FAILED" in done.err
-    assert "--acks 1 goes without" in done.err
+    assert "--acks 1 does not need it" in done.err
 
 
 def test_acks_0_knows_no_offsets(news: FakeCluster, ask: Ask) -> None:  # noqa: ARG001
-    """It says where it sent them, and no more."""
+    """It prints the partitions, and no offsets."""
     done = ask("produce", "news", "--value", "v", "--acks", "0", "--partition", "1")
     assert (done.code, done.out) == (0, "1:-\n")
 
 
 def test_a_count(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
-    """Many lines in batches of the size that was asked for, and one line of output."""
+    """Many lines are written in batches of the requested size, and one line is printed."""
     pipe(b"x" * 99 + b"\n" + b"y\n" * 999)
     done = ask("produce", "news", "--count", "--batch-bytes", "5000", "--partition", "0")
     assert (done.code, done.out) == (0, "1,000 records written\n")

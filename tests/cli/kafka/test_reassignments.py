@@ -9,7 +9,7 @@ from tests.fake.cluster import FakeCluster
 
 
 def test_moves_are_listed(state: FakeCluster, ask: Ask) -> None:
-    """With the brokers that come and go, and the topic's id for scripts; none is no failure."""
+    """Rows have added and removed brokers, and for scripts the topic id; an empty list is no failure."""
     assert ask("reassignments").code == 0
     moving = OngoingPartitionReassignment(
         partition_index=4, replicas=(1, 2, 3), adding_replicas=(3,), removing_replicas=(1,)
@@ -23,7 +23,7 @@ def test_moves_are_listed(state: FakeCluster, ask: Ask) -> None:
 
 
 def test_a_controller_that_is_not_there(state: FakeCluster, ask: Ask) -> None:
-    """It is a failure: an empty list would say that nothing moves."""
+    """It is a failure, because an empty list would mean that nothing moves."""
     state.controller_id = -1
     shown = ask("reassignments")
     assert (shown.code, "NOT_CONTROLLER" in shown.err) == (3, True)

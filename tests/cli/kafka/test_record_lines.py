@@ -1,4 +1,4 @@
-"""Lines of input as records: what a line says is kept exactly, what it leaves out comes from the defaults."""
+"""Lines of input as records: given fields are exact, missing fields come from the defaults."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ BYTES = st.none() | st.binary(max_size=20)
 
 
 def test_text() -> None:
-    """A line is the value; with a separator it has its own key."""
+    """A line is the value; with a separator it has a key, too."""
     assert text_parser(DEFAULTS, None)(b"a:b") == DEFAULTS._replace(value=b"a:b")
     assert text_parser(DEFAULTS, b":")(b"a:b:c") == DEFAULTS._replace(key=b"a", value=b"b:c")
     with pytest.raises(ValueError, match="no key separator ':'"):
@@ -39,7 +39,7 @@ def field(raw: bytes | None) -> dict[str, str] | None:
 def test_json_says_everything(
     key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]], partition: int, timestamp_ms: int
 ) -> None:
-    """Any record can be spelled as a line, and is what the line says, whatever the defaults are."""
+    """Any record can be written as a line with all fields, and overrides all defaults."""
     line = json.dumps(
         {
             "key": field(key),
@@ -54,7 +54,7 @@ def test_json_says_everything(
 
 
 def test_json_says_nothing() -> None:
-    """Everything but the value comes from the defaults, also where partition and timestamp are null."""
+    """All fields but the value come from the defaults, also if partition and timestamp are null."""
     for line in (b"{}", b'{"partition": null, "timestamp": null}'):
         assert json_parser(DEFAULTS._replace(value=b"v"), 3)(line) == DEFAULTS
 
@@ -72,7 +72,7 @@ TEXTS = BYTES | st.text(max_size=6).map(str.encode) | st.sampled_from([b'{"base6
 def test_what_fetch_prints_is_taken(
     key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]], partition: int, timestamp_ms: int
 ) -> None:
-    """`fetch --json` into `produce --json` writes the same record, whatever it has."""
+    """`fetch --json` into `produce --json` writes the same record, for any record."""
     row = {"key": key, "value": value, "headers": [{"key": name, "value": content} for name, content in headers]}
     row |= {"partition": partition, "timestamp_ms": timestamp_ms, "offset": 5, "timestamp_type": 0}
     row |= dict.fromkeys(("leader_epoch", "producer_id", "producer_epoch", "is_aborted"))
@@ -94,6 +94,6 @@ def test_what_fetch_prints_is_taken(
     ],
 )
 def test_json_that_is_refused(line: bytes, reason: str) -> None:
-    """With the reason."""
+    """Refused JSON has a reason."""
     with pytest.raises(ValueError, match=reason):
         json_parser(DEFAULTS, 3)(line)

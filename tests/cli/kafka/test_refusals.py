@@ -1,4 +1,4 @@
-"""configs, acls, log-dirs, quorum and transactions: what missing permissions and old releases hide is said, and secrets are never shown."""
+"""configs, acls, log-dirs, quorum and transactions: missing permissions and old releases are reported, secrets hidden."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +36,7 @@ def speak(monkeypatch: pytest.MonkeyPatch) -> Speak:
 
 
 def test_sensitive_settings_are_never_shown(speak: Speak, ask: Ask) -> None:
-    """Whatever the broker sends: neither people nor scripts see a value that Kafka calls sensitive, nor its synonyms."""
+    """A sensitive value and its synonyms are never shown to people or scripts, even if a broker sends them."""
 
     def answer(node: int, _version: int, request: Any) -> Any:
         secret = describe_configs.DescribeConfigsEntry(
@@ -70,7 +70,7 @@ def test_sensitive_settings_are_never_shown(speak: Speak, ask: Ask) -> None:
 
 
 def test_settings_that_are_refused_are_failures(ask: Ask) -> None:
-    """Of two topics one is not there; the other's settings are shown. A broker is named by its number."""
+    """Of two topics one does not exist; the configs of the other are shown. A broker is named by its number."""
     shown = ask("configs", "topic", "orders", "gone", "--json")
     assert shown.code == 3
     assert shown.err == "lagoon: topic gone: DescribeConfigs of broker 1: UNKNOWN_TOPIC_OR_PARTITION\n"
@@ -81,7 +81,7 @@ def test_settings_that_are_refused_are_failures(ask: Ask) -> None:
 
 
 def test_acls_without_an_authorizer_are_a_failure(speak: Speak, ask: Ask) -> None:
-    """No ACLs is an answer; no authorizer is a failure, and exit 3."""
+    """An empty list of ACLs is valid; a missing authorizer is a failure, and exit 3."""
     speak(
         describe_acls.DESCRIBE_ACLS,
         lambda *_: describe_acls.DescribeAclsResponse(error_code=54, error_message="No Authorizer", resources=()),
@@ -90,14 +90,14 @@ def test_acls_without_an_authorizer_are_a_failure(speak: Speak, ask: Ask) -> Non
     assert (shown.code, shown.out) == (3, "")
     assert shown.err == (
         "lagoon: ACLs: DescribeAcls: SECURITY_DISABLED "
-        "(the brokers have no authorizer: there are no ACLs, and everybody may do everything)\n"
+        "(the brokers have no authorizer: there are no ACLs, and every user may do everything)\n"
     )
     people = ask("acls")
     assert (people.code, people.out, people.err) == (3, "", shown.err)
 
 
 def test_options_become_a_filter(speak: Speak, ask: Ask) -> None:
-    """What the options say reaches the broker; numbers that have no name stay numbers; odd principals are escaped."""
+    """Options are sent to the broker as a filter; unknown numbers are shown as numbers; odd principals are escaped."""
     requests: list[Any] = []
 
     def answer(_node: int, _version: int, request: Any) -> Any:
@@ -118,7 +118,7 @@ def test_options_become_a_filter(speak: Speak, ask: Ask) -> None:
 
 
 def test_a_log_dir_that_failed_is_a_row_and_a_failure(speak: Speak, ask: Ask) -> None:
-    """Its sizes are unknown, not 0; up to v2 a broker that shows nothing hides something."""
+    """Sizes of a failed directory are unknown, not 0; an empty list of a broker up to v2 is a failure."""
 
     def answer(node: int, _version: int, _request: Any) -> Any:
         replica = describe_log_dirs.DescribeLogDirsPartition(
@@ -149,7 +149,7 @@ def test_quorum_under_zookeeper_is_a_failure(ask: Ask) -> None:
 
 
 def test_the_lag_of_the_quorum(speak: Speak, ask: Ask) -> None:
-    """Lag is against the leader's end; -1 is unknown."""
+    """Lag is the leader's end offset minus the replica's; -1 is unknown."""
 
     def replica(replica_id: int, end: int) -> Any:
         return describe_quorum.QuorumReplica(replica_id=replica_id, log_end_offset=end)
@@ -174,7 +174,7 @@ def test_the_lag_of_the_quorum(speak: Speak, ask: Ask) -> None:
 
 @pytest.fixture
 def transactions(speak: Speak) -> None:
-    """Two transactional ids, of brokers 1 and 2; one must not be described."""
+    """Two transactional ids, of brokers 1 and 2; one cannot be described."""
 
     def listed(node: int, _version: int, _request: Any) -> Any:
         names = {1: ("pay\x1b",), 2: ("secret",)}.get(node, ())
@@ -206,7 +206,7 @@ def transactions(speak: Speak) -> None:
 
 @pytest.mark.usefixtures("transactions")
 def test_transactions_are_listed_of_every_broker(state: FakeCluster, ask: Ask) -> None:
-    """With their coordinators; a list that brokers shorten for lack of permissions says so."""
+    """Rows have coordinators; a note says that brokers leave out transactions without permission."""
     state.cluster_operations = 0
     shown = ask("transactions", "--json")
     assert [(one["transactional_id"], one["coordinator_id"]) for one in shown.rows("transaction")] == [
@@ -216,12 +216,12 @@ def test_transactions_are_listed_of_every_broker(state: FakeCluster, ask: Ask) -
     assert shown.err.startswith("lagoon: transactions: perhaps not all of them")
     assert ask("transactions", "--state", "empty", "--json").out == ""
     filtered = ask("transactions", "pay\x1b", "--state", "empty", "--json")
-    assert (filtered.code, filtered.out) == (0, "")  # it is listed, in another state
+    assert (filtered.code, filtered.out) == (0, "")  # it is listed with another state
 
 
 @pytest.mark.usefixtures("transactions")
 def test_transactions_are_described_where_they_were_listed(ask: Ask) -> None:
-    """One that is refused is a failure, and so is one that no broker lists; a time of -1 is none."""
+    """A refused id and an unlisted id are failures; a time of -1 is null."""
     shown = ask("transactions", "pay\x1b", "secret", "nothing", "--json")
     assert shown.code == 3
     (row,) = shown.rows("transaction")
@@ -234,7 +234,7 @@ def test_transactions_are_described_where_they_were_listed(ask: Ask) -> None:
 
 @pytest.mark.usefixtures("transactions")
 def test_a_transaction_that_may_be_where_nobody_answered(state: FakeCluster, ask: Ask) -> None:
-    """A broker that does not list anything may coordinate what the others do not know: it is not said to be nowhere."""
+    """A broker that returned no list may coordinate the id, so the id is not reported as missing."""
 
     def refuse(response: Any) -> Any:
         response.error_code = 31
@@ -250,11 +250,14 @@ def test_a_transaction_that_may_be_where_nobody_answered(state: FakeCluster, ask
 @pytest.mark.parametrize(
     ("argv", "line"),
     [
-        (("--open",), "--open is about producers of a topic: give --topic"),
-        (("--topic", "orders", "--state", "Empty"), "--topic shows producers of partitions: it goes with --open only"),
+        (("--open",), "--open selects producers of a topic: give --topic"),
+        (
+            ("--topic", "orders", "--state", "Empty"),
+            "--topic shows producers of partitions, and excludes all other options but --open",
+        ),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(ask: Ask, argv: tuple[str, ...], line: str) -> None:
-    """Before the verb connects."""
+    """They are refused before the verb connects."""
     shown = ask("transactions", *argv)
     assert (shown.code, shown.err) == (2, f"lagoon: {line}\n")

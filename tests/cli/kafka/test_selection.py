@@ -42,7 +42,7 @@ def test_all_topics_by_default(select: Select) -> None:
 
 
 def test_a_named_topic_that_does_not_exist_is_a_failure(select: Select) -> None:
-    """It stays in the list, with the reason; no note about a list of all topics is needed."""
+    """It stays in the list, with the reason; there is no note about a list of all topics."""
     context = select("--topic", "other,gone")
     topology, failures = selected_topology(context)
     assert list(topology.partitions) == ["gone", "other"]
@@ -53,7 +53,7 @@ def test_a_named_topic_that_does_not_exist_is_a_failure(select: Select) -> None:
 
 
 def test_a_list_that_may_be_short_has_a_note(state: FakeCluster, select: Select) -> None:
-    """Without permission to do everything nobody knows whether all topics are listed; the cluster is asked only if need be."""
+    """Without all permissions it is not known that the list is complete; the cluster is asked for them only if necessary."""
     state.cluster_operations = 0
     context = select()
     [note] = topic_notes(context)
@@ -64,7 +64,7 @@ def test_a_list_that_may_be_short_has_a_note(state: FakeCluster, select: Select)
 
 
 def test_a_name_that_no_broker_lists() -> None:
-    """It is said not to be there only if every broker listed what it has."""
+    """A name is reported as missing only if every broker returned its list."""
     [failure] = not_listed("ListGroups", Scope.group, ["a", "b"], {"a"})
     assert (str(failure.scope), failure.name) == ("group b", "NOT_LISTED")
     assert failure.message == "no broker lists it: it is not there, or we may not describe it"

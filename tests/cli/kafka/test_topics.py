@@ -1,4 +1,4 @@
-"""metadata, health and offsets: what is wrong with a partition is shown, and what could not be learned is said."""
+"""metadata, health and offsets: problems of partitions are shown, and unknown values are reported."""
 
 import pytest
 
@@ -13,7 +13,7 @@ NOT_ALL = "lagoon: topics: perhaps not all of them: brokers leave out those that
 
 
 def test_metadata_tells_brokers_topics_and_partitions(ask: Ask) -> None:
-    """Everything has its row; a cluster that lets us do everything is shown whole, so nothing is said beside it."""
+    """Every broker, topic and partition has its row; with all permissions on the cluster there is no note."""
     shown = ask("metadata", "--json")
     assert (shown.code, shown.err) == (0, "")
     assert shown.rows("cluster")[0]["partitions"] == 4
@@ -24,14 +24,14 @@ def test_metadata_tells_brokers_topics_and_partitions(ask: Ask) -> None:
 
 
 def test_a_list_that_may_be_short_says_so(state: FakeCluster, ask: Ask) -> None:
-    """Without permission to do everything nobody knows whether all topics are there; topics that are named are no list."""
+    """Without all permissions the list of topics may be incomplete; named topics need no note."""
     state.cluster_operations = 0
     assert ask("metadata").err == NOT_ALL
     assert ask("metadata", "--topic", "orders").err == ""
 
 
 def test_a_topic_that_is_not_there_is_a_failure(ask: Ask) -> None:
-    """It has a row with its problem, a line, and exit 3; the other topic is whole."""
+    """It has a row with its problem, a line, and exit 3; the other topic is complete."""
     shown = ask("metadata", "--topic", "orders,gone", "--json")
     assert shown.code == 3
     assert shown.err == "lagoon: topic gone: Metadata: UNKNOWN_TOPIC_OR_PARTITION\n"
@@ -43,7 +43,7 @@ def test_a_topic_that_is_not_there_is_a_failure(ask: Ask) -> None:
 
 
 def test_a_topic_with_an_odd_name_is_a_failure(state: FakeCluster, ask: Ask) -> None:
-    """A hostile broker may send anything as a name: nothing is done with it, and the line about it is escaped."""
+    """A hostile broker may send any bytes as a name: it is not used, and escaped in the message."""
     state.add_topic("odd\x1b]0;\u202e", 1)
     shown = ask("metadata", "--json")
     assert {one["topic"] for one in shown.rows("topic")} == {"orders", "other"}
@@ -52,7 +52,7 @@ def test_a_topic_with_an_odd_name_is_a_failure(state: FakeCluster, ask: Ask) -> 
 
 @pytest.fixture
 def sick(state: FakeCluster) -> FakeCluster:
-    """One partition without a leader, one with a single replica in sync, led by another than the first."""
+    """A partition without a leader, and one with a single replica in sync that is not led by its first replica."""
     first, second, _ = state.topics["orders"].partitions
     state.topics["orders"].min_insync_replicas = 2
     first.leader_id, first.isr = -1, ()
@@ -62,7 +62,7 @@ def sick(state: FakeCluster) -> FakeCluster:
 
 @pytest.mark.usefixtures("sick")
 def test_health_tells_what_is_wrong(ask: Ask) -> None:
-    """Partitions with findings, the worst first, and how many there are of each; findings alone are no failure."""
+    """Partitions with findings, the worst first, and the number of each finding; findings are no failure."""
     shown = ask("health", "--json")
     assert (shown.code, shown.err) == (0, "")
     assert {(one["topic"], one["partition"]): one["findings"] for one in shown.rows("partition")} == {
@@ -76,7 +76,7 @@ def test_health_tells_what_is_wrong(ask: Ask) -> None:
 
 @pytest.mark.usefixtures("sick")
 def test_health_fails_only_by_option(ask: Ask) -> None:
-    """--fail is about grave findings, or those that are named."""
+    """--fail applies to grave findings, or to the named findings."""
     assert ask("health", "--fail").code == 3
     assert ask("health", "--fail", "not_preferred_leader").code == 3
     assert ask("health", "--fail", "at_min_isr").code == 0
@@ -85,7 +85,7 @@ def test_health_fails_only_by_option(ask: Ask) -> None:
 
 
 def test_health_does_not_call_well_what_it_does_not_know(state: FakeCluster, ask: Ask) -> None:
-    """Where min.insync.replicas may not be read, partitions and the exit code say so."""
+    """If min.insync.replicas cannot be read, partitions have a finding and the exit code is 3 with --fail."""
 
     def refuse(response: object) -> object:
         for result in response.results:
@@ -102,7 +102,7 @@ def test_health_does_not_call_well_what_it_does_not_know(state: FakeCluster, ask
 
 
 def test_offsets_that_are_refused_are_rows_with_a_problem(state: FakeCluster, ask: Ask) -> None:
-    """One partition is refused: its row says why, the others are whole, one line names it once."""
+    """The row of a refused partition has the reason, other rows are complete, and one line reports it once."""
     state.topics["orders"].partitions[1].error_code = 29
     state.topics["other"].partitions[0].high_watermark = 2**62
     shown = ask("offsets", "--json")
@@ -120,18 +120,18 @@ def test_offsets_that_are_refused_are_rows_with_a_problem(state: FakeCluster, as
 
 
 def test_what_brokers_are_too_old_for_is_said_and_is_no_failure(state: FakeCluster, ask: Ask) -> None:
-    """ListOffsets v6 knows neither the largest timestamp nor tiers."""
+    """ListOffsets v6 supports neither the largest timestamp nor tiered offsets."""
     state.highest[LIST_OFFSETS.key] = 6
     shown = ask("offsets", "--topic", "other")
     assert shown.code == 0
     assert shown.err == (
-        "lagoon: brokers are too old to tell the largest timestamp (Kafka 3.0), the local start (Kafka 3.5), "
+        "lagoon: brokers are too old to return the largest timestamp (Kafka 3.0), the local start (Kafka 3.5), "
         "the tiered end (Kafka 3.9)\n"
     )
 
 
 def test_offsets_at_a_time(state: FakeCluster, ask: Ask) -> None:
-    """The first record at or after the time; none is null, not -1."""
+    """The first record at or after the time; a missing record is null, not -1."""
     state.topics["orders"].partitions[0].times = ((1_000, 7), (2_000, 9))
     for when in ("1500", "1970-01-01T00:00:01.500Z"):
         rows = ask("offsets", "--at", when, "--topic", "orders", "--json").rows("partition")
@@ -140,7 +140,7 @@ def test_offsets_at_a_time(state: FakeCluster, ask: Ask) -> None:
 
 
 def test_a_broker_that_is_gone_is_one_line(state: FakeCluster, ask: Ask) -> None:
-    """All of a broker's partitions fail alike, and so they are one line; the answer is there, and its code is 3."""
+    """Failures of all partitions of a broker are one line; other rows are shown, and the exit code is 3."""
     state.faults.append(Fault(LIST_OFFSETS.key, Altered(_of_nothing), node_id=1, times=1_000))
     shown = ask("offsets", "--topic", "orders", "--json", "--timeout", "0.3")
     assert shown.code == 3
@@ -155,6 +155,6 @@ def _of_nothing(response: object) -> object:
 
 
 def test_permissions_on_the_cluster_are_requested_once(state: FakeCluster, ask: Ask) -> None:
-    """A verb asks no more than its answer needs."""
+    """Permissions are requested once, and only if the output needs them."""
     ask("health", "--topic", "orders")
     assert state.count(DESCRIBE_CLUSTER.key) == 0

@@ -1,4 +1,4 @@
-"""versions: what every broker says of itself, and nothing that it did not."""
+"""versions: only values that a broker returned are shown."""
 
 from kafka_lagoon.admin.releases import UNLIKE_ANY
 from kafka_lagoon.protocol.apis import APIS
@@ -9,7 +9,7 @@ from tests.fake.faults import Altered, Fault
 
 
 def test_brokers_that_differ_have_rows_of_their_own(state: FakeCluster, ask: Ask) -> None:
-    """While one broker is upgraded its ranges stand beside the others'; an API that we do not know is shown by number."""
+    """Brokers of different releases have separate rows, as during an upgrade; an unknown API is shown by number."""
 
     def newer(response: object) -> object:
         response.api_keys = (
@@ -55,7 +55,7 @@ def test_brokers_that_differ_have_rows_of_their_own(state: FakeCluster, ask: Ask
 
 
 def test_a_broker_that_does_not_say_keeps_its_row(state: FakeCluster, ask: Ask) -> None:
-    """It is a failure, and its release is unknown."""
+    """It is a failure; the broker keeps its row, with an unknown release."""
 
     def refuse(response: object) -> object:
         response.error_code = 42

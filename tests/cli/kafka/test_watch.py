@@ -1,4 +1,4 @@
-"""`--watch`: the answer again and again, until somebody or something ends it."""
+"""`--watch`: repeated output, until Ctrl-C, the timeout or a passed limit."""
 
 import json
 
@@ -18,7 +18,7 @@ def reader(state: FakeCluster) -> FakeGroup:
 
 
 def test_it_ends_with_the_timeout(ask: Ask) -> None:
-    """Each answer stands under its time, and the exit code is that of the last."""
+    """Each output is printed under its time, and the exit code is that of the last."""
     shown = ask("lag", "--watch", "1", "--timeout", "2.5", "--sort", "lag")
     lines = shown.out.splitlines()
     assert shown.code == 0
@@ -27,7 +27,7 @@ def test_it_ends_with_the_timeout(ask: Ask) -> None:
 
 
 def test_it_ends_where_a_limit_is_passed(reader: FakeGroup, ask: Ask) -> None:
-    """So that a script can wait for it: exit 3 with the line that says why."""
+    """A script can wait for a limit: exit 3 with the line of the limit."""
     reader.commits["orders", 0] = FakeCommit(1)
     shown = ask("lag", "--watch", "1", "--fail-above", "lag=50", "--json")
     assert (shown.code, shown.err) == (3, "lagoon: lag above 50: 1 partition, highest 99 (reader orders-0)\n")
@@ -35,7 +35,7 @@ def test_it_ends_where_a_limit_is_passed(reader: FakeGroup, ask: Ask) -> None:
 
 
 def test_a_cluster_that_does_not_answer_is_asked_again(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each time a line; until the timeout, and the exit code of the last."""
+    """Each failed round prints a line, until the timeout; the exit code is that of the last round."""
     argv = ["health", "--watch", "1", "--timeout", "1.5", "-b", "127.0.0.1:1"]
     assert run(["kafka", *argv], {}, CLOCK) == 1
     errors = capsys.readouterr().err.splitlines()
@@ -44,7 +44,7 @@ def test_a_cluster_that_does_not_answer_is_asked_again(capsys: pytest.CaptureFix
 
 
 def test_on_a_terminal_each_answer_takes_the_place_of_the_last(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the top of the screen, with all that is left of the longer one before cleared, and cut to its height."""
+    """It starts at the top of the screen, clears the remainder of the earlier output, and is cut to the height."""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("LINES", "6")
     monkeypatch.setenv("COLUMNS", "80")

@@ -20,14 +20,14 @@ NOW_MS = NOON_MS + 2 * HOUR_MS + 11 * 60_000
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a command printed, and its exit code."""
+    """The output of a command, and its exit code."""
 
     code: int
     out: str
     err: str
 
     def rows(self, kind: str) -> list[dict[str, Any]]:
-        """The rows of one kind, of a command that was asked for JSON."""
+        """Return the rows of one kind, from the JSON output of a command."""
         return [one for one in map(json.loads, self.out.splitlines()) if one["kind"] == kind]
 
 
@@ -39,7 +39,7 @@ def group(group_id: str, **values: Any) -> group_rows.ConsumerGroupRow:
 
 
 def topics(leader_id: int | None, isr: tuple[int, ...], *names: str) -> list[object]:
-    """Topic orders with one partition, topics without any, and what proves that these are all."""
+    """Make topic orders with one partition, topics without any, and the coverage that proves a complete list."""
     leaderless, short = leader_id is None, len(isr) < 2
     partition = row(
         cluster_rows.PartitionRow,

@@ -1,4 +1,4 @@
-"""`lagoon changes`: what the newest snapshot shows that the one before it did not."""
+"""`lagoon changes`: differences between the newest snapshot and the one before it."""
 
 import re
 
@@ -25,7 +25,7 @@ def changes(ask: Ask, *argv: str) -> list[tuple[str | None, ...]]:
 
 
 def test_changes_of_the_newest_snapshot(ask: Ask) -> None:
-    """What went stands before what came; old and new values are there, and whose snapshot shows it."""
+    """Removals come before additions; rows have old and new values, and the snapshot that shows the change."""
     assert changes(ask, *DEFAULT) == EVERY
     lines = ask("changes", *DEFAULT).out.splitlines()
     assert lines[3].split() == ["change_type", "entity_type", "entity", "attribute", "old_value", "new_value"]
@@ -33,7 +33,7 @@ def test_changes_of_the_newest_snapshot(ask: Ask) -> None:
 
 
 def test_changes_since_a_time(ask: Ask) -> None:
-    """Of every snapshot after it, up to the one that --at chooses; people see when."""
+    """Changes of every later snapshot, up to the one of --at; people see the times."""
     assert changes(ask, *DEFAULT, "--since", "2h ago") == EVERY
     assert changes(ask, *DEFAULT, "--since", "10m ago") == []
     assert changes(ask, *DEFAULT, "--since", "5h ago", "--at", "1h ago") == []
@@ -53,7 +53,7 @@ def test_changes_since_a_time(ask: Ask) -> None:
     ],
 )
 def test_filters(ask: Ask, filters: tuple[str, ...], left: list[tuple[str | None, ...]]) -> None:
-    """All of them must let a change through."""
+    """A change must match all filters."""
     assert changes(ask, *DEFAULT, *filters) == left
 
 
@@ -67,15 +67,15 @@ def test_filters(ask: Ask, filters: tuple[str, ...], left: list[tuple[str | None
     ],
 )
 def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, line: str | None) -> None:
-    """A number of changes, of one type or of one kind of entity."""
+    """Limits apply to all changes, to changes of one type, or to one type of entity."""
     shown = ask("changes", *DEFAULT, "--fail-above", limits)
     assert (shown.code, shown.err) == ((3, f"lagoon: {line}\n") if line else (0, ""))
 
 
 def test_names_are_those_of_the_view() -> None:
-    """Every type of change and of entity that the view names can be chosen and limited, and no other."""
+    """Exactly the types of changes and entities that the view documents can be selected and limited."""
     comments = column_comments("topology_changes")
     types = re.sub(r" \([^)]*\)", "", comments["change_type"]).removesuffix(".")
     assert set(types.replace(" or ", ", ").split(", ")) == set(TYPES)
-    listed = comments["entity_type"].removeprefix("What changed: ").partition(" (")[0]
+    listed = comments["entity_type"].removeprefix("Type of the changed entity: ").partition(" (")[0]
     assert tuple(listed.replace(" or ", ", ").split(", ")) == ENTITIES

@@ -1,4 +1,4 @@
-"""`lagoon health`: what the newest snapshot says is not as it should be."""
+"""`lagoon health`: findings of the newest snapshot."""
 
 import pytest
 
@@ -13,7 +13,7 @@ WORST = ["leaderless", "under_min_isr", "under_replicated"]
 
 
 def test_the_worst_stands_first(ask: Ask) -> None:
-    """Critical findings, then those that are older; with the snapshot in which each began, and how many there are of each."""
+    """Critical findings come first, then older ones; rows have the snapshot in which each began, and there are counts."""
     shown = ask("health", *DEFAULT, "--json")
     assert shown.code == 0
     assert [(one["finding"], one["entity"]) for one in shown.rows("finding")] == [(name, "orders-0") for name in WORST]
@@ -38,7 +38,7 @@ def test_the_worst_stands_first(ask: Ask) -> None:
     ],
 )
 def test_filters(ask: Ask, filters: tuple[str, ...], left: list[str]) -> None:
-    """--since leaves what is new; --at takes an older snapshot, which was well."""
+    """--since leaves only new findings; --at takes an older snapshot, which had none."""
     assert [one["finding"] for one in ask("health", *DEFAULT, "--json", *filters).rows("finding")] == left
 
 
@@ -53,19 +53,19 @@ def test_filters(ask: Ask, filters: tuple[str, ...], left: list[str]) -> None:
     ],
 )
 def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, line: str | None) -> None:
-    """A number of findings, of one kind or of a severity."""
+    """Limits apply to all findings, to one kind or to a severity."""
     shown = ask("health", *DEFAULT, "--fail-above", limits)
     assert (shown.code, shown.err) == ((3, f"lagoon: {line}\n") if line else (0, ""))
 
 
 def test_an_incomplete_snapshot_keeps_no_limit(ask: Ask) -> None:
-    """What could not be asked may be anything."""
+    """Tables that could not be read may have findings, so limits count as passed."""
     assert ask("health", "--cluster", "second", "--fail-above", "leaderless").code == 3
     assert ask("health", "--cluster", "second").code == 0
 
 
 def test_names_are_those_of_the_view() -> None:
-    """Every finding and severity that the view names can be chosen and limited, and no other."""
+    """Exactly the findings and severities that the view documents can be selected and limited."""
     comments = column_comments("health_findings")
     assert ", ".join(FINDINGS[:-1]) + f" or {FINDINGS[-1]}." == comments["finding"]
     assert all(f"{name}: " in comments["severity"] for name in SEVERITIES)

@@ -1,4 +1,4 @@
-"""`lagoon lag`: what the newest snapshot of each cluster says of lag, the worst first."""
+"""`lagoon lag`: the lag in the newest snapshot of each cluster, the worst first."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def order(ask: Ask, *argv: str) -> list[tuple[str, str, int]]:
 
 
 def test_what_hurts_most_stands_first(ask: Ask) -> None:
-    """Lost records, then an age that is not known (a commit past the end), then the oldest; who never committed is last."""
+    """Lost records, then unknown ages (a commit past the end), then the oldest; groups without a commit are last."""
     assert order(ask) == [
         ("lost", "orders", 0),
         (HOSTILE, "orders", 0),
@@ -35,13 +35,13 @@ def test_what_hurts_most_stands_first(ask: Ask) -> None:
     [("lag", ("billing", "orders", 0)), ("time", (HOSTILE, "orders", 0)), ("lost", ("lost", "orders", 0))],
 )
 def test_the_order_can_be_chosen(ask: Ask, sort: str, first: tuple[str, str, int]) -> None:
-    """By one number alone; or by name."""
+    """Rows can be ordered by a single number or by name."""
     assert order(ask, "--sort", sort)[0] == first
     assert order(ask, "--sort", "group") == sorted(order(ask))
 
 
 def test_an_age_that_is_not_known_may_be_any(ask: Ask) -> None:
-    """So a partition that was not measured stands before those that were, and a limit on its age is not known to be kept."""
+    """A partition that was not measured comes before measured ones, and its limit counts as passed."""
     shown = ask("lag", "--json", "--fail-above", "time=1h", "--cluster", "second")
     assert [one["partition"] for one in shown.rows("lag")] == [0, 1, 2]
     assert shown.err.splitlines()[0] == "lagoon: time not known of 2 partitions, e.g. other orders-0"
@@ -61,12 +61,12 @@ def test_an_age_that_is_not_known_may_be_any(ask: Ask) -> None:
     ],
 )
 def test_filters(ask: Ask, filters: tuple[str, ...], left: set[tuple[str, str, int]]) -> None:
-    """All of them must let a row through; a pattern is for the whole id, whatever characters a name has."""
+    """A row must match all filters; a pattern matches the whole id, with any characters in it."""
     assert set(order(ask, *filters)) == left
 
 
 def test_a_group_without_partitions_has_its_row(ask: Ask) -> None:
-    """Unless options are about partitions; sums count what is known and never make a 0 of what is not."""
+    """It has no row if options select partitions; sums count known values, and unknown values are not 0."""
     (billing,) = ask("lag", "billing", "--json").rows("group")
     assert {
         name: billing[name] for name in ("partitions", "known_partitions", "lag", "highest_lag", "time_lag_ms")
@@ -83,13 +83,13 @@ def test_a_group_without_partitions_has_its_row(ask: Ask) -> None:
 
 
 def test_the_age_of_a_group_is_no_age_that_hides_another(ask: Ask) -> None:
-    """0 where everything is read; null, and not 0, where that is known of one partition and another may be any age."""
+    """The age is 0 if all is read, and null if the age of a partition is unknown, even if others are known."""
     ages = {one["group_id"]: one["time_lag_ms"] for one in ask("lag", "--json").rows("group")}
     assert ages == {"lost": 1, HOSTILE: None, "billing": 7_200_000, "idle": 0, "other": None}
 
 
 def test_people_read_ages_and_what_is_missing(ask: Ask) -> None:
-    """A line per cluster with the age of its snapshot, and INCOMPLETE where something did not answer; a dash is not known."""
+    """A line per cluster has the age of its snapshot, and INCOMPLETE if requests failed; a dash is unknown."""
     lines = ask("lag", "--number", "1").out.splitlines()
     assert lines[:2] == [
         "default: snapshot of 2025-11-21T14:00:00.123Z, 11m old",
@@ -104,12 +104,12 @@ def test_people_read_ages_and_what_is_missing(ask: Ask) -> None:
 
 
 def test_names_never_steer_a_terminal(ask: Ask) -> None:
-    """Control characters in the ids of groups are spelled out."""
+    """Control characters in group ids are escaped."""
     assert all(line.isprintable() for line in ask("lag").out.splitlines())
 
 
 def test_an_older_snapshot(ask: Ask) -> None:
-    """--at takes the newest that had begun by then; before the first there is none."""
+    """--at takes the newest snapshot that had begun by then; a time before the first snapshot is an error."""
     shown = ask("lag", *DEFAULT, "--at", "2025-11-21T13:30", "--json")
     assert [one["lag"] for one in shown.rows("lag")] == [5]
     assert ask("lag", *DEFAULT, "--at", "2025-11-21T13:30").out.startswith(
@@ -141,21 +141,21 @@ def test_an_older_snapshot(ask: Ask) -> None:
     ],
 )  # fmt: skip
 def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, complaints: list[str]) -> None:
-    """With a line that names the worst; a limit is kept as long as nothing is above it, or may be."""
+    """The line names the worst row; a limit is kept only if no value is above it or unknown."""
     shown = ask("lag", *DEFAULT, "--number", "0", "--fail-above", limits)
     assert shown.err.splitlines() == [f"lagoon: {line}" for line in complaints]
     assert shown.code == (3 if complaints else 0)
 
 
 def test_limits_are_about_all_that_is_chosen(ask: Ask) -> None:
-    """Not only about rows that are shown: --min-lag and -n shorten the output; names choose."""
+    """Limits apply to all rows that names select, also to rows that --min-lag and -n do not show."""
     assert ask("lag", *DEFAULT, "--min-lag", "5000", "--fail-above", "lag=1000").code == 3
     assert ask("lag", *DEFAULT, "idle", "--fail-above", "lag=1000").code == 0
     assert ask("lag", *DEFAULT, "billing", "--fail-above", "time=2h").code == 0
 
 
 def test_what_is_not_known_keeps_no_limit(ask: Ask) -> None:
-    """A partition without a leader, and whatever an incomplete snapshot lacks."""
+    """Partitions without a leader, and tables that an incomplete snapshot lacks, count as above a limit."""
     shown = ask("lag", "--cluster", "second", "--fail-above", "lag=100")
     assert shown.code == 3
     assert shown.err.splitlines() == [
@@ -166,7 +166,7 @@ def test_what_is_not_known_keeps_no_limit(ask: Ask) -> None:
 
 
 def test_a_named_group_that_is_not_there(ask: Ask) -> None:
-    """Is said, and exit 3, as the live verb does."""
+    """A line reports it, with exit 3, as in the live verb."""
     shown = ask("lag", *DEFAULT, "billing", "bling")
     assert (shown.code, shown.err) == (3, "lagoon: group bling: not in the snapshot\n")
 
@@ -186,7 +186,7 @@ def test_a_named_group_that_is_not_there(ask: Ask) -> None:
     ],
 )
 def test_faults_are_one_line(ask: Ask, argv: tuple[str, ...], line: str) -> None:
-    """Exit 2, before a table is opened."""
+    """Exit 2 before a table is opened."""
     shown = ask("lag", *argv)
     assert (shown.code, shown.out) == (2, "")
     assert shown.err.startswith(f"lagoon: {line}")

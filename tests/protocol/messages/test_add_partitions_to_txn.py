@@ -25,7 +25,7 @@ MANY = AddPartitionsToTxnRequest(transactions=(TRANSACTION,))
 
 
 def test_clients_and_brokers() -> None:
-    """Clients ask about one transaction, brokers about many, and neither in place of the other."""
+    """Clients send one transaction, brokers many, and neither can use the other's fields."""
     transaction, topics = "0274 0000000000000009 0002", "02 0261 02 00000001 00"
     assert encode(REQUEST, BY_CLIENTS.highest, True) == bytes.fromhex(f"{transaction} {topics} 00")
     assert encode(MANY, BY_BROKERS.lowest, True) == bytes.fromhex(f"02 {transaction} 00 {topics} 00 00")

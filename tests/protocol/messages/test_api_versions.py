@@ -27,7 +27,7 @@ def test_software_is_left_out_of_old_requests() -> None:
 
 
 def test_features() -> None:
-    """Features are tagged, inside and out; what is finalized says nothing without an epoch."""
+    """Features are tagged fields; finalized levels are invalid without an epoch."""
     tags = "03  00 08 02 02 61 0001 0002 00  01 08 0000000000000007  02 08 02 02 61 0002 0001 00"
     decoded = decode(ApiVersionsResponse, 3, True, bytes.fromhex("0000 01 00000000 " + tags))
     assert decoded.supported_features == (SupportedFeature(name="a", min_version=1, max_version=2),)

@@ -17,7 +17,7 @@ ID = bytes(range(16))
 
 
 def test_unchanged_or_empty() -> None:
-    """Null is what was sent before, an empty list is none; who joins owns none."""
+    """Null means unchanged, an empty list means none; a joining member owns none."""
     joining = ConsumerGroupHeartbeatRequest(
         group_id="g",
         member_id="m",
@@ -32,7 +32,7 @@ def test_unchanged_or_empty() -> None:
 
 
 def test_assignment() -> None:
-    """The assignment is led by a byte: -1 for one that has not changed, 1 before one that has."""
+    """A byte comes before the assignment: -1 for an unchanged one, 1 for a new one."""
     head = "00000000 0000 00 026d 00000003 00001388"
     unchanged = decode(ConsumerGroupHeartbeatResponse, 1, True, bytes.fromhex(f"{head} ff 00"))
     changed = decode(

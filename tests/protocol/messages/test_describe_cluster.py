@@ -9,7 +9,7 @@ from kafka_lagoon.wire.writing import encode
 
 
 def test_fenced_brokers() -> None:
-    """Fenced brokers can be asked for from v2 on (KIP-1073), and each broker then says whether it is one."""
+    """Fenced brokers can be requested from v2 on (KIP-1073), and each broker then has its fencing state."""
     with pytest.raises(EncodeError):
         encode(DescribeClusterRequest(include_fenced_brokers=True), 1, True)
     assert encode(DescribeClusterRequest(include_fenced_brokers=True), 2, True).hex(" ") == "00 01 01 00"

@@ -14,7 +14,7 @@ from kafka_lagoon.wire.writing import encode
 
 
 def test_all_settings() -> None:
-    """All settings are asked for by null, in every version; brokers take an empty list for the same."""
+    """Null requests all configs, in every version; brokers treat an empty list equally."""
     every = DescribeConfigsResource(resource_type=TOPIC, resource_name="a", configuration_keys=None)
     request = DescribeConfigsRequest(resources=(every,))
     assert encode(request, 0, False) == bytes.fromhex("00000001 02 0001 61 ffffffff")
@@ -22,7 +22,7 @@ def test_all_settings() -> None:
 
 
 def test_default_or_source() -> None:
-    """v0 tells whether a value is the default, later versions tell where it comes from; each lacks the other."""
+    """v0 has a flag for defaults, later versions have the source; each lacks the other."""
     old = decode(DescribeConfigsEntry, 0, False, bytes.fromhex("0001 61 0001 62 00 01 00"))
     assert (old.value, old.is_default, old.config_source) == ("b", True, -1)
     new = decode(DescribeConfigsEntry, 1, False, bytes.fromhex("0001 61 ffff 00 05 01 00000000"))
@@ -30,7 +30,7 @@ def test_default_or_source() -> None:
 
 
 def test_what_is_asked_for_is_not_ignorable() -> None:
-    """Synonyms and documentation are refused where the version cannot ask for them."""
+    """Requests for synonyms and documentation are refused in versions without these fields."""
     for request, version in (
         (DescribeConfigsRequest(include_synonyms=True), 0),
         (DescribeConfigsRequest(include_documentation=True), 2),

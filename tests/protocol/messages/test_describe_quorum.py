@@ -12,5 +12,5 @@ def test_ports_are_unsigned() -> None:
 
 
 def test_unknown_times() -> None:
-    """Times that a version does not tell are -1, which is unknown."""
+    """Times that a version lacks are -1, which means unknown."""
     assert (QuorumReplica().last_fetch_timestamp, QuorumReplica().last_caught_up_timestamp) == (-1, -1)

@@ -20,7 +20,7 @@ def test_all_topics_or_none() -> None:
 
 
 def test_lag() -> None:
-    """v1 tells the lag (KIP-1226); v0 does not, which is -1 and not 0."""
+    """v1 has the lag (KIP-1226); in v0 it is -1 and not 0."""
     old = "00000001 ffffffffffffffff 00000000 0000 00 00"
     decoded = decode(DescribeShareGroupOffsetsResponsePartition, 0, True, bytes.fromhex(old))
     assert (decoded.start_offset, decoded.lag) == (NOT_STARTED, UNKNOWN_LAG)

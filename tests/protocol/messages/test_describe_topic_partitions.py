@@ -11,7 +11,7 @@ from kafka_lagoon.wire.writing import encode
 
 
 def test_cursor() -> None:
-    """The cursor is led by a byte: -1 for the first page, 1 before the place to go on at."""
+    """A byte comes before the cursor: -1 for the first page, 1 before the position to continue at."""
     assert encode(DescribeTopicPartitionsRequest(), 0, True).hex() == "01 000007d0 ff 00".replace(" ", "")
     request = DescribeTopicPartitionsRequest(cursor=Cursor(topic_name="a", partition_index=5))
     assert encode(request, 0, True) == bytes.fromhex("01 000007d0 01 0261 00000005 00 00")
@@ -23,5 +23,5 @@ def test_last_page() -> None:
 
 
 def test_unknown_eligible_leaders() -> None:
-    """Eligible leaders that a broker does not tell are null, which is not "none"."""
+    """Missing eligible leaders are null, which differs from an empty list."""
     assert DescribeTopicPartitionsPartition().eligible_leader_replicas is None

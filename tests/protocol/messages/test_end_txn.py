@@ -18,7 +18,7 @@ def test_commit() -> None:
 
 
 def test_next_epoch() -> None:
-    """v5 tells the id and epoch of the next transaction (KIP-890); v4 does not, which is -1 and not 0."""
+    """v5 has the id and epoch of the next transaction (KIP-890); in v4 they are -1 and not 0."""
     new = decode(EndTxnResponse, 5, True, bytes.fromhex("00000000 0000 0000000000000009 0003 00"))
     old = decode(EndTxnResponse, 4, True, bytes.fromhex("00000000 0000 00"))
     assert (new.producer_id, new.producer_epoch) == (9, 3)

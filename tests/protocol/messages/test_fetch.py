@@ -64,7 +64,7 @@ def test_throttled_away() -> None:
 
 
 def test_diverging_epoch_and_leader() -> None:
-    """Where the log parted and who leads now are tags of the partition; absent they are -1."""
+    """The point of divergence and the current leader are tagged fields of the partition; if absent they are -1."""
     head = "00000000 0000 00000000 02" + ID.hex() + "02"
     fixed = "00000001 0000 000000000000000a 000000000000000a 0000000000000000 00 ffffffff 00"
     plain = decode(FetchResponse, 13, True, bytes.fromhex(head + fixed + "00 00 00")).responses[0].partitions[0]

@@ -47,6 +47,6 @@ def test_newest_request() -> None:
 
 
 def test_isolation_is_not_ignorable() -> None:
-    """A version that cannot tell committed from uncommitted refuses to be asked for the former."""
+    """A version without isolation level refuses a request with read_committed."""
     with pytest.raises(EncodeError):
         encode(ListOffsetsRequest(isolation_level=READ_COMMITTED), 1, False)

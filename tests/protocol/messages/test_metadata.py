@@ -41,7 +41,7 @@ def test_names_and_ids() -> None:
 
 
 def test_authorized_operations() -> None:
-    """The cluster's were asked for here in v8 to v10 only; an answer without them says that they were not asked for."""
+    """The cluster's operations can only be requested in v8 to v10; a response without them marks them as not requested."""
     for version in (7, 11):
         with pytest.raises(EncodeError):
             _written(MetadataRequest(include_cluster_authorized_operations=True), version)
@@ -49,7 +49,7 @@ def test_authorized_operations() -> None:
 
 
 def test_topic_that_no_id_has() -> None:
-    """From v12 on a topic that was asked for by an unknown id has no name."""
+    """From v12 on a topic that was requested by an unknown id has no name."""
     topic = "0064 00 " + "00" * 15 + "01 00 01 80000000 00"
     decoded = decode(MetadataResponse, 12, True, bytes.fromhex("00000000 01 00 ffffffff 02 " + topic + " 00"))
     assert (decoded.topics[0].name, decoded.topics[0].error_code) == (None, 100)

@@ -5,7 +5,7 @@ from kafka_lagoon.wire.reading import decode
 
 
 def test_error_first() -> None:
-    """The error of the group stands before the throttle time, and no version is flexible."""
+    """The error of the group comes before the throttle time, and no version is flexible."""
     spelled = "0000 00000005 00000001 0001 61 00000001 00000003 0056"
     decoded = decode(OffsetDeleteResponse, 0, False, bytes.fromhex(spelled))
     assert (decoded.error_code, decoded.throttle_time_ms) == (0, 5)

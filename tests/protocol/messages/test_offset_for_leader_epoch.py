@@ -20,14 +20,14 @@ def _asking() -> OffsetForLeaderEpochRequest:
 
 
 def test_requests() -> None:
-    """The oldest version says which epoch is asked about; later ones add the leader's epoch and who asks."""
+    """The oldest version has the requested epoch; later ones add the leader's epoch and the replica id."""
     assert encode(_asking(), 0, False) == bytes.fromhex("00000001 0001 61 00000001 00000001 00000004")
     assert encode(_asking(), 2, False) == bytes.fromhex("00000001 0001 61 00000001 00000001 00000005 00000004")
     assert encode(_asking(), 4, True) == bytes.fromhex("ffffffff 02 0261 02 00000001 00000005 00000004 00 00 00")
 
 
 def test_the_default_is_no_consumer() -> None:
-    """Kafka's default asks as a debugger, which sees behind the high watermark."""
+    """Kafka's default replica id is a debugger's, which can read beyond the high watermark."""
     assert OffsetForLeaderEpochRequest(topics=()).replica_id == -2
 
 

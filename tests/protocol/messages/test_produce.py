@@ -27,7 +27,7 @@ REQUEST = ProduceRequest(acks=ALL_ACKS, timeout_ms=100, topic_data=(TOPIC,))
 
 
 def test_oldest_requests() -> None:
-    """A transactional id stands in front from v3 on, and is refused before (KIP-98)."""
+    """The transactional id is the first field from v3 on, and is refused before (KIP-98)."""
     body = bytes.fromhex("ffff 00000064 00000001 0001 61 00000001 00000001 00000003 78797a")
     assert encode(REQUEST, 2, False) == body
     assert encode(REQUEST, 3, False) == b"\xff\xff" + body
@@ -44,14 +44,14 @@ def test_names_then_ids() -> None:
 
 
 def test_oldest_response() -> None:
-    """v0 tells the offset; times and the log's beginning are absent, which is -1 and not 0."""
+    """v0 has the offset; times and the log start offset are absent: -1 and not 0."""
     spelled = "00000001 0001 61 00000001 00000001 0000 0000000000000005"
     (item,) = decode(ProduceResponse, 0, False, bytes.fromhex(spelled)).responses[0].partition_responses
     assert (item.base_offset, item.log_append_time_ms, item.log_start_offset) == (5, NO_LOG_APPEND_TIME, NO_OFFSET)
 
 
 def test_new_leader() -> None:
-    """A broker that does not lead any more tells who does, and where that one is, in tags (KIP-951)."""
+    """A broker that is no longer leader returns the new leader and its address in tagged fields (KIP-951)."""
     absent = "ffffffffffffffff"
     partition = f"00000001 0006 {absent} {absent} {absent} 01 00 01 00 09 00000002 00000007 00"
     endpoints = "01 00 0d 02 00000002 0268 00002384 00 00"

@@ -16,7 +16,7 @@ def test_tokens() -> None:
 
 
 def test_lifetime() -> None:
-    """v1 tells how long the session lasts (KIP-368), v0 that it has no end."""
+    """v1 has the lifetime of the session (KIP-368); sessions of v0 do not end."""
     old = decode(SaslAuthenticateResponse, 0, False, bytes.fromhex("0000 ffff 00000000"))
     new = decode(SaslAuthenticateResponse, 1, False, bytes.fromhex("0000 ffff 00000000 000000000000ea60"))
     assert (old.session_lifetime_ms, new.session_lifetime_ms) == (UNLIMITED, 60_000)

@@ -13,7 +13,7 @@ def test_never_flexible() -> None:
 
 
 def test_what_is_enabled() -> None:
-    """A refusal tells what the listener has enabled."""
+    """A refusal has the mechanisms that the listener has enabled."""
     spelled = bytes.fromhex("0021 00000001") + b"\0\5PLAIN"
     decoded = decode(SaslHandshakeResponse, 1, False, spelled)
     assert decoded == SaslHandshakeResponse(error_code=33, mechanisms=("PLAIN",))

@@ -20,7 +20,7 @@ def test_unchanged() -> None:
 
 
 def test_topology_and_endpoint() -> None:
-    """Structs that are there are led by 1, and ports have no sign."""
+    """A byte 1 comes before present structs, and ports are unsigned."""
     request = StreamsGroupHeartbeatRequest(
         group_id="g",
         member_id="m",

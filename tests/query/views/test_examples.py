@@ -1,4 +1,4 @@
-"""Views of history say what the worked examples say, in both engines; an example is written by hand, see worked_examples.py."""
+"""Views of history give the results of the worked examples in both engines; worked_examples.py describes their format."""
 
 from collections.abc import Sequence
 from typing import Any

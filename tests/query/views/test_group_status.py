@@ -1,4 +1,4 @@
-"""Statuses of random histories are what Burrow's rules say, one after the other, of the ten snapshots of the window."""
+"""Statuses of random histories follow Burrow's rules, evaluated in order, over the ten snapshots of the window."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""Views say of partitions and tables what the code says of them: the same findings, the APIs that the tables declare."""
+"""Views and code agree about partitions and tables: the same findings, and the APIs that the tables declare."""
 
 import itertools
 import re
@@ -20,7 +20,7 @@ _PARTITION_FLAGS = ("is_leaderless", "is_under_replicated", "is_under_min_isr", 
 
 
 def _every_state() -> list[PartitionRow]:
-    """Partitions with all combinations of what is known of them."""
+    """Make partitions with all combinations of known and unknown values."""
     combinations = itertools.product([True, False], [True, False], *[[True, False, None]] * 3, [None, (), (3,)])
     return [
         row(
@@ -54,7 +54,7 @@ def _shown(partitions: list[PartitionRow]) -> set[tuple[int, str]]:
 
 
 def test_partitions_have_the_findings_of_the_verb() -> None:
-    """View and `lagoon kafka health` agree about every combination of what may be known of a partition."""
+    """View and `lagoon kafka health` agree for every combination of known and unknown values."""
     partitions = _every_state()
     wanted = {(one.partition, finding) for one in partitions for finding in findings(one)}
     assert {finding for _, finding in wanted} == set(FINDINGS)
@@ -69,7 +69,7 @@ def test_lists_come_from_the_apis_that_tables_declare() -> None:
     listing = {
         "committed_offsets": {"ListGroups"},
         "features": {"ApiVersions"},
-    }  # whose groups; asked by every connection
+    }  # groups' tables; every connection sends it
     assert sources
     for table, api in sources:
         assert api in declared[table] | listing.get(table, set())

@@ -1,4 +1,4 @@
-"""Reads worked examples of views: small tables of text with what snapshots held, and what a view must say of that.
+"""Reads worked examples of views: small text tables with the rows of snapshots, and the expected rows of a view.
 
 An example begins with `== name`, which is also the name of its cluster. Its tables begin with a line of names (the table or
 view, then columns) and end with an empty line; the first cell of each row is the number of its snapshot:
@@ -32,7 +32,7 @@ _MISSING = {"string": "", "bool": False}
 
 @dataclass(slots=True)
 class Expected:
-    """The rows of a view, of some of its columns, as they are written. A wide view may stand in several tables."""
+    """The expected rows of some of a view's columns, as text. A wide view may have several tables."""
 
     view: str
     columns: list[str]
@@ -109,7 +109,7 @@ def _not_given(kind: pa.DataType, nullable: bool, captured_at: datetime) -> Any:
 
 
 def value_of(cell: str, kind: pa.DataType) -> Any:
-    """The value that a cell stands for in a column of this type."""
+    """Return the value of a cell in a column of this type."""
     if cell == "-":
         return None
     if pa.types.is_timestamp(kind):

@@ -25,15 +25,29 @@ _CLUSTER = acls.RESOURCE_TYPES[acls.CLUSTER]
 
 def _declare_creation(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--principal", action="append", default=[], metavar="User:NAME", help="who; may be given several times"
+        "--principal",
+        action="append",
+        default=[],
+        metavar="User:NAME",
+        help="principal of the ACL; may be given several times",
     )
     parser.add_argument("--operation", type=names, default=[], metavar="A,B", help=_list(CREATABLE["operation"]))
     parser.add_argument("--resource-type", default="", metavar="TYPE", help=_list(CREATABLE["resource_type"]))
     parser.add_argument(
-        "--resource-name", action="append", default=[], metavar="NAME", help="of what; may be given several times"
+        "--resource-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="name of the resource; may be given several times",
     )
     parser.add_argument("--pattern-type", default="LITERAL", metavar="TYPE", help=_list(CREATABLE["pattern_type"]))
-    parser.add_argument("--host", action="append", default=[], metavar="ADDRESS", help="from where; default: * (all)")
+    parser.add_argument(
+        "--host",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="address that clients connect from; default: * (all)",
+    )
     parser.add_argument("--permission", default="ALLOW", metavar="WHICH", help=_list(CREATABLE["permission"]))
 
 
@@ -53,7 +67,7 @@ def _check_creation(options: Namespace) -> list[str]:
         if _name(word) not in CREATABLE[field]
     ]
     if not options.principal:
-        problems.append("--principal: name who the ACL is about, e.g. User:alice")
+        problems.append("--principal: name the principal of the ACL, e.g. User:alice")
     for principal in options.principal:
         try:
             parse_principal(principal)
@@ -62,7 +76,7 @@ def _check_creation(options: Namespace) -> list[str]:
     if not options.operation:
         problems.append("--operation: name at least one")
     if not _resource_names(options):
-        problems.append("--resource-name: name at least one; * is all of them")
+        problems.append("--resource-name: name at least one resource; * stands for all")
     if _name(options.resource_type) == _CLUSTER and set(_resource_names(options)) != {acls.CLUSTER_NAME}:
         problems.append(f"--resource-name: the cluster is called {acls.CLUSTER_NAME}, and may be left out")
     return problems
@@ -83,7 +97,7 @@ def _resource_names(options: Namespace) -> Sequence[str]:
 
 
 def _wanted(options: Namespace) -> list[Acl]:
-    """An ACL for each principal, operation, resource and host."""
+    """Make an ACL for each combination of principal, operation, resource and host."""
     numbers = {field: [CREATABLE[field][_name(word)] for word in given] for field, given in _words(options).items()}
     return [
         Acl(
@@ -125,7 +139,7 @@ def _declare_deletion(parser: ArgumentParser) -> None:
 
 def _check_deletion(options: Namespace) -> list[str]:
     if (filter_of(options) == AclFilter()) != options.all:
-        return ["say which ACLs are to be deleted, by at least one option, or give --all alone"]
+        return ["select the ACLs to delete by at least one option, or give --all alone"]
     return []
 
 
@@ -136,7 +150,10 @@ def _plan_deletion(context: ClusterContext) -> PlannedActions:
     notes = () if matching else ["no ACL matches"]
     nameless = [
         own_failure(
-            "DescribeAcls", Scope.list(f"ACL of {acl.principal}"), "UNKNOWN", "it has a number without a name here"
+            "DescribeAcls",
+            Scope.list(f"ACL of {acl.principal}"),
+            "UNKNOWN",
+            "it has a type or an operation that this version cannot name",
         )
         for acl in matching
         if not has_names(acl)
@@ -148,7 +165,7 @@ def _plan_deletion(context: ClusterContext) -> PlannedActions:
 
 CREATE = Command(
     kind=altering(),
-    summary="Creates ACLs: one for each principal, operation, resource and host.",
+    summary="Creates an ACL for each combination of principal, operation, resource and host.",
     declare=_declare_creation,
     check=_check_creation,
     answer=_plan_creation,
@@ -156,7 +173,7 @@ CREATE = Command(
 )
 DELETE = Command(
     kind=altering(Guard.DELETIONS),
-    summary="Deletes the ACLs that all options match; they are shown first.",
+    summary="Shows and deletes the ACLs that match all options.",
     declare=_declare_deletion,
     check=_check_deletion,
     answer=_plan_deletion,

@@ -1,4 +1,4 @@
-"""Verbs of `lagoon admin` for brokers and controllers: voters, features, and brokers that are gone for good."""
+"""Verbs of `lagoon admin` for brokers and controllers: voters, features, and removal of stopped brokers."""
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -30,7 +30,7 @@ from kafka_lagoon.protocol.messages.update_features import UPDATE_FEATURES
 from kafka_lagoon.wire.primitives import uuid_text
 
 _LEVEL = re.compile(r"([a-z.]+)=(\d{1,5})", re.ASCII)
-_RUNNING = "it is running: stop it first, or it would go on and be in no list"
+_RUNNING = "it is running: stop it first, or it goes on running while no broker lists it"
 
 
 def _listener(text: str) -> str:
@@ -43,7 +43,10 @@ def _listener(text: str) -> str:
 
 def _declare_adding(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "voter", type=number_from(0, MOST_INT32), metavar="ID", help="node.id of a controller that runs and follows"
+        "voter",
+        type=number_from(0, MOST_INT32),
+        metavar="ID",
+        help="node.id of a running controller that is an observer",
     )
     parser.add_argument(
         "--listener",
@@ -51,9 +54,9 @@ def _declare_adding(parser: ArgumentParser) -> None:
         type=_listener,
         required=True,
         metavar="NAME://HOST:PORT",
-        help="where the other controllers reach it, as in its controller.listener.names",
+        help="address at which other controllers reach it, for each of its controller.listener.names",
     )
-    _add_directory(parser, "default: that of the observer with this id")
+    _add_directory(parser, "default: the directory of the observer with this id")
 
 
 def _add_directory(parser: ArgumentParser, default: str) -> None:
@@ -76,7 +79,7 @@ def _plan_adding(context: ClusterContext) -> PlannedActions:
 
 
 def _observed(context: ClusterContext) -> Mapping[int, str]:
-    """The directories of observers, which follow the metadata log without a vote."""
+    """Return the directories of observers: controllers that follow the metadata log without a vote."""
     quorum = describe_quorum(context.cluster, context.deadline)
     if isinstance(quorum, Failure):
         return {}
@@ -90,9 +93,9 @@ def _scope(voter_id: int) -> Scope:
 
 def _declare_removal(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "voter", type=number_from(0, MOST_INT32), metavar="ID", help="node.id of a controller that votes"
+        "voter", type=number_from(0, MOST_INT32), metavar="ID", help="node.id of a controller that is a voter"
     )
-    _add_directory(parser, "default: the one that it votes with")
+    _add_directory(parser, "default: the directory that it votes with")
 
 
 def _plan_removal(context: ClusterContext) -> PlannedActions:
@@ -108,7 +111,11 @@ def _plan_removal(context: ClusterContext) -> PlannedActions:
 
 def _declare_broker(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "brokers", nargs="+", type=number_from(0, MOST_INT32), metavar="ID", help="brokers that are stopped for good"
+        "brokers",
+        nargs="+",
+        type=number_from(0, MOST_INT32),
+        metavar="ID",
+        help="ids of brokers that are stopped and will not be started again",
     )
 
 
@@ -133,7 +140,7 @@ def _plan_unregistering(context: ClusterContext) -> PlannedActions:
 
 
 def _still_assigned(context: ClusterContext, brokers: Container[int]) -> Sequence[str]:
-    """A note if the brokers still have replicas, which no broker moves by itself."""
+    """Return a note if the brokers still have replicas: Kafka does not move them by itself."""
     topics = context.cluster.refresh(None, context.deadline).topics
     replicas = (replica for topic in topics for partition in topic.partitions for replica in partition.replica_nodes)
     count = sum(replica in brokers for replica in replicas)
@@ -142,10 +149,14 @@ def _still_assigned(context: ClusterContext, brokers: Container[int]) -> Sequenc
 
 def _declare_feature(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "features", nargs="+", type=_level, metavar="FEATURE=LEVEL", help="group.version=1; level 0 switches it off"
+        "features",
+        nargs="+",
+        type=_level,
+        metavar="FEATURE=LEVEL",
+        help="e.g. group.version=1; level 0 disables the feature",
     )
     parser.add_argument(
-        "--unsafe", action="store_true", help="a downgrade that may lose metadata; it needs --allow-deletions"
+        "--unsafe", action="store_true", help="allow a downgrade that may lose metadata; needs --allow-deletions, too"
     )
 
 
@@ -185,21 +196,21 @@ ADD_VOTER = Command(
 )
 REMOVE_VOTER = Command(
     kind=altering(Guard.DELETIONS),
-    summary="Takes a controller's vote in the metadata quorum.",
+    summary="Removes a controller's vote in the metadata quorum.",
     declare=_declare_removal,
     answer=_plan_removal,
     requires={"": ALTERS_CLUSTER},
 )
 UNREGISTER = Command(
     kind=altering(Guard.DELETIONS),
-    summary="Lets the cluster forget brokers that are stopped for good.",
+    summary="Removes the registrations of brokers that are stopped and will not be started again.",
     declare=_declare_broker,
     answer=_plan_unregistering,
     requires={"": ALTERS_CLUSTER},
 )
 UPDATE_FEATURE = Command(
     kind=altering(Guard.DELETIONS),
-    summary="Changes the level of features that all brokers obey.",
+    summary="Changes the finalized level of features in the whole cluster.",
     declare=_declare_feature,
     check=_check_feature,
     answer=_plan_feature,

@@ -1,6 +1,6 @@
-"""The kind of the verbs of `lagoon admin`: each reads the live state and plans actions, and alters nothing itself.
+"""The kind of the verbs of `lagoon admin`: each verb reads the live state and plans actions; it alters nothing itself.
 
-cli/alterations.py shows the actions, asks, and has them carried out, in the same way for all verbs and for `lagoon apply`.
+cli/alterations.py shows the actions, asks for confirmation and carries them out, for all verbs and for `lagoon apply`.
 """
 
 from argparse import ArgumentParser
@@ -17,7 +17,7 @@ from kafka_lagoon.cli.recorder import OpeningRecorder
 
 
 def altering(*guards: Guard) -> Kind[ClusterContext]:
-    """The kind of a verb whose actions may have these guards, each of which is an option."""
+    """Make the kind of a verb whose actions may have these guards. Each guard is an option of the verb."""
     return Kind(declare=lambda parser: _declare(parser, guards), check=confirmation_problems, run=_run)
 
 

@@ -27,18 +27,20 @@ _SINCE = {GROUP: "4.0", CLIENT_METRICS: "3.7"}
 
 
 def _declare(parser: ArgumentParser) -> None:
-    parser.add_argument("kind", choices=tuple(RESOURCE_TYPES), help="what has the configs")
+    parser.add_argument("kind", choices=tuple(RESOURCE_TYPES), help="type of the resources")
     parser.add_argument(
         "names", nargs="+", metavar="NAME", help=f"topics, groups, broker ids, or {ALL_BROKERS}: all brokers"
     )
     edits = (
-        ("--config", "set it; a secret may be env:NAME or file:PATH"),
-        ("--append", "add to a list what is not in it, values separated by commas"),
-        ("--subtract", "remove from a list, values separated by commas"),
+        ("--config", "set this config; a secret may be env:NAME or file:PATH"),
+        ("--append", "add values that a list does not have yet, separated by commas"),
+        ("--subtract", "remove values from a list, separated by commas"),
     )
     for option, meaning in edits:
         parser.add_argument(option, action="append", type=config, default=[], metavar="CONFIG=VALUE", help=meaning)
-    parser.add_argument("--unset", action="append", default=[], metavar="CONFIG", help="back to what holds without it")
+    parser.add_argument(
+        "--unset", action="append", default=[], metavar="CONFIG", help="remove this config, so that its default applies"
+    )
 
 
 def _check(options: Namespace) -> Iterator[str]:
@@ -72,7 +74,7 @@ def _plan(context: ClusterContext) -> PlannedActions:
 
 
 def _explained(resource: ConfigResource, failure: Failure) -> Failure:
-    """Explain the INVALID_REQUEST of a broker that does not know such resources."""
+    """Explain the INVALID_REQUEST of a broker that does not know this type of resource."""
     since = _SINCE.get(resource.resource_type)
     if failure.name != "INVALID_REQUEST" or not since:
         return failure
@@ -87,7 +89,7 @@ def _not_lists(resource: ConfigResource, values: Values, options: Namespace) -> 
 
 
 def _changes(values: Values, options: Namespace) -> Mapping[str, str | None]:
-    """The new value of each named config. Lists are edited here, so that the plan shows the result."""
+    """Return the new value of each named config. Lists are edited here, so that the plan shows the resulting list."""
     changes: dict[str, str | None] = {**dict(options.config), **dict.fromkeys(options.unset)}
     for name, text in options.append:
         known = _words(values.get(name))
@@ -107,7 +109,7 @@ def _split(text: str) -> list[str]:
 
 COMMAND = Command(
     kind=altering(Guard.SHRINKING_RETENTION, Guard.INTERNAL_TOPICS),
-    summary="Sets and unsets configs; those that are not named stay as they are.",
+    summary="Sets, edits and removes configs of a resource; configs that are not named stay unchanged.",
     declare=_declare,
     check=_check,
     answer=_plan,

@@ -1,4 +1,4 @@
-"""Verbs of `lagoon admin` about groups and what they have stored: commits, and start offsets of share groups."""
+"""Verbs of `lagoon admin` about groups and their stored offsets: commits, and start offsets of share groups."""
 
 import re
 from argparse import ArgumentParser, Namespace
@@ -44,9 +44,9 @@ def _declare_topics(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TOPIC[:0,1]",
-        help="a topic, or some of its partitions; may be given several times",
+        help="a topic, or partitions of it; may be given several times",
     )
-    parser.add_argument("--all-topics", action="store_true", help="all that the group has stored something about")
+    parser.add_argument("--all-topics", action="store_true", help="all topics for which the group has stored offsets")
 
 
 def _topic_problems(options: Namespace) -> list[str]:
@@ -57,7 +57,7 @@ def _topic_problems(options: Namespace) -> list[str]:
 
 
 def _chosen(options: Namespace) -> Mapping[str, Sequence[int] | None]:
-    """The named topics with their named partitions; None means all partitions."""
+    """Return the named topics with their named partitions; None means all partitions."""
     chosen: dict[str, list[int] | None] = {}
     for text in options.topic:
         match = _TOPIC.fullmatch(text)
@@ -71,7 +71,7 @@ def _chosen(options: Namespace) -> Mapping[str, Sequence[int] | None]:
 def _partitions(
     context: ClusterContext, chosen: Mapping[str, Sequence[int] | None]
 ) -> tuple[list[TopicPartition], list[Failure]]:
-    """The partitions of the chosen topics. A missing topic is a failure, a missing partition a fault of the arguments."""
+    """List the partitions of the chosen topics. A missing topic is a failure, a missing partition a fault of the arguments."""
     metadata = context.cluster.refresh(chosen, context.deadline) if chosen else None
     topics = {topic.name: topic for topic in metadata.topics if topic.name is not None} if metadata else {}
     failures = [
@@ -91,12 +91,18 @@ def _partitions(
 
 
 def _declare_reset(parser: ArgumentParser) -> None:
-    parser.add_argument("group", metavar="GROUP", help="of any type, without members; one that is not there is made")
+    parser.add_argument(
+        "group", metavar="GROUP", help="id of a group of any type, without members; created if it does not exist"
+    )
     _declare_topics(parser)
     parser.add_argument("--to", metavar="WHERE", help=SPELLINGS.replace(" topic:partition=offset,...,", ""))
-    parser.add_argument("--shift-by", type=int, metavar="N", help="so many offsets on, or back if N is negative")
     parser.add_argument(
-        "--from-file", metavar="FILE", help="lines of TOPIC,PARTITION,OFFSET, as kafka-consumer-groups exports them"
+        "--shift-by", type=int, metavar="N", help="move each offset N forward, or back if N is negative"
+    )
+    parser.add_argument(
+        "--from-file",
+        metavar="FILE",
+        help="file with lines TOPIC,PARTITION,OFFSET, as kafka-consumer-groups exports them",
     )
 
 
@@ -106,9 +112,9 @@ def _check_reset(options: Namespace) -> list[str]:
     if len(given) != 1:
         problems.append("give one of --to, --shift-by and --from-file")
     if options.from_file is None and not options.topic and not options.all_topics:
-        problems.append("give --topic, or --all-topics for all that the group has stored something about")
+        problems.append("give --topic, or --all-topics for all topics of its stored offsets")
     if options.from_file is not None and (options.topic or options.all_topics):
-        problems.append("--from-file names its partitions itself: it goes without --topic and --all-topics")
+        problems.append("--from-file excludes --topic and --all-topics, because the file names the partitions")
     if options.to is not None and "=" in options.to:
         problems.append("--to: name partitions by --topic, or all of them in a file")
     elif options.to is not None:
@@ -139,9 +145,11 @@ def _plan_reset(context: ClusterContext) -> PlannedActions:
 
 
 def _notes(actions: Sequence[Action]) -> Sequence[str]:
-    """Say that the group is new: a misspelt name would create a group."""
+    """Warn that the group is new, because a misspelt name would create a group."""
     is_new = actions and all(action.before is None for action in actions)
-    return ["the group has stored nothing about these partitions; one that is not there is made"] if is_new else []
+    return (
+        ["the group has stored no offsets for these partitions; it is created if it does not exist"] if is_new else []
+    )
 
 
 def _by_topic(partitions: Mapping[TopicPartition, object]) -> Mapping[str, Sequence[int]]:
@@ -160,7 +168,7 @@ def _spec(context: ClusterContext) -> ResetSpec:
 
 
 def _stored(context: ClusterContext) -> Mapping[str, Sequence[int]]:
-    """The partitions for which the group has stored offsets."""
+    """Return the partitions for which the group has stored offsets."""
     group_id = context.options.group
     listings = list_groups(context.cluster, context.deadline)
     stored = _read(context, listings, [group_id])
@@ -181,14 +189,16 @@ def _read(context: ClusterContext, listings: GroupListings, group_ids: Sequence[
 
 
 def _declare_deletion(parser: ArgumentParser) -> None:
-    parser.add_argument("group", metavar="GROUP", help="of any type; its members must not read the topics")
+    parser.add_argument(
+        "group", metavar="GROUP", help="id of a group of any type; its members must not read the topics"
+    )
     _declare_topics(parser)
 
 
 def _check_deletion(options: Namespace) -> list[str]:
     problems = _topic_problems(options)
     if not options.topic and not options.all_topics:
-        problems.append("give --topic, or --all-topics for all that the group has stored something about")
+        problems.append("give --topic, or --all-topics for all topics of its stored offsets")
     return problems
 
 
@@ -213,7 +223,7 @@ def _plan_deletion(context: ClusterContext) -> PlannedActions:
 
 
 def _hidden(context: ClusterContext) -> Sequence[str]:
-    """A note about topics that brokers may have left out of the group's list."""
+    """Return a note about topics that brokers may have left out of the group's list."""
     return list_notes(context, OFFSET_FETCH.name, "topics of groups") if context.options.all_topics else ()
 
 
@@ -225,10 +235,15 @@ def _is_chosen(item: GroupPartition, chosen: Mapping[str, Sequence[int] | None])
 def _plan_share_deletion(
     stored: GroupCommits, group_id: str, chosen: Mapping[str, Sequence[int] | None]
 ) -> PlannedActions:
-    """Delete the offsets of whole topics: share groups delete no others."""
+    """Plan to delete the offsets of whole topics, because share groups cannot delete those of single partitions."""
     partial = [name for name, partitions in chosen.items() if partitions is not None]
     if partial:
-        refuse(*(f"--topic: {group_id} is a share group, which forgets {name} as a whole" for name in partial))
+        refuse(
+            *(
+                f"--topic: {group_id} is a share group, which deletes its offsets of all partitions of {name}"
+                for name in partial
+            )
+        )
     topics = sorted({item.topic for item in stored.states}) if not chosen else list(chosen)
     actions: list[Action] = []
     failures: list[Failure] = []
@@ -247,7 +262,7 @@ def _missing(group_id: str) -> Failure:
 
 
 def _declare_groups(parser: ArgumentParser) -> None:
-    parser.add_argument("groups", nargs="+", metavar="GROUP", help="of any type, without members")
+    parser.add_argument("groups", nargs="+", metavar="GROUP", help="id of a group of any type, without members")
 
 
 def _plan_groups(context: ClusterContext) -> PlannedActions:
@@ -268,7 +283,7 @@ def _plan_groups(context: ClusterContext) -> PlannedActions:
 
 RESET_OFFSETS = Command(
     kind=altering(),
-    summary="Sets the offsets of a group: to the start, the end, an offset, a time, or by a number.",
+    summary="Sets the offsets of a group: to the start, the end, an offset or a time, or moves them by a number.",
     declare=_declare_reset,
     check=_check_reset,
     answer=_plan_reset,
@@ -276,7 +291,7 @@ RESET_OFFSETS = Command(
 )
 DELETE_OFFSETS = Command(
     kind=altering(Guard.DELETIONS),
-    summary="Forgets what a group has stored about topics or partitions.",
+    summary="Deletes the offsets that a group has stored for topics or partitions.",
     declare=_declare_deletion,
     check=_check_deletion,
     answer=_plan_deletion,
@@ -284,7 +299,7 @@ DELETE_OFFSETS = Command(
 )
 DELETE_GROUP = Command(
     kind=altering(Guard.DELETIONS),
-    summary="Deletes groups with all that they have stored.",
+    summary="Deletes groups with their stored offsets.",
     declare=_declare_groups,
     answer=_plan_groups,
     requires={"": Requirement(permissions=(DELETE_ON_GROUP,))},

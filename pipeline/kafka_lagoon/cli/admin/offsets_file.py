@@ -1,4 +1,4 @@
-"""Reads the offsets that a group is to be set to from a file, as kafka-consumer-groups exports them."""
+"""Reads the new offsets of a group from a file, as kafka-consumer-groups exports them."""
 
 import csv
 from collections.abc import Mapping
@@ -6,11 +6,11 @@ from pathlib import Path
 
 from kafka_lagoon.client.cluster import TopicPartition
 
-_FIELDS = 3  # topic, partition, offset; the group before them where the tool was asked about several
+_FIELDS = 3  # topic, partition, offset; the group before them if the export is about several groups
 
 
 def read_offsets_file(path: str, group_id: str) -> tuple[Mapping[TopicPartition, int], list[str]]:
-    """The offsets, and the faults of the file, each with its line. Lines of other groups are faults."""
+    """Read the offsets, and the faults of the file with their line numbers. Lines of other groups are faults."""
     offsets: dict[TopicPartition, int] = {}
     problems: list[str] = []
     try:
@@ -23,7 +23,7 @@ def read_offsets_file(path: str, group_id: str) -> tuple[Mapping[TopicPartition,
             continue
         group, *rest = words if len(words) > _FIELDS else [group_id, *words]
         if len(rest) != _FIELDS or not (rest[1].isdecimal() and rest[2].isdecimal()):
-            problems.append(f"{path}:{number}: not TOPIC,PARTITION,OFFSET, with the group before them or without")
+            problems.append(f"{path}:{number}: not TOPIC,PARTITION,OFFSET or GROUP,TOPIC,PARTITION,OFFSET")
             continue
         partition = TopicPartition(rest[0], int(rest[1]))
         if group != group_id:

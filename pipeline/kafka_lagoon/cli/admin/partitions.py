@@ -1,4 +1,4 @@
-"""Verbs of `lagoon admin` for leaders and replicas of partitions: elections, moves, and moves that are called off."""
+"""Verbs of `lagoon admin` for leaders and replicas of partitions: elections, reassignments and their cancellation."""
 
 import json
 from argparse import ArgumentParser, Namespace
@@ -46,17 +46,17 @@ def _declare_reassignment(parser: ArgumentParser) -> None:
         nargs="*",
         type=moved,
         metavar="TOPIC:PARTITION=BROKERS",
-        help="the brokers that a partition is to be on, the preferred leader first: orders:0=2,3,1",
+        help="new replicas of a partition, the preferred leader first: orders:0=2,3,1",
     )
     parser.add_argument(
-        "--file", type=Path, metavar="FILE", help="moves as kafka-reassign-partitions takes them (JSON)"
+        "--file", type=Path, metavar="FILE", help="JSON file with reassignments, as kafka-reassign-partitions takes it"
     )
 
 
 def _check_reassignment(options: Namespace) -> list[str]:
     named = [partition for partition, _ in options.moves]
     twice = sorted({str(one) for one in named if named.count(one) > 1})
-    nothing = [] if named or options.file else ["nothing to move: name partitions, or a file with --file"]
+    nothing = [] if named or options.file else ["nothing to move: name partitions, or give --file"]
     return [*nothing, *(f"{one}: named twice" for one in twice)]
 
 
@@ -73,7 +73,7 @@ def _plan_reassignment(context: ClusterContext) -> PlannedActions:
 
 
 def _moves_in(file: Path | None) -> Mapping[TopicPartition, Sequence[int]]:
-    """The moves of a file. Its log directories are ignored: move-replica is for them."""
+    """Read the reassignments of a file. Its log directories are ignored; `move-replica` sets those."""
     if file is None:
         return {}
     try:
@@ -90,7 +90,7 @@ def _moves_in(file: Path | None) -> Mapping[TopicPartition, Sequence[int]]:
 
 
 def _declare_cancelling(parser: ArgumentParser) -> None:
-    _add_partitions(parser, "default: all that are being moved")
+    _add_partitions(parser, "default: all partitions that are being moved")
 
 
 def _plan_cancelling(context: ClusterContext) -> PlannedActions:
@@ -146,7 +146,7 @@ def _plan_move(context: ClusterContext) -> PlannedActions:
 
 
 def _is_named(context: ClusterContext, partition: TopicPartition) -> bool:
-    """True if the partition was named itself: then its absence on the broker is a failure."""
+    """Return True if the partition itself was named: only then its absence on the broker is a failure."""
     return any(
         one.topic == partition.topic and one.partitions is not None and partition.partition in one.partitions
         for one in context.options.partitions
@@ -155,14 +155,14 @@ def _is_named(context: ClusterContext, partition: TopicPartition) -> bool:
 
 ELECT_LEADERS = Command(
     kind=altering(Guard.UNCLEAN_ELECTIONS),
-    summary="Lets preferred replicas lead again, or with --unclean any that lives.",
+    summary="Elects preferred replicas as leaders, or with --unclean any live replica.",
     declare=_declare_election,
     answer=_plan_election,
     requires={"": MOVES},
 )
 REASSIGN = Command(
     kind=altering(),
-    summary="Moves partitions to other brokers; copying goes on after it.",
+    summary="Moves partitions to other brokers; the brokers still copy data after the command has ended.",
     declare=_declare_reassignment,
     check=_check_reassignment,
     answer=_plan_reassignment,
@@ -170,14 +170,14 @@ REASSIGN = Command(
 )
 CANCEL = Command(
     kind=altering(),
-    summary="Calls moves off: partitions stay where they were.",
+    summary="Cancels reassignments: partitions stay on the brokers that they had before.",
     declare=_declare_cancelling,
     answer=_plan_cancelling,
     requires={"": MOVES},
 )
 MOVE_REPLICA = Command(
     kind=altering(),
-    summary="Moves replicas to another log directory of their broker; copying goes on after it.",
+    summary="Moves replicas to another log directory of their broker, which still copies data after the command has ended.",
     declare=_declare_move,
     check=_check_move,
     answer=_plan_move,

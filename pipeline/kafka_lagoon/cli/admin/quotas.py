@@ -23,17 +23,19 @@ def _declare(parser: ArgumentParser) -> None:
         "limits",
         nargs="*",
         metavar="KEY=VALUE",
-        help="producer_byte_rate, consumer_byte_rate (bytes a second and broker), request_percentage, "
-        "controller_mutation_rate; of an address connection_creation_rate",
+        help="producer_byte_rate, consumer_byte_rate (bytes per second and broker), request_percentage, "
+        "controller_mutation_rate; with --ip connection_creation_rate",
     )
-    parser.add_argument("--user", metavar="NAME", help=f"{DEFAULT} is every user without quotas of its own")
     parser.add_argument(
-        "--client-id", metavar="NAME", help=f"client.id of clients, or {DEFAULT}; with --user that user's client"
+        "--user", metavar="NAME", help=f"name of a user; {DEFAULT}: every user without quotas of its own"
+    )
+    parser.add_argument(
+        "--client-id", metavar="NAME", help=f"client.id of clients, or {DEFAULT}; with --user the clients of that user"
     )
     parser.add_argument(
         "--ip", metavar="ADDRESS", help=f"address of clients, or {DEFAULT}; without --user and --client-id"
     )
-    parser.add_argument("--remove", type=names, default=[], metavar="A,B", help="keys whose limits are removed")
+    parser.add_argument("--remove", type=names, default=[], metavar="A,B", help="quotas to remove")
 
 
 def _check(options: Namespace) -> list[str]:
@@ -60,7 +62,7 @@ def _entity(options: Namespace) -> QuotaEntity:
 
 
 def _limit(text: str) -> tuple[str, float]:
-    """A key and its limit; brokers check both again."""
+    """Parse a key and its limit; brokers validate both again."""
     key, separator, value = text.partition("=")
     try:
         number = float(value)

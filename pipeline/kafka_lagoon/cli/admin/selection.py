@@ -1,6 +1,6 @@
 """Reads partitions and replica lists from arguments of verbs, and finds the partitions in the live cluster.
 
-Partitions are written as TOPIC, all of its partitions, or TOPIC:0,1. Topics have no colons in their names.
+TOPIC stands for all of its partitions, TOPIC:0,1 for two of them. Names of topics cannot have colons.
 """
 
 import re
@@ -23,7 +23,7 @@ SPELLING = "TOPIC[:0,1]"
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A topic, and the partitions of it that are selected; None: all of them."""
+    """A topic and its selected partitions; None selects all."""
 
     topic: str
     partitions: frozenset[int] | None
@@ -31,14 +31,14 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """The selected partitions that exist, as metadata describe them, and failures of the others."""
+    """Metadata of the selected partitions that exist, and failures of the others."""
 
     described: Mapping[TopicPartition, MetadataPartition] = field(default_factory=dict)
     failures: Sequence[Failure] = ()
 
 
 def selected(text: str) -> Selected:
-    """Partitions on the command line."""
+    """Parse a selection of partitions."""
     match = _SELECTED.fullmatch(text)
     if match is None:
         raise ArgumentTypeError(f"{text!r} is not {SPELLING}")
@@ -46,7 +46,7 @@ def selected(text: str) -> Selected:
 
 
 def placed(text: str) -> tuple[int, list[int]]:
-    """The brokers of a partition on the command line, the preferred leader first."""
+    """Parse a partition and its brokers, the preferred leader first."""
     match = _PLACED.fullmatch(text)
     if match is None:
         raise ArgumentTypeError(f"{text!r} is not PARTITION=BROKER,BROKER")
@@ -54,7 +54,7 @@ def placed(text: str) -> tuple[int, list[int]]:
 
 
 def moved(text: str) -> tuple[TopicPartition, list[int]]:
-    """The brokers of a topic's partition on the command line."""
+    """Parse a topic, a partition and its brokers."""
     match = _MOVED.fullmatch(text)
     if match is None:
         raise ArgumentTypeError(f"{text!r} is not TOPIC:PARTITION=BROKER,BROKER")
@@ -69,7 +69,7 @@ def _brokers(text: str, listed: str) -> list[int]:
 
 
 def find(context: ClusterContext, wanted: Sequence[Selected]) -> Partitions:
-    """The selected partitions; without a selection those of all topics."""
+    """Find the selected partitions; without a selection those of all topics."""
     if not wanted:
         topics = context.cluster.refresh(None, context.deadline).topics
         return _partitions([topic for topic in topics if not topic.error_code], {})

@@ -1,7 +1,7 @@
 """Verbs of `lagoon admin` about delegation tokens.
 
-Brokers answer them on listeners that know who asks, and not to those who come by a token. The secret of a new token is printed
-once; it can neither be read again nor is it recorded.
+Brokers refuse these requests on listeners without authentication, and on connections that were authenticated by a token.
+The secret of a new token is printed once. It cannot be read again, and it is not recorded.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -22,16 +22,20 @@ _MISSING = "there is no such token, or we may not see it"
 
 
 def _declare_creation(parser: ArgumentParser) -> None:
-    parser.add_argument("--owner", metavar="User:NAME", help="who the token stands for; default: who asks")
+    parser.add_argument("--owner", metavar="User:NAME", help="principal that the token authenticates; default: our own")
     parser.add_argument(
-        "--renewer", action="append", default=[], metavar="User:NAME", help="who may renew it besides; several times"
+        "--renewer",
+        action="append",
+        default=[],
+        metavar="User:NAME",
+        help="principal that may renew it besides the owner; may be given several times",
     )
     parser.add_argument(
         "--max-lifetime-ms",
         type=number_from(1),
         default=BROKERS_LIMIT,
         metavar="MS",
-        help="how long it can live, renewed or not; default: the brokers' limit",
+        help="longest lifetime, including renewals; default: the brokers' limit",
     )
 
 
@@ -57,7 +61,7 @@ def _plan_creation(context: ClusterContext) -> PlannedActions:
 
 
 def _declare_tokens(parser: ArgumentParser) -> None:
-    parser.add_argument("tokens", nargs="+", metavar="TOKEN_ID", help="ids of tokens that we own or may renew")
+    parser.add_argument("tokens", nargs="+", metavar="TOKEN_ID", help="ids of tokens that you own or may renew")
 
 
 def _declare_renewal(parser: ArgumentParser) -> None:
@@ -67,14 +71,18 @@ def _declare_renewal(parser: ArgumentParser) -> None:
         type=number_from(1),
         default=BROKERS_LIMIT,
         metavar="MS",
-        help="how long it lives from now on; default: the brokers' limit",
+        help="time from now until it expires; default: the brokers' limit",
     )
 
 
 def _declare_expiry(parser: ArgumentParser) -> None:
     _declare_tokens(parser)
     parser.add_argument(
-        "--after-ms", type=number_from(1), default=NOW, metavar="MS", help="when it ends, from now; default: at once"
+        "--after-ms",
+        type=number_from(1),
+        default=NOW,
+        metavar="MS",
+        help="time from now until it expires; default: expire at once",
     )
 
 
@@ -101,7 +109,7 @@ def _plan(context: ClusterContext, action_of: Callable[[str, State], Action]) ->
 
 CREATE = Command(
     kind=altering(),
-    summary="Creates a delegation token; prints its id and its secret, once.",
+    summary="Creates a delegation token, and prints its id and its secret once.",
     declare=_declare_creation,
     check=_check_creation,
     answer=_plan_creation,
@@ -109,14 +117,14 @@ CREATE = Command(
 )
 RENEW = Command(
     kind=altering(),
-    summary="Lets delegation tokens live on.",
+    summary="Extends the lifetime of delegation tokens.",
     declare=_declare_renewal,
     answer=_plan_renewal,
     requires={"": Requirement(remark="Only the owner of a token and its renewers may do it.")},
 )
 EXPIRE = Command(
     kind=altering(Guard.DELETIONS),
-    summary="Ends delegation tokens, at once or later.",
+    summary="Makes delegation tokens expire, at once or later.",
     declare=_declare_expiry,
     answer=_plan_expiry,
     requires={"": Requirement(remark="Only the owner of a token and its renewers may do it.")},

@@ -1,4 +1,4 @@
-"""Verbs of `lagoon admin` for topics: create, extend and delete them, and delete their records."""
+"""Verbs of `lagoon admin` for topics: create topics, add partitions, delete topics and delete records."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _EXISTS = "it exists already: alter-configs, create-partitions and reassign chan
 
 
 def config(text: str) -> tuple[str, str]:
-    """A config on the command line: NAME=VALUE."""
+    """Parse a config: NAME=VALUE."""
     name, separator, value = text.partition("=")
     if not (name and separator):
         raise ArgumentTypeError(f"{text!r} is not CONFIG=VALUE")
@@ -45,7 +45,7 @@ def config(text: str) -> tuple[str, str]:
 
 
 def _declare_create(parser: ArgumentParser) -> None:
-    parser.add_argument("topics", nargs="+", metavar="TOPIC", help="names of topics that do not exist")
+    parser.add_argument("topics", nargs="+", metavar="TOPIC", help="names of new topics")
     parser.add_argument(
         "--partitions", type=number_from(1, MOST_INT32), metavar="N", help="default: the brokers' num.partitions"
     )
@@ -64,16 +64,21 @@ def _declare_create(parser: ArgumentParser) -> None:
         help="brokers of a partition, the preferred leader first: 0=1,2,3; one option for each partition",
     )
     parser.add_argument(
-        "--config", action="append", type=config, default=[], metavar="CONFIG=VALUE", help="retention.ms=86400000"
+        "--config",
+        action="append",
+        type=config,
+        default=[],
+        metavar="CONFIG=VALUE",
+        help="e.g. retention.ms=86400000; may be given several times",
     )
-    parser.add_argument("--if-not-exists", action="store_true", help="a topic that exists is no failure")
+    parser.add_argument("--if-not-exists", action="store_true", help="do not fail if a topic exists")
 
 
 def _check_create(options: Namespace) -> list[str]:
     numbers = [partition for partition, _ in options.assignment]
     problems = []
     if numbers and (options.partitions or options.replication_factor):
-        problems.append("--assignment: excludes --partitions and --replication-factor, which it decides")
+        problems.append("--assignment excludes --partitions and --replication-factor")
     if sorted(numbers) != list(range(len(numbers))):
         problems.append("--assignment: name every partition once, from 0 on")
     if len({name for name, _ in options.config}) < len(options.config):
@@ -107,7 +112,7 @@ def _creation(name: str, options: Namespace) -> Action:
 
 def _declare_delete(parser: ArgumentParser) -> None:
     parser.add_argument("topics", nargs="+", metavar="TOPIC", help="names of topics")
-    parser.add_argument("--if-exists", action="store_true", help="a topic that does not exist is no failure")
+    parser.add_argument("--if-exists", action="store_true", help="do not fail if a topic does not exist")
 
 
 def _plan_delete(context: ClusterContext) -> PlannedActions:
@@ -134,7 +139,7 @@ def _declare_extend(parser: ArgumentParser) -> None:
         type=number_from(1, MOST_INT32),
         required=True,
         metavar="N",
-        help="how many it will have in total",
+        help="new number of partitions in total",
     )
     parser.add_argument(
         "--assignment",
@@ -161,14 +166,14 @@ def _plan_extend(context: ClusterContext) -> PlannedActions:
             )
         elif count < options.partitions:
             actions.append(extend_topic(name, count, options.partitions, dict(options.assignment)))
-    note = "keys go to other partitions from then on: the order of records with the same key is broken once"
+    note = "keys go to other partitions from then on: old and new records of one key are in different partitions, without order"
     return PlannedActions(
         actions=actions, failures=failures, notes=[note, *partition_notes(actions)] if actions else ()
     )
 
 
 def _extension_problem(count: int, options: Namespace) -> str | None:
-    """The reason why a topic cannot be extended; a topic that already has so many partitions is no problem."""
+    """Return the reason why partitions cannot be added; a topic that has so many partitions already is no problem."""
     if count > options.partitions:
         return f"it has {count} partitions, and cannot have fewer"
     numbers = sorted(partition for partition, _ in options.assignment)
@@ -179,7 +184,9 @@ def _extension_problem(count: int, options: Namespace) -> str | None:
 
 def _declare_records(parser: ArgumentParser) -> None:
     parser.add_argument("partitions", nargs="+", type=selected, metavar=SPELLING, help="partitions of topics")
-    parser.add_argument("--before", required=True, metavar="WHERE", help=f"delete the records before it: {SPELLINGS}")
+    parser.add_argument(
+        "--before", required=True, metavar="WHERE", help=f"delete the records before this position: {SPELLINGS}"
+    )
 
 
 def _check_records(options: Namespace) -> list[str]:
@@ -217,7 +224,7 @@ def _beyond(partition: TopicPartition, offset: int) -> Failure:
 
 def _record_notes(resolved: ResolvedOffsets) -> Sequence[str]:
     return [
-        f"{partition}: no record is as late as that, so all of them are deleted"
+        f"{partition}: all records are earlier than that time, so all are deleted"
         for partition in resolved.without_record
     ]
 
@@ -244,7 +251,7 @@ DELETE = Command(
 )
 EXTEND = Command(
     kind=altering(Guard.INTERNAL_TOPICS, Guard.MANY_PARTITIONS),
-    summary="Extends topics to a number of partitions; there is no way back.",
+    summary="Adds partitions to topics, up to a number in total. This cannot be undone.",
     declare=_declare_extend,
     answer=_plan_extend,
     requires={"": Requirement(permissions=(Permission(acls.ALTER, acls.TOPIC, "refused for each topic"),))},

@@ -1,4 +1,4 @@
-"""Verbs of `lagoon admin` about transactions: aborting those that hang, and fencing producers."""
+"""Verbs of `lagoon admin` about transactions: abort hanging transactions, fence producers."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -21,19 +21,23 @@ from kafka_lagoon.snapshot.producers import IN_TRANSACTION, NO_TRANSACTION, RECE
 
 _API = "abort-transaction"
 _REASONS = {
-    RECENT: "its last record is at most 15 minutes old, so that its coordinator may still end it",
-    IN_TRANSACTION: "its coordinator has it, and ends it at its timeout; `lagoon admin fence-producer` does it now",
+    RECENT: "its last record is at most 15 minutes old, so its coordinator may still end it",
+    IN_TRANSACTION: "its coordinator knows it and ends it at its timeout; `lagoon admin fence-producer` ends it now",
 }
 _UNLISTED = (
-    "no coordinator lists such a producer; they leave out transactional ids that we may not describe, "
-    "so make sure that we may describe all"
+    "no coordinator lists this producer; coordinators leave out transactional ids without permission to describe them, "
+    "so make sure that this user may describe all"
 )
 
 
 def _declare_abort(parser: ArgumentParser) -> None:
-    parser.add_argument("partitions", nargs="+", metavar="TOPIC-PARTITION", help="all that hangs in these partitions")
+    parser.add_argument(
+        "partitions", nargs="+", metavar="TOPIC-PARTITION", help="abort the hanging transactions of these partitions"
+    )
     parser.add_argument("--producer-id", type=int, metavar="ID", help="only the transaction of this producer")
-    parser.add_argument("--start-offset", type=int, metavar="OFFSET", help="only the one that begins at this offset")
+    parser.add_argument(
+        "--start-offset", type=int, metavar="OFFSET", help="only the transaction that begins at this offset"
+    )
 
 
 def _check_abort(options: Namespace) -> list[str]:
@@ -47,7 +51,7 @@ def _check_abort(options: Namespace) -> list[str]:
 
 
 def _plan_abort(context: ClusterContext) -> PlannedActions:
-    """Plan to abort transactions that no coordinator will end, by the rules of kafka-transactions.sh find-hanging."""
+    """Plan to abort the transactions that no coordinator will end: kafka-transactions.sh find-hanging has the same rules."""
     producers, failures = _open_producers(context)
     now_ms = context.cluster.clock.now_ms()
     transactions = transactions_of_producers(context.cluster, candidates(producers, now_ms), context.deadline)
@@ -61,12 +65,12 @@ def _plan_abort(context: ClusterContext) -> PlannedActions:
         abort_transaction(partition, producer) for partition, producer, decided in verdicts if decided.is_hanging
     ]
     notes = [_UNLISTED] if any(decided.evidence == NO_TRANSACTION for _, _, decided in verdicts) else []
-    nothing = [] if actions or refused else ["no transaction is open there"]
+    nothing = [] if actions or refused else ["no transaction is open in it"]
     return PlannedActions(actions=actions, failures=refused, notes=[*notes, *nothing])
 
 
 def _open_producers(context: ClusterContext) -> tuple[Producers, list[Failure]]:
-    """The producers of the existing partitions, and failures of the others."""
+    """Describe the producers of the existing partitions, and return failures of the others."""
     partitions = list(dict.fromkeys(map(parse_partition, context.options.partitions)))
     metadata = context.cluster.refresh({partition.topic for partition in partitions}, context.deadline)
     missing = {topic.name: topic.error_code for topic in metadata.topics if topic.error_code}
@@ -89,7 +93,7 @@ def _chosen(producers: Sequence[ProducerState], options: Namespace) -> list[Prod
 def _refusal(partition: TopicPartition, producer: ProducerState, decided: Verdict) -> Failure:
     scope = Scope.of_partition(*partition, f"producer {producer.producer_id}")
     if decided.evidence is None:
-        return own_failure(_API, scope, decided.problem or "UNKNOWN", "whether it hangs is not known")
+        return own_failure(_API, scope, decided.problem or "UNKNOWN", "it is not known to hang")
     return own_failure(_API, scope, "NOT_HANGING", _REASONS[decided.evidence])
 
 
@@ -118,7 +122,7 @@ def _plan_fence(context: ClusterContext) -> PlannedActions:
 
 ABORT = Command(
     kind=altering(),
-    summary="Aborts transactions that hang: open in a partition, and forgotten by their coordinator.",
+    summary="Aborts hanging transactions: those that are open in a partition, but unknown to their coordinator.",
     declare=_declare_abort,
     check=_check_abort,
     answer=_plan_abort,
@@ -138,7 +142,7 @@ ABORT = Command(
 )
 FENCE = Command(
     kind=altering(),
-    summary="Fences the producers of transactional ids; what they have open is aborted.",
+    summary="Fences the producers of transactional ids; their open transactions are aborted.",
     declare=_declare_fence,
     answer=_plan_fence,
     requires={

@@ -1,6 +1,6 @@
 """Verbs of `lagoon admin` about the passwords of SCRAM users.
 
-A password is given as a reference only (env:NAME, file:PATH): everybody on the machine sees what stands on a command line.
+A password is given as a reference only (env:NAME, file:PATH), because everybody on the machine can read command lines.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -22,7 +22,7 @@ _REFERENCES = ("env:", "file:")
 
 
 def _declare(parser: ArgumentParser) -> None:
-    parser.add_argument("users", nargs="+", metavar="USER", help="names without the type User:")
+    parser.add_argument("users", nargs="+", metavar="USER", help="names of users, without User:")
     parser.add_argument("--mechanism", choices=MECHANISMS, default="SCRAM-SHA-512", help="default: %(default)s")
 
 
@@ -34,7 +34,7 @@ def _declare_password(parser: ArgumentParser) -> None:
         type=int,
         default=FEWEST_ITERATIONS,
         metavar="N",
-        help=f"how often it is hashed, {FEWEST_ITERATIONS} to {MOST_ITERATIONS}; default: %(default)s",
+        help=f"iterations of the hash, {FEWEST_ITERATIONS} to {MOST_ITERATIONS}; default: %(default)s",
     )
 
 
@@ -69,7 +69,9 @@ def _plan_deletion(context: ClusterContext) -> PlannedActions:
         return PlannedActions(failures=[states])
     wanted = _credentials(context.options)
     missing = [
-        own_failure("delete-scram", Scope.list(f"SCRAM user {one.user}"), "NOT_LISTED", "it has no such password")
+        own_failure(
+            "delete-scram", Scope.list(f"SCRAM user {one.user}"), "NOT_LISTED", "it has no password for this mechanism"
+        )
         for one in wanted
         if one not in states
     ]
@@ -87,7 +89,7 @@ def _credentials(options: Namespace) -> Sequence[ScramCredential]:
 
 ALTER = Command(
     kind=altering(),
-    summary="Sets the password of users that log in by SCRAM.",
+    summary="Sets the SCRAM password of users.",
     declare=_declare_password,
     check=_check_password,
     answer=_plan_password,
@@ -95,7 +97,7 @@ ALTER = Command(
 )
 DELETE = Command(
     kind=altering(Guard.DELETIONS),
-    summary="Deletes the password of users that log in by SCRAM.",
+    summary="Deletes the SCRAM password of users.",
     declare=_declare,
     answer=_plan_deletion,
     requires={"": ALTERS_CLUSTER},

@@ -1,1 +1,1 @@
-"""The verbs of `lagoon kafka`, one module each: they ask a cluster and print rows for people or scripts, without Spark."""
+"""The verbs of `lagoon kafka`, one module each: they read from a live cluster and print rows for people or scripts."""

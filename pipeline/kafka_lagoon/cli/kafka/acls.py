@@ -1,4 +1,4 @@
-"""`lagoon kafka acls`: ACLs, all or those that a filter matches."""
+"""`lagoon kafka acls`: all ACLs, or those that a filter matches."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping
@@ -14,26 +14,26 @@ from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
 from kafka_lagoon.snapshot.acls import acl_rows
 
-NO_AUTHORIZER = "the brokers have no authorizer: there are no ACLs, and everybody may do everything"
+NO_AUTHORIZER = "the brokers have no authorizer: there are no ACLs, and every user may do everything"
 
 
 def declare_filter(parser: ArgumentParser) -> None:
-    """Options that select ACLs, of which `filter_of` makes a filter."""
+    """Declare options that select ACLs; `filter_of` makes a filter of them."""
     _add(parser, "--resource-type", acls.RESOURCE_TYPES)
     parser.add_argument(
         "--resource-name",
         metavar="NAME",
-        help="only ACLs for this name; with --pattern-type MATCH those that apply to it",
+        help="only ACLs for this name; with --pattern-type MATCH all that apply to it",
     )
     _add(parser, "--pattern-type", acls.PATTERN_TYPES)
-    parser.add_argument("--principal", metavar="User:NAME", help="only ACLs for this principal, as it is written")
-    parser.add_argument("--host", metavar="ADDRESS", help="only ACLs for this address, as it is written")
+    parser.add_argument("--principal", metavar="User:NAME", help="only ACLs for exactly this principal")
+    parser.add_argument("--host", metavar="ADDRESS", help="only ACLs for exactly this address")
     _add(parser, "--operation", acls.OPERATIONS)
     _add(parser, "--permission", acls.PERMISSION_TYPES)
 
 
 def _add(parser: ArgumentParser, option: str, names: Mapping[int, str]) -> None:
-    """Declare an option that takes a name and stores its number. Brokers close the connection on UNKNOWN."""
+    """Declare an option that takes a name and stores its number. UNKNOWN is refused: brokers close the connection on it."""
     numbers = {name: number for number, name in names.items() if number != acls.UNKNOWN}
     parser.add_argument(option, type=_number(numbers), default=acls.ANY, metavar="WHICH", help=", ".join(numbers))
 
@@ -49,7 +49,7 @@ def _number(numbers: Mapping[str, int]) -> Callable[[str], int]:
 
 
 def filter_of(options: Namespace) -> AclFilter:
-    """The ACLs that the options select; all without any."""
+    """Make the filter of the options; without options it matches all ACLs."""
     return AclFilter(
         resource_type=options.resource_type,
         resource_name=options.resource_name,
@@ -72,7 +72,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="ACLs: who may, or may not, do what.",
+    summary="Lists ACLs: operations that principals may or may not perform on resources.",
     declare=declare_filter,
     answer=_answer,
     requires={"": Requirement(permissions=(DESCRIBED_CLUSTER,))},

@@ -1,4 +1,4 @@
-"""The kind of the verbs of `lagoon kafka`: each asks a cluster, and returns rows with the failures of its requests."""
+"""The kind of the verbs of `lagoon kafka`: each verb returns rows from a live cluster, and the failures of its requests."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
@@ -30,8 +30,8 @@ def _declare(parser: ArgumentParser) -> None:
     add_flags(
         parser,
         {
-            "--json": "one JSON object a row and line, numbers exact",
-            "--wide": "more columns, and no name is cut to fit the terminal",
+            "--json": "print one JSON object per row, with exact numbers",
+            "--wide": "print more columns, and names in full length",
         },
     )
 
@@ -43,7 +43,7 @@ def _run(invocation: Invocation, answer: Callable[[ClusterContext], CommandOutpu
         options.topic = [*topics, *(options.topic or [])]
 
     def ask(shown: Callable[[CommandOutput], T]) -> T:
-        """Show the output while the cluster is connected: rows may come as they are read."""
+        """Print the output while the cluster is connected, because rows may be read while they are printed."""
         with connected(kafka, options, clock) as (cluster, deadline):
             output = answer(ClusterContext(cluster=cluster, options=options, deadline=deadline))
             return shown(replace(output, refusals=cluster.refusals))
@@ -60,5 +60,5 @@ CLUSTER = Kind(declare=_declare, run=_run)
 
 
 def refuse(*problems: str) -> None:
-    """End with exit 2 because of arguments that only the cluster shows to be wrong: names that it does not have."""
+    """End with exit code 2 because of names that the cluster does not have."""
     raise ConfigError(problems)

@@ -1,4 +1,4 @@
-"""`lagoon kafka configs`: settings of topics, brokers and others, by default only those that somebody has set."""
+"""`lagoon kafka configs`: configs of topics, brokers and others, by default only those that were set explicitly."""
 
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
@@ -27,7 +27,7 @@ _MASKED = "(sensitive)"
 
 
 def _declare(parser: ArgumentParser) -> None:
-    parser.add_argument("kind", choices=tuple(RESOURCE_TYPES), help="what has the settings")
+    parser.add_argument("kind", choices=tuple(RESOURCE_TYPES), help="type of the resources")
     parser.add_argument("name", nargs="*", metavar="NAME", help="topics, groups, broker ids; default: all")
     parser.add_argument("--all", action="store_true", help="defaults too")
 
@@ -72,7 +72,7 @@ def _every_resource(context: ClusterContext, resource_type: int) -> list[str] | 
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="Settings that somebody has set, and where; sensitive ones are never shown.",
+    summary="Lists configs that were set explicitly, with their sources. Sensitive values are never shown.",
     declare=_declare,
     check=_check,
     answer=_answer,

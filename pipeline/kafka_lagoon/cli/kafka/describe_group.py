@@ -23,7 +23,7 @@ _WIDE_MEMBER = (*_IDENTITY, "member_epoch", "assignment", "problem")
 
 
 def _by_id(member: GroupMemberRow) -> tuple[str, str]:
-    """The order of members; coordinators return them in any order."""
+    """Return the sort key of members, because coordinators return them in any order."""
     return member.group_id, member.member_id
 
 
@@ -59,7 +59,7 @@ def _rows(context: ClusterContext, selected: Mapping[str, GroupListing], describ
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="Groups of every type, their members and assignments.",
+    summary="Describes groups of every type, with their members and assignments.",
     declare=_declare,
     answer=_answer,
     requires={

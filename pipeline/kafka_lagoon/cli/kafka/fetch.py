@@ -1,4 +1,4 @@
-"""`lagoon kafka fetch` prints the records of a topic, from where its arguments say."""
+"""`lagoon kafka fetch`: prints records of a topic, from a chosen offset or time on."""
 
 import re
 import sys
@@ -35,19 +35,19 @@ _FEW_RECORDS, _FEW_BYTES, _MANY_BYTES = 1_000, 1 << 20, 8 << 20
 
 _EPILOG = """\
 order:
-  one partition after the other, each in the order of its offsets; the ten records of -n 10 may all be of one partition.
+  One partition after the other, each in the order of its offsets; the ten records of -n 10 may all be of one partition.
   --by-time merges the partitions by timestamp, and opens connections for each of them. --follow reads them in rounds.
 
 output:
-  a line for each record, with fields separated by tabs: partition, offset, time, key, value, and each header as key=value.
-  A dash is null. text is UTF-8; other bytes and control characters are escaped (\\n, \\t, \\x1b), so that a record is one
-  line and cannot steer the terminal. raw writes the bytes as they are. json is for records that hold JSON; others are
-  shown as text. --json prints every field of a record: key, value and header values are texts, or {"base64": ...} where
-  they are not UTF-8; `produce --json` takes these lines.
+  A line for each record, with fields separated by tabs: partition, offset, time, key, value, and each header as key=value.
+  A dash is null. Format text is UTF-8; other bytes and control characters are escaped (\\n, \\t, \\x1b), so that a record
+  is one line and cannot send commands to the terminal. raw writes the bytes unchanged. json formats JSON on one line, and
+  shows everything else as text. --json prints every field of a record: key, value and header values are texts, or
+  {"base64": ...} if they are not UTF-8; `produce --json` accepts these lines.
 """
 
 
-@dataclass(slots=True)  # frozen ones cost as much as all else that is done for a record
+@dataclass(slots=True)  # frozen dataclasses would double the time that a record takes
 class Header:
     """A header of a record."""
 
@@ -57,7 +57,7 @@ class Header:
 
 @dataclass(slots=True, kw_only=True)
 class FetchedRecord:
-    """A record with all fields of its batch; key and value in the format that the options name."""
+    """A record with all fields of its batch, and with key and value in the format of the options."""
 
     topic: str
     partition: int
@@ -75,19 +75,19 @@ class FetchedRecord:
 
 
 def _declare(parser: ArgumentParser) -> None:
-    parser.add_argument("selection", metavar="TOPIC[:PARTITION,...]", help="a topic, or some of its partitions")
-    parser.add_argument("-n", "--number", type=int, metavar="N", help="end after so many records in all")
+    parser.add_argument("selection", metavar="TOPIC[:PARTITION,...]", help="a topic, or partitions of it")
+    parser.add_argument("-n", "--number", type=int, metavar="N", help="end after N records in all")
     parser.add_argument(
         "--from",
         dest="start",
         metavar="WHERE",
-        help=f"where to start (default: earliest; with --follow latest): {SPELLINGS}",
+        help=f"start position (default: earliest; with --follow latest): {SPELLINGS}",
     )
     parser.add_argument("--last", type=int, metavar="N", help="short for --from latest-N")
+    parser.add_argument("-f", "--follow", action="store_true", help="wait for new records, until --timeout if given")
     parser.add_argument(
-        "-f", "--follow", action="store_true", help="continue as records are written, until --timeout if given"
+        "--by-time", action="store_true", help="merge all partitions by timestamp, the earliest record first"
     )
-    parser.add_argument("--by-time", action="store_true", help="the earliest record first, over all partitions")
     parser.add_argument(
         "--isolation-level",
         choices=(READ_COMMITTED, READ_UNCOMMITTED),
@@ -95,10 +95,14 @@ def _declare(parser: ArgumentParser) -> None:
         help="default: read_committed",
     )
     parser.add_argument(
-        "--fields", type=names_among(_FIELDS), default=_FIELDS, metavar="A,B", help=f"some of {','.join(_FIELDS)}"
+        "--fields",
+        type=names_among(_FIELDS),
+        default=_FIELDS,
+        metavar="A,B",
+        help=f"fields to print, from {','.join(_FIELDS)}",
     )
-    parser.add_argument("--format", choices=FORMATS, default="text", help="of keys and values (default: text)")
-    parser.add_argument("--key-format", choices=FORMATS, help="of keys, if another")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="format of keys and values (default: text)")
+    parser.add_argument("--key-format", choices=FORMATS, help="format of keys (default: --format)")
 
 
 def _faults(options: Namespace) -> Iterator[str]:
@@ -107,7 +111,7 @@ def _faults(options: Namespace) -> Iterator[str]:
     if options.start is not None and options.last is not None:
         yield "--from and --last exclude each other"
     if options.follow and options.by_time:
-        yield "--by-time and --follow exclude each other: records that are still to come cannot be ordered"
+        yield "--by-time and --follow exclude each other, because new records cannot be put before printed ones"
     if any(number is not None and number < 0 for number in (options.number, options.last)):
         yield "-n and --last: must not be below 0"
     try:
@@ -132,7 +136,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 
 
 def _topic(context: ClusterContext) -> tuple[MetadataTopic, list[TopicPartition]]:
-    """The topic as it is now, and those of its partitions that are read; refused if they do not exist."""
+    """Return the topic and its partitions to read; refuse a topic or partitions that do not exist."""
     selection = cast("re.Match[str]", _SELECTION.fullmatch(context.options.selection))
     name = selection["topic"]
     (topic,) = context.cluster.refresh({name}, context.deadline).topics
@@ -150,7 +154,7 @@ def _topic(context: ClusterContext) -> tuple[MetadataTopic, list[TopicPartition]
 def _rows(
     context: ClusterContext, topic: MetadataTopic, ranges: Mapping[TopicPartition, FetchRange], missing: Missing
 ) -> Iterator[Row]:
-    """Rows in the order of the options. When `--timeout` passes reading ends, with a note."""
+    """Read rows in the order of the options. Reading ends with a note when `--timeout` passes."""
     from kafka_lagoon.cli.kafka.reading import Source, by_partition, by_time, following  # noqa: PLC0415  takes 0.2 s
 
     options, cluster = context.options, context.cluster
@@ -167,12 +171,12 @@ def _rows(
 
 
 def _stall_timeout_ms(context: ClusterContext) -> int:
-    """The longest time to wait for a broker, as in other verbs."""
+    """Return the longest time to wait for a broker, the same as in other verbs."""
     return min(context.deadline.budget_ms, context.cluster.settings.default_api_timeout_ms)
 
 
 def _options(options: Namespace, stall_timeout_ms: int) -> ReadOptions:
-    """Small requests where few records are wanted, and only the columns that are shown."""
+    """Choose fetch options: small requests if few records are needed, and only the columns that are shown."""
     is_few = options.number is not None and options.number <= _FEW_RECORDS
     shown = {"timestamp_ms" if name == "timestamp" else name for name in options.fields}
     columns = FetchedRecord.__dataclass_fields__ if options.json else {*shown, "offset", "timestamp_ms"}
@@ -195,7 +199,7 @@ def _in_time(rows: Iterator[Row], until: Deadline, missing: Missing) -> Iterator
 
 
 def _limited(rows: Iterator[Row], number: int | None) -> Iterator[Row]:
-    """At most so many rows; reading ends with the last."""
+    """Yield at most `number` rows; reading ends with the last."""
     with closing(cast("Any", rows)):
         if number == 0:
             return
@@ -220,7 +224,7 @@ def _nullable(show: Callable[[bytes], Any], raw: bytes | None) -> Any:
 
 
 def _line(options: Namespace) -> Callable[[Row], str]:
-    """Makes a line of the chosen fields."""
+    """Make the function that spells a record as a line of the chosen fields."""
     show_key, show_value = FORMATS[options.key_format or options.format][0], FORMATS[options.format][0]
     cells: dict[str, Callable[[Row], Sequence[str]]] = {
         "partition": lambda row: [str(row["partition"])],
@@ -245,7 +249,7 @@ def _header(header: Mapping[str, Any]) -> str:
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="Show records of a topic.",
+    summary="Prints records of a topic.",
     declare=_declare,
     answer=_answer,
     epilog=_EPILOG,

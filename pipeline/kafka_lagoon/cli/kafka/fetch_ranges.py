@@ -1,6 +1,6 @@
-"""Plans the offsets that `lagoon kafka fetch` reads of each partition, and collects what could not be read.
+"""Plans the offsets that `lagoon kafka fetch` reads of each partition, and collects failures.
 
-A partition whose leader does not answer is a failure beside the records of the others.
+If the leader of a partition does not answer, the other partitions are still read, and the failure is reported.
 """
 
 from argparse import Namespace
@@ -18,7 +18,7 @@ from kafka_lagoon.protocol.messages.fetch import FETCH
 
 @dataclass(frozen=True, slots=True)
 class FetchRange:
-    """Offsets `start` to `end` (not included); after `stable_end` transactions may be open."""
+    """Offsets from `start` to `end`, which is not included; from `stable_end` on there may be open transactions."""
 
     start: int
     end: int
@@ -38,7 +38,7 @@ class Missing:
 
 
 def start_specs(options: Namespace, now_ms: int) -> OffsetSpecs:
-    """The offsets at which `--from`, `--last` and `--follow` start; ValueError if `--from` cannot be parsed."""
+    """Return the start offsets of `--from`, `--last` and `--follow`; ValueError if `--from` cannot be parsed."""
     if options.last is not None:
         return OffsetSpecs(name="--last", default=BeforeEnd(options.last))
     return parse_offset_specs("--from", options.start or ("latest" if options.follow else "earliest"), now_ms)
@@ -47,7 +47,7 @@ def start_specs(options: Namespace, now_ms: int) -> OffsetSpecs:
 def whole_logs(
     cluster: Cluster, partitions: Sequence[TopicPartition], isolation_level: str, missing: Missing, deadline: Deadline
 ) -> dict[TopicPartition, FetchRange]:
-    """All offsets of each log, for readers of this isolation level."""
+    """Return the range of all offsets of each log, at this isolation level."""
     logs, failures = ask_log_bounds(cluster, partitions, isolation_level, deadline)
     missing.failures += failures.values()
     return {
@@ -63,7 +63,7 @@ def fetch_ranges(
     missing: Missing,
     deadline: Deadline,
 ) -> dict[TopicPartition, FetchRange]:
-    """The offsets to read of each partition. An offset outside of its log is a note; reading starts at the log's start then."""
+    """Return the offsets to read of each partition. An offset outside its log gives a note and is replaced by the log start."""
     logs, failures = ask_log_bounds(cluster, partitions, isolation_level, deadline)
     resolved = resolve(cluster, start, logs, deadline)
     missing.failures += [*failures.values(), *resolved.failures.values()]

@@ -1,6 +1,6 @@
 """Formats bytes of keys, values and headers as text for people, or as values for JSON.
 
-Scripts can distinguish every sequence of bytes from every other; on a terminal nothing that a record holds steers it.
+JSON keeps different bytes different. Text escapes control characters, so that a record cannot send commands to a terminal.
 """
 
 import json
@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 NULL = "-"
-_DEEP, _MARGIN = 200, 50  # brackets that no encoder minds (Python's limit is 1000 calls); calls of whoever prints
+# Depth of brackets that every JSON encoder takes (Python's limit is 1000 calls), and calls of the code that prints.
+_DEEP, _MARGIN = 200, 50
 _ESCAPES = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t"}
 
 
 def escaped(text: str) -> str:
-    """Text on one line: control characters, marks of direction and their like spelled out."""
+    """Spell text on one line: control characters, direction marks and other invisible characters are escaped."""
     return text if text.isprintable() else "".join(one if one.isprintable() else _spelled(one) for one in text)
 
 
@@ -29,30 +30,30 @@ def _spelled(character: str) -> str:
 
 
 def as_text(raw: bytes) -> str:
-    """UTF-8, with backslash escapes for what is no text. A backslash in a text stays as it is."""
+    """Decode UTF-8, with backslash escapes for other bytes. A backslash in the text is not escaped."""
     return escaped(raw.decode(errors="backslashreplace"))
 
 
 def as_raw(raw: bytes) -> str:
-    """The bytes as they are, once they are written to an output that undoes `surrogateescape`."""
+    """Decode with `surrogateescape`, so that an output with the same error handler writes the bytes unchanged."""
     return raw.decode(errors="surrogateescape")
 
 
 def as_base64(raw: bytes) -> str:
-    """Base64 with padding."""
+    """Encode as base64 with padding."""
     return b64encode(raw).decode()
 
 
 def as_json(raw: bytes) -> str:
-    """JSON on one line; what is no JSON as text."""
+    """Format JSON on one line, and everything else as text."""
     try:
         return escaped(json.dumps(json.loads(raw), ensure_ascii=False, separators=(",", ":")))
-    except (ValueError, RecursionError):  # a record may nest as deeply as it is long
+    except (ValueError, RecursionError):  # a record of n bytes may nest n levels deep
         return as_text(raw)
 
 
 def text_or_bytes(raw: bytes) -> Any:
-    """For JSON: a text if it is one, else the bytes, which become `{"base64": ...}`."""
+    """Return UTF-8 as text and everything else as bytes, which become `{"base64": ...}` in JSON."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -60,12 +61,12 @@ def text_or_bytes(raw: bytes) -> Any:
 
 
 def base64_object(raw: bytes) -> dict[str, str]:
-    """For JSON: bytes that are no text."""
+    """Make the JSON object of bytes that are not text."""
     return {"base64": as_base64(raw)}
 
 
 def parsed_or_text(raw: bytes) -> Any:
-    """For JSON: what the bytes say as JSON, else as `text_or_bytes`."""
+    """Return the parsed value of bytes that are JSON, else the same as `text_or_bytes`."""
     try:
         parsed = json.loads(raw)
         if raw.count(b"[") + raw.count(b"{") > _DEEP:
@@ -76,13 +77,13 @@ def parsed_or_text(raw: bytes) -> Any:
 
 
 def _nested_more(value: Any) -> Any:
-    """Nest the value deeper, because it is printed within a row, after further calls."""
+    """Nest the value deeper, because it is printed as a part of a row, and after further calls."""
     for _ in range(_MARGIN):
         value = [value]
     return value
 
 
-# Format -> for people, for JSON lines.
+# Name of a format -> the function for people's output, the function for JSON lines.
 FORMATS: dict[str, tuple[Callable[[bytes], str], Callable[[bytes], Any]]] = {
     "text": (as_text, text_or_bytes),
     "raw": (as_raw, text_or_bytes),

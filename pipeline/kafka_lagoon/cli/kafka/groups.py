@@ -20,7 +20,7 @@ class ListedGroupRow:
 
     group_id: str = column("group.id of the group.")
     group_type: str | None = column(
-        "classic, consumer (KIP-848), share or streams; null if the brokers cannot say.",
+        "classic, consumer (KIP-848), share or streams; null if the brokers do not return it.",
         null_if=before("ListGroups", 5),
     )
     protocol_type: str = column("consumer, connect and others; empty for groups that only store offsets.")
@@ -79,7 +79,7 @@ def _is_among(value: str | None, wanted: list[str] | None) -> bool:
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="Groups of all types, their states and coordinators.",
+    summary="Lists groups of all types, with their states and coordinators.",
     declare=_declare,
     answer=_answer,
     requires={

@@ -1,7 +1,7 @@
-"""`lagoon kafka health`: partitions that are not as they should be.
+"""`lagoon kafka health`: partitions without a leader, with too few replicas in sync, and other findings.
 
-Findings are an answer, not a failure. Only `--fail` makes the exit code say so, by the same 3 as an incomplete answer: a
-cluster is not healthy unless it is known to be.
+Findings do not change the exit code. With `--fail` they do: it is 3, the same as if partitions could not be read, because
+a cluster counts as healthy only if it is known to be.
 """
 
 from argparse import ArgumentParser
@@ -38,7 +38,7 @@ def _declare(parser: ArgumentParser) -> None:
         type=names_among(FINDINGS),
         default=list(FINDINGS),
         metavar="A,B",
-        help=f"show these: {', '.join(FINDINGS)}",
+        help=f"only these findings: {', '.join(FINDINGS)}",
     )
     parser.add_argument(
         "--fail",
@@ -47,9 +47,9 @@ def _declare(parser: ArgumentParser) -> None:
         const=list(GRAVE),
         default=[],
         metavar="A,B",
-        help=f"exit 3 if any partition has one of these; without names: {', '.join(GRAVE)}",
+        help=f"exit 3 if a partition has one of these findings; without names: {', '.join(GRAVE)}",
     )
-    add_fail_above(parser, dict.fromkeys(FINDINGS, (Unit.COUNT, "partitions that have it")))
+    add_fail_above(parser, dict.fromkeys(FINDINGS, (Unit.COUNT, "partitions with this finding")))
     add_watch(parser)
 
 
@@ -83,7 +83,7 @@ def _passed(counts: Sequence[FindingCountRow], limits: Sequence[Threshold]) -> I
 
 
 def _unread_settings(durability: Durability, unread: Sequence[Failure]) -> Iterator[Failure]:
-    """Failures of topics whose configs were refused, unless the request has failed as a whole."""
+    """List failures of topics whose configs were refused, unless the request has failed as a whole."""
     reported = {failure.name for failure in unread}
     for topic, problem in sorted(durability.problems.items()):
         if problem not in reported:
@@ -92,8 +92,8 @@ def _unread_settings(durability: Durability, unread: Sequence[Failure]) -> Itera
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="Partitions that are leaderless, under-replicated, short of in-sync replicas, or not led as preferred. "
-    f"{MIN_ISR_UNKNOWN}: min.insync.replicas could not be read.",
+    summary="Lists partitions that are leaderless, under-replicated, below min.insync.replicas, or not led by their preferred "
+    f"leader. {MIN_ISR_UNKNOWN}: min.insync.replicas could not be read.",
     declare=_declare,
     answer=_answer,
     requires={"": Requirement(permissions=(TOPICS, TOPIC_SETTINGS))},

@@ -1,6 +1,6 @@
-"""Reads lines from a file descriptor in bursts: whatever is there without waiting, up to a limit.
+"""Reads lines from a file descriptor in bursts: all lines that can be read without waiting, up to a limit.
 
-A line is passed on as soon as it is there: a slow pipe is not waited for, and a fast one is read in large pieces.
+A line from a slow pipe is passed on at once, and a fast pipe is read in large pieces.
 """
 
 import os
@@ -11,8 +11,8 @@ _READ_BYTES = 1 << 16
 
 
 def bursts(descriptor: int, limit_bytes: int) -> Iterator[list[bytes]]:
-    """Lines without their line feed, the last one also if it has none; a burst ends when the next read would wait."""
-    cut: list[bytes] = []  # the parts of a line whose end has not been read
+    """Yield lines without their line feeds. A burst ends when the next read would wait. The last line needs no line feed."""
+    cut: list[bytes] = []  # the parts of a line whose end has not been read yet
     ended = False
     while not ended:
         chunk, ended = _read(descriptor, limit_bytes)
@@ -27,7 +27,7 @@ def bursts(descriptor: int, limit_bytes: int) -> Iterator[list[bytes]]:
 
 
 def _read(descriptor: int, limit_bytes: int) -> tuple[bytes, bool]:
-    """The bytes that are there, and whether the input has ended; waits only for the first byte."""
+    """Read the available bytes, and return True beside them at the end of the input; waits only for the first byte."""
     parts = [os.read(descriptor, _READ_BYTES)]
     size = len(parts[0])
     while size < limit_bytes and parts[-1] and select.select([descriptor], [], [], 0)[0]:

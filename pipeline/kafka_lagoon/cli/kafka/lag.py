@@ -1,6 +1,6 @@
-"""`lagoon kafka lag`: how far groups are behind, the same facts as table consumer_lag, as of now.
+"""`lagoon kafka lag`: the current lag of groups, with the same values as table consumer_lag.
 
-A sum says how many of its partitions are known; nothing that is unknown counts as 0.
+Beside each sum is the number of partitions that it includes: unknown lag does not count as 0.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -51,18 +51,20 @@ class GroupLagRow:
 
     group_id: str = column("group.id of the group.")
     group_type: str | None = column(
-        "classic, consumer (KIP-848), share or streams; null if the brokers cannot say.",
+        "classic, consumer (KIP-848), share or streams; null if the brokers do not return it.",
         null_if=before("ListGroups", 5),
     )
     state: str | None = column("State of the group as Kafka spells it; null if unknown.")
     members: Int32 | None = column("Members of the group; null if unknown.")
-    partitions: Int32 = column("Partitions that it has committed, is assigned or subscribed to.")
-    known_partitions: Int32 = column("Those of them whose lag is known.")
-    lag: Int64 | None = column("Sum of the lag that is known; null if none is.", null_if="known_partitions = 0")
+    partitions: Int32 = column("Partitions that the group has committed, is assigned or subscribed to.")
+    known_partitions: Int32 = column("Partitions whose lag is known.")
+    lag: Int64 | None = column("Sum of the known lag; null if no lag is known.", null_if="known_partitions = 0")
     highest_lag: Int64 | None = column(
-        "Highest lag of a partition; null if none is known.", null_if="known_partitions = 0"
+        "Highest known lag of a partition; null if no lag is known.", null_if="known_partitions = 0"
     )
-    problem: str | None = column("Why the group could not be described, or its commits not be read; null if they were.")
+    problem: str | None = column(
+        "Reason why the group could not be described or its commits not be read; null if there is none."
+    )
 
 
 def _declare(parser: ArgumentParser) -> None:
@@ -82,7 +84,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
     lag = of_topics(list(columns), options)
     times: Sequence[Failure] = ()
     if is_timed(options):
-        from kafka_lagoon.cli.kafka.lag_times import timed  # noqa: PLC0415  most do not ask for ages
+        from kafka_lagoon.cli.kafka.lag_times import timed  # noqa: PLC0415  only --time needs it
 
         with_times = timed(context, lag, columns, offsets)
         lag, times = list(with_times.rows), with_times.failures
@@ -105,7 +107,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 
 
 def _ignore_progress(_step: str, _items: int) -> None:
-    """Show no progress: this takes a second."""
+    """Show no progress, because the command takes about a second."""
 
 
 def _parts(
@@ -129,7 +131,7 @@ def group_lag_rows(
     shares: Sequence[ShareOffsetRow],
     unread: Mapping[str, str],
 ) -> Iterator[GroupLagRow]:
-    """One row per group, those without any partition too; `unread` says why the commits of a whole group are missing."""
+    """Make one row per group, with or without partitions; `unread` has the reason why all commits of a group are missing."""
     sums = {group.group_id: GroupLag() for group in groups}
     for partition in lag:
         sums.setdefault(partition.group_id, GroupLag()).add(partition.lag, partition.lag_basis)
@@ -163,7 +165,7 @@ def _notes(context: ClusterContext, topology: Topology) -> list[str]:
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="How far groups are behind: lag = high watermark - committed offset, raw; unknown is a dash with its problem.",
+    summary="Shows the lag of groups: high watermark - committed offset, unclamped. Unknown lag is a dash, with its problem.",
     declare=_declare,
     answer=_answer,
     requires={

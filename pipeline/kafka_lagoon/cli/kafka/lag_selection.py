@@ -1,6 +1,6 @@
 """Selects and orders the rows of `lagoon kafka lag`, and compares them with the limits of `--fail-above`.
 
-The order is that of `lagoon lag`, where SQL makes it.
+The order is the same as in `lagoon lag`, where SQL makes it.
 """
 
 import re
@@ -14,10 +14,10 @@ from kafka_lagoon.cli.arguments import names, number_from, pattern
 from kafka_lagoon.cli.thresholds import Measured, Threshold, Unit, add_fail_above, lines_of
 
 _NAMES = {
-    "lag": (Unit.COUNT, "records that a partition has for a group and that it has not read"),
-    "total": (Unit.COUNT, "the same of all partitions of a group"),
-    "time": (Unit.DURATION, "age of a group's first unread record of a partition, which --time measures"),
-    "lost": (Unit.COUNT, "records of a partition that were deleted before a group read them"),
+    "lag": (Unit.COUNT, "unread records of a partition for a group"),
+    "total": (Unit.COUNT, "unread records of all partitions of a group"),
+    "time": (Unit.DURATION, "age of a group's first unread record in a partition, as --time measures it"),
+    "lost": (Unit.COUNT, "records of a partition that were deleted before the group read them"),
 }
 UNCOMMITTED, OF_SHARE_GROUPS = "log_start", "share"
 
@@ -35,37 +35,41 @@ class Groups(Container[str]):
 
 
 def declare(parser: ArgumentParser) -> None:
-    """The options that select, order and limit."""
+    """Declare the options that select, order and limit rows."""
     parser.add_argument("group", nargs="*", metavar="GROUP", help="ids of groups; default: all")
     parser.add_argument("--pattern", type=pattern, metavar="REGEX", help="only groups whose whole id matches")
     parser.add_argument("--topic", type=names, metavar="A,B", help="only these topics")
-    parser.add_argument("--min-lag", type=number_from(0), metavar="N", help="only partitions with so many to read")
-    parser.add_argument("--sort", choices=_ORDERS, default="group", help="what stands first (default: group, by name)")
     parser.add_argument(
-        "--time", action="store_true", help="the age of the first unread records, too: fetches one of each partition"
+        "--min-lag", type=number_from(0), metavar="N", help="only partitions with at least N unread records"
+    )
+    parser.add_argument("--sort", choices=_ORDERS, default="group", help="order of the rows (default: group, by name)")
+    parser.add_argument(
+        "--time",
+        action="store_true",
+        help="also show the age of the first unread records; fetches a record of each partition",
     )
     add_fail_above(parser, _NAMES)
 
 
 def is_timed(options: Namespace) -> bool:
-    """True if options need ages: by name, as the order, or as a limit."""
+    """Return True if options need ages: --time, an order by age, or a limit of age."""
     return options.time or options.sort == "time" or any(limit.name == "time" for limit in options.fail_above)
 
 
 def selected_groups(options: Namespace) -> Groups | None:
-    """The groups that are asked about; None for all."""
+    """Return the groups to describe; None stands for all."""
     return Groups(options.group, options.pattern) if options.group or options.pattern else None
 
 
 def of_topics(rows: Sequence[Any], options: Namespace) -> Sequence[Any]:
-    """Rows of the topics that options name; limits and sums are about all of them."""
+    """Select the rows of the topics that options name; limits and sums include all of them."""
     return rows if options.topic is None else [row for row in rows if row.topic in set(options.topic)]
 
 
 def shown_groups(rows: Iterable[Any], partitions: Iterable[Any], options: Namespace) -> list[Any]:
-    """Sums of groups in the order that options name; --topic and --min-lag leave out groups without such a partition.
+    """Order the sums of groups as options demand. --topic and --min-lag leave out groups without such a partition.
 
-    `partitions` are in that order: a group stands where its first partition does if no sum of its own decides.
+    `partitions` are in that order already: groups are in the order of their first partitions if sums do not decide.
     """
     least: int | None = options.min_lag
     kept = (
@@ -82,7 +86,7 @@ def shown_groups(rows: Iterable[Any], partitions: Iterable[Any], options: Namesp
 
 
 def shown_partitions(rows: Sequence[Any], options: Namespace) -> Sequence[Any]:
-    """Rows of partitions in the order that options name."""
+    """Order the rows of partitions as options demand."""
     kept = (
         rows if options.min_lag is None else [one for one in rows if one.lag is not None and one.lag >= options.min_lag]
     )
@@ -98,7 +102,7 @@ def _by_lag(row: Any) -> tuple[Any, ...]:
 
 
 def _by_age(row: Any) -> tuple[Any, ...]:
-    """Unknown ages come first, because they may be any; groups without commits have none and come last."""
+    """Return the sort key of an age: unknown ages are first, because they may be high; groups without commits are last."""
     if _basis(row) == UNCOMMITTED:
         return 2, 0, *_by_lag(row)
     age = _age(row)
@@ -106,7 +110,7 @@ def _by_age(row: Any) -> tuple[Any, ...]:
 
 
 def _age(row: Any) -> int | None:
-    """The age is 0 if everything is read, and for share groups, which have no position to look at."""
+    """Return the age of the first unread record: 0 if all is read, and for share groups, which have no committed offset."""
     if row.lag == 0 or _basis(row) == OF_SHARE_GROUPS:
         return 0
     age: int | None = row.time_lag_ms
@@ -126,7 +130,7 @@ _ORDERS: Mapping[str, Callable[[Any], tuple[Any, ...]]] = {
 
 
 def complaints(rows: Sequence[Any], totals: Sequence[Any], limits: Sequence[Threshold]) -> list[str]:
-    """A line for each limit that is passed, or may be, by rows of partitions and sums of groups."""
+    """Make a line for each limit that rows of partitions or sums of groups pass or may pass."""
     return list(chain.from_iterable(_lines(rows, totals, limit) for limit in limits))
 
 
@@ -174,7 +178,7 @@ def _measured(
 
 
 def _basis(row: Any) -> str:
-    """Rows of share groups have none."""
+    """Return the basis of a row's lag; rows of share groups do not have one."""
     return getattr(row, "lag_basis", OF_SHARE_GROUPS)
 
 

@@ -1,4 +1,4 @@
-"""Measures for `lagoon kafka lag --time` how old the first unread record of each group and partition is, as a snapshot does."""
+"""Measures the age of the first unread record of each group and partition for `lagoon kafka lag --time`, as snapshots do."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def timed(
     all_rows: LagColumns,
     offsets: Sequence[PartitionOffsetsRow],
 ) -> TimedLag:
-    """Rows of `all_rows` with their time lag, and failures; the first unread record of each is fetched (READ on Topic)."""
+    """Add the time lag to rows; also return failures. Fetches the first unread record of each row (READ on Topic)."""
     from kafka_lagoon.fetch.first_unread import first_unread  # noqa: PLC0415  codecs, which extra `records` brings
 
     def measure(positions: Sequence[Position]) -> UnreadRecords:

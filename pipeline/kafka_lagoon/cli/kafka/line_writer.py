@@ -1,7 +1,6 @@
-"""Writes lines of input to a topic, and keeps what was not written for the command to report.
+"""Writes lines of input as records of a topic, and counts written and unwritten lines for the command's report.
 
-At the first line that cannot be written writing ends, and it is reported what was written, what was not, and which line is
-the cause.
+Writing ends at the first line that cannot be written. The report names this line and the lines that were not written.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ BAD_LINE = "BAD_LINE"
 
 @dataclass(frozen=True, slots=True)
 class WrittenRecord:
-    """The line of the input that became a record (from 1), and where that is; the offset is null if it is not known."""
+    """A line of the input, from 1, with the partition and offset of its record; the offset is null if it is not known."""
 
     line: int
     partition: int
@@ -26,7 +25,7 @@ class WrittenRecord:
 
 
 class LineWriter:
-    """Writes lines as records; `written` counts them, `failures` and `notes` report what was not written."""
+    """Writes lines as records; `written` counts the records, `failures` and `notes` report lines that were not written."""
 
     def __init__(self, writer: TopicWriter, parse: Parser) -> None:
         self._writer, self._parse = writer, parse
@@ -36,7 +35,7 @@ class LineWriter:
         self.notes: list[str] = []
 
     def write(self, bursts: Iterable[Sequence[bytes]]) -> Iterator[WrittenRecord]:
-        """Write every burst before the next one is read, and return where its lines are."""
+        """Write each burst before the next one is read, and yield the partitions and offsets of its lines."""
         for burst in bursts:
             for result in self._writer.write(self._records(burst)):
                 rows = _rows(result)
@@ -49,7 +48,7 @@ class LineWriter:
                 return
 
     def _records(self, lines: Sequence[bytes]) -> Iterator[ProducerRecord]:
-        """The records of some lines, up to the first one that cannot be parsed."""
+        """Parse lines to records, up to the first line that cannot be parsed."""
         for number, line in enumerate(lines, self._writer.taken + 1):
             try:
                 record = self._parse(line)
@@ -71,7 +70,7 @@ class LineWriter:
 
 
 def _rows(result: WriteResult) -> list[WrittenRecord]:
-    """The written records in the order of their lines. Offsets of a batch are consecutive."""
+    """Yield the written records in the order of their lines. Offsets of a batch are consecutive."""
     rows = [
         WrittenRecord(
             index + 1, batch.partition.partition, None if batch.base_offset is None else batch.base_offset + n
@@ -83,7 +82,7 @@ def _rows(result: WriteResult) -> list[WrittenRecord]:
 
 
 def _lines(indexes: Sequence[int]) -> str:
-    """Line numbers for people."""
+    """Spell line numbers for people."""
     first, last = indexes[0] + 1, indexes[-1] + 1
     if len(indexes) == 1:
         return f"line {first}"

@@ -1,4 +1,4 @@
-"""`lagoon kafka log-dirs`: the log directories of every broker, and on request the replicas in them."""
+"""`lagoon kafka log-dirs`: the log directories of every broker, and optionally their replicas."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from kafka_lagoon.snapshot.log_dirs import log_dir_rows, replica_rows
 
 def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("--broker", type=ids, metavar="1,2", help="only these brokers; default: all")
-    parser.add_argument("--replicas", action="store_true", help="one more row for every replica")
+    parser.add_argument("--replicas", action="store_true", help="add a row for every replica")
     add_topics(parser)
 
 
@@ -36,7 +36,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 
 
 def _nowhere(options: Namespace, log_dirs: LogDirs) -> list[Failure]:
-    """Failures for named topics without a replica; none if a directory failed or brokers were selected."""
+    """Make failures for named topics without a replica; none if a directory failed or brokers were selected."""
     if options.topic is None or options.broker is not None or log_dirs.failures:
         return []
     existing = {topic.name for answer in log_dirs.answers.values() for one in answer.results for topic in one.topics}
@@ -45,7 +45,7 @@ def _nowhere(options: Namespace, log_dirs: LogDirs) -> list[Failure]:
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="Log directories of the brokers; --replicas or --topic adds replicas.",
+    summary="Lists log directories of the brokers; --replicas or --topic adds replicas.",
     declare=_declare,
     answer=_answer,
     requires={"": Requirement(permissions=(DESCRIBED_CLUSTER,))},

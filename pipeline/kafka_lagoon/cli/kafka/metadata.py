@@ -34,30 +34,32 @@ class ClusterRow:
 
     cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker returned it.", null_if=ALWAYS)
     controller_id: Int32 | None = column("Active controller; null if problem is set.")
-    brokers: Int32 = column("How many brokers there are.")
-    topics: Int32 = column("How many topics are shown.")
-    partitions: Int32 = column("How many partitions they have.")
-    problem: str | None = column("Why the controller is not known; null if it is.")
+    brokers: Int32 = column("Number of brokers.")
+    topics: Int32 = column("Number of topics that are shown.")
+    partitions: Int32 = column("Number of their partitions.")
+    problem: str | None = column("Reason why the controller is not known; null if it is known.")
 
 
 @row
 class MetadataPartitionRow:
-    """Partitions with what Metadata says of them, one row each; table partitions has more."""
+    """Partitions as Metadata describes them, one row each; table partitions has more columns."""
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column("Id of the topic; null if the brokers give none.", null_if=ALWAYS)
     partition: Int32 = column("Partition number.")
-    leader_id: Int32 | None = column("Broker that leads the partition; null if none does.", null_if="is_leaderless")
+    leader_id: Int32 | None = column(
+        "Broker that leads the partition; null if there is no leader.", null_if="is_leaderless"
+    )
     leader_epoch: Int32 | None = column("Epoch of the leader; null if not returned.", null_if=before("Metadata", 7))
     replicas: tuple[Int32, ...] = column("Brokers that hold a replica, the preferred leader first.")
     isr: tuple[Int32, ...] = column("Brokers whose replica is in sync.")
     offline_replicas: tuple[Int32, ...] | None = column(
         "Brokers whose replica is offline; null if not returned.", null_if=before("Metadata", 5)
     )
-    is_leaderless: bool = column("Whether no broker leads it.")
-    is_under_replicated: bool = column("Whether fewer replicas are in sync than there are replicas.")
+    is_leaderless: bool = column("True if no broker leads the partition.")
+    is_under_replicated: bool = column("True if not all replicas are in sync.")
     is_preferred_leader: bool | None = column(
-        "Whether the leader is the first replica; null if it has no leader.",
+        "True if the leader is the first replica; null if there is no leader.",
         null_if="is_leaderless OR len(replicas) = 0",
     )
     problem: str | None = column("Kafka's name of the partition's error; null if there is none.")
@@ -98,7 +100,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 
 
 def _refused_notes(failures: Iterable[Failure]) -> Iterator[str]:
-    """Notes for users without DESCRIBE on the cluster, to whom brokers do not return the controller."""
+    """Make notes for users without DESCRIBE on the cluster: brokers do not return the controller to them."""
     for failure in failures:
         if failure.code == CLUSTER_AUTHORIZATION_FAILED:
             yield f"controller: not known: {failure.api}: {failure.name}"
@@ -106,12 +108,14 @@ def _refused_notes(failures: Iterable[Failure]) -> Iterator[str]:
 
 def _declare(parser: ArgumentParser) -> None:
     add_topics(parser)
-    parser.add_argument("--only", type=names_among(_KINDS), metavar="A,B", help=f"only these rows: {', '.join(_KINDS)}")
+    parser.add_argument(
+        "--only", type=names_among(_KINDS), metavar="A,B", help=f"only these kinds of rows: {', '.join(_KINDS)}"
+    )
 
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="The cluster, its brokers, topics and partitions.",
+    summary="Lists the cluster, its brokers, topics and partitions.",
     declare=_declare,
     answer=_answer,
     requires={

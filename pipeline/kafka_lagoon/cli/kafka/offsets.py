@@ -1,4 +1,4 @@
-"""`lagoon kafka offsets` lists where the logs of partitions start and end, or their first records at a time."""
+"""`lagoon kafka offsets`: start and end offsets of partitions, or offsets of the first records at or after a time."""
 
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
@@ -45,13 +45,15 @@ class OffsetAtTimeRow:
         "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=ALWAYS
     )
     partition: Int32 = column("Partition number.")
-    asked_ms: Timestamp = column("The requested time.")
+    asked_ms: Timestamp = column("Requested time.")
     offset: Int64 | None = column(
         "Offset of the first record with this timestamp or a later one; null if problem is set."
     )
-    timestamp_ms: Timestamp | None = column("That record's timestamp; null if problem is set.")
+    timestamp_ms: Timestamp | None = column("Timestamp of that record; null if problem is set.")
     leader_epoch: Int32 | None = column("Epoch of the leader that wrote it; null if not known.", null_if=ALWAYS)
-    problem: str | None = column("NO_LATER_RECORD: the log has none, now; or why it is not known. Null if it is.")
+    problem: str | None = column(
+        "NO_LATER_RECORD if the log has no such record now, else the reason why the offset is not known; null if it is known."
+    )
 
 
 def _declare(parser: ArgumentParser) -> None:
@@ -60,7 +62,7 @@ def _declare(parser: ArgumentParser) -> None:
         "--at",
         type=moment_argument,
         metavar="TIME",
-        help=f"instead: the first record at or after this time ({FORMS}; or epoch milliseconds)",
+        help=f"show the first record at or after this time instead ({FORMS}; or epoch milliseconds)",
     )
 
 
@@ -117,7 +119,7 @@ def _at_time_rows(topology: Topology, asked_ms: int, offsets: Offsets) -> Iterat
 
 
 def _failures(several: Iterable[Offsets]) -> list[Failure]:
-    """One failure per partition, however many requests failed. Requests that brokers are too old for are no failures."""
+    """Keep one failure per partition, even if several requests failed. UNSUPPORTED_VERSION of old brokers is no failure."""
     failed: dict[TopicPartition, Failure] = {}
     for offsets in several:
         failed |= {
@@ -134,12 +136,12 @@ def _too_old(by_kind: dict[Kind, Offsets]) -> Sequence[str]:
         for kind, offsets in by_kind.items()
         if kind in _SINCE and any(failure.name == UNSUPPORTED for failure in offsets.failures.values())
     ]
-    return [f"brokers are too old to tell {', '.join(missing)}"] if missing else ()
+    return [f"brokers are too old to return {', '.join(missing)}"] if missing else ()
 
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="Where the logs begin and end: earliest, local and tiered, for read_committed, latest, largest timestamp.",
+    summary="Lists the offsets of logs: earliest, local and tiered, last stable, latest, and of the largest timestamp.",
     declare=_declare,
     answer=_answer,
     requires={"": Requirement(permissions=(TOPICS,))},

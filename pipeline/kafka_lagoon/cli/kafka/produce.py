@@ -1,4 +1,4 @@
-"""`lagoon kafka produce`: writes lines of input as records of a topic, and prints where each of them is."""
+"""`lagoon kafka produce`: writes lines of input as records of a topic, and prints their partitions and offsets."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -30,23 +30,23 @@ _BURST_BYTES = 4 << 20
 
 _EPILOG = """\
 acks and what they guarantee:
-  all  (default) every in-sync replica has it (see min.insync.replicas); written once, however often a connection
-       breaks, because the broker knows a repeated batch by its producer id
-  1    the leader has it; lost if the leader is lost before others have it. Without a producer id: a batch whose answer
-       is lost is not sent again, and the failure says that it may have been written
-  0    it was sent: nobody answers, so neither offsets nor refusals are known
+  all  (default) Every in-sync replica has the record (see min.insync.replicas). It is written exactly once, even if
+       connections break, because brokers recognize a repeated batch by its producer id.
+  1    The leader has the record, which is lost if the leader fails before others have replicated it. There is no producer
+       id: a batch without a response is not sent again, and the failure says that it may have been written.
+  0    The record was sent. Brokers do not respond, so neither offsets nor errors are known.
 
 input:
-  each line is a value, without its line feed; an empty line is an empty value. With --json each line is an object:
-  {"key": ..., "value": ..., "headers": [{"key": ..., "value": ...}], "partition": 0, "timestamp": ...}, where a value is
-  text, null, {"base64": ...}, or any other JSON, which is written as JSON. It takes what `fetch --json` prints. What a
-  line says overrides the options.
+  Each line is a value, without its line feed; an empty line is an empty value. With --json each line is an object:
+  {"key": ..., "value": ..., "headers": [{"key": ..., "value": ...}], "partition": 0, "timestamp": ...}. A value is
+  text, null, {"base64": ...}, or any other JSON, which is written as JSON. The lines of `fetch --json` are accepted.
+  Fields of a line override the options.
 
 partitions:
-  a key chooses the partition that the Java client chooses (murmur2); records without a key go to one partition until
-  their batch is written, the next ones to the next partition. At the first record that is refused writing ends, with
-  exit code 3, and the output says by line what was written and what was not. --timeout is for each request here, not
-  for the whole input.
+  A key chooses the same partition as in the Java client (murmur2). Records without a key go to one partition until
+  their batch is written, and then to the next partition. Writing ends at the first refused record, with exit code 3; the
+  output names the lines that were written and those that were not. --timeout applies to each request here, not to the
+  whole input.
 """
 
 
@@ -60,27 +60,27 @@ class Count:
 
 def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("topic", metavar="TOPIC", help="must exist")
-    parser.add_argument("--value", help="one record with this value; standard input is not read")
-    parser.add_argument("--key", help="the key of all records")
-    parser.add_argument("--key-separator", metavar="TEXT", help=r"lines are key, this, value; \t is a tab")
+    parser.add_argument("--value", help="write one record with this value instead of reading standard input")
+    parser.add_argument("--key", help="key of all records")
+    parser.add_argument("--key-separator", metavar="TEXT", help=r"separator of key and value in each line; \t is a tab")
     parser.add_argument(
         "--header",
         dest="headers",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="of all records; may be repeated",
+        help="header of all records; may be given several times",
     )
-    parser.add_argument("--partition", type=int, metavar="N", help="write to this partition, whatever the key is")
+    parser.add_argument("--partition", type=int, metavar="N", help="partition of all records, also of those with a key")
     parser.add_argument(
-        "--timestamp", type=moment_argument, metavar="TIME", help=f"of all records ({FORMS}); default: now"
+        "--timestamp", type=moment_argument, metavar="TIME", help=f"timestamp of all records ({FORMS}); default: now"
     )
-    parser.add_argument("--acks", choices=_ACKS, default="all", help="see below (default: all)")
+    parser.add_argument("--acks", choices=_ACKS, default="all", help="acknowledgements, see below (default: all)")
     parser.add_argument("--compression", choices=CODECS, default="none", help="default: none")
     parser.add_argument(
         "--batch-bytes", type=int, default=500_000, metavar="N", help="largest batch, before compression"
     )
-    parser.add_argument("--count", action="store_true", help="print only how many records were written")
+    parser.add_argument("--count", action="store_true", help="print only the number of written records")
 
 
 def _faults(options: Namespace) -> Iterator[str]:
@@ -128,7 +128,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 
 
 def _layout(context: ClusterContext) -> TopicLayout:
-    """The topic as it is now; refused if it does not exist, or has no such partition."""
+    """Describe the topic; refuse a topic or a partition that does not exist."""
     options = context.options
     try:
         layout = find_topic(context.cluster, options.topic, context.deadline)
@@ -147,14 +147,14 @@ def _sequences(context: ClusterContext) -> SequenceNumbers:
     except BrokerError as error:
         if error.code != CLUSTER_AUTHORIZATION_FAILED:
             raise
-        hint = "brokers before 2.8 want IdempotentWrite on the cluster for it; --acks 1 goes without"
+        hint = "brokers before 2.8 require IdempotentWrite on the cluster for it; --acks 1 does not need it"
         raise BrokerError(error.code, error.name, error.api, "a producer id", hint) from error
 
 
 def _written(
     writer: TopicWriter, options: Namespace, layout: TopicLayout, defaults: ProducerRecord
 ) -> tuple[LineWriter, Iterator[WrittenRecord]]:
-    """The rows of written records, as they are read, and the writer that keeps the failures."""
+    """Return rows of records, which are written while the rows are read, and the writer, which keeps the failures."""
     if options.value is not None:
         lines = LineWriter(writer, lambda _: defaults)
         return lines, lines.write([[b""]])
@@ -178,7 +178,7 @@ def _line(row: WrittenRecord) -> str:
 
 
 def _raw(text: str | None) -> bytes | None:
-    """The bytes of an argument of the command line."""
+    """Return the bytes of a command-line argument."""
     return None if text is None else text.encode(errors="surrogateescape")
 
 
@@ -193,7 +193,7 @@ def _separator(text: str | None) -> bytes | None:
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="Write records to a topic: lines of standard input, or one --value.",
+    summary="Writes records to a topic: the lines of standard input, or one --value.",
     declare=_declare,
     answer=_answer,
     epilog=_EPILOG,

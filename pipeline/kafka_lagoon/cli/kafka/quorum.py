@@ -1,4 +1,4 @@
-"""`lagoon kafka quorum`: the KRaft controllers and how far everybody follows them."""
+"""`lagoon kafka quorum`: the KRaft controllers, and the lag of voters and observers."""
 
 from kafka_lagoon.admin.quorum import describe_quorum, quorum_failures
 from kafka_lagoon.cli.command import Command
@@ -30,7 +30,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="Controllers under KRaft: who leads, who votes, who follows; ZooKeeper has none (UNSUPPORTED_VERSION).",
+    summary="Lists KRaft controllers: leader, voters and observers. Clusters with ZooKeeper answer UNSUPPORTED_VERSION.",
     answer=_answer,
     requires={"": Requirement(permissions=(DESCRIBED_CLUSTER,))},
 )

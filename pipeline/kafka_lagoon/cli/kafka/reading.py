@@ -1,7 +1,7 @@
 """Reads the records of partitions: one partition after the other, by time, or as they are written.
 
-What could not be read is reported beside the records. Offsets without a record (markers, compaction, aborted transactions)
-are no loss; offsets that were deleted, or cannot be decoded, are named.
+Offsets that were deleted or cannot be decoded are reported beside the records. Offsets of markers, of compacted records and
+of aborted transactions are not reported, because no record is lost there.
 """
 
 import heapq
@@ -37,14 +37,14 @@ _WHY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A topic that is read, and how."""
+    """A topic to read, with the client and the options of the reader."""
 
     topic: str
     topic_id: str | None
     options: ReadOptions
 
     def split(self, partition: int, offsets: FetchRange, last_epoch: int = -1) -> Split:
-        """The split that reads these offsets of a partition."""
+        """Make the split that reads these offsets of a partition."""
         return Split(
             topic=self.topic,
             topic_id=self.topic_id,
@@ -59,9 +59,9 @@ class Source:
 def by_partition(
     cluster: Cluster, source: Source, ranges: Mapping[TopicPartition, FetchRange], missing: Missing
 ) -> Iterator[Row]:
-    """One partition after the other, each in the order of its offsets.
+    """Read one partition after the other, each in the order of its offsets.
 
-    A broker that stalls costs the stall timeout once, and for its other partitions ever less.
+    A broker that stalls costs the stall timeout once; the timeout is shorter for each of its further partitions.
     """
     stalls = Stalls(cluster.clock, source.options.stall_timeout_ms)
     for partition, offsets in ranges.items():
@@ -70,7 +70,7 @@ def by_partition(
 
 
 def _with_word(rows: Iterator[Row], partition: TopicPartition, options: ReadOptions) -> Iterator[Row]:
-    """Pass the rows on; warn if the first row takes long."""
+    """Pass the rows on, and warn if the first row takes long."""
     longest_s = options.stall_timeout_ms // 1000
     line = f"{partition}: nothing was read for {_QUIET_S} s; still trying, for {longest_s} s in all"
     timer = Timer(_QUIET_S, warn, (line,))
@@ -87,9 +87,9 @@ def _with_word(rows: Iterator[Row], partition: TopicPartition, options: ReadOpti
 def by_time(
     cluster: Cluster, source: Source, ranges: Mapping[TopicPartition, FetchRange], missing: Missing
 ) -> Iterator[Row]:
-    """All partitions at once, the earliest of their next records first; each partition in the order of its offsets.
+    """Read all partitions at once and merge them by timestamp; each partition stays in the order of its offsets.
 
-    A reader has its connections for itself, so this opens those of a client for each partition.
+    Readers do not share connections, so this opens the connections of a client for each partition.
     """
     streams = [
         _with_own_connections(cluster, source, source.split(partition.partition, offsets), missing)
@@ -112,10 +112,10 @@ def following(
     missing: Missing,
     until: Deadline | None,
 ) -> Iterator[Row]:
-    """The records that exist, then those that are written until the deadline; partitions are polled four times a second.
+    """Read the existing records, then new records until the deadline. Partitions are polled four times a second.
 
-    A partition that cannot be read any more is left out from then on; without any left it ends. It also ends when the topic
-    was deleted or re-created: the new one has other records at the same offsets.
+    A partition that cannot be read any more is left out from then on. Reading ends if no partition is left, or if the topic
+    was deleted or re-created: a re-created topic has other records at the same offsets.
     """
     unread = {partition: (offsets, -1) for partition, offsets in ranges.items()}
     while unread and not (until and until.passed()):
@@ -148,7 +148,7 @@ def following(
 
 
 def _disappearance(cluster: Cluster, source: Source, deadline: Deadline) -> str | None:
-    """TOPIC_DELETED or TOPIC_RECREATED; None if neither happened, or if no broker answers."""
+    """Return TOPIC_DELETED or TOPIC_RECREATED; None if neither happened, or if no broker answers."""
     try:
         (topic,) = cluster.refresh({source.topic}, deadline).topics
     except (BrokerError, ConnectionFailed):
@@ -163,7 +163,7 @@ def _rows(cluster: Cluster, split: Split, options: ReadOptions, missing: Missing
 
 
 def _rows_of(reader: SplitReader, missing: Missing) -> Iterator[Row]:
-    """Read rows column by column, which takes half the time of pyarrow's rows."""
+    """Convert to rows column by column, which takes half the time of pyarrow's `to_pylist`."""
     partition = reader.outcome.split.partition
     with closing(reader):
         for batch in reader.batches():

@@ -24,7 +24,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="Partitions that are being moved to other brokers; `log-dirs --topic` has the bytes of the copies.",
+    summary="Lists partitions that are being moved to other brokers; `log-dirs --topic` has the sizes of their copies.",
     answer=_answer,
     requires={"": Requirement(permissions=(DESCRIBED_CLUSTER,))},
 )

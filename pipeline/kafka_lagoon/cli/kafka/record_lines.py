@@ -1,6 +1,6 @@
-"""Parses lines of input to records that are to be written: plain text, a key and a value with a separator, or JSON.
+"""Parses lines of input to records for `lagoon kafka produce`: plain text, key and value with a separator, or JSON.
 
-What a line says is written exactly, or refused with a reason. `produce --json` takes the lines that `fetch --json` prints.
+A line is written exactly, or refused with a reason. `produce --json` accepts the lines that `fetch --json` prints.
 """
 
 import binascii
@@ -20,11 +20,11 @@ _ONLY_OF_FETCH = frozenset(
 )
 _MOST_INT64 = (1 << 63) - 1
 
-Parser = Callable[[bytes], ProducerRecord]  # raises ValueError, which says what is wrong with the line
+Parser = Callable[[bytes], ProducerRecord]  # raises ValueError, which names the fault of the line
 
 
 def text_parser(defaults: ProducerRecord, separator: bytes | None) -> Parser:
-    """Parses a line as a value, or as a key, the separator and a value; everything else comes from the defaults."""
+    """Make the parser of lines with a value, or with key, separator and value; all other fields have the defaults."""
     key, _, headers, partition, timestamp_ms = defaults
 
     def parse(line: bytes) -> ProducerRecord:
@@ -39,7 +39,7 @@ def text_parser(defaults: ProducerRecord, separator: bytes | None) -> Parser:
 
 
 def json_parser(defaults: ProducerRecord, partitions: int) -> Parser:
-    """Parses a line as a JSON object; what it leaves out, except the value, comes from the defaults."""
+    """Make the parser of lines that are JSON objects; missing fields, except the value, have the defaults."""
 
     def parse(line: bytes) -> ProducerRecord:
         fields = _object(line)
@@ -122,14 +122,16 @@ def _timestamp_ms(fields: Mapping[str, Any]) -> int | None:
             return _fixed_ms(text)
         case bool():
             raise ValueError("a timestamp is epoch milliseconds or ISO 8601")
-        case int() as moment if -_MOST_INT64 - 1 <= moment <= _MOST_INT64:  # of 1969, too; -1 is none
+        case int() as moment if (
+            -_MOST_INT64 - 1 <= moment <= _MOST_INT64
+        ):  # timestamps before 1970 are valid; -1 stands for no timestamp
             return moment
         case _:
             raise ValueError("a timestamp is epoch milliseconds or ISO 8601")
 
 
 def _fixed_ms(text: str) -> int:
-    """A fixed time: a record's timestamp does not depend on when it is written."""
+    """Parse a fixed time. Relative times are refused: the timestamp would depend on the time of writing."""
     moment = parse_moment(text)
     if moment.epoch_ms is None:
         raise ValueError("a timestamp is epoch milliseconds or ISO 8601")

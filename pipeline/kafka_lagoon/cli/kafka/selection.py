@@ -1,6 +1,6 @@
-"""Selects topics for verbs, and says how far a list from the brokers can be trusted.
+"""Selects topics for verbs, and warns if the brokers' lists may be incomplete.
 
-A topic that is named and does not exist is a failure; a note says that brokers may have left topics out.
+A named topic that does not exist is a failure. If brokers may have left topics out of a list, a note says so.
 """
 
 from argparse import ArgumentParser
@@ -24,12 +24,12 @@ def add_topics(parser: ArgumentParser) -> None:
 
 
 def add_topic_option(parser: ArgumentParser, meaning: str = "only these topics; default: all") -> None:
-    """Declare the option `--topic` alone, where arguments name something else."""
+    """Declare the option `--topic` alone, for verbs whose arguments do not name topics."""
     parser.add_argument("--topic", type=names, metavar="A,B", help=meaning)
 
 
 def selected_topology(context: ClusterContext) -> tuple[Topology, list[Failure]]:
-    """Metadata of the selected topics, ordered by name, and failures of those that brokers refuse."""
+    """Return metadata of the selected topics, ordered by name, and failures of topics that brokers refuse."""
     metadata = context.cluster.refresh(context.options.topic, context.deadline)
     metadata = replace(metadata, topics=tuple(sorted(metadata.topics, key=lambda topic: topic.name or "")))
     refused = [
@@ -42,14 +42,14 @@ def selected_topology(context: ClusterContext) -> tuple[Topology, list[Failure]]
 
 
 def topic_notes(context: ClusterContext, operations: int | None = None) -> Sequence[str]:
-    """Notes about a list of all topics; none where topics are selected."""
+    """Make notes about a list of all topics; none if topics are selected."""
     return () if context.options.topic is not None else list_notes(context, METADATA.name, "topics", operations)
 
 
 def list_notes(context: ClusterContext, api: str, what: str, operations: int | None = None) -> Sequence[str]:
-    """Notes about a list that brokers may have shortened without an error.
+    """Make notes about a list that brokers may have shortened without an error.
 
-    `operations` are what we may do with the cluster, as bits; without them the cluster is asked.
+    `operations` has the authorized operations on the cluster as bits; if it is missing, the cluster is asked for them.
     """
     note = list_note(_operations(context) if operations is None else operations, api, what)
     return (note,) if note else ()
@@ -67,7 +67,7 @@ def not_listed(
     listed: Container[str],
     refused: Iterable[Failure] = (),
 ) -> list[Failure]:
-    """A failure for each name that no broker lists; `refused` are failures of brokers that did not list anything."""
+    """Make a failure for each name that no broker lists; `refused` has the failures of brokers that returned no list."""
     message = "no broker lists it: it is not there, or we may not describe it"
     if any(one.api == api for one in refused):
         message = "no broker that answered lists it"

@@ -1,4 +1,4 @@
-"""`lagoon kafka transactions`: transactions, their descriptions, and the producers of partitions."""
+"""`lagoon kafka transactions`: lists and describes transactions, and lists the producers of partitions."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -33,9 +33,11 @@ _WIDE_PRODUCER = (*_PRODUCER[:3], *_WRITTEN, "open_since_offset")
 
 def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("id", nargs="*", metavar="ID", help="describe these transactional ids; default: list all")
-    parser.add_argument("--describe", action="store_true", help="describe all that are listed")
-    parser.add_argument("--state", type=names, metavar="A,B", help="only those in these states, e.g. Ongoing")
-    parser.add_argument("--longer-than-ms", type=int, metavar="MS", help="only those open for longer (Kafka 3.8)")
+    parser.add_argument("--describe", action="store_true", help="describe all listed transactions")
+    parser.add_argument("--state", type=names, metavar="A,B", help="only transactions in these states, e.g. Ongoing")
+    parser.add_argument(
+        "--longer-than-ms", type=int, metavar="MS", help="only transactions that are open for longer (Kafka 3.8)"
+    )
     add_topic_option(parser)
     parser.add_argument("--open", action="store_true", help="with --topic: only producers with an open transaction")
 
@@ -43,11 +45,11 @@ def _declare(parser: ArgumentParser) -> None:
 def _check(options: Namespace) -> list[str]:
     problems = []
     if options.open and options.topic is None:
-        problems.append("--open is about producers of a topic: give --topic")
+        problems.append("--open selects producers of a topic: give --topic")
     if options.topic is not None and (
         options.id or options.describe or options.state or options.longer_than_ms is not None
     ):
-        problems.append("--topic shows producers of partitions: it goes with --open only")
+        problems.append("--topic shows producers of partitions, and excludes all other options but --open")
     return problems
 
 
@@ -59,7 +61,7 @@ def _transactions(context: ClusterContext) -> CommandOutput:
     options = context.options
     listings = list_transactions(context.cluster, context.deadline, options.longer_than_ms)
     failures = list(listings.failures.values())
-    if not listings.answers:  # nothing is known, not even that a transactional id does not exist
+    if not listings.answers:  # no answer proves that a transactional id does not exist
         return CommandOutput(rows=[_listed(())], failures=failures)
     listed = list(listed_transaction_rows(listings))
     selected = [row for row in listed if _is_selected(row, options)]
@@ -67,7 +69,7 @@ def _transactions(context: ClusterContext) -> CommandOutput:
     part, refused = _described(context, selected) if describing else (_listed(selected), [])
     known = {row.transactional_id for row in listed}
     missing = not_listed(LIST_TRANSACTIONS.name, Scope.transaction, options.id, known, failures)
-    # Only permission to do everything proves that all ids, and all topics that they write to, are listed.
+    # Only with permission for all operations it is certain that all ids, and all topics that they write to, are listed.
     lists = (("transactions", not options.id), ("topics of transactions", describing))
     notes = [note for what, is_shown in lists if is_shown for note in list_notes(context, METADATA.name, what)]
     return CommandOutput(rows=[part], failures=[*failures, *refused, *missing], notes=notes)
@@ -102,7 +104,7 @@ def _producers(context: ClusterContext) -> CommandOutput:
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="Transactions, listed or described; with --topic the producers that its partitions' leaders remember.",
+    summary="Lists or describes transactions; with --topic lists the producers that the leaders of its partitions know.",
     declare=_declare,
     check=_check,
     answer=_answer,

@@ -1,4 +1,4 @@
-"""`lagoon kafka versions`: what every broker speaks, which release it may be, and what of it we speak."""
+"""`lagoon kafka versions`: the API versions of every broker, the releases that it may be, and the versions that we share."""
 
 from kafka_lagoon.admin.versions import api_versions
 from kafka_lagoon.cli.command import Command
@@ -26,7 +26,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 
 COMMAND = Command(
     kind=CLUSTER,
-    summary="What every broker speaks, and which release it may be.",
+    summary="Lists the API versions that every broker supports, and the releases of Kafka that it may be.",
     answer=_answer,
     requires={"": Requirement()},
 )

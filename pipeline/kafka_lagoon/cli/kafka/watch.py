@@ -1,4 +1,4 @@
-"""Repeats a verb, as watch(1) does, until Ctrl-C, `--timeout` or a passed limit."""
+"""Repeats a verb, as watch(1) does, until Ctrl-C, `--timeout` or a limit that is passed."""
 
 import shutil
 import sys
@@ -31,20 +31,20 @@ def add_watch(parser: ArgumentParser) -> None:
         "--watch",
         type=number_from(1),
         metavar="SECONDS",
-        help="ask again after so many seconds, until Ctrl-C, --timeout, or a limit of --fail-above is passed",
+        help="repeat every N seconds, until Ctrl-C, until --timeout, or until a limit of --fail-above is passed",
     )
 
 
 def round_of(output: CommandOutput, options: Namespace) -> Round:
-    """Read the whole output; the next round has a new connection."""
+    """Read the whole output of a round; the next round makes a new connection."""
     blocks = [*output_blocks(output, options, screen(wide=options.wide))]
     return Round(blocks=blocks, ending=ending(output))
 
 
 def watch(once: Callable[[], Round], seconds: int, clock: Clock, until: Deadline | None, *, as_json: bool) -> int:
-    """Show a round every so many seconds; the exit code of the last round.
+    """Show a round every few seconds; return the exit code of the last round.
 
-    If the cluster does not answer, a line says so and it is asked again.
+    If the cluster does not answer, a line says so, and the next round tries again.
     """
     while True:
         next_at = clock.monotonic() + seconds
@@ -75,7 +75,7 @@ def _show(once: Callable[[], Round], clock: Clock, *, as_json: bool) -> tuple[in
 
 
 def _redraw(lines: Sequence[str]) -> None:
-    """Overwrite the screen without clearing it first; lines that do not fit are counted."""
+    """Overwrite the screen without clearing it first. A line counts those that do not fit."""
     height = shutil.get_terminal_size().lines - 1
     shown = lines if len(lines) <= height else [*lines[: height - 1], f"... {len(lines) - height + 1:,} more lines"]
     sys.stdout.write(_TO_THE_TOP + "".join(f"{line}{_CLEAR_LINE}\n" for line in shown) + _CLEAR_BELOW)

@@ -1,1 +1,1 @@
-"""Commands that answer from the tables, without Spark where they are a folder: `lagoon lag`, `health` and `changes`."""
+"""Commands that query the tables, without Spark if the tables are in a folder: `lagoon lag`, `health` and `changes`."""

@@ -1,6 +1,6 @@
-"""`lagoon changes`: what changed between the newest snapshot and the one before it, or since a time; the newest first.
+"""`lagoon changes`: changes between the newest snapshot and the one before it, or since a time; the newest first.
 
-Of one snapshot, what was lost or taken back stands before what was added.
+Within a snapshot, truncations and removals come before additions.
 """
 
 from argparse import ArgumentParser
@@ -31,19 +31,23 @@ _SORTS = {
 _NAMES = {
     "changes": (Unit.COUNT, "all changes"),
     **dict.fromkeys(TYPES, (Unit.COUNT, "changes of this type")),
-    **dict.fromkeys(ENTITIES, (Unit.COUNT, "changes of such")),
+    **dict.fromkeys(ENTITIES, (Unit.COUNT, "changes of this entity")),
     "age": (Unit.DURATION, "age of the snapshot"),
 }
 
 
 def _declare(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--since", type=moment_argument, metavar="TIME", help="every change after the last snapshot before this time"
+        "--since", type=moment_argument, metavar="TIME", help="all changes since the last snapshot before this time"
     )
     parser.add_argument("--group", type=names, metavar="A,B", help="only these groups")
     parser.add_argument("--type", type=names, metavar="A,B", help=f"only these types of changes: {', '.join(TYPES)}")
-    parser.add_argument("--entity", type=names, metavar="A,B", help=f"only changes of these: {', '.join(ENTITIES)}")
-    parser.add_argument("--sort", choices=_SORTS, default="time", help="what stands first (default: time, the newest)")
+    parser.add_argument(
+        "--entity", type=names, metavar="A,B", help=f"only changes of these entities: {', '.join(ENTITIES)}"
+    )
+    parser.add_argument(
+        "--sort", choices=_SORTS, default="time", help="order of the rows (default: time, the newest first)"
+    )
     add_fail_above(parser, _NAMES)
 
 
@@ -61,7 +65,7 @@ def _selected(context: TablesContext) -> Condition:
 
 
 def _between(context: TablesContext) -> Condition:
-    """Changes in the snapshots after a time, up to the chosen snapshot of each cluster."""
+    """Select changes in the snapshots after a time, up to the chosen snapshot of each cluster."""
     start = context.instant(context.options.since)
     until = " OR ".join(
         f"(cluster = ? AND captured_at <= {time_literal(one.captured_at)})" for one in context.snapshots
@@ -97,7 +101,7 @@ def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
 
 COMMAND = Command(
     kind=over(_VIEW),
-    summary="What changed between the newest published snapshot and the one before it, or since a time (--since).",
+    summary="Shows changes between the newest published snapshot and the one before it, or since a time (--since).",
     declare=_declare,
     answer=_answer,
 )

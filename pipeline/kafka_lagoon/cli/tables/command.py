@@ -1,6 +1,6 @@
-"""The kind of the commands over the tables: each makes SQL statements about the chosen snapshots, which either engine runs.
+"""The kind of the commands over the tables: each makes SQL statements about chosen snapshots, for DuckDB or Spark.
 
-Exit code 3 says that a limit is passed, or that it is not known whether it is.
+Exit code 3 means that a limit is passed, or may be passed by an unknown value.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -20,12 +20,12 @@ from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.text import printable
 from kafka_lagoon.times import FORMS, Moment
 
-Value = int | str  # for a question mark of a statement
+Value = int | str  # value of a question mark in a statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """Conditions of a WHERE clause that must all hold, with the values of their question marks."""
+    """Conditions of a WHERE clause, joined by AND, with the values of their question marks."""
 
     parts: tuple[str, ...] = ()
     values: tuple[Value, ...] = ()
@@ -35,9 +35,9 @@ class Condition:
         return Condition(parts=(*self.parts, part), values=(*self.values, *values))
 
     def among(self, column: str, wanted: Sequence[Value] | None) -> "Condition":
-        """Add that a column has one of the values; None allows all values.
+        """Add the condition that a column has one of the values; None allows all values.
 
-        DuckDB passes an equality on through the joins of a view, but not a list: a single value costs a quarter of the time.
+        A single value is an equality, which DuckDB pushes through the joins of a view: it takes a quarter of the time of IN.
         """
         if wanted is None:
             return self
@@ -45,7 +45,7 @@ class Condition:
         return self.also(f"{column} = ?" if len(wanted) == 1 else f"{column} IN ({marks})", *wanted)
 
     def matching(self, column: str, regex: str) -> "Condition":
-        """Add that the whole text of a column matches a regular expression, in words that both engines know."""
+        """Add the condition that a whole value matches a regular expression, in SQL that both engines run."""
         return self.also(f"{column} <> '' AND regexp_extract({column}, ?, 0) = {column}", f"^(?:{regex})$")
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablesContext:
-    """The chosen snapshots, one per cluster, how statements are run, and the options of the command."""
+    """The chosen snapshots, one per cluster, the engine that runs statements, and the options of the command."""
 
     ask: Ask
     options: Namespace
@@ -62,18 +62,18 @@ class TablesContext:
     now_ms: int
 
     def instant(self, moment: Moment) -> datetime:
-        """A time of the options, which may be relative to now."""
+        """Return a time of the options, which may be relative to now."""
         return datetime.fromtimestamp(moment.at_ms(self.now_ms) / 1000, UTC)
 
     def limit(self) -> str:
-        """The LIMIT clause of --number, or nothing."""
+        """Return the LIMIT clause of --number, or an empty string."""
         number: int | None = self.options.number
         return "" if number is None else f"LIMIT {number:d}"
 
     def rows(
         self, kind: str, statement: str, values: Sequence[Value], columns: Sequence[str], wide: Sequence[str] = ()
     ) -> "QueriedRows":
-        """The rows of a statement; their cluster is shown where there are several."""
+        """Return the rows of a statement. Their cluster is shown if there are several clusters."""
         of = ("cluster",) if len(self.snapshots) > 1 else ()
         shown = QueriedRows(ask=self.ask, kind=kind, statement=statement, values=values)
         return replace(shown, columns=(*of, *columns), wide=(*of, *(wide or columns)))
@@ -81,7 +81,7 @@ class TablesContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueriedRows:
-    """Rows of a statement: scripts see all of its columns. `lines` replaces them for people."""
+    """Rows of a statement. Scripts get all columns; people get `lines` instead if there are any."""
 
     ask: Ask
     kind: str
@@ -92,40 +92,40 @@ class QueriedRows:
     lines: Sequence[str] | None = None
 
     def own_lines(self) -> Iterable[str] | None:
-        """The lines for people, if they see no table."""
+        """Return the lines for people, if they get no table."""
         return self.lines
 
     def table_lines(self, columns: Sequence[str], on: Screen) -> Iterable[str]:
-        """An aligned table of these columns."""
+        """Format an aligned table of these columns."""
         chosen = f"SELECT {', '.join(columns)} FROM ({self.statement}) AS rows"  # noqa: S608  names of ours
         rows = tuples(self.ask(chosen, *self.values))
         return table(columns, rows, on) if rows else []
 
     def json_blocks(self) -> Iterator[str]:
-        """The kind, then every column."""
+        """Format rows as JSON: the kind, then every column."""
         statement = f"SELECT '{self.kind}' AS kind, rows.* FROM ({self.statement}) AS rows"  # noqa: S608  names of ours
         return json_blocks(self.ask(statement, *self.values))
 
 
 def over(*relations: str) -> Kind[TablesContext]:
-    """The kind of a command whose statements name these tables and views."""
+    """Make the kind of a command whose statements name these tables and views."""
     return Kind(declare=_declare, run=lambda invocation, answer: _run(invocation, answer, relations))
 
 
 def _declare(parser: ArgumentParser) -> None:
     add_table_options(parser)
     parser.add_argument(
-        "--at", type=moment_argument, metavar="TIME", help=f"the newest snapshot at this time ({FORMS})"
+        "--at", type=moment_argument, metavar="TIME", help=f"take the newest snapshot at this time ({FORMS})"
     )
     parser.add_argument("--cluster", type=names, metavar="A,B", help="only these clusters; default: all")
     parser.add_argument("--topic", type=names, metavar="A,B", help="only these topics")
-    parser.add_argument("--pattern", type=pattern, metavar="REGEX", help="only whole names that match")
-    parser.add_argument("-n", "--number", type=number_from(0), metavar="N", help="at most so many rows of each kind")
+    parser.add_argument("--pattern", type=pattern, metavar="REGEX", help="only entities whose whole name matches")
+    parser.add_argument("-n", "--number", type=number_from(0), metavar="N", help="print at most N rows of each kind")
     add_flags(
         parser,
         {
-            "--json": "one JSON object a row and line, every column, numbers exact",
-            "--wide": "more columns, and no name is cut to fit the terminal",
+            "--json": "print one JSON object per row, with all columns and exact numbers",
+            "--wide": "print more columns, and names in full length",
         },
     )
     parser.add_argument("--no-pager", dest="pager", action="store_false", help="never start $PAGER")
@@ -143,7 +143,7 @@ def _run(invocation: Invocation, answer: Callable[[TablesContext], CommandOutput
 
 
 def snapshot_rows(context: TablesContext) -> QueriedRows:
-    """The snapshots that the command is about: a line each for people."""
+    """Return the chosen snapshots; people see one line for each."""
     of = of_snapshots(context.snapshots)
     return QueriedRows(
         ask=context.ask,
@@ -155,7 +155,7 @@ def snapshot_rows(context: TablesContext) -> QueriedRows:
 
 
 def of_snapshots(chosen: Sequence[ChosenSnapshot]) -> Condition:
-    """Rows of these snapshots; the date is the tables' partition column, so no other day is opened."""
+    """Select the rows of these snapshots, also by date: it is the tables' partition column, so other days are not opened."""
     days = sorted({f"DATE '{snapshot.snapshot_date}'" for snapshot in chosen})
     return (
         Condition()

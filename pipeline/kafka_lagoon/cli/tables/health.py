@@ -1,4 +1,4 @@
-"""`lagoon health`: what is not as it should be in the newest snapshot, or in an older one; the worst and longest first."""
+"""`lagoon health`: findings in the newest snapshot, or in an older one; the worst and oldest first."""
 
 from argparse import ArgumentParser
 from collections.abc import Iterator
@@ -35,10 +35,15 @@ _NAMES = {
 
 def _declare(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--since", type=moment_argument, metavar="TIME", help="only what is so since this time or later: what is new"
+        "--since", type=moment_argument, metavar="TIME", help="only findings that began at or after this time"
     )
-    parser.add_argument("--only", type=names, metavar="A,B", help=f"only these: {', '.join((*SEVERITIES, *FINDINGS))}")
-    parser.add_argument("--sort", choices=_SORTS, default="worst", help="what stands first (default: worst)")
+    parser.add_argument(
+        "--only",
+        type=names,
+        metavar="A,B",
+        help=f"only these severities and findings: {', '.join((*SEVERITIES, *FINDINGS))}",
+    )
+    parser.add_argument("--sort", choices=_SORTS, default="worst", help="order of the rows (default: worst)")
     add_fail_above(parser, _NAMES)
 
 
@@ -60,7 +65,7 @@ def _selected(context: TablesContext) -> Condition:
 
 
 def _counts(context: TablesContext, rows: Condition) -> QueriedRows:
-    """The number of each finding. There are few rows, so --number does not apply."""
+    """Count each finding. There are few rows, so --number does not apply."""
     statement = f"""
         SELECT * FROM (
           SELECT cluster, finding, severity, count(*) AS count, min(since) AS since
@@ -88,7 +93,7 @@ def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
 
 COMMAND = Command(
     kind=over(_VIEW),
-    summary="What is not as it should be in the newest published snapshot, and since when: the worst first.",
+    summary="Shows findings of the newest published snapshot, and since when they exist: the worst first.",
     declare=_declare,
     answer=_answer,
 )

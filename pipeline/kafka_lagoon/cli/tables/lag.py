@@ -1,7 +1,7 @@
-"""`lagoon lag`: how far groups were behind in the newest snapshot, or in an older one; the worst first.
+"""`lagoon lag`: the lag of groups in the newest snapshot, or in an older one; the worst first.
 
-The worst are those that lost records, then those whose first unread record is oldest (an age that is not known may be any,
-so it comes before), then those with most to read.
+First come partitions where a group lost records, then those with the oldest first unread record (an unknown age may be high,
+so it comes before known ages), then those with the most unread records.
 """
 
 from argparse import ArgumentParser
@@ -49,10 +49,10 @@ _GROUP_SORTS = {
     "group": "cluster, group_id",
 }
 _NAMES = {
-    "lag": (Unit.COUNT, "records that a partition has for a group and that it has not read"),
-    "total": (Unit.COUNT, "the same of all partitions of a group"),
-    "time": (Unit.DURATION, "age of a group's first unread record of a partition"),
-    "lost": (Unit.COUNT, "records of a partition that were deleted before a group read them"),
+    "lag": (Unit.COUNT, "unread records of a partition for a group"),
+    "total": (Unit.COUNT, "unread records of all partitions of a group"),
+    "time": (Unit.DURATION, "age of a group's first unread record in a partition"),
+    "lost": (Unit.COUNT, "records of a partition that were deleted before the group read them"),
     "age": (Unit.DURATION, "age of the snapshot"),
 }
 
@@ -60,8 +60,10 @@ _NAMES = {
 def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("name", nargs="*", metavar="GROUP", help="ids of groups; default: all")
     parser.add_argument("--group", type=names, metavar="A,B", help="ids of groups, separated by commas")
-    parser.add_argument("--min-lag", type=number_from(0), metavar="N", help="only partitions with so many to read")
-    parser.add_argument("--sort", choices=_SORTS, default="worst", help="what stands first (default: worst)")
+    parser.add_argument(
+        "--min-lag", type=number_from(0), metavar="N", help="only partitions with at least N unread records"
+    )
+    parser.add_argument("--sort", choices=_SORTS, default="worst", help="order of the rows (default: worst)")
     add_fail_above(parser, _NAMES)
 
 
@@ -80,7 +82,7 @@ def _wanted(context: TablesContext) -> list[str] | None:
 
 
 def _selected(context: TablesContext) -> Condition:
-    """The partitions that options choose; limits are about all of them."""
+    """Select the partitions that options choose; limits apply to all of them."""
     return _groups_of(context).among("topic", context.options.topic)
 
 
@@ -91,9 +93,9 @@ def _groups_of(context: TablesContext) -> Condition:
 
 
 def _groups(context: TablesContext, rows: Condition) -> QueriedRows:
-    """One row per group; groups without any partition, too, unless a condition is about partitions.
+    """Make one row per group, also for groups without partitions, unless a condition is about partitions.
 
-    Sums are over all partitions that names choose: --min-lag leaves out whole groups.
+    Sums include all partitions that names choose: --min-lag leaves out whole groups, not partitions of a sum.
     """
     options, groups = context.options, _groups_of(context)
     least = Condition() if options.min_lag is None else Condition().also("highest_lag >= ?", options.min_lag)
@@ -134,7 +136,7 @@ def _partitions(context: TablesContext, shown: Condition) -> QueriedRows:
 
 
 def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
-    """Lines that make the exit code 3: missing groups, and limits that are passed or may be."""
+    """Make the lines that cause exit code 3: missing groups, and limits that are passed or may be."""
     yield from _missing(context)
     limits: list[Threshold] = context.options.fail_above
     yield from chain.from_iterable(_limit_lines(context, rows, one) for one in limits)
@@ -176,7 +178,7 @@ def _limit_lines(context: TablesContext, rows: Condition, limit: Threshold) -> I
 
 COMMAND = Command(
     kind=over(LAG_TABLE, _GROUPS),
-    summary="How far groups were behind in the newest published snapshot, or in an older one (--at): the worst first.",
+    summary="Shows the lag of groups in the newest published snapshot, or in an older one (--at): the worst first.",
     declare=_declare,
     answer=_answer,
 )

@@ -1,4 +1,4 @@
-"""Compares rows of snapshots with the limits of `--fail-above`, and says why one is not kept."""
+"""Compares rows of snapshots with the limits of `--fail-above`, and makes a line for each limit that is passed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ def measured(
     unknown: str,
     place: str,
 ) -> Measured:
-    """Count the rows of `source` whose `value` is above the limit, and those where it is `unknown`; `place` names a row."""
+    """Count the rows of `source` with a `value` above the limit, and those with an `unknown` value; `place` names a row."""
     if len(context.snapshots) > 1:
         place = f"concat(cluster, ' ', {place})"
     statement = f"""
@@ -38,7 +38,7 @@ def measured(
 def count_lines(
     context: TablesContext, select: str, rows: Condition, columns: Mapping[str, str], place: str, items: str
 ) -> Iterator[str]:
-    """Limits on numbers of rows: of those whose column has the limit's name, or of all where no column has such names."""
+    """Make lines for limits on numbers of rows: rows with the limit's name in its column, or all rows without such a column."""
     limits: list[Threshold] = context.options.fail_above
     for limit in limits:
         if limit.name == "age":
@@ -51,13 +51,13 @@ def count_lines(
 
 
 def _counted(context: TablesContext, limit: Threshold, source: str, values: Sequence[Any], place: str) -> Measured:
-    """Count the rows, and name the first if there are more than the limit."""
+    """Count the rows, and name the first row if there are more than the limit."""
     ((number, example),) = tuples(context.ask(f"SELECT count(*), min({place}) FROM ({source}) AS rows", *values))  # noqa: S608
     return Measured(above=number, where=str(example)) if number > limit.limit else Measured()
 
 
 def age_lines(limit: Threshold, context: TablesContext) -> Iterator[str]:
-    """Snapshots that are older than a limit."""
+    """Make lines for snapshots that are older than a limit."""
     for snapshot in context.snapshots:
         age_ms = snapshot.age_ms(context.now_ms)
         if age_ms > limit.limit:
@@ -65,7 +65,7 @@ def age_lines(limit: Threshold, context: TablesContext) -> Iterator[str]:
 
 
 def partial_lines(snapshots: Sequence[ChosenSnapshot]) -> Iterator[str]:
-    """Snapshots that lack something: what a limit would be about may not be there."""
+    """Make lines for incomplete snapshots: rows that would pass a limit may be missing."""
     for snapshot in snapshots:
         if snapshot.is_partial:
             yield f"{snapshot.cluster}: the snapshot is INCOMPLETE, so no limit is known to be kept"

@@ -1,4 +1,4 @@
-"""Chooses the published snapshot of each cluster that a command is about, and says how old and how complete it is."""
+"""Chooses the published snapshot of each cluster that a command reads, and describes its age and completeness."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.text import did_you_mean
 from kafka_lagoon.units import duration
 
-_LATE_AFTER = 2  # intervals between snapshots
+_LATE_AFTER = 2  # in intervals between snapshots
 COLUMNS = ("cluster", "snapshot_id", "snapshot_date", "captured_at", "slot", "status", "failures", "completeness")
 
 
@@ -30,11 +30,11 @@ class ChosenSnapshot:
     interval_ms: int | None
 
     def age_ms(self, now_ms: int) -> int:
-        """The time since the snapshot was taken."""
+        """Return the time since the snapshot was taken."""
         return now_ms - round(self.captured_at.timestamp() * 1000)
 
     def line(self, now_ms: int, *, is_newest: bool) -> str:
-        """A line for people: the snapshot, its age, and whether it is complete."""
+        """Make a line for people: the snapshot, its age, and a warning if it is late or incomplete."""
         parts = [
             f"{self.cluster}: snapshot of {spelled_time(self.captured_at)}",
             f"{duration(self.age_ms(now_ms))} old",
@@ -48,12 +48,12 @@ class ChosenSnapshot:
 
     @property
     def is_partial(self) -> bool:
-        """True if requests of the snapshot failed."""
+        """Return True if requests of the snapshot failed."""
         return self.status != "complete"
 
 
 def choose_snapshots(ask: Ask, clusters: Sequence[str] | None, at_ms: int | None) -> list[ChosenSnapshot]:
-    """The newest snapshot of each cluster, or the newest that had begun at a time; TableError if there is none."""
+    """Choose the newest snapshot of each cluster, or the newest that had begun at a time; TableError if there is none."""
     latest = None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
     began = "true" if latest is None else f"captured_at <= {time_literal(latest)}"
     rows = ask(
@@ -91,5 +91,5 @@ def _nothing(missing: Sequence[str], known: Sequence[str], latest: datetime | No
 
 
 def time_literal(time: datetime) -> str:
-    """A time as both engines read it."""
+    """Spell a time as SQL that both engines read."""
     return f"CAST('{time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z' AS TIMESTAMP)"

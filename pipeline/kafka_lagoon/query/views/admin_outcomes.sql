@@ -19,7 +19,7 @@ CREATE OR REPLACE VIEW admin_outcomes (
   message COMMENT 'Message of the broker, or of Kafka Lagoon; null if there is none.',
   source COMMENT 'File and line that requested it; null for a command line.',
   user COMMENT 'Operating system user who ran it.',
-  host COMMENT 'Where it ran.',
+  host COMMENT 'Name of the machine that it ran on.',
   principal COMMENT 'The SASL user; null without SASL, and for certificates and tokens.',
   software_version COMMENT 'Version of this package.'
 )

@@ -1,10 +1,10 @@
 CREATE OR REPLACE VIEW broker_loss (
   cluster COMMENT 'Name of the cluster in the configuration.',
   cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
-  snapshot_id COMMENT 'The published snapshot that it follows from.',
+  snapshot_id COMMENT 'The published snapshot that the row is computed from.',
   snapshot_date COMMENT 'UTC day of captured_at.',
   captured_at COMMENT 'When the snapshot began to read the cluster.',
-  loss COMMENT 'What stops: broker, or rack (all of its brokers).',
+  loss COMMENT 'Unit that stops: broker, or rack (all of its brokers).',
   lost COMMENT 'node.id of the broker, or name of the rack.',
   brokers COMMENT 'Brokers that stop, without brokers that are already fenced.',
   partitions COMMENT 'Partitions with a replica there.',
@@ -14,8 +14,8 @@ CREATE OR REPLACE VIEW broker_loss (
   at_min_isr_partitions COMMENT 'Partitions that will have exactly as many replicas in sync as they need, and now have more: the next loss stops writes.',
   unknown_partitions COMMENT 'Partitions that will have a leader and whose topic has an unknown min.insync.replicas; the last two counts leave them out.',
   groups COMMENT 'Groups that these brokers coordinate, and that will need another coordinator.',
-  is_controller_lost COMMENT 'Whether another controller must be elected; null if the active controller is unknown.',
-  is_quorum_lost COMMENT 'Whether too few voters are left to elect a controller; null if the quorum is unknown, or under ZooKeeper.'
+  is_controller_lost COMMENT 'True if another controller must be elected; null if the active controller is unknown.',
+  is_quorum_lost COMMENT 'True if too few voters are left to elect a controller; null if the quorum is unknown, or under ZooKeeper.'
 )
 COMMENT 'The effect if a broker, or a whole rack, stops, with unclean elections off: one row per broker or rack and published snapshot. View broker_loss_partitions lists the partitions.'
 AS

@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW group_partition_status (
   snapshot_id COMMENT 'The snapshot that the row is about.',
   snapshot_date COMMENT 'UTC day of captured_at; filter by it, and only these days and the nine snapshots before them are read.',
   captured_at COMMENT 'When the snapshot began to read the cluster.',
-  group_id COMMENT 'group.id; any text, so escape it where it is shown.',
+  group_id COMMENT 'group.id of the group; it can be any text, so escape it in output.',
   group_state COMMENT 'State of the group as Kafka spells it; null if unknown.',
   topic COMMENT 'Name of the topic.',
   topic_id COMMENT 'Id of the topic; null if the brokers return none.',

@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW group_status (
   snapshot_id COMMENT 'The snapshot that the row is about.',
   snapshot_date COMMENT 'UTC day of captured_at.',
   captured_at COMMENT 'When the snapshot began to read the cluster.',
-  group_id COMMENT 'group.id; any text, so escape it where it is shown.',
+  group_id COMMENT 'group.id of the group; it can be any text, so escape it in output.',
   group_state COMMENT 'State of the group as Kafka spells it; null if unknown.',
   status COMMENT 'The worst of its partitions in view group_partition_status, in the order of Burrow: OK, WARN, STOP, STALL, REWIND. Null if no status is known.',
   worst_topic COMMENT 'Topic of the partition with that status, the partition with the largest lag if there are several; null if status is null.',

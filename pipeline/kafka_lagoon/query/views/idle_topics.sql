@@ -6,7 +6,7 @@ CREATE OR REPLACE VIEW idle_topics (
   history_since COMMENT 'When the oldest remaining published snapshot of the cluster began: nothing is known of the time before.',
   topic COMMENT 'Name of the topic.',
   topic_id COMMENT 'Id of the topic; null if the brokers return none.',
-  is_internal COMMENT 'Whether Kafka keeps its own state in it; null if unknown.',
+  is_internal COMMENT 'True if Kafka keeps its own state in the topic; null if unknown.',
   partitions COMMENT 'Number of partitions; null if the topic could not be described.',
   known_partitions COMMENT 'Partitions whose end offset is known: the columns about records are about these partitions only.',
   records COMMENT 'Offsets in their logs; null if none is known.',
@@ -17,7 +17,7 @@ CREATE OR REPLACE VIEW idle_topics (
   last_committed_at COMMENT 'When the first snapshot with the present commit of the group and partition that moved last began. Null if no commit has moved since history_since.',
   members COMMENT 'Members of groups that subscribe to the topic by name, or own a partition of it.',
   last_used_at COMMENT 'The latest time at which the topic was in use according to the evidence; null if there is none.',
-  evidence COMMENT 'What last_used_at is based on: members (there are members now), commits, records (the end of a log), record_timestamp (nothing moved, so not later than history_since), or none.'
+  evidence COMMENT 'Basis of last_used_at: members (there are members now), commits, records (the end of a log), record_timestamp (nothing moved, so not later than history_since), or none.'
 )
 COMMENT 'When each topic was last used, with the evidence: order by last_used_at to find idle topics. One row per topic of the latest published snapshot of each cluster. A consumer that uses assign() and does not commit leaves no trace, so missing evidence does not prove that a topic is unused.'
 AS

@@ -3,7 +3,7 @@ CREATE OR REPLACE VIEW lag_by_group (
   cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_id COMMENT 'The latest published snapshot of the cluster.',
   captured_at COMMENT 'When the snapshot began to read the cluster.',
-  group_id COMMENT 'group.id; any text, so escape it where it is shown.',
+  group_id COMMENT 'group.id of the group; it can be any text, so escape it in output.',
   group_type COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers do not return it.',
   state COMMENT 'State as Kafka spells it; null if problem is set.',
   members COMMENT 'Number of members; null if problem is set.',

@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW lag_trend (
   snapshot_id COMMENT 'The snapshot that the row is about.',
   snapshot_date COMMENT 'UTC day of captured_at.',
   captured_at COMMENT 'When the snapshot began to read the cluster.',
-  group_id COMMENT 'group.id; any text, so escape it where it is shown.',
+  group_id COMMENT 'group.id of the group; it can be any text, so escape it in output.',
   group_type COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers do not return it.',
   group_state COMMENT 'State of the group as Kafka spells it; null if unknown.',
   topic COMMENT 'Name of the topic.',

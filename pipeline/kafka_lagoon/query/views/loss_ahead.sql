@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW loss_ahead (
   snapshot_id COMMENT 'The snapshot that the row is about.',
   snapshot_date COMMENT 'UTC day of captured_at.',
   captured_at COMMENT 'When the snapshot began to read the cluster.',
-  group_id COMMENT 'group.id; any text, so escape it where it is shown.',
+  group_id COMMENT 'group.id of the group; it can be any text, so escape it in output.',
   topic COMMENT 'Name of the topic.',
   topic_id COMMENT 'Id of the topic; null if the brokers return none.',
   partition COMMENT 'Partition number.',
@@ -26,7 +26,7 @@ CREATE OR REPLACE VIEW loss_ahead (
   history_from COMMENT 'The earliest published snapshot of the cluster in the previous 24 hours; null if there is none, or if it does not have the partition.',
   loss_at COMMENT 'Estimate of when retention reaches the first unread record if the group reads nothing: the earlier of expires_at and size_reached_at, otherwise log_start_reached_at. Null if no_estimate_because is set.',
   seconds_left COMMENT 'The margin in time: seconds from captured_at to loss_at, negative if the records may be deleted at any moment. Null if loss_at is null.',
-  evidence COMMENT 'What loss_at is based on: retention_ms (a record timestamp), retention_bytes (sizes and growth) or log_start_history. Null if loss_at is null.',
+  evidence COMMENT 'Basis of loss_at: retention_ms (a record timestamp), retention_bytes (sizes and growth) or log_start_history. Null if loss_at is null.',
   no_estimate_because COMMENT 'Why there is no loss_at: nothing_unread, not_deleted (no limit in retention.ms and retention.bytes), compacted (cleanup.policy without delete), configs_unknown (and no history), or not_measured (timestamps, sizes and history are not enough). Otherwise null.'
 )
 COMMENT 'When retention will delete records that a group has not read: one row per group, partition and published snapshot with a known lag. Deletion from the local disk of tiered topics is not counted as loss.'

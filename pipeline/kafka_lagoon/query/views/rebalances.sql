@@ -6,7 +6,7 @@ CREATE OR REPLACE VIEW rebalances (
   captured_at COMMENT 'When the snapshot began to read the cluster.',
   previous_snapshot_id COMMENT 'The previous published snapshot of the cluster: the rebalance happened between the two, or is under way.',
   previous_captured_at COMMENT 'When that snapshot began.',
-  group_id COMMENT 'group.id; any text, so escape it where it is shown.',
+  group_id COMMENT 'group.id of the group; it can be any text, so escape it in output.',
   group_type COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers do not return it.',
   state COMMENT 'State of the group as Kafka spells it.',
   previous_state COMMENT 'Its state in the previous snapshot.',

@@ -7,7 +7,7 @@ CREATE OR REPLACE VIEW topology_changes (
   previous_snapshot_id COMMENT 'The snapshot that it is compared with: the latest earlier snapshot with the whole table (table_coverage).',
   previous_captured_at COMMENT 'When that snapshot began: the change was made between the two.',
   change_type COMMENT 'added, removed, changed, recreated (a topic under its old name), moved_back (a commit, or the start of a log) or truncated (the end of a log went down).',
-  entity_type COMMENT 'What changed: cluster, broker, voter, log_dir, topic, partition, reassignment, config, feature, quota, scram_user, delegation_token, acl, group, member or group_partition (what a group owns and commits).',
+  entity_type COMMENT 'Type of the changed entity: cluster, broker, voter, log_dir, topic, partition, reassignment, config, feature, quota, scram_user, delegation_token, acl, group, member or group_partition (ownership and commit of a partition by a group).',
   entity COMMENT 'The broker, topic-partition, group, member or ACL, for people.',
   attribute COMMENT 'The attribute that changed: the name of its column, config or quota, or the mechanism of a SCRAM user; null for the entity as a whole.',
   old_value COMMENT 'The value before: a topic or member by its id, lists of brokers as [1, 2], iterations of a SCRAM user; null if there was none, or if it is secret.',

@@ -13,7 +13,7 @@ CREATE OR REPLACE VIEW topology_facts (
   partition COMMENT 'Partition number; null if it belongs to none.',
   group_id COMMENT 'group.id of the group that the entity belongs to; null if it belongs to none.',
   broker_id COMMENT 'node.id of the broker that the entity belongs to; null if it belongs to none.',
-  ground COMMENT 'What both snapshots must have described for the fact to be compared; null if nothing else is needed.'
+  ground COMMENT 'Entity that both snapshots must have described for the fact to be compared; null if nothing else is needed.'
 )
 COMMENT 'The facts that topology_changes compares, one row per fact and published snapshot.'
 AS
