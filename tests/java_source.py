@@ -7,31 +7,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyspark
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.java_gateway import JavaGateway
 
-from kafka_lagoon.jars.java import class_path, java_path
+from tests.java_gateway import SHORT_LIVED, java_gateway
 
 _JAVA = 8
-_JVM_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 
 def compile_java(source: Path, folder: Path, jars: Sequence[Path]) -> None:
     """Put the classes of one source file into `folder`; an error of the compiler's is raised as py4j gives it."""
     spark = Path(pyspark.__file__).parent / "jars"
     janino = [*spark.glob("janino-*.jar"), *spark.glob("commons-compiler-*.jar")]
-    port = launch_gateway(
-        classpath=class_path([*janino, *jars]), java_path=java_path(), javaopts=_JVM_OPTIONS, die_on_exit=True
-    )
-    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
-    try:
+    with java_gateway([*janino, *jars], *SHORT_LIVED) as gateway:
         compiler = gateway.jvm.org.codehaus.janino.CompilerFactory().newCompiler()
         compiler.setTargetVersion(_JAVA)
         compiler.setSourceVersion(_JAVA)
         compiler.setDestinationDirectory(gateway.jvm.java.io.File(str(folder)), False)
         compiler.setClassPath(_files(gateway, jars))
         compiler.compile(_files(gateway, [source]))
-    finally:
-        gateway.shutdown()
 
 
 def _files(gateway: JavaGateway, paths: Sequence[Path]) -> object:

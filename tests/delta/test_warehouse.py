@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta import kernel
@@ -20,6 +19,7 @@ from tests.clock import CLOCK
 from tests.delta.samples import lag_row, row, snapshot
 from tests.delta.test_publish import publish_once, rows_of
 from tests.effort import first
+from tests.java_gateway import java_gateway
 from tests.warehouses import settings
 
 BY_NAME = {table.name: table for table in TABLES}
@@ -130,10 +130,8 @@ def test_each_difference_is_named(fault: dict[str, Any], complaint: str) -> None
 @pytest.fixture
 def bare_jvm() -> Iterator[Any]:
     """Start a JVM without Delta's jars."""
-    port = launch_gateway(die_on_exit=True)
-    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
-    yield gateway.jvm
-    gateway.shutdown()
+    with java_gateway([]) as gateway:
+        yield gateway.jvm
 
 
 @pytest.mark.java

@@ -21,12 +21,12 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, NewTopic
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.java_gateway import JavaGateway
 
-from kafka_lagoon.jars.java import class_path, java_path
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.every_broker import wait_until
+from tests.java_gateway import SHORT_LIVED, java_gateway
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 OLD_CODECS = CODECS[:4]  # before KIP-110
@@ -35,7 +35,6 @@ YEAR_10000, LAST_YEAR = 253_402_300_800_000, 9_000_000_000_000_000_000
 
 _TIMEOUT_S = 60
 _POLL_S = 0.05
-_JVM_OPTIONS = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 _ANY_TIME = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**63 - 1)}
 
 
@@ -175,13 +174,8 @@ class JavaProducers:
 @contextmanager
 def java_producers(kafka: LocalKafka) -> Iterator[JavaProducers]:
     """Start Java producers of the cluster's own release."""
-    jars = class_path(jar_paths(f"kafka-{kafka.version}"))
-    port = launch_gateway(classpath=jars, java_path=java_path(), javaopts=_JVM_OPTIONS, die_on_exit=True)
-    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
-    try:
+    with java_gateway(jar_paths(f"kafka-{kafka.version}"), "-Xmx256m", *SHORT_LIVED) as gateway:
         yield JavaProducers(gateway, kafka.bootstrap_servers)
-    finally:
-        gateway.shutdown()
 
 
 def transactions(java: JavaProducers, topic: str, codec: str) -> None:

@@ -6,20 +6,14 @@ from contextlib import ExitStack, contextmanager
 from functools import reduce
 from typing import Self
 
-from py4j.java_gateway import CallbackServerParameters, GatewayParameters, JavaGateway, launch_gateway
+from py4j.java_gateway import CallbackServerParameters, JavaGateway
 from py4j.protocol import Py4JError
 
-from kafka_lagoon.jars.java import class_path, java_path
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.java_gateway import SHORT_LIVED, java_gateway
 
-_JVM_OPTIONS = [
-    "-Xmx192m",
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+UseSerialGC",
-    "-Dfile.encoding=UTF-8",
-    "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-]
+_JVM_OPTIONS = ("-Xmx192m", *SHORT_LIVED, "-Dfile.encoding=UTF-8", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error")
 
 
 class _Ended(Exception):
@@ -73,20 +67,13 @@ class ToolsInOne:
 @contextmanager
 def tools_in_one(kafka_version: str) -> Iterator[ToolsInOne]:
     """Start the tools of a release."""
-    jars = class_path(jar_paths(f"kafka-{kafka_version}"))
-    port = launch_gateway(classpath=jars, java_path=java_path(), javaopts=_JVM_OPTIONS, die_on_exit=True)
-    gateway = JavaGateway(
-        gateway_parameters=GatewayParameters(port=port),
-        callback_server_parameters=CallbackServerParameters(port=0),
-    )
-    listening = gateway.get_callback_server()
-    client = gateway.java_gateway_server
-    client.resetCallbackClient(client.getCallbackClient().getAddress(), listening.get_listening_port())
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # otherwise it prints each exit of a tool
-    try:
+    jars = jar_paths(f"kafka-{kafka_version}")
+    with java_gateway(jars, *_JVM_OPTIONS, callbacks=CallbackServerParameters(port=0)) as gateway:
+        listening = gateway.get_callback_server()
+        client = gateway.java_gateway_server
+        client.resetCallbackClient(client.getCallbackClient().getAddress(), listening.get_listening_port())
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # otherwise it prints each exit of a tool
         yield ToolsInOne(gateway)
-    finally:
-        gateway.shutdown()
 
 
 class ToolsOfReleases:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.oracle.jars import KAFKAS
 from tests.oracle.java_codec import JavaCodec, java_codec
+from tests.oracle.memory_records import JavaRecords, java_records
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +15,10 @@ def codecs() -> Iterator[Sequence[JavaCodec]]:
     """The generated codecs of both releases; a drawn value is checked with both, because drawing takes most of the time."""
     with ExitStack() as running:
         yield [running.enter_context(java_codec(kafka)) for kafka in KAFKAS]
+
+
+@pytest.fixture(scope="session")
+def kafkas() -> Iterator[Sequence[JavaRecords]]:
+    """MemoryRecords of both releases."""
+    with ExitStack() as running:
+        yield [running.enter_context(java_records(kafka)) for kafka in KAFKAS]

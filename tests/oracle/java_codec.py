@@ -14,18 +14,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.java_gateway import JavaGateway
 
-from kafka_lagoon.jars.java import class_path, java_path
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.wire.primitives import uuid_bytes
 from kafka_lagoon.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, fields_of
+from tests.java_gateway import SHORT_LIVED, java_gateway
 from tests.java_source import compile_java
 
 _MESSAGES = "org.apache.kafka.common.message"
 _ODD_NAMES = {"kraft_version_feature": "kRaftVersionFeature"}
 _PREFIX = 2  # the version, before the message itself
-_JVM_OPTIONS = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 
 class Example(NamedTuple):
@@ -81,14 +80,10 @@ def java_codec(kafka: str) -> Iterator[JavaCodec]:
     jars = jar_paths(f"kafka-{kafka}")
     with TemporaryDirectory(ignore_cleanup_errors=True) as classes:
         compile_java(Path(__file__).with_name("Messages.java"), Path(classes), jars)
-        path = class_path([Path(classes), *jars])
-        port = launch_gateway(classpath=path, java_path=java_path(), javaopts=_JVM_OPTIONS, die_on_exit=True)
         # Java keeps the objects that it returned until it ends: releasing each of them would double the calls.
-        gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, enable_memory_management=False))
-        try:
+        folders = [Path(classes), *jars]
+        with java_gateway(folders, "-Xmx256m", *SHORT_LIVED, enable_memory_management=False) as gateway:
             yield JavaCodec(gateway, kafka)
-        finally:
-            gateway.shutdown()
 
 
 @cache

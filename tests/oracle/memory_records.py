@@ -13,14 +13,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.java_gateway import JavaGateway
 
-from kafka_lagoon.jars.java import class_path, java_path
 from kafka_lagoon.jars.locked_jars import jar_paths
+from tests.java_gateway import java_gateway
 from tests.java_source import compile_java
 
 _SOURCE = Path(__file__).with_name("Batches.java")
-_JVM_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC"]
 
 
 class Row(NamedTuple):
@@ -80,17 +79,9 @@ def java_records(kafka: str) -> Iterator[JavaRecords]:
     jars = jar_paths(f"kafka-{kafka}")
     with TemporaryDirectory(ignore_cleanup_errors=True) as classes:
         _compile(Path(classes), jars, kafka)
-        port = launch_gateway(
-            classpath=class_path([Path(classes), *jars]),
-            java_path=java_path(),
-            javaopts=[*_JVM_OPTIONS, f"-Djava.io.tmpdir={classes}"],  # folder for native codecs
-            die_on_exit=True,
-        )
-        gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
-        try:
+        options = ("-Xmx512m", "-XX:+UseSerialGC", f"-Djava.io.tmpdir={classes}")  # folder for native codecs
+        with java_gateway([Path(classes), *jars], *options) as gateway:
             yield JavaRecords(gateway, kafka)
-        finally:
-            gateway.shutdown()
 
 
 def _compile(folder: Path, jars: Sequence[Path], kafka: str) -> None:

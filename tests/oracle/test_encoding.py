@@ -3,8 +3,7 @@
 Both encoders: that of tuples and that of columns.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -14,21 +13,13 @@ import pytest
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.records.encode_columns import ColumnEncoder, RecordColumns
 from kafka_lagoon.records.encoding import NOT_IDEMPOTENT, TRANSACTIONAL, Producer, Record, encode_batch
-from tests.oracle.jars import KAFKAS
-from tests.oracle.memory_records import JavaRecords, Row, batch, java_records, record
+from tests.oracle.memory_records import JavaRecords, Row, batch, record
 
 pytestmark = pytest.mark.java
 
 _SEED = 20_261_121
 _SIZES = (0, 1, 63, 64, 127, 128, 8191, 8192, 20_000)
 _NAMES = ("", "a", "trace", "ключ \U0001f511", "k" * 300)
-
-
-@pytest.fixture(scope="module")
-def kafkas() -> Iterator[Sequence[JavaRecords]]:
-    """MemoryRecords of both releases."""
-    with ExitStack() as running:
-        yield [running.enter_context(java_records(kafka)) for kafka in KAFKAS]
 
 
 def _field(random: Random) -> bytes | None:

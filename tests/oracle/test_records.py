@@ -174,23 +174,16 @@ def described(random: Random, count: int) -> Iterator[list[Any]]:
         yield [any_batch(random, random.choice(_BASES)) for _ in range(min(_CHUNK, count - start))]
 
 
-def campaign(releases: Sequence[JavaRecords], count: int, seed: int) -> Counter[str]:
+def campaign(kafkas: Sequence[JavaRecords], count: int, seed: int) -> Counter[str]:
     """Compare batches that one release writes, whole and damaged, with the other one and with us; count the results."""
     met: Counter[str] = Counter()
     random = Random(seed)
     for number, chunk in enumerate(described(random, count // 2)):
-        writer, reader = releases[number % 2], releases[(number + 1) % 2]
+        writer, reader = kafkas[number % 2], kafkas[(number + 1) % 2]
         whole = [raw for raw in writer.build(chunk) if raw]
         buffers = whole + [damaged(random, raw) for raw in whole]
         met.update(map(compare, buffers, reader.read(buffers)))
     return met
-
-
-@pytest.fixture(scope="module")
-def releases() -> Iterator[Sequence[JavaRecords]]:
-    """Both releases: one reads what the other writes."""
-    with ExitStack() as running:
-        yield [running.enter_context(java_records(kafka)) for kafka in KAFKAS]
 
 
 # `make test` has some of every format, codec and kind of damage; `make proof` has many, so that rules meet each other.
@@ -199,42 +192,42 @@ each_count = pytest.mark.parametrize("count", [50, pytest.param(20_000, marks=_L
 
 @each_count
 @pytest.mark.parametrize("writer", [0, 1], ids=KAFKAS)
-def test_whole_batches(releases: Sequence[JavaRecords], writer: int, count: int) -> None:
+def test_whole_batches(kafkas: Sequence[JavaRecords], writer: int, count: int) -> None:
     """Every row that Kafka writes is read as Kafka reads it, in all codecs, formats and kinds; nothing is refused."""
     met: Counter[str] = Counter()
     for chunk in described(Random(_SEED + writer), count // 2):
-        whole = [raw for raw in releases[writer].build(chunk) if raw]
-        met.update(map(compare, whole, releases[1 - writer].read(whole)))
+        whole = [raw for raw in kafkas[writer].build(chunk) if raw]
+        met.update(map(compare, whole, kafkas[1 - writer].read(whole)))
     assert set(met) <= {"same rows", "no rows", _OLD_LZ4}, met
     assert met["same rows"] > count // 4, met
 
 
 @each_count
-def test_damaged_batches(releases: Sequence[JavaRecords], count: int) -> None:
+def test_damaged_batches(kafkas: Sequence[JavaRecords], count: int) -> None:
     """A damaged batch with a valid checksum is read equally, or refused by all."""
-    met = campaign(releases, 2 * count, _SEED + 2)
+    met = campaign(kafkas, 2 * count, _SEED + 2)
     assert met["same rows"] > 2 * count // 3, met
     assert met["refused by all"] > count // 5, met
 
 
-def test_torn_answers(releases: Sequence[JavaRecords]) -> None:
+def test_torn_answers(kafkas: Sequence[JavaRecords]) -> None:
     """Of several batches that are cut anywhere, as by brokers, the complete ones are read and nothing is refused."""
     random = Random(_SEED + 3)
     chunk = [any_batch(random, 10_000 * (number + 1)) for number in range(300)]
-    raws = releases[0].build(chunk)
+    raws = kafkas[0].build(chunk)
     buffers = []
     for start in range(0, len(raws), 3):
         several = b"".join(raws[start : start + 3])
         buffers += [several[: random.randrange(len(several))] for _ in range(3)]
-    met = Counter(map(compare, buffers, releases[1].read(buffers)))
+    met = Counter(map(compare, buffers, kafkas[1].read(buffers)))
     assert set(met) <= {"same rows", "no rows", _OLD_LZ4}, met
 
 
-def test_garbage(releases: Sequence[JavaRecords]) -> None:
+def test_garbage(kafkas: Sequence[JavaRecords]) -> None:
     """Random bytes are refused, or taken for an incomplete batch, by all."""
     random = Random(_SEED + 4)
     buffers = [random.randbytes(random.randrange(200)) for _ in range(300)]
-    met = Counter(map(compare, buffers, releases[0].read(buffers)))
+    met = Counter(map(compare, buffers, kafkas[0].read(buffers)))
     assert met["same rows"] == 0, met
 
 

@@ -4,28 +4,24 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from kafka_lagoon.jars.java import class_path, java_path
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.protocol.releases import api_lists
 from kafka_lagoon.wire.schema import Versions
+from tests.java_gateway import SHORT_LIVED, java_gateway
 from tests.protocol.api_lists import minor
 
 pytestmark = pytest.mark.java
 
-_JVM_OPTIONS = ["-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 LISTENERS = {"zk": "ZK_BROKER", "kraft": "BROKER"}
 
 
 @pytest.fixture(scope="module", params=["2.8.2", "3.9.2", "4.3.1"])
 def release(request: pytest.FixtureRequest) -> Iterator[tuple[str, Any]]:
     """A release and a JVM with its code."""
-    jars = class_path(jar_paths(f"kafka-{request.param}"))
-    port = launch_gateway(classpath=jars, java_path=java_path(), javaopts=_JVM_OPTIONS, die_on_exit=True)
-    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_field=True))
-    yield request.param, gateway.jvm
-    gateway.shutdown()
+    jars = jar_paths(f"kafka-{request.param}")
+    with java_gateway(jars, "-Xmx128m", *SHORT_LIVED, auto_field=True) as gateway:
+        yield request.param, gateway.jvm
 
 
 def test_the_lists_of_a_release(release: tuple[str, Any]) -> None:
