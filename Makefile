@@ -26,7 +26,7 @@ export SPARK_CONF_DIR := $(CURDIR)/conf
 # Tests start hundreds of Python processes: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: environment kafka classes kernels help setup demo test quick proof lint types bench snapshot ingest restore maintain apply report lock clean
+.PHONY: kafka classes kernels help setup demo test quick proof lint types bench snapshot ingest restore maintain apply report lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,22 +41,18 @@ $(READY): pyproject.toml requirements.lock
 	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	@# What builds PySpark and us comes first, from the same lock: pip would fetch it unpinned.
 	awk '/^[a-z]/ {wanted = /^setuptools==/} wanted' requirements.lock > $(VENV)/build.lock
-	@# Kafka's jars and their archive of classes need nothing of the environment, so they are made beside it.
-	@$(MAKE) --no-print-directory -j2 environment kafka
-	$(BIN)/python -m kafka_lagoon.jars delta-4.4.0
-	@$(MAKE) --no-print-directory -j2 classes kernels
-	@touch $@
-
-environment:
 	$(PIP) install --require-hashes -r $(VENV)/build.lock
 	@# Modules are compiled when they are first imported: most never are.
 	$(PIP) install --no-compile --require-hashes --no-build-isolation --use-pep517 -r requirements.lock
 	$(PIP) install --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m kafka_lagoon.jars delta-4.4.0
+	@$(MAKE) --no-print-directory -j3 kafka classes kernels
+	@touch $@
 
 kafka:
-	PYTHONPATH=pipeline $(BIN)/python -m kafka_lagoon.jars kafka-4.3.1
+	$(BIN)/python -m kafka_lagoon.jars kafka-4.3.1
 	@# Without the archives JVMs start more slowly, and that is all.
-	-PYTHONPATH=pipeline $(BIN)/python -m kafka_lagoon.sandbox.archive
+	-$(BIN)/python -m kafka_lagoon.sandbox.archive
 
 classes:
 	-$(BIN)/lagoon path classes
