@@ -29,4 +29,4 @@ def java_gateway(
     finally:
         gateway.shutdown()
         process.kill()  # it waits for the end of its standard input otherwise
-        process.communicate()
+        process.wait()
