@@ -109,4 +109,4 @@ def test_permissions_are_enough_and_least(
         whole = admin(administered, capsys, *command, user=LIMITED)
     assert whole.exit_code == 0, whole.lines
     assert set(whole.outcomes().values()) == {"done"}
-    assert ("make sure that we may describe all" in whole.lines) == (name == "admin abort-transaction")
+    assert ("make sure that this user may describe all" in whole.lines) == (name == "admin abort-transaction")
