@@ -101,7 +101,7 @@ def test_without_a_warehouse_it_says_so_before_a_plan_is_confirmed(capsys: Outpu
     with OpeningRecorder("admin", None, CLOCK) as made:
         made.begin()
         said = capsys.readouterr().err
-        assert "nothing is recorded in table admin_actions, and no lock prevents that two runs alter" in said
+        assert "nothing is recorded in table admin_actions, and no lock prevents two runs from altering" in said
         with made.opened("id"):
             pass
     assert capsys.readouterr().err == ""

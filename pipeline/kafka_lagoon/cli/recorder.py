@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _NOT_RECORDED = (
     "the settings name no warehouse: nothing is recorded in table admin_actions, and no lock prevents "
-    "that two runs alter a cluster at the same time"
+    "two runs from altering a cluster at the same time"
 )
 
 LOCK_WAIT_MS = 5_000  # longer than a verb takes; a changed cluster is detected before anything is sent
