@@ -127,11 +127,13 @@ def reach(spark: "SparkSession", store: ObjectStore) -> None:
     """Give a running session access to the bucket: jars, as --jars would add them, and settings."""
     jvm = spark.sparkContext._jvm
     assert jvm is not None
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    # Hadoop looks classes up there. Spark may have given this thread another class loader by now.
+    loader = conf.getClassLoader()
     for path in hadoop_aws():
         loader.addURL(jvm.java.io.File(path).toURI().toURL())
     for name, value in store.hadoop().items():
-        spark.sparkContext._jsc.hadoopConfiguration().set(name, value)
+        conf.set(name, value)
 
 
 def hadoop_aws() -> Sequence[str]:

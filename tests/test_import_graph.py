@@ -17,7 +17,7 @@ MOST = {
     "kafka_lagoon.restore.archive_reader": 16,
     "kafka_lagoon.delta.record_files": 12,
 }
-_LONGEST_CHAIN = 33
+_LONGEST_CHAIN = 30
 
 
 @pytest.mark.parametrize("module", MOST)

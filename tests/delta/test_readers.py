@@ -278,6 +278,7 @@ def test_filters_of_views_find_what_is_there(lake: Warehouse) -> None:
     assert missed_in_spark({name: (frame, frame.toArrow().to_pylist()) for name, frame in frames.items()}) == {}
 
 
+@pytest.mark.proof
 def test_tables_of_an_older_version_are_repaired(lake: Warehouse, tmp_path: Path) -> None:
     """deltalake finds no rows in tables of version 0.1.0; after the next run or maintenance all readers find all rows.
 

@@ -188,7 +188,11 @@ def test_a_warehouse_that_cannot_be_written(cluster: LocalKafka, tmp_path: Path)
         (["--set", "kafka.bootstrap_servers=127.0.0.1:1"], 1, "127.0.0.1:1: connect: Connection refused"),
         (["--set", "kafka.boostrap_servers=a:1"], 2, "did you mean bootstrap_servers?"),
         (["--set", "kafka.bootstrap_servers=a:1", "--slot", "someday"], 2, "--slot: 'someday' is not a time"),
-        (["--set", "kafka.bootstrap_servers=a:1", "--slot", "2020-01-01"], 2, "only the current state of a cluster can be captured"),
+        (
+            ["--set", "kafka.bootstrap_servers=a:1", "--slot", "2020-01-01"],
+            2,
+            "only the current state of a cluster can be captured",
+        ),
         (["--set", "kafka.bootstrap_servers=no-such-host.invalid:1"], 1, "resolve"),
         (["--frobnicate"], 2, "unrecognized arguments: --frobnicate"),
     ],

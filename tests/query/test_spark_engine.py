@@ -10,6 +10,7 @@ from kafka_lagoon.cli.main import main
 from tests.clock import Hands
 from tests.delta.lake import make_lake
 from tests.documents import blocks, page
+from tests.effort import first
 
 CLOCK = Hands().clock()
 STATEMENT = "SELECT group_id, topic, lag, captured_at, snapshot_date FROM lag_now ORDER BY lag"
@@ -27,7 +28,7 @@ def sql(lake: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tupl
     return (code, *capsys.readouterr())
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "json"])
+@pytest.mark.parametrize("form", first(["json", "csv", "table"]))
 def test_both_engines_print_the_same(lake: Path, form: str, capsys: pytest.CaptureFixture[str]) -> None:
     """To the byte: with null, odd names, 64-bit numbers and times."""
     by_duckdb = sql(lake, capsys, "--format", form, STATEMENT + " NULLS FIRST")
@@ -104,7 +105,7 @@ def test_the_page_shows_it(lake: Path, spark: SparkSession, capsys: pytest.Captu
 @pytest.mark.parametrize(
     "argv",
     [
-        ("lag", "--fail-above", "lag=1,total=1,time=1h,lost,age=1h"),
+        pytest.param(("lag", "--fail-above", "lag=1,total=1,time=1h,lost,age=1h"), marks=pytest.mark.proof),
         ("lag", "billing", "--pattern", "b.*", "--min-lag", "1", "-n", "2", "--sort", "time"),
         pytest.param(  # the plan of its view takes Spark half a minute
             ("health", "--only", "critical,leader_skew", "--since", "2025-01-01", "--fail-above", "findings"),

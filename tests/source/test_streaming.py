@@ -95,6 +95,7 @@ def test_a_running_stream_follows(kafka: LocalKafka, stream: Stream):
     ]
 
 
+@pytest.mark.proof
 def test_loss_between_runs(kafka: LocalKafka, stream: Stream):
     """Records that retention removed before they were read fail the stream; if accepted, the rest is read."""
     create(kafka, "stream-c")
