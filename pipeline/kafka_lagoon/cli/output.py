@@ -11,7 +11,7 @@ from argparse import Namespace
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, Protocol, get_args
 
 from kafka_lagoon.cli.kafka.formatting import base64_object
 from kafka_lagoon.cli.people import Screen, screen, table
@@ -20,10 +20,31 @@ from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.tables.row_classes import Timestamp
 
-if TYPE_CHECKING:
-    from kafka_lagoon.cli.tables.command import QueriedRows
-
 _ANYWHERE = Screen()
+
+
+class Rows(Protocol):
+    """Rows of one kind. People see the columns in `columns`, or with --wide those in `wide`; scripts get all."""
+
+    @property
+    def kind(self) -> str: ...  # noqa: D102  as the class describes
+
+    @property
+    def columns(self) -> Sequence[str]: ...  # noqa: D102
+
+    @property
+    def wide(self) -> Sequence[str]: ...  # noqa: D102
+
+    def own_lines(self) -> Iterable[str] | None:
+        """Return lines for people, if they get no table."""
+
+    def table_lines(self, columns: Sequence[str], on: Screen) -> Iterable[str]:
+        """Format an aligned table of these columns."""
+        ...
+
+    def json_blocks(self) -> Iterator[str]:
+        """Format rows as JSON lines, in blocks of several lines."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +89,7 @@ class CommandOutput:
     exit code 3; `notes` do not.
     """
 
-    rows: "Sequence[RowSet | QueriedRows]"
+    rows: Sequence[Rows]
     failures: Collection[Failure] = ()
     refusals: Collection[Failure] = ()
     complaints: Iterable[str] = ()
@@ -111,7 +132,7 @@ def output_blocks(output: CommandOutput, options: Namespace, on: Screen) -> Iter
 
 
 def people_lines(
-    rows: "RowSet | QueriedRows", on: Screen, *, wide: bool, is_titled: bool, is_first: bool, nothing: str = "(none)"
+    rows: Rows, on: Screen, *, wide: bool, is_titled: bool, is_first: bool, nothing: str = "(none)"
 ) -> Iterable[str]:
     """Format rows for people: their own lines, or a table under their kind; `nothing` if the table has no rows."""
     own = rows.own_lines()
