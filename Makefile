@@ -15,8 +15,7 @@ OUT ?= report.html
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # One more than cores: a worker often waits for a server or a timeout.
 WORKERS ?= $(shell echo $$(($(CORES) + 1)))
-BY_FILE = --dist=loadfile --no-loadscope-reorder
-SIDE_BY_SIDE = --numprocesses=$(WORKERS) $(BY_FILE)
+SIDE_BY_SIDE = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 WITH_SERVERS := cluster integration jobs oracle
 PYTEST := $(BIN)/python -m pytest --ignore=tests/bench
 
@@ -67,7 +66,7 @@ test: $(READY) ## all tests but those of make proof: units, properties, Kafka's 
 	$(PYTEST) $(SIDE_BY_SIDE) -m "not proof" tests
 
 quick: $(READY) ## units and properties, without brokers, Java, Spark and processes; a minute
-	TEST_EXAMPLES=few $(PYTEST) --numprocesses=$(CORES) $(BY_FILE) $(WITH_SERVERS:%=--ignore=tests/%) --without-processes -m "not kafka and not spark and not java and not long and not proof" tests
+	TEST_EXAMPLES=few $(PYTEST) $(SIDE_BY_SIDE) $(WITH_SERVERS:%=--ignore=tests/%) --without-processes -m "not kafka and not spark and not java and not long and not proof" tests
 
 proof: $(READY) ## what takes long, by hand: older releases, runs that are killed, every example of every property
 	TEST_EXAMPLES=all $(PYTEST) $(SIDE_BY_SIDE) -m "proof or examples or hypothesis" tests

@@ -63,6 +63,7 @@ def test_every_question_has_an_answer() -> None:
     assert all(answer.count("\n") >= 2 for answer in answers)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("reader", "expected"),
     [("polars", ["26535", "8202"]), ("deltalake", ["'audit'", "2026, 11, 20, 9, 0", "2026, 11, 20, 10, 0"])],

@@ -69,6 +69,7 @@ def test_limits_end_with_the_run() -> None:
     assert Limits.of(hands.clock(), ReadOptions(stall_timeout_ms=7_000)).waiting_for(1).remaining() == 7
 
 
+@pytest.mark.long
 def test_large_answers_that_are_cut(state: FakeCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network fault costs one stall timeout and fractions of it, not one per partition."""
     monkeypatch.setattr(stalls_module, "_SHORTEST_MS", 50)

@@ -78,6 +78,7 @@ def test_a_task_whose_turn_comes_too_late(state: FakeCluster, tmp_path: Path) ->
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_a_stall_is_known_to_later_tasks(state: FakeCluster, tmp_path: Path) -> None:
     """Later tasks of the same run in this process know it, too; another run tries all brokers."""
     state.faults.append(Fault(FETCH.key, Close(), times=1_000_000))

@@ -224,6 +224,7 @@ def test_a_large_batch_is_read_whole():
     assert [len(row["value"]) for row in rows] == [3_000_000, 100, 100]
 
 
+@pytest.mark.long
 def test_memory_is_lent_again_only_when_nobody_uses_it():
     """Kept Arrow batches stay unchanged during later decoding; buffers are reused when batches are gone."""
     raw = [

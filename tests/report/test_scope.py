@@ -13,6 +13,7 @@ def hours(scope: Scope) -> list[int]:
     return [(one.captured_ms - NOON_MS) // HOUR_MS for one in scope.runs]
 
 
+@pytest.mark.long
 def test_the_newest_snapshot_of_every_cluster(ask: Ask) -> None:
     """With the snapshots of the hours before it."""
     first, second = scopes(ask, None, None, 24)

@@ -18,6 +18,7 @@ from tests.nulls import undeclared, unexplained_of
 from tests.snapshot.test_collect import captured
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("odd", ODDITIES)
 def test_no_null_without_a_reason(odd: str) -> None:
     """A column that is null says why in `problem`, or its declaration says that null is a plain value then."""
@@ -26,6 +27,7 @@ def test_no_null_without_a_reason(odd: str) -> None:
     assert unexplained_of(captured(state)) == []
 
 
+@pytest.mark.long
 def test_what_happens_meanwhile_is_a_reason_too() -> None:
     """A broker dies, a topic is deleted and another re-created while the snapshot is taken: these are reasons, too."""
     state = every_shape()

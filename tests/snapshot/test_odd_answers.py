@@ -81,6 +81,7 @@ def test_every_table_is_looked_at() -> None:
     assert {table.name for table in _TABLES} == {table.name for table in COLLECTORS} - others
 
 
+@pytest.mark.long
 def test_odd_answers(state: FakeCluster) -> None:
     """A sample of the mutations."""
     seen = {name: list(faults(outcome)) for name, outcome in outcomes(state, taken, _SHORT)}

@@ -47,6 +47,7 @@ def misplaced(tree: ast.AST, row_classes: dict[str, list[str]]) -> Iterator[str]
                 yield f"line {argument.lineno}: {name}: {ast.unparse(argument)} is given for {field}"
 
 
+@pytest.mark.long
 def test_no_value_stands_in_the_place_of_another(trees: dict[str, ast.AST], row_classes: dict[str, list[str]]) -> None:
     """Two neighbours of one type that are swapped pass every type checker; by position their names have to agree."""
     misplaced_values = {module: list(misplaced(tree, row_classes)) for module, tree in trees.items()}

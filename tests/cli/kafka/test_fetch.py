@@ -317,6 +317,7 @@ def test_what_fetch_prints_produce_takes(
     assert json.dumps(copied) == json.dumps(original)
 
 
+@pytest.mark.long
 def test_connections_that_every_fetch_ends(
     state: FakeCluster, ask: Ask, news: list[FakePartition], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,7 @@ def impossible(outcome: Any) -> list[str]:
     return [str(one) for one in ranges if one.partition < 0 or one.from_offset < 0 or one.to_offset < one.from_offset]
 
 
+@pytest.mark.long
 def test_odd_answers(state: FakeCluster) -> None:
     """For a sample of the mutations each result is lines, a plan, or one of our own errors."""
     several = list(seen(state, _SHORT))
