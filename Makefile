@@ -30,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## the environment in .venv, with Delta for Spark and Kafka for the demo; a minute once
+setup: $(READY) ## the environment in .venv, with Delta for Spark and Kafka for the demo; two minutes once
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -65,7 +65,7 @@ demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, an
 test: $(READY) ## all tests but those of make proof: units, properties, Kafka's own codec, real brokers, Spark
 	$(PYTEST) $(SIDE_BY_SIDE) -m "not proof" tests
 
-quick: $(READY) ## units and properties, without brokers, Java, Spark and processes; a minute
+quick: $(READY) ## units and properties, without brokers, Java, Spark and processes
 	TEST_EXAMPLES=few $(PYTEST) $(SIDE_BY_SIDE) $(WITH_SERVERS:%=--ignore=tests/%) --without-processes -m "not kafka and not spark and not java and not long and not proof" tests
 
 proof: $(READY) ## what takes long, by hand: older releases, runs that are killed, every example of every property
