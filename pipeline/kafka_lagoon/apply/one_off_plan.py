@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka_lagoon.admin.groups import GroupListings, list_groups
 from kafka_lagoon.admin.log_dirs import Replica, describe_log_dirs, replica_places
+from kafka_lagoon.admin.quorum import Voter
 from kafka_lagoon.admin.transactions import describe_producers
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.desired.document import Path
@@ -161,10 +162,18 @@ def _move(planner: _Planner, wanted: MoveReplicas) -> None:
             planner.add(move_replica(replica, places.answers[replica], wanted.log_dir, planner.place(wanted)))
 
 
-def _add_voter(planner: _Planner, wanted: AddVoter) -> None:
+def _voters(planner: _Planner) -> Mapping[int, Voter] | None:
+    """The voters of the metadata quorum by node id; None if the request failed, which the plan lists."""
     known = voters(planner.cluster, planner.deadline)
     if isinstance(known, Failure):
         planner.plan.failures.append(known)
+        return None
+    return known
+
+
+def _add_voter(planner: _Planner, wanted: AddVoter) -> None:
+    known = _voters(planner)
+    if known is None:
         return
     live = known.get(wanted.voter)
     if live is None:
@@ -174,9 +183,8 @@ def _add_voter(planner: _Planner, wanted: AddVoter) -> None:
 
 
 def _remove_voter(planner: _Planner, wanted: RemoveVoter) -> None:
-    known = voters(planner.cluster, planner.deadline)
-    if isinstance(known, Failure):
-        planner.plan.failures.append(known)
+    known = _voters(planner)
+    if known is None:
         return
     live = known.get(wanted.voter)
     if live and live.directory_id == wanted.directory_id:
