@@ -51,7 +51,11 @@ class Administered:
         return self.kafka.bootstrap_servers
 
     def tool(self, main_class: str, *arguments: str) -> str:
-        """Return the output of one of Kafka's tools, named by its class: org.apache.kafka.tools.TopicCommand."""
+        """Return the output of one of Kafka's tools, named by its class: org.apache.kafka.tools.TopicCommand.
+
+        The broker that answers the tool knows all earlier changes.
+        """
+        every_broker.have_applied_changes(self.bootstrap_servers)
         return self.tools.run(main_class, "--bootstrap-server", self.bootstrap_servers, *arguments)
 
     def settings(self, user: str | None = None, password: str = PASSWORD) -> dict[str, str]:

@@ -17,6 +17,8 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConnectionFailed
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.messages import alter_client_quotas as altered_quotas
+from kafka_lagoon.protocol.messages import describe_client_quotas as quotas
 from kafka_lagoon.protocol.messages import describe_configs as configs
 from kafka_lagoon.protocol.messages import describe_user_scram_credentials as scram
 from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
@@ -29,6 +31,7 @@ from tests.clock import CLOCK
 
 _TIMEOUT_MS = 60_000
 _PAUSE_S = 0.05
+_NOBODY = "nobody of this name"  # a user with a quota for the moment in which brokers are asked for it
 
 
 def wait_until(is_true: Callable[[], bool], complaint: str = "") -> None:
@@ -49,6 +52,40 @@ def _on_every_broker(servers: str, holds: Callable[[int, Broker, Deadline], bool
                 return False
 
     wait_until(is_known, complaint)
+
+
+def have_applied_changes(servers: str) -> None:
+    """Wait until each broker of a KRaft cluster has applied every change that was committed before this call.
+
+    Brokers apply the metadata log in its order, and answer with a change before they have started its logs or taken over its
+    users and configs. So a quota is set and removed again: a broker that has forgotten it is done with all that came before.
+    """
+    for is_set in (True, False):
+        _alter_quota_of_nobody(servers, is_set)
+        _on_every_broker(
+            servers,
+            lambda _, broker, deadline, is_set=is_set: _has_quota_of_nobody(broker, deadline) == is_set,
+            "a broker does not follow the metadata log",
+        )
+
+
+def _alter_quota_of_nobody(servers: str, is_set: bool) -> None:
+    entity = altered_quotas.AlterClientQuotaEntity(entity_type=quotas.USER, entity_name=_NOBODY)
+    operation = altered_quotas.AlterClientQuotaOperation(key="request_percentage", value=100.0, remove=not is_set)
+    entry = altered_quotas.AlterClientQuotaEntry(entity=(entity,), ops=(operation,))
+    request = altered_quotas.AlterClientQuotasRequest(entries=(entry,), validate_only=False)
+    deadline = Deadline.after(CLOCK, _TIMEOUT_MS)
+    with Cluster.connect(KafkaSettings(bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
+        (altered,) = cluster.ask_any(altered_quotas.ALTER_CLIENT_QUOTAS, request, deadline).entries
+    assert altered.error_code == 0, altered
+
+
+def _has_quota_of_nobody(broker: Broker, deadline: Deadline) -> bool:
+    nobody = quotas.ClientQuotaFilter(entity_type=quotas.USER, match_type=quotas.EXACT, match=_NOBODY)
+    request = quotas.DescribeClientQuotasRequest(components=(nobody,), strict=True)
+    answer = broker.ask(quotas.DESCRIBE_CLIENT_QUOTAS, request, deadline)
+    assert answer.error_code == 0, answer
+    return bool(answer.entries)
 
 
 def _topics(broker: Broker, names: Iterable[str], deadline: Deadline) -> Sequence[MetadataTopic]:
