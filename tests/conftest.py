@@ -76,10 +76,12 @@ def _fixtures_of(item: pytest.Item) -> set[str]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A worker of `make test` stops its servers after the last test that needs them."""
+    """Prepare a worker of `make test`."""
     if hasattr(config, "workerinput"):
-        from tests.workers import ServersStopEarly  # noqa: PLC0415  xdist may be missing where one test is run
+        from tests.workers import ImportsInTurns, ServersStopEarly  # noqa: PLC0415  xdist may be missing where one test is run
 
+        number = int(config.workerinput["workerid"].removeprefix("gw"))
+        config.pluginmanager.register(ImportsInTurns(number, config.workerinput["workercount"]))
         config.pluginmanager.register(ServersStopEarly())
 
 

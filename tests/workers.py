@@ -5,7 +5,9 @@ of its servers first, then stops the servers, because ten idle brokers take a th
 xdist's own order each worker started every broker and a Spark session, a third of the processor time of `make test`.
 """
 
+import importlib
 import re
+from contextlib import suppress
 from functools import cache
 from itertools import cycle, islice
 from pathlib import Path
@@ -29,6 +31,26 @@ def servers_of(path: str) -> str | None:
     if _BROKERS.search(text):
         return "brokers"
     return "codecs" if _CODECS.search(text) else None
+
+
+class ImportsInTurns:
+    """Imports test files from another place on in each worker, so that a fresh clone compiles each file once.
+
+    Every worker collects all files. Side by side each would rewrite the assertions of the same file at the same time.
+    """
+
+    def __init__(self, worker: int, workers: int) -> None:
+        self._share = worker / workers
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> None:
+        """Called before files are collected; a file that cannot be imported is reported when it is collected."""
+        root = session.config.rootpath
+        paths = sorted(root.glob("tests/**/test_*.py"))
+        begin = round(len(paths) * self._share)
+        for path in (*paths[begin:], *paths[:begin]):
+            with suppress(Exception, pytest.skip.Exception):
+                importlib.import_module(".".join(path.relative_to(root).with_suffix("").parts))
 
 
 class ServersStopEarly:

@@ -41,6 +41,7 @@ def test_requests_and_responses_are_counted() -> None:
     assert (waiting.requests, waiting.answers, waiting.elapsed_ms) == (1, 0, 0)
 
 
+@pytest.mark.proof
 @pytest.mark.long
 def test_a_million_requests_take_no_more_memory_than_a_thousand() -> None:
     """The statistics keep one entry per API and broker, and nothing per request."""

@@ -20,6 +20,7 @@ NOTEBOOK = ROOT / "docs" / "notebooks" / "lagoon.ipynb"
 CELLS = [cell for cell in json.loads(NOTEBOOK.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
 
 
+@pytest.mark.proof
 def test_cells_say_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every cell runs in order, without drawing, and gives the stored tables."""
     monkeypatch.setenv("WAREHOUSE", str(make_week(tmp_path)))

@@ -25,6 +25,7 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.proof
 @pytest.mark.long
 def test_answers_are_those_of_duckdb(week: Path) -> None:
     """Every result of the page is checked; `python -m tests.cookbook.pages` writes them."""

@@ -41,6 +41,7 @@ def test_a_class_is_defined_once(spark: SparkSession, monkeypatch: pytest.Monkey
     assert not defined(jvm, "io.delta.storage.NoClass")
 
 
+@pytest.mark.proof
 def test_one_of_several_writers_wins(log_store: Any, spark: SparkSession, tmp_path: Path) -> None:
     """A version is written once and whole, other writers get an error, and no other file is left in the folder."""
     jvm = spark.sparkContext._jvm

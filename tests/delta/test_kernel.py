@@ -102,6 +102,7 @@ def test_thousands_of_files_are_one_commit(warehouse: Warehouse) -> None:
     assert not warehouse.kernel.files(warehouse.state("records"), {"topic": "another"})
 
 
+@pytest.mark.proof
 def test_compaction_meanwhile_is_no_obstacle(warehouse: Warehouse) -> None:
     """A run that began before OPTIMIZE commits after it; transaction ids and next offsets survive both."""
     fence = Fence("app", 1)

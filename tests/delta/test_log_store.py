@@ -45,6 +45,7 @@ def naming(spark: SparkSession, log_store: str) -> Iterator[None]:
         conf.set(key, before) if before else conf.remove(key)
 
 
+@pytest.mark.proof
 def test_the_server_of_these_tests_excludes(bucket: ObjectStore) -> None:
     """Of four clients that create one object at once, one succeeds: without this the other tests prove nothing."""
     answers: Counter[int] = Counter()

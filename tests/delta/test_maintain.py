@@ -112,6 +112,7 @@ def test_rewritten_files_hold_few_topics(warehouse: Warehouse) -> None:
     assert len(filtered.inputFiles()) < done.after.count
 
 
+@pytest.mark.proof
 def test_a_dry_run_changes_nothing(warehouse: Warehouse) -> None:
     """It reports the same days, files and bytes, and does nothing."""
     for run in (1, 2, 3):

@@ -75,6 +75,7 @@ def blocks(heard: list[Listener]) -> list[bytes]:
     ]
 
 
+@pytest.mark.proof
 @pytest.mark.spark
 def test_a_stranger_gets_no_block() -> None:
     """Every listener is on loopback, and none of them sends a block to a client without the secret."""

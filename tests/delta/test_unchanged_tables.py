@@ -64,6 +64,7 @@ def test_rows_are_stored_once_and_shown_for_each_snapshot(filled: Warehouse) -> 
     assert sorted(joined.select("snapshot_id", "principal").rows()) == wanted[:3]
 
 
+@pytest.mark.proof
 def test_a_view_lists_the_tables_of_each_snapshot(filled: Warehouse) -> None:
     """A failed table has no digest, so that it is not taken for empty; rows of version 0.1.0 have no states."""
     check(

@@ -58,6 +58,7 @@ class TestRestore:
             pass
 
 
+@pytest.mark.proof
 def test_later_runs_are_those_with_higher_numbers(warehouse: Warehouse):
     """Later runs have higher numbers, not greater ids: the clock of the first run was ahead."""
     writer = Writer(lambda: archive_lock(warehouse, CLUSTER, CLOCK), commit)

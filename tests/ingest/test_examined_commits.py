@@ -87,6 +87,7 @@ def refused_then_repeated(warehouse: Warehouse, upto: int) -> None:
 class TestRestoreOfRecords:
     """RESTORE rolls back records but not the next offsets: at any time, no run continues at those."""
 
+    @pytest.mark.proof
     def test_while_a_run_reads(self, archived: Warehouse):
         """Nothing is committed, nothing of the run is left, and the message has cause and remedy."""
         with archive_lock(archived, CLUSTER, CLOCK) as lock:
@@ -120,6 +121,7 @@ class TestRestoreOfRecords:
             commit(lock, run(lock, 3, 9, 12))
         refused_then_repeated(archived, 12)
 
+    @pytest.mark.proof
     def test_between_the_records_and_their_ranges(self, archived: Warehouse):
         """The run ends normally; the next one detects that its records are gone."""
         with archive_lock(archived, CLUSTER, CLOCK) as lock, before_append(archived, "record_ranges", restored()):
@@ -184,6 +186,7 @@ def test_rows_that_are_replaced(archived: Warehouse, table: str, operation: Call
     assert go_on(archived, 4, 14) == []
 
 
+@pytest.mark.proof
 def test_the_statement_that_brings_rows_back(archived: Warehouse):
     """After the RESTORE that a refusal names, nothing is missing and the next run continues."""
     foreign.overwrite(archived, "record_ranges")
@@ -193,6 +196,7 @@ def test_the_statement_that_brings_rows_back(archived: Warehouse):
     assert_whole(archived, 12)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("versions", "is_enough"), first([((1, 1, 1), True), ((1, 0, 1), False), ((1, 2, 2), True), ((0, 0, 0), True)], 2)
 )
@@ -278,6 +282,7 @@ class TestLogFilesThatAreGone:
         assert note.startswith("table records: its log does not have versions 2 to 3 any more")
         assert_whole(archived, 12)
 
+    @pytest.mark.proof
     def test_records_that_are_not(self, archived: Warehouse, forgotten: Callable[[], None]):
         """The message says that records are gone, but not by which commit."""
         foreign.restore(archived, "records", 1)

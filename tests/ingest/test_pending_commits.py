@@ -86,6 +86,7 @@ def beside(pending: PendingFiles, _: int, ingest_id: str, table: Table, rows: Se
     return PendingFile(name=name, size=stored.size, rows=len(rows), modified_at_ms=stored.modified_at_ms)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("is_vacuumed", [False, True])
 def test_a_run_of_an_earlier_release(
     by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, is_vacuumed: bool

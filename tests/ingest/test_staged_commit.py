@@ -17,6 +17,7 @@ from tests.ingest.writers import Died, Writer, contents, dies, ingest, remove
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.proof
 def test_staged_files_that_are_gone_are_read_again(warehouse: Warehouse, tmp_path: Path):
     """If Spark had not written them yet, next offsets go back to those of the run before."""
     writer = Writer(lambda: staged_lock(warehouse, str(tmp_path / "staging"), CLUSTER, CLOCK), commit_staged)

@@ -153,6 +153,7 @@ def test_the_earliest_offset_that_waits_for_upload(cluster: LocalKafka) -> None:
     }
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("cluster", [THREE_BROKERS], indirect=True)
 def test_health_equals_kafka_topics_while_a_broker_is_down(cluster: LocalKafka) -> None:
     """The four health lists of kafka-topics are equal with broker 3 stopped; its partitions have a row with the reason."""

@@ -51,6 +51,7 @@ def test_permissions_of_an_ingest_are_enough_and_least(place: Place, tmp_path: P
     assert lacking.stdout.splitlines()[-1] == f"default: topic {ORDERS}: TOPIC_AUTHORIZATION_FAILED"
 
 
+@pytest.mark.proof
 def test_permissions_of_a_comparison_are_enough_and_least(place: Place) -> None:
     """With READ on a topic all its records are compared; without it none, as the exit code shows."""
     (permission,) = REQUIRED_PERMISSIONS["compare"].permissions

@@ -272,7 +272,7 @@ def test_configs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
     ("release", "kind", "entity_type", "setting"),
     [
         (NEWEST, "group", "groups", "consumer.session.timeout.ms=50000"),
-        (OLDER, "client-metrics", "client-metrics", "interval.ms=60000"),
+        pytest.param(OLDER, "client-metrics", "client-metrics", "interval.ms=60000", marks=pytest.mark.proof),
     ],
     indirect=["release"],
 )

@@ -255,6 +255,7 @@ def test_what_fewer_permissions_still_show(place: Place) -> None:
     assert listed.lines == {"lagoon: groups: not all of them: brokers leave out those that we may not describe"}
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("group_type", ["share", "streams"])
 def test_newer_groups_want_the_right_to_their_topics(place: Place, group_type: str) -> None:
     """With the permissions of the table such groups are shown; without permission on their topics they are refused."""

@@ -138,6 +138,7 @@ def test_replicas_move(administered: Administered, desired: Desired) -> None:
     assert moved == [("move_replica", "once-b-0 on broker 2")]
 
 
+@pytest.mark.proof
 def test_a_hanging_transaction(administered: Administered, desired: Desired) -> None:
     """It is found by its first offset, as Kafka's own tool shows it."""
     with unverified(administered.kafka), administered.cluster() as cluster:

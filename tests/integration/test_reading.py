@@ -232,6 +232,7 @@ def test_a_re_created_topic(kafka: LocalKafka, connect: Callable[[LocalKafka], C
     assert (values, outcome.failure) == ({}, "TOPIC_RECREATED")
 
 
+@pytest.mark.proof
 def test_the_leader_stops(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
     """While a partition is read its leader stops: a new leader answers, and nothing is missing or doubled."""
     create(kafka, "reading-moved", replicas=3)

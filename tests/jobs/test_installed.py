@@ -175,6 +175,7 @@ def test_schedulers_start_ingests(machine: Machine) -> None:
     assert f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n" in in_pod.stderr
 
 
+@pytest.mark.proof
 def test_every_scheduler_maintains_and_reports(machine: Machine) -> None:
     """Their options are those of the jobs, and the page is written to a folder that the job may write."""
     conf, options = machine.conf(NOBODY_THERE), crontab().variables["OPTIONS"]

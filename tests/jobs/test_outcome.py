@@ -182,6 +182,7 @@ def test_a_run_that_is_locked_out_has_its_event(lake: Lake) -> None:
     assert "another run" in event["error"]
 
 
+@pytest.mark.proof
 def test_an_ingest_ends_with_one_event(lake: Lake) -> None:
     """It counts archived and other offsets as the tables do; `--accept-incomplete` changes only the exit code."""
     (event,) = lake.events("ingest", "--topics", "t")

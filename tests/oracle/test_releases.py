@@ -8,6 +8,7 @@ import pytest
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.protocol.releases import api_lists
 from kafka_lagoon.wire.schema import Versions
+from tests.effort import first
 from tests.java_gateway import SHORT_LIVED, java_gateway
 from tests.protocol.api_lists import minor
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.java
 LISTENERS = {"zk": "ZK_BROKER", "kraft": "BROKER"}
 
 
-@pytest.fixture(scope="module", params=["2.8.2", "3.9.2", "4.3.1"])
+@pytest.fixture(scope="module", params=first(["4.3.1", "3.9.2", "2.8.2"]))
 def release(request: pytest.FixtureRequest) -> Iterator[tuple[str, Any]]:
     """A release and a JVM with its code."""
     jars = jar_paths(f"kafka-{request.param}")

@@ -102,6 +102,7 @@ def test_the_page_shows_it(lake: Path, spark: SparkSession, capsys: pytest.Captu
     assert "billing" in capsys.readouterr().out
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     "argv",
     [

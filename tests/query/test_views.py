@@ -156,6 +156,7 @@ def test_both_engines_show_the_same(filled: Warehouse, view: str) -> None:
     assert by_both(filled, f"SELECT * FROM {view}").num_rows
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("view", first(["records_now", "lag_by_group", "ingests"]))
 def test_both_engines_show_nothing_of_tables_without_rows(warehouse: Warehouse, view: str) -> None:
     """A warehouse that was just made has empty views with all their columns."""
@@ -183,6 +184,7 @@ def test_records_now_leaves_out_what_a_truncation_took_back(filled: Warehouse) -
     )
 
 
+@pytest.mark.proof
 def test_superseded_ranges_are_those_of_restores(spark: SparkSession, tmp_path: Path) -> None:
     """The view and the function that restores use agree on histories with truncations, copies, deletions and runs without numbers."""
     made = open_warehouse(spark, settings(f"warehouse={tmp_path}"), CLOCK)

@@ -185,6 +185,7 @@ def histories_like(scope: Scope) -> GroupHistory:
     return history
 
 
+@pytest.mark.proof
 def test_fifty_thousand_groups_are_less_than_two_megabytes(scope: Scope) -> None:
     """All of them are in the page: the worst hundred as HTML, all as data."""
     html = large_page(scope, 50_000)

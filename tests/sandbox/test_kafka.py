@@ -59,6 +59,7 @@ def test_tool_that_fails_says_why(single: LocalKafka) -> None:
         single.tool(TOPICS, "--bootstrap-server", single.bootstrap_servers, "--list", timeout_s=0.1)
 
 
+@pytest.mark.proof
 @pytest.mark.kafka
 def test_killed_broker_comes_back(single: LocalKafka) -> None:
     """After SIGKILL there are no responses; a restarted broker has its port, its topics and the same log file."""
@@ -119,6 +120,7 @@ def test_taken_port_is_tried_elsewhere(tmp_path: Path, monkeypatch: pytest.Monke
         assert cluster.known_brokers(1) == {1}
 
 
+@pytest.mark.proof
 @pytest.mark.kafka
 @pytest.mark.parametrize("version", ["4.3.1", pytest.param("2.8.2", marks=pytest.mark.proof)])
 def test_no_broker_outlives_a_killed_parent(tmp_path: Path, version: str) -> None:

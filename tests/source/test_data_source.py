@@ -79,6 +79,7 @@ def test_columns_by_name(source: SparkSession, kafka: LocalKafka, mixed: str):
     assert load(source, kafka, schema="topic string", subscribe=mixed).count() == 3 * 225 + 10
 
 
+@pytest.mark.proof
 def test_aborted_records_are_marked(source: SparkSession, kafka: LocalKafka, mixed: str):
     """With read_uncommitted, column is_aborted marks them; it is null while a transaction is open."""
     create(kafka, "source-open")
@@ -173,6 +174,7 @@ def test_bad_options(source: SparkSession, kafka: LocalKafka, mixed: str, option
     assert f"ConfigError: {line}" in str(refused.value)
 
 
+@pytest.mark.proof
 def test_a_query_over_it(source: SparkSession, kafka: LocalKafka, mixed: str):
     """It is a frame like any other; more and smaller tasks give the same rows."""
     frame = load(source, kafka, subscribe=mixed, minPartitions="8")

@@ -190,6 +190,7 @@ def test_transactions_are_those_of_kafkas_formatter(load: Callable[[str], DataFr
     assert {TOPIC, "__consumer_offsets"} <= ongoing
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("load")
 def test_the_snippet_of_the_page_runs(
     spark: SparkSession, kafka: LocalKafka, capsys: pytest.CaptureFixture[str]

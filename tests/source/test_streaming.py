@@ -141,6 +141,7 @@ def test_starting_at_the_latest(kafka: LocalKafka, stream: Stream):
     assert stream.offsets() == [7, 8, 9]
 
 
+@pytest.mark.proof
 def test_bad_options(kafka: LocalKafka, stream: Stream):
     """A stream has no end; the line says so."""
     create(kafka, "stream-f")

@@ -26,13 +26,24 @@ SAMPLES = json.loads((VALUES.parents[1] / "tests" / "registry" / "samples.json")
 VALUES_OF_SAMPLES = [base64.b64decode(one["value"]) for one in SAMPLES["values"]]
 
 
-def test_json_in_both_engines(spark: SparkSession, tmp_path: Path) -> None:
-    """DuckDB's statement and Spark's give the answer of the page."""
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """The archive of the pages."""
     make_archive(tmp_path)
+    return tmp_path
+
+
+def test_json_in_duckdb(archive: Path) -> None:
+    """DuckDB's statement gives the answer of the page."""
+    assert renewed(PAGE, lambda statement: by_duckdb(archive, statement)) == PAGE
+
+
+@pytest.mark.proof
+def test_json_in_spark(spark: SparkSession, archive: Path) -> None:
+    """Spark's statement gives the answer of DuckDB's."""
     for_duckdb, for_spark = statements(PAGE)
-    assert renewed(PAGE, lambda statement: by_duckdb(tmp_path, statement)) == PAGE
-    make_available(at_path(spark, str(tmp_path)), {"records"})
-    assert markdown(pa.table(spark.sql(for_spark).toArrow())) == by_duckdb(tmp_path, for_duckdb)
+    make_available(at_path(spark, str(archive)), {"records"})
+    assert markdown(pa.table(spark.sql(for_spark).toArrow())) == by_duckdb(archive, for_duckdb)
 
 
 @pytest.fixture
@@ -43,6 +54,7 @@ def registry() -> Iterator[Registry]:
         yield running
 
 
+@pytest.mark.proof
 def test_values_of_a_schema_registry(
     spark: SparkSession, kafka: LocalKafka, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,7 @@ def test_every_column(lagoon: SparkSession, kafka: LocalKafka, transactions: str
     assert (third.key, third.value, third.partition) == (b"key", None, partition_of(b"key", 4))
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("transactions", MODES)
 def test_several_tasks_and_topics(lagoon: SparkSession, kafka: LocalKafka, transactions: str) -> None:
     """Every row once, in the topic that its column names, whichever task writes it."""
@@ -156,6 +157,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("transactions", first(["run", "none"]))
 def test_faults_of_data_have_their_reasons(lagoon: SparkSession, kafka: LocalKafka, transactions: str) -> None:
     """The exception names the fault of a row, for refusals by the sink and by the brokers."""

@@ -90,6 +90,7 @@ def copying(
         query.stop()
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("transactions", ["task", pytest.param("run", marks=pytest.mark.proof)])
 def test_a_repeated_micro_batch(copying: Copying, transactions: str) -> None:
     """Three micro-batches; the last one, run again because Spark does not know that it is written, is not written again."""
