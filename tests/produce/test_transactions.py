@@ -43,7 +43,7 @@ LEVEL_1 = pytest.param("kafka at level 1", marks=pytest.mark.proof)  # the same 
 
 @pytest.fixture(scope="module", params=["kafka", LEVEL_1, "kafka at level 0", "kafka_392", "kafka_282"])
 def release(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
-    """Brokers of each release, the newest under each level of the feature."""
+    """Brokers of each release, the newest at each level of transaction.version."""
     fixture, _, level = request.param.partition(" at level ")
     kafka: LocalKafka = request.getfixturevalue(fixture)
     if level:
@@ -90,17 +90,17 @@ def read(kafka: LocalKafka, topic: str, isolation_level: str = "read_committed")
 
 
 def committed(kafka: LocalKafka, group_id: str, topic: str) -> tuple[int, str]:
-    """The committed offset of the group as librdkafka's admin client describes it."""
+    """The committed offset of the group, as librdkafka's admin client describes it."""
     request = ConsumerGroupTopicPartitions(group_id, [Position(topic, 0)])
     client = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     (partition,) = (
         client.list_consumer_group_offsets([request], require_stable=True)[group_id].result(30).topic_partitions
     )
-    return partition.offset, partition.metadata[: len("run 0")]  # librdkafka reads on after the text's end
+    return partition.offset, partition.metadata[: len("run 0")]  # librdkafka reads beyond the end of the text
 
 
 def test_committed_and_aborted(release: LocalKafka) -> None:
-    """Readers of committed records get the committed transactions, and the group has the offset of the last commit."""
+    """Consumers of committed records get only the committed transactions; the group has the offset of the last commit."""
     topic = f"txn-ends-{CLOCK.now_ms()}"
     create(release, topic)
     with connected(release, topic) as cluster:
@@ -135,7 +135,7 @@ def test_another_process_ends_it(release: LocalKafka) -> None:
 
 
 def test_whoever_comes_later_fences(release: LocalKafka) -> None:
-    """The first one's records are aborted, and it can neither write, nor commit offsets, nor end the transaction."""
+    """Records of the first producer are aborted, and it can neither write, nor commit offsets, nor end the transaction."""
     topic = f"txn-fenced-{CLOCK.now_ms()}"
     create(release, topic)
     with connected(release, topic) as cluster:
@@ -185,7 +185,7 @@ def test_the_same_end_twice(release: LocalKafka) -> None:
 
 
 def test_bad_requests(kafka: LocalKafka) -> None:
-    """A timeout that brokers do not accept, and a topic that does not exist, are named."""
+    """A timeout that brokers do not accept, and a topic that does not exist, are named in the errors."""
     topic = f"txn-bad-{CLOCK.now_ms()}"
     create(kafka, topic)
     with connected(kafka, topic) as cluster:
