@@ -12,7 +12,7 @@ _WITHOUT_END = {"meta", "input", "link", "img", "br", "path", "rect"}
 
 @dataclass
 class Element:
-    """An element with its attributes and the text inside of it."""
+    """An element with its attributes and its text."""
 
     name: str
     attributes: dict[str, str | None]

@@ -1,4 +1,4 @@
-"""Runs DAGs of a folder by Airflow's own `dag.test()`, in the interpreter of an Airflow.
+"""Runs DAGs of a folder with Airflow's own `dag.test()`, in an interpreter that has Airflow.
 
     python dag_run.py FOLDER [DAG TIME ...]
 
