@@ -41,7 +41,7 @@ def test_each_dag_runs_a_job_that_there_is() -> None:
 
 
 def test_a_connection_becomes_settings() -> None:
-    """Host, port, login, password and Extra become settings, by Kafka's names or ours; clusters are told apart by name."""
+    """Host, port, login, password and Extra become settings, by Kafka's names or ours; each cluster keeps its name."""
     extra = {"security.protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512", "request_timeout_ms": 7000}
     connection = SimpleNamespace(host="a", port=9093, login="lagoon", password="p%$ \"'", extra_dejson=extra)  # noqa: S106
     variables = function("kafka_settings")("clusters.prod", connection)

@@ -11,7 +11,7 @@ from kafka_lagoon.source.data_source import LagoonSource
 
 
 def main(servers: str, source: str, target: str, transactions: str, checkpoint: str, until: str) -> None:
-    """Micro-batches of 200 records in two tasks, each for one partition."""
+    """Run micro-batches of 200 records in two tasks, each for one partition."""
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     spark.dataSource.register(LagoonSource)

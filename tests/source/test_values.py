@@ -1,4 +1,4 @@
-"""docs/values.md: its unchanged statements and snippets, on the data source, table `records` and a real broker.
+"""docs/values.md: its statements and snippets run unchanged on the data source, table `records` and a real broker.
 
 The snippet about Kafka's own topics runs in test_internal_topics.py, where they have records.
 """
@@ -27,7 +27,7 @@ VALUES_OF_SAMPLES = [base64.b64decode(one["value"]) for one in SAMPLES["values"]
 
 
 def test_json_in_both_engines(spark: SparkSession, tmp_path: Path) -> None:
-    """DuckDB's statement and Spark's give the answer of the page."""
+    """DuckDB's statement and Spark's return the result on the page."""
     make_archive(tmp_path)
     for_duckdb, for_spark = statements(PAGE)
     assert renewed(PAGE, lambda statement: by_duckdb(tmp_path, statement)) == PAGE
@@ -37,7 +37,7 @@ def test_json_in_both_engines(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.fixture
 def registry() -> Iterator[Registry]:
-    """With the schemas of the samples."""
+    """A registry with the schemas of the samples."""
     schemas = {int(number): schema for number, schema in SAMPLES["schemas"].items()}
     with serving(Registry(schemas, SAMPLES["subjects"])) as running:
         yield running
@@ -46,9 +46,9 @@ def registry() -> Iterator[Registry]:
 def test_values_of_a_schema_registry(
     spark: SparkSession, kafka: LocalKafka, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The snippet on a topic with several schemas, and with records that have none."""
+    """The snippet reads a topic with several schemas, and with records that have none."""
     monkeypatch.chdir(VALUES.parents[1])
-    monkeypatch.setattr(sys, "path", [*sys.path])  # addPyFile adds to it
+    monkeypatch.setattr(sys, "path", [*sys.path])  # addPyFile changes it
     create(kafka, "orders-avro")
     produce(kafka, "orders-avro", [*VALUES_OF_SAMPLES, b"plain text", None])
     names = run_snippet(PAGE, "addPyFile", spark, kafka.bootstrap_servers, registry.url)
