@@ -48,7 +48,7 @@ def test_columns_are_written_as_messages_are(topics: list[tuple[str, list[int]]]
 
 @struct
 class Narrow:
-    """Numbers, of which later versions lack one."""
+    """Two numbers, the second of which later versions lack."""
 
     number: Int16
     early: Int16 = wire(until=0, default=1)

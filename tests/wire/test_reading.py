@@ -251,7 +251,7 @@ def test_the_start_of_something_longer() -> None:
 
 @pytest.mark.parametrize("flexible", [CLASSIC, FLEXIBLE])
 def test_values_that_repeat(flexible: bool) -> None:
-    """Equal bytes give the same object, others their own, even with an equal beginning, and beyond the number of kept values."""
+    """Equal bytes give the same object, others their own, even with an equal beginning or more values than are kept."""
     lists = [(1, 2), (), (1, 2, 3), (1,), *((number, 1) for number in range(40)), (1, 2), (39, 1), ()]
     message = ManyRepeats(items=tuple(Repeats(points=one) for one in lists), last=7)
     sent = encode(message, 0, flexible)
