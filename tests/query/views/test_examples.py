@@ -21,7 +21,7 @@ CASES = {
     for number, expected in enumerate(example.expected, 1)
 }
 EXPECTED = {expected.view for example in EVERY for expected in example.expected}
-_OF_THE_CLUSTER = {"cluster", "cluster_id", "snapshot_date", "snapshot_id"}  # the reader sets these columns and checks them
+_OF_THE_CLUSTER = {"cluster", "cluster_id", "snapshot_date", "snapshot_id"}  # set and checked by the reader
 
 
 pytestmark = pytest.mark.examples
