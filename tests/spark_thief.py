@@ -84,7 +84,7 @@ def _text(value: bytes) -> bytes:
 
 
 def _sockets(pid: int) -> Iterator[str]:
-    """Return the inodes of a process's sockets; files that a JVM has closed in the meantime are skipped."""
+    """Return the inodes of a process's sockets; files that a JVM has closed meanwhile are skipped."""
     try:
         descriptors = list(Path(f"/proc/{pid}/fd").iterdir())
     except OSError:  # the process has ended

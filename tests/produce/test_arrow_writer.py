@@ -120,7 +120,7 @@ def test_many_rows_in_several_requests(news: FakeCluster, connect: Connect, code
 
 
 def test_state_of_each_partition(news: FakeCluster, connect: Connect) -> None:
-    """With a producer per partition, sequence numbers continue at its state; records that it has are not written again."""
+    """Each partition's sequence numbers continue at its state; a batch whose numbers the log has is not written again."""
     first, second = (TopicPartition("news", partition) for partition in (0, 1))
     state = ProducerState(None, {first: Producer(11, 0, 0), second: Producer(12, 0, 0)})
     with writer(connect(), state=state) as to:

@@ -1,4 +1,4 @@
-"""Transactions of our own, on real brokers of three releases and under each level of transaction.version."""
+"""Our transactions, on real brokers of three releases and at each level of transaction.version."""
 
 import pickle
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ def soon() -> Deadline:
 
 @contextmanager
 def connected(kafka: LocalKafka, topic: str) -> Iterator[Cluster]:
-    """Our client, which knows the topic."""
+    """A client that knows the topic."""
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
     with Cluster.connect(settings, CLOCK, RequestStats(), soon()) as cluster:
         cluster.refresh([topic], soon())
@@ -73,7 +73,7 @@ def connected(kafka: LocalKafka, topic: str) -> Iterator[Cluster]:
 
 
 def write(cluster: Cluster, transaction: Transaction, topic: str, *values: bytes) -> SendResult:
-    """Write each value to partition 0 in a batch of its own, as the first of the transaction."""
+    """Write each value to partition 0 in its own batch, as the first batches of the transaction."""
     partition = TopicPartition(topic, 0)
     assert not add_partitions(cluster, transaction, [partition], soon())
     sequences = SequenceNumbers(transaction.producer, TRANSACTIONAL)
@@ -85,7 +85,7 @@ def write(cluster: Cluster, transaction: Transaction, topic: str, *values: bytes
 
 
 def read(kafka: LocalKafka, topic: str, isolation_level: str = "read_committed") -> list[bytes | None]:
-    """The records that librdkafka reads up to the end, markers left out."""
+    """Return the records that librdkafka reads up to the end, without markers."""
     return [one.value for one in consume(kafka, {topic: 0}, isolation_level)[topic]]
 
 
@@ -170,7 +170,7 @@ def _second_batch(transaction: Transaction, topic: str) -> bytes:
 
 
 def test_the_same_end_twice(release: LocalKafka) -> None:
-    """A commit whose answer was lost may be sent again; it cannot be aborted then. An empty transaction may be aborted."""
+    """A commit whose answer was lost can be repeated, but not aborted. An empty transaction can be aborted."""
     topic = f"txn-twice-{CLOCK.now_ms()}"
     create(release, topic)
     with connected(release, topic) as cluster:

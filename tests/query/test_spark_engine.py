@@ -116,9 +116,9 @@ def test_the_page_shows_it(lake: Path, spark: SparkSession, capsys: pytest.Captu
 def test_commands_say_the_same_by_both_engines(
     lake: Path, argv: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows, lines and exit code, to the byte: their statements, and the values for question marks, are for both.
+    """Rows, lines and exit code are equal to the byte: statements, and values for question marks, work in both engines.
 
-    `changes` is made of the same parts, over a view whose plan alone takes Spark a minute; the view has tests of its own.
+    `changes` is made in the same way, over a view that takes Spark a minute to plan; the view has its own tests.
     """
     monkeypatch.setattr("kafka_lagoon.clock.SYSTEM_CLOCK", CLOCK)
 

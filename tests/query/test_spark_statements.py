@@ -1,6 +1,6 @@
 """Both engines refuse statements that write, reach outside of the warehouse or run code, and run other queries.
 
-What a statement begins with says little, so each way is hidden behind words of a query.
+The first word of a statement proves little, so each statement is hidden behind words of a query.
 """
 
 import os
@@ -135,7 +135,7 @@ READ = (
     "TABLE records",
     "DESCRIBE records",
     "EXPLAIN SELECT 1 AS a",
-    pytest.param("SHOW TABLES", marks=pytest.mark.proof),  # Spark registers all of them for it
+    pytest.param("SHOW TABLES", marks=pytest.mark.proof),  # Spark registers them all at once
     "-- why\nSELECT count(*) AS n FROM records",
 )
 

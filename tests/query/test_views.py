@@ -35,7 +35,7 @@ from tests.effort import first
 from tests.warehouses import records_like, settings
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-# The others have one template, or worked examples of their own (tests/query/views/).
+# The other views have one template, or worked examples of their own (tests/query/views/).
 WRITTEN = [
     view.name for view in VIEWS if not view.name.endswith("_published") and view.name not in (*HISTORY, *CHANGES)
 ]

@@ -1,4 +1,4 @@
-"""Compression: the output can be decompressed, and has the framing of Java's producer."""
+"""Compressed bytes can be decompressed, and have the framing of Java's producer."""
 
 import struct
 import time

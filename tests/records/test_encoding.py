@@ -89,7 +89,7 @@ def test_what_no_batch_can_carry(given: list[Record], reason: str) -> None:
 
 
 def test_a_codec_that_kafka_does_not_have() -> None:
-    """Codecs are 0 to 4."""
+    """Only codecs 0 to 4 are accepted."""
     with pytest.raises(UnsupportedCodec, match="codec 5"):
         encode_batch([Record(0, None, None)], codec=5)
 

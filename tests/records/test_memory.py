@@ -64,7 +64,7 @@ def records_with_headers() -> tuple[int, bytes]:
 
 
 def tiny_records() -> tuple[int, bytes]:
-    """Nearly six million records of ten bytes, of which four are the offset's."""
+    """Nearly six million records of ten bytes, four of which are the offset."""
     count = SIZE // 10
     deltas = np.arange(1 << 20, (1 << 20) + count, dtype=np.int64) << 1
     rows = np.tile(np.frombuffer(varint(9) + b"\0\0????" + varint(-1) * 2 + varint(0), np.uint8), (count, 1))

@@ -118,7 +118,7 @@ def test_what_is_not_plain_is_refused_whole():
 
 
 def test_flags_of_transactions_are_for_others():
-    """With read_uncommitted a record is marked as aborted or not, which depends on more than its batch."""
+    """With read_uncommitted a partition is refused, because the flag of a record depends on more than its batch."""
     log = [Batch(records=records(2), flags=TRANSACTIONAL, producer_id=4)]
     assert add(shared(read_committed=False), *log) is None
     assert add(shared(), *log).records == 2

@@ -1,6 +1,6 @@
 """Decodes batches of every magic to records, simply and slowly; tests/reference/answers.py decodes responses with it.
 
-Written after Kafka's documentation of its formats, with no thought of speed. A batch that contradicts itself is `Refused`.
+Written from Kafka's documentation of its formats, without regard to speed. A batch that contradicts itself is `Refused`.
 """
 
 import io
@@ -14,7 +14,7 @@ import zstandard
 
 
 class Refused(Exception):
-    """A batch that cannot be decoded; the reason as in table record_problems."""
+    """A batch that cannot be decoded, with the reason as in table record_problems."""
 
     def __init__(self, reason: str = "CORRUPT_BATCH", *, is_contradiction: bool = False) -> None:
         super().__init__(reason)
@@ -50,7 +50,7 @@ class Batch:
     count: int = 0
     is_possible: bool = True
     is_trusted: bool = True
-    lies: bool = False  # wrong last offset, as the next batch shows
+    lies: bool = False  # the start of the next batch contradicts the last offset
 
     @property
     def is_believed(self) -> bool:

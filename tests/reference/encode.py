@@ -1,6 +1,6 @@
 """Encodes records as batches of message format 2, simply and slowly: the counterpart of records/encode_columns.py.
 
-Written after Kafka's documentation of the format, with no thought of speed. Compression is the one part that it borrows.
+Written from Kafka's documentation of the format, without regard to speed. Only compression is shared with the pipeline.
 """
 
 import struct

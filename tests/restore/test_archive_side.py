@@ -1,4 +1,4 @@
-"""An archive is compared with live topics, within the offsets that it has, with DuckDB on Delta tables."""
+"""An archive is compared with live topics, within the archived offsets, by DuckDB on Delta tables."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime

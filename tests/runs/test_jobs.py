@@ -19,7 +19,7 @@ SHARED = {
     "time_lag",
     "earlier_offsets",
     "restore_preparation",
-}  # modules of runs/ that are no job
+}  # modules of runs/ that are not jobs
 
 WITHOUT_KAFKA = {"maintain", "report"}  # jobs that need no permission on a cluster
 

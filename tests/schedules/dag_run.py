@@ -2,7 +2,7 @@
 
     python dag_run.py FOLDER [DAG TIME ...]
 
-The last line that it prints is JSON: what the folder holds, and how each run and its tasks ended.
+The last line of its output is JSON: the content of the folder, and how each run and its tasks ended.
 """
 
 import json

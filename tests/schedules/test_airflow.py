@@ -146,7 +146,7 @@ def test_airflow_finds_the_dags(airflow: Airflow) -> None:
 def test_one_interval_twice(airflow: Airflow, secured: Secured) -> None:
     """Every job runs on a real broker, with a password that no command line and no log shows.
 
-    A snapshot of the same interval writes nothing, and an ingest goes on where it ended.
+    A snapshot of the same interval writes nothing, and an ingest continues where it ended.
     """
     create_topics(secured.kafka.bootstrap_servers, [NewTopic("flown", 2, 1)])
     produce(secured.kafka.bootstrap_servers, "flown", 500)

@@ -1,7 +1,7 @@
 """Odd responses of brokers cause no traceback, no duplicate row, and no partition or broker below 0 in a snapshot.
 
-Every list of every answer is doubled, shortened, emptied, contradicts itself or has what nobody asked for; every value is one
-that Kafka never sends. How bytes become answers is tested elsewhere (tests/wire).
+Each list of a response is doubled, shortened, emptied, contradicts itself or has unrequested items, and each value is set to
+values that Kafka never sends. tests/wire tests how bytes are decoded.
 """
 
 from collections import Counter

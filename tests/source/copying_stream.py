@@ -1,4 +1,4 @@
-"""A Spark job that copies a topic into another as a stream, until it is killed or up to the current end.
+"""A Spark job that copies a topic to another as a stream, until it is killed or reaches the current end.
 
 python -m tests.source.copying_stream SERVERS SOURCE TARGET TRANSACTIONS CHECKPOINT follow|finish
 """

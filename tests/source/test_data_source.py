@@ -18,7 +18,7 @@ MIXED = "source-mixed"
 
 @pytest.fixture(scope="module")
 def source(spark: SparkSession) -> SparkSession:
-    """The session, with our data source and with Spark's connector."""
+    """The session, with our data source and Spark's connector."""
     register_source(spark)
     for jar in jar_paths("connector-4.2.0"):
         spark.sql(f"ADD JAR '{jar}'")
@@ -108,7 +108,7 @@ def test_aborted_records_are_marked(source: SparkSession, kafka: LocalKafka, mix
     ],
 )
 def test_filters_change_nothing(source: SparkSession, kafka: LocalKafka, mixed: str, theirs: DataFrame, condition: str):
-    """A filter gives the same rows as the same filter after the connector."""
+    """A filter gives the same rows as if it were evaluated after the connector."""
     ours = load(source, kafka, subscribe=mixed, includeHeaders="true").filter(condition)
     assert rows(ours) == rows(theirs.filter(condition))
 

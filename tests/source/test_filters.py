@@ -55,7 +55,7 @@ def test_offsets_are_exact(filters: list[Filter], offset: int):
 
 @given(st.lists(filters_on("topic", st.sampled_from("abc")), max_size=3), st.sampled_from("abcd"))
 def test_topics_are_exact(filters: list[Filter], topic: str):
-    """A topic is read exactly if it passes, and nothing is left to Spark."""
+    """A topic is read if and only if it passes, and no filter is left to Spark."""
     pushed, rest = push(filters)
     assert pushed.admits(topic, 0) == passes(filters, topic)
     assert rest == []
@@ -63,7 +63,7 @@ def test_topics_are_exact(filters: list[Filter], topic: str):
 
 @given(st.lists(filters_on("partition", st.integers(0, 5)), max_size=3), st.integers(0, 6))
 def test_partitions_are_exact(filters: list[Filter], partition: int):
-    """A partition is read exactly if it passes, and nothing is left to Spark."""
+    """A partition is read if and only if it passes, and no filter is left to Spark."""
     pushed, rest = push(filters)
     assert pushed.admits("orders", partition) == passes(filters, partition)
     assert rest == []
@@ -108,7 +108,7 @@ def test_what_is_never_null_needs_no_check():
 
 
 def test_other_filters_are_left_to_spark():
-    """A filter on another column, or of another kind, changes nothing."""
+    """A filter on another column, or of another kind, does not narrow what is read."""
     others = [Not(EqualTo(("topic",), "a")), StringStartsWith(("topic",), "a"), EqualTo(("key",), b"k")]
     others += [EqualTo(("headers", "key"), "k"), IsNotNull(("value",))]
     assert push(others) == (Pushed(), others)

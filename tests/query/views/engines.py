@@ -1,4 +1,4 @@
-"""Runs views by Spark and by DuckDB over tables in memory, which hold the rows of all examples of all files."""
+"""Runs views by Spark and DuckDB over tables in memory, which have the rows of all examples."""
 
 from collections.abc import Container, Mapping
 from typing import Any

@@ -8,8 +8,8 @@ view, then columns) and end with an empty line; the first cell of each row is th
     2         | 10:10       | no
 
 Table `snapshots` comes first. `captured_at` is a time of 20 November 2026, or has a day of that month before it: `21 10:00`. A snapshot
-that is not published has rows in the other tables alone. A view without snapshot_id has `.` for the number. A cell is empty for
-what is not given (null, or else empty, 0 or false), `-` for null, `''` for empty text; lists are JSON, assignments also `topic:0,1`.
+that is not published only has rows in the other tables. A view without snapshot_id has `.` for the number. An empty cell means that
+no value is given (null, or else empty, 0 or false), `-` is null, `''` is empty text; lists are JSON, assignments also `topic:0,1`.
 Lines that begin with `#` say what the numbers show.
 """
 
