@@ -1,8 +1,8 @@
-"""Makes a cluster what a file of desired state says.
+"""Brings a cluster into the desired state of a file.
 
     spark-submit jobs/apply.py state.toml --conf conf/local.toml --yes
 
-Exit codes: 0 done, 1 failed, 2 bad configuration or an option that is missing, 3 partly done, 4 another run alters the cluster.
+Exit codes: 0 done, 1 failed, 2 bad configuration or a missing option, 3 partly done, 4 another run alters the cluster.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""Records since the last run, or from where they begin, into table `records`, exactly once.
+"""Archives new records of topics in table `records`, exactly once.
 
     spark-submit jobs/ingest.py --conf conf/local.toml --topics orders,payments --pattern '^clicks'
 
-Exit codes: 0 complete or nothing new, 1 failed, 2 bad configuration, 3 written but incomplete or with loss, 4 locked.
+Exit codes: 0 complete or nothing new, 1 failed, 2 bad configuration, 3 written, but incomplete or with losses, 4 locked.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Joins small files of days that are over, and removes files that no version of a table needs.
+"""Joins small files of past days, removes rows that are older than [retention] allows, and deletes unneeded files.
 
     spark-submit jobs/maintain.py --conf conf/local.toml --dry-run
 

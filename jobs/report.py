@@ -1,4 +1,4 @@
-"""One self-contained HTML page of what the tables say of clusters, at the newest snapshot or at a past one.
+"""Makes one self-contained HTML page about clusters, from the tables, for the newest snapshot or a past one.
 
     spark-submit jobs/report.py --conf conf/local.toml --out report.html
 

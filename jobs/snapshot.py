@@ -2,8 +2,8 @@
 
     spark-submit jobs/snapshot.py --conf conf/local.toml
 
-Exit codes: 0 complete, 1 failed, 2 bad configuration, 3 written but incomplete, 4 locked; a repeated slot has that of the
-published snapshot.
+Exit codes: 0 complete, 1 failed, 2 bad configuration, 3 written, but incomplete, 4 locked. For a slot
+that is already published, the exit code is that of the published snapshot.
 """
 
 import sys

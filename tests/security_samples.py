@@ -14,7 +14,7 @@ SECRET = b"hmac-that-nobody-keeps"
 
 
 def quotas(parts: dict[str, str | None], **values: float) -> ClientQuotas:
-    """An entity and its limits; a part that is None is the default."""
+    """Make an entity with limits; a part that is None is the default."""
     return ClientQuotas(
         entity=tuple(ClientQuotaEntity(entity_type=kind, entity_name=name) for kind, name in parts.items()),
         values=tuple(ClientQuotaValue(key=key, value=value) for key, value in values.items()),
@@ -22,13 +22,13 @@ def quotas(parts: dict[str, str | None], **values: float) -> ClientQuotas:
 
 
 def scram_user(user: str, *mechanisms: int, error_code: int = 0) -> DescribeUserScramCredentialsResult:
-    """A user with a credential for each mechanism."""
+    """Make a user with a credential for each mechanism."""
     infos = tuple(ScramCredentialInfo(mechanism=one, iterations=4096 * one) for one in mechanisms)
     return DescribeUserScramCredentialsResult(user=user, error_code=error_code, credential_infos=infos)
 
 
 def token(token_id: str, requester: str = "") -> DescribedDelegationToken:
-    """A token of alice; without a requester as brokers before Kafka 3.3 answer."""
+    """Make a token of alice; without a requester it is that of a broker before Kafka 3.3."""
     renewers = tuple(
         DescribedDelegationTokenRenewer(principal_type="User", principal_name=name) for name in ("carol", "bob")
     )

@@ -1,4 +1,4 @@
-"""Settings of a cluster as `--set` of a command line; secrets are files, because commands refuse them as text."""
+"""Settings of a cluster as `--set` options; secrets are in files, because commands refuse them as text."""
 
 import tempfile
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="secrets-of-tests-")
 
 
 def set_options(settings: Mapping[str, str | bool]) -> list[str]:
-    """`--set kafka.NAME=VALUE` for each."""
+    """Return `--set kafka.NAME=VALUE` for each setting."""
     return [word for name, value in settings.items() for word in ("--set", f"kafka.{name}={_given(name, value)}")]
 
 

@@ -1,11 +1,11 @@
-"""Settings under which tests of faults end soon."""
+"""Settings with which tests of faults end soon."""
 
 from kafka_lagoon.kafka_settings import KafkaSettings, checked
 from tests.fake.cluster import FakeCluster
 
 
 def short_timeouts(state: FakeCluster, **more: int | str) -> KafkaSettings:
-    """Settings for a fake cluster; `more` replaces some of them."""
+    """Return the settings of a fake cluster; `more` replaces some of them."""
     values = {
         "bootstrap_servers": ",".join(f"{host}:{port}" for host, port in state.addresses.values()),
         "request_timeout_ms": 500,

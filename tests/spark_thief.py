@@ -1,6 +1,6 @@
-"""Finds the listeners of a run's processes, and requests a block of Spark's block manager as a stranger would.
+"""Finds the listeners of a run's processes, and requests a block from Spark's block manager as a stranger could.
 
-The frames are those of Spark's `MessageEncoder` and `OpenBlocks`, so no code of Spark's authenticates them on the way.
+The frames are those of Spark's `MessageEncoder` and `OpenBlocks`; no code of Spark's authenticates them before they are sent.
 """
 
 import socket
@@ -17,7 +17,7 @@ _OPEN_BLOCKS = b"\0"
 
 @dataclass(frozen=True)
 class Listener:
-    """A port that a process listens on; `address` as /proc/net has it, in the order of bytes of the network."""
+    """A port on which a process listens; `address` is in the form of /proc/net, in network byte order."""
 
     address: bytes
     port: int
@@ -45,7 +45,7 @@ def listeners(root: int) -> list[Listener]:
 
 
 def stolen(listener: Listener, block: str) -> bytes | None:
-    """Return the content of a block, None if the listener does not send it."""
+    """Return the content of a block, or None if the listener does not send it."""
     host = ".".join(map(str, listener.address[-4:]))
     try:
         with socket.create_connection((host, listener.port), timeout=3) as peer:
@@ -84,7 +84,7 @@ def _text(value: bytes) -> bytes:
 
 
 def _sockets(pid: int) -> Iterator[str]:
-    """Return the inodes of a process's sockets; files that a JVM has closed in the meantime are skipped."""
+    """Return the inodes of a process's sockets; files that a JVM has closed meanwhile are skipped."""
     try:
         descriptors = list(Path(f"/proc/{pid}/fd").iterdir())
     except OSError:  # the process has ended

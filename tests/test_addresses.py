@@ -1,4 +1,4 @@
-"""Addresses are read as brokers and users write them; where they lead is asserted in client/test_policy.py."""
+"""Addresses are parsed as brokers and users write them; client/test_policy.py tests which of them are allowed."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from kafka_lagoon.addresses import parse_address
     [("a:1", ("a", 1)), ("[::1]:9092", ("::1", 9092)), (" b.example:65535 ", ("b.example", 65535))],
 )
 def test_addresses(text: str, expected: tuple[str, int]) -> None:
-    """Host names, IPv4 and bracketed IPv6."""
+    """A host may be a name or a bracketed IPv6 address."""
     assert parse_address(text) == expected
 
 

@@ -27,7 +27,7 @@ EVERYTHING = "\n".join(DOCUMENTS.values())
 DESIGN = "pipeline/DESIGN.md"
 PACKAGE = ROOT / "pipeline" / "kafka_lagoon"
 DECISIONS = PAGES / "decisions"
-_OTHERS = ("CHANGELOG.md", "CONTRIBUTING.md", DESIGN)  # their links lead somewhere, too
+_OTHERS = ("CHANGELOG.md", "CONTRIBUTING.md", DESIGN)  # their links must be valid, too
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
@@ -42,14 +42,14 @@ def test_every_generated_part_is_in_one_document() -> None:
 
 
 def _anchors(text: str) -> set[str]:
-    """Return the valid targets of links after `#`: the headings, as GitHub makes anchors of them."""
+    """Return the valid targets of links after `#`, which GitHub makes from headings."""
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
     headings = re.findall(r"^#+ +(.+?) *$", prose, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def _links(text: str) -> Iterator[str]:
-    """Targets of links and pictures, but of those to other sites."""
+    """Return the targets of links and pictures, except those to other sites."""
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
     targets = re.findall(r"\]\(([^)\s]+)\)", prose) + re.findall(r"""(?:src|srcset|href)=["']([^"']+)["']""", prose)
     return (unquote(one) for one in targets if not re.match(r"[a-z]+:", one))
@@ -57,7 +57,7 @@ def _links(text: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, *(name for name in _OTHERS if (ROOT / name).is_file())])
 def test_every_link_leads_somewhere(path: str) -> None:
-    """The file exists, and so does the heading that a link names."""
+    """The file that a link names exists, and so does the heading."""
     text = (ROOT / path).read_text("utf-8")
     for link in _links(text):
         name, _, anchor = link.partition("#")
@@ -67,12 +67,12 @@ def test_every_link_leads_somewhere(path: str) -> None:
 
 
 def _listed(index: str) -> list[str]:
-    """Pages that the tables of an index page name."""
+    """Return the pages that the tables of an index page name."""
     return re.findall(r"^\| \[[^]]+\]\(([^)#]+)\) \|", page(index), re.MULTILINE)
 
 
 def test_every_page_is_in_the_index() -> None:
-    """docs/README.md names each page once, and docs/decisions/README.md its decisions."""
+    """docs/README.md names each page once, and docs/decisions/README.md each page of decisions."""
     listed = [*_listed("README"), *(f"decisions/{name}" for name in _listed("decisions/README"))]
     pages = {path.relative_to(PAGES).as_posix() for path in PAGES.rglob("*.md")} - {"README.md"}
     assert sorted(listed) == sorted(set(listed))
@@ -80,18 +80,18 @@ def test_every_page_is_in_the_index() -> None:
 
 
 def test_design_is_short() -> None:
-    """DESIGN.md is read in a quarter of an hour: at most 300 lines."""
+    """DESIGN.md can be read in a quarter of an hour: it has at most 300 lines."""
     assert len((ROOT / DESIGN).read_text("utf-8").splitlines()) <= 300
 
 
 def _decisions(path: Path) -> list[list[int]]:
-    """Numbers in each heading of a page of decisions."""
+    """Return the numbers in each heading of a page of decisions."""
     headings = re.findall(r"^## ([\d, and]+)\. ", path.read_text("utf-8"), re.MULTILINE)
     return [[int(number) for number in re.findall(r"\d+", heading)] for heading in headings]
 
 
 def test_every_decision_is_on_one_page() -> None:
-    """Numbers have no gaps and no duplicates, the newest is first, and the index has the page of each."""
+    """The numbers have no gaps and no duplicates, the newest is first, and the index has the page of each decision."""
     by_page = {path.name: _decisions(path) for path in sorted(DECISIONS.glob("*.md")) if path.name != "README.md"}
     numbers = sorted(chain.from_iterable(chain.from_iterable(by_page.values())))
     assert numbers == list(range(1, len(numbers) + 1))
@@ -103,14 +103,14 @@ def test_every_decision_is_on_one_page() -> None:
 
 
 def _named_paths(text: str) -> set[str]:
-    """Return files and folders between backquotes: with a suffix, or a slash at the end; `<name>` stands for any name."""
+    """Return files and folders between backquotes: names with a suffix, or with a slash at the end; `<name>` is any name."""
     quoted = re.findall(r"`([\w.<>*/-]+)`", text)
     return {name for name in quoted if re.fullmatch(r"[\w<>*-].*(?:/[^/]*\.\w+|/)|[\w<>*-]+\.py", name)}
 
 
 @pytest.mark.parametrize("path", [DESIGN, *(one for one in DOCUMENTS if one.startswith("docs/decisions/"))])
 def test_every_path_that_is_named_exists(path: str) -> None:
-    """From the top folder, from the package, or from docs/."""
+    """A path is relative to the top folder, the package, or docs/."""
     for name in _named_paths((ROOT / path).read_text("utf-8")):
         pattern = re.sub(r"<\w+>", "*", name)
         assert any(any(folder.glob(pattern)) for folder in (ROOT, PACKAGE, PAGES)), f"{path}: {name}"
@@ -118,12 +118,12 @@ def test_every_path_that_is_named_exists(path: str) -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS)
 def test_a_page_opens_with_what_it_is_for(path: str) -> None:
-    """A title, and under it a sentence."""
+    """A page begins with a title and a sentence."""
     assert re.match(r"# [^\n]+\n\n[A-Z`][^\n|#]+", DOCUMENTS[path]), path
 
 
 def test_every_make_target_that_is_named_exists() -> None:
-    """No command in README or docs/ that does nothing."""
+    """Every `make` command in README or docs/ is a target of the Makefile."""
     named = set(re.findall(r"(?:`|^)make (\w+)", EVERYTHING, re.MULTILINE))
     printed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     offered = set(re.findall(r"^make (\w+)", printed, re.MULTILINE))
@@ -132,7 +132,7 @@ def test_every_make_target_that_is_named_exists() -> None:
 
 
 def test_every_command_that_is_named_exists() -> None:
-    """`lagoon --help` lists all commands of README and docs/."""
+    """`lagoon --help` lists every command in README and docs/."""
     named = set(re.findall(r"(?<![-\w/])lagoon (\w+)\b(?= |`|$)", _code(EVERYTHING), re.MULTILINE))
     printed = subprocess.run(
         [sys.executable, "-m", "kafka_lagoon", "--help"], capture_output=True, text=True, check=True, cwd=ROOT
@@ -142,14 +142,14 @@ def test_every_command_that_is_named_exists() -> None:
 
 
 def _code(text: str) -> str:
-    """Return the text between backquotes, and the blocks of code."""
+    """Return the text between backquotes, and the code blocks."""
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
     return "\n".join([*blocks(text), *re.findall(r"`([^`\n]+)`", prose)])
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a warehouse, as those have it who read the pages."""
+    """A folder with a warehouse, like that of a reader of the pages."""
     folder = tmp_path_factory.mktemp("documents")
     (folder / "warehouse").mkdir()
     make_lake(folder / "warehouse")
@@ -172,7 +172,7 @@ def test_the_first_query_runs(lake: Path) -> None:
 
 
 def test_every_question_runs(lake: Path) -> None:
-    """The statements about history run unchanged; tests of their results are in tests/query/views."""
+    """The statements about history run unchanged; tests/query/views tests their results."""
     statements = [statement for statement in blocks(page("sql"), "sql")[0].split(";") if statement.strip()]
     assert len(statements) == 7
     for statement in statements:
@@ -189,12 +189,12 @@ def test_readers_read(
         one for one in blocks(page("sql"), "python") if re.search(rf"^(?:import|from) {reader}\b", one, re.MULTILINE)
     )
     monkeypatch.chdir(lake)
-    exec(snippet, {})  # noqa: S102  what the page says
+    exec(snippet, {})  # noqa: S102  the code of the page
     assert ("billing" if reader != "deltalake" else "4") in capsys.readouterr().out
 
 
 def _examples() -> list[list[str]]:
-    """The words of every `lagoon JOB ...` that begins a line of a code block."""
+    """Return the words of every `lagoon JOB ...` at the beginning of a line of a code block."""
     lines = [line.removeprefix(".venv/bin/") for block in blocks(EVERYTHING) for line in block.splitlines()]
     words = [shlex.split(line, comments=True) for line in lines if line.startswith("lagoon ")]
     return [one[1:] for one in words if one[1] in {"snapshot", "ingest", "maintain"}]
@@ -202,7 +202,7 @@ def _examples() -> list[list[str]]:
 
 @pytest.mark.parametrize("example", _examples(), ids=" ".join)
 def test_every_example_of_a_job_has_options_that_it_takes(example: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a cluster and a warehouse, no example is bad configuration."""
+    """With a cluster and a warehouse, the configuration of every example is valid."""
     monkeypatch.chdir(ROOT)
     job, *options = example
     arguments = [one for one in options if one != "--conf" and not one.endswith(".toml")]
@@ -219,5 +219,5 @@ def test_every_example_of_a_job_has_options_that_it_takes(example: list[str], mo
 
 
 def test_there_are_examples() -> None:
-    """The test above looks where examples are."""
+    """The test above finds examples."""
     assert {one[0] for one in _examples()} >= {"ingest", "maintain"}

@@ -1,4 +1,4 @@
-"""Every error as a line for people: in the words of Kafka, without spellings of Python."""
+"""Every error is a line for people, in Kafka's words and without Python's spelling."""
 
 import inspect
 from typing import Any
@@ -23,7 +23,7 @@ SCOPES = (
     Scope.group_partition("a", "solo", 2),
 )
 SPELLED = ("solo-2", "broker 3", "group a", "all topics", "group a, solo-2")
-# A value for each argument that errors are made of.
+# A value for each argument of an error.
 _VALUES: dict[str, Any] = {
     "problems": ["kafka.client_id: must be text"],
     "changes": ["topic orders was absent"],
@@ -39,7 +39,7 @@ CLASSES = [one for _, one in inspect.getmembers(errors, inspect.isclass) if issu
 
 
 def made(cls: type[PipelineError]) -> PipelineError:
-    """An error of a class, with arbitrary values."""
+    """Make an error of a class, with arbitrary values."""
     if cls.__init__ is Exception.__init__:
         return cls("words")
     arguments = list(inspect.signature(cls.__init__).parameters.values())[1:]
@@ -48,13 +48,13 @@ def made(cls: type[PipelineError]) -> PipelineError:
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_an_error_in_words(cls: type[PipelineError]) -> None:
-    """No error shows Python's spelling of its values."""
+    """No error shows a value as Python spells it."""
     assert python_in(str(made(cls))) == []
 
 
 @pytest.mark.parametrize(("scope", "spelled"), list(zip(SCOPES, SPELLED, strict=True)))
 def test_what_a_failure_is_about(scope: Scope, spelled: str) -> None:
-    """Every kind of failure of every kind of subject is one line that names it as Kafka does."""
+    """Every failure, of any kind and about anything, is one line that names its subject as Kafka does."""
     refusals = [*map(made, CLASSES), *ERROR_CODES]
     for refusal in refusals:
         failure = failure_of(METADATA, scope, refusal, node_id=1)
@@ -68,12 +68,12 @@ def test_what_a_failure_is_about(scope: Scope, spelled: str) -> None:
 
 
 def test_a_partition_in_a_sentence() -> None:
-    """A partition in any text has the spelling of Kafka's own logs."""
+    """A partition in any text is spelled as in Kafka's own logs."""
     assert f"{TopicPartition('a-b', 0)}" == "a-b-0"
 
 
 def test_brokers_that_are_too_old_share_a_line() -> None:
-    """A release that is too old is one line; other refusals are a line for each broker."""
+    """A release that is too old is one line for all brokers; other refusals are a line per broker."""
     old = UnsupportedVersion("Metadata", (4, 13), None, "broker 1", "Kafka 0.11 or newer")
     failures = [failure_of(METADATA, Scope.broker(number), old, node_id=number) for number in (1, 2)]
     assert list(failure_lines(failures)) == [
@@ -97,5 +97,5 @@ def test_brokers_that_are_too_old_share_a_line() -> None:
     ],
 )
 def test_versions_that_do_not_meet(theirs: tuple[int, int] | None, needed: str | None, expected: str) -> None:
-    """Too old: the error names the release that is needed. Too new: the versions of both sides, because we are too old then."""
+    """For an old broker the error names the release that is needed; for a newer one it names the versions of both sides."""
     assert str(UnsupportedVersion("Metadata", (4, 13), theirs, "broker 7", needed)) == expected

@@ -8,7 +8,7 @@ from kafka_lagoon.garbage import gc_paused
 
 
 def test_the_collector_is_on_again() -> None:
-    """The collector is off within the block, within a nested one too, and on again afterwards, also after an error."""
+    """The collector is off within the block, also within a nested block, and on again afterwards, also after an error."""
     assert gc.isenabled()
     with pytest.raises(ZeroDivisionError):
         fail_within_two_pauses()
@@ -16,7 +16,7 @@ def test_the_collector_is_on_again() -> None:
 
 
 def fail_within_two_pauses() -> None:
-    """Raise in a block, in a block that has ended."""
+    """Raise in a block, after a block inside it has ended."""
     with gc_paused():
         with gc_paused():
             assert not gc.isenabled()
@@ -25,7 +25,7 @@ def fail_within_two_pauses() -> None:
 
 
 def test_a_collector_that_is_off_stays_off() -> None:
-    """A caller that has switched it off keeps it off."""
+    """A collector that the caller has switched off stays off."""
     gc.disable()
     try:
         with gc_paused():

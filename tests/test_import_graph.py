@@ -1,4 +1,4 @@
-"""Few of our files are imported for one SQL statement, a page or a task, and no chain of imports is long."""
+"""One SQL statement, page or task imports few of our modules, and no chain of imports is long."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import pytest
 
 from kafka_lagoon.cli.registry import COMMANDS
 
-# Contracts in pyproject.toml keep the number low: readers and writers of tables import nothing of the Kafka client.
+# Contracts in pyproject.toml keep these numbers low: readers and writers of tables do not import the Kafka client.
 MOST = {
     "kafka_lagoon.query.duckdb_engine": 21,
     "kafka_lagoon.report.page": 36,
@@ -22,7 +22,7 @@ _LONGEST_CHAIN = 30
 
 @pytest.mark.parametrize("module", MOST)
 def test_few_modules_are_imported(module: str) -> None:
-    """Packages that hold only a docstring are not counted."""
+    """Packages that only have a docstring are not counted."""
     code = f"import sys, {module}; print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('kafka_lagoon')))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     imported = [file for file in run.stdout.split() if not file.endswith("__init__.py")]
@@ -30,7 +30,7 @@ def test_few_modules_are_imported(module: str) -> None:
 
 
 def test_pydantic_waits_for_settings_or_a_desired_state() -> None:
-    """Importing it takes longer than all else that a command imports which asks a cluster or alters it."""
+    """Importing it takes longer than everything else that commands on clusters import."""
     places = (one.module for name, one in COMMANDS.items() if name == "import" or name.startswith(("kafka ", "admin ")))
     code = f"import sys, {', '.join(sorted(set(places)))}; print('pydantic' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -38,7 +38,7 @@ def test_pydantic_waits_for_settings_or_a_desired_state() -> None:
 
 
 def test_the_longest_chain_of_imports() -> None:
-    """A reader who follows imports downwards arrives at the ground floor after few files."""
+    """From any module a reader gets to modules without imports in few steps."""
     graph = grimp.build_graph("kafka_lagoon", exclude_type_checking_imports=True)
     imports = {module: sorted(graph.find_modules_directly_imported_by(module)) for module in graph.modules}
     chain = _longest_chain(imports)

@@ -1,4 +1,4 @@
-"""`pip install kafka-lagoon` has the verbs of `lagoon kafka`, and a line that names the extra for all other commands."""
+"""`pip install kafka-lagoon` has the verbs of `lagoon kafka`; other commands name the extra that they need."""
 
 import subprocess
 from collections.abc import Iterator
@@ -12,20 +12,20 @@ from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
 from tests.installed import CLONE, Installed, install_alone
 
-# Layers that must do without every extra.
+# Layers that must work without any extra.
 _LIGHT = ("wire", "protocol", "client", "admin", "snapshot", "jars")
 _NEED_RECORDS = ("fetch", "produce")
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The wheel without extras, in an environment of its own."""
+    """The wheel without extras, in its own environment."""
     return install_alone(tmp_path_factory.mktemp("alone"))
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """Address of a cluster with one topic."""
+    """The address of a cluster with one topic."""
     state = FakeCluster()
     state.add_topic("orders", 2)
     with fake_cluster(state):
@@ -34,7 +34,7 @@ def server() -> Iterator[str]:
 
 
 def lagoon(installed: Installed, arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """`lagoon` of an installation."""
+    """Run `lagoon` in an installation."""
     return installed.run(f"{installed.environment}/bin/lagoon {arguments}", **environ)
 
 
@@ -52,7 +52,7 @@ def test_only_the_package_is_installed(alone: Installed) -> None:
 
 
 def test_no_package_of_an_extra_is_there(alone: Installed) -> None:
-    """The wheel's requirements do not include Spark, Arrow, numba, DuckDB or a codec."""
+    """The requirements of the wheel do not include Spark, Arrow, numba, DuckDB or a codec."""
     packages = alone.environment.parent.parent / "packages"
     there = {path.name.removesuffix(".py") for path in packages.iterdir()}
     assert there >= {"pydantic", "shtab"}
@@ -60,14 +60,14 @@ def test_no_package_of_an_extra_is_there(alone: Installed) -> None:
 
 
 def test_metadata_of_a_cluster(alone: Installed, server: str) -> None:
-    """A verb answers."""
+    """A verb prints the metadata of a cluster."""
     done = lagoon(alone, f"kafka metadata -b {server}")
     assert done.returncode == 0, done.stderr
     assert "orders" in done.stdout
 
 
 def test_layers_and_verbs_import_without_extras(alone: Installed) -> None:
-    """Every module of the layers for live clusters is imported, and every verb except those for records."""
+    """Every module of the layers for live clusters can be imported, and every verb except those for records."""
     verbs = [name.replace("-", "_") for name in names_of("kafka") if name not in _NEED_RECORDS]
     code = f"""
 import importlib, pkgutil, kafka_lagoon
@@ -99,7 +99,7 @@ print(len(names))
     ],
 )
 def test_what_is_missing_is_one_line(alone: Installed, server: str, arguments: str, extra: str) -> None:
-    """A command that needs an extra names it, and exits with 2."""
+    """A command names the extra that it needs, and exits with 2."""
     done = lagoon(alone, arguments.format(server=server))
     assert done.returncode == 2
     line = done.stderr
@@ -109,7 +109,7 @@ def test_what_is_missing_is_one_line(alone: Installed, server: str, arguments: s
 
 
 def test_a_job_script_says_it_too(alone: Installed) -> None:
-    """A script that spark-submit takes, on an environment that lacks the package's extras; apply.py wants none without tables."""
+    """So does a script for spark-submit, in an environment without the extras; apply.py without tables needs none."""
     jobs = Path(lagoon(alone, "path jobs").stdout.strip())
     for script in {*jobs.glob("*.py")} - {jobs / "apply.py"}:
         done = alone.run(f"{alone.environment}/bin/python {script}")
@@ -119,7 +119,7 @@ def test_a_job_script_says_it_too(alone: Installed) -> None:
 
 
 def test_jars_need_pyspark(alone: Installed) -> None:
-    """`lagoon path jars` needs the Ivy that PySpark brings, and says so."""
+    """`lagoon path jars` needs Ivy, which is part of PySpark, and says so."""
     done = lagoon(alone, "path jars")
     assert done.returncode == 1
     assert done.stderr == (
@@ -128,7 +128,7 @@ def test_jars_need_pyspark(alone: Installed) -> None:
 
 
 def test_other_peoples_folders_do_no_harm(alone: Installed, server: str, tmp_path: Path) -> None:
-    """Folders called pipeline, jobs, conf, admin or the like on PYTHONPATH, and in the current folder, are not imported."""
+    """Folders named pipeline, jobs, conf, admin and the like are not imported from PYTHONPATH or the current folder."""
     for name in ("pipeline", "jobs", "conf", "tests", "admin", "client", "settings", "errors", "log", "clock"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise SystemExit('imported')")

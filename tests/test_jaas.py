@@ -1,4 +1,4 @@
-"""The login module line of a Java client, converted to our settings."""
+"""The login module line of a Java client is converted to our settings."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from kafka_lagoon import jaas
 
 
 def test_a_modules_options_become_settings() -> None:
-    """Every login module that Kafka brings is understood; options for Java alone are left out."""
+    """Every login module of Kafka is understood; options that only Java needs are left out."""
     assert jaas.settings_of(
         "a.OAuthBearerLoginModule required clientId=c clientSecret='s' scope=\"a b\" extension_pool=x;"
     ) == {
@@ -40,13 +40,13 @@ def test_a_modules_options_become_settings() -> None:
     ],
 )
 def test_what_cannot_be_read_is_named_without_values(line: str, fault: str) -> None:
-    """The error names the position and the allowed options; no text of the line, which may be part of a password."""
+    """The error names the position and the valid options, but no text of the line, which may be part of a password."""
     with pytest.raises(ValueError, match=fault) as raised:
         jaas.settings_of(line)
     assert "hunter2" not in str(raised.value)
 
 
 def test_escapes_in_quotes() -> None:
-    """A quoted value may contain quotes, backslashes, semicolons and spaces; in an unquoted value every character counts."""
+    """A quoted value may contain quotes, backslashes, semicolons and spaces; an unquoted value is taken literally."""
     line = r'a.PlainLoginModule required username="a\"b; c" password=p\w;'
     assert jaas.settings_of(line) == {"sasl_username": 'a"b; c', "sasl_password": r"p\w"}

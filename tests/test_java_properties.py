@@ -1,4 +1,4 @@
-"""Properties files are read as java.util.Properties reads them."""
+"""Properties files are parsed as by java.util.Properties."""
 
 import pytest
 
@@ -25,5 +25,5 @@ from kafka_lagoon.java_properties import read
     ],
 )
 def test_as_java_reads_them(text: str, expected: dict[str, str]) -> None:
-    """Separators, comments, line breaks, continued lines and escapes; the last value of a repeated key counts."""
+    """Separators, comments, line breaks, continued lines and escapes are understood; the last value of a key counts."""
     assert read(text) == expected

@@ -1,4 +1,4 @@
-"""Settings to reach a cluster: addresses, and security settings that contradict each other or would show a secret."""
+"""Settings of a connection to Kafka: addresses, and security settings that contradict each other or would show a secret."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_security_that_cannot_be_meant(tmp_path: Path, text: str, expected: str)
 
 
 def test_a_java_clients_properties(tmp_path: Path) -> None:
-    """The login module's line becomes settings; a property about security that we lack is a fault, others are not."""
+    """The login module line becomes settings; a security property that we do not know is a fault, other properties are not."""
     properties = tmp_path / "client.properties"
     properties.write_text(
         "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\nmax.poll.records=1\n"

@@ -1,4 +1,4 @@
-"""Events: JSON lines at the chosen stream or file, and nothing anywhere else."""
+"""Events are JSON lines on the chosen stream or file, and are written nowhere else."""
 
 import json
 import subprocess
@@ -14,20 +14,20 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_events_go_nowhere_until_they_are_sent() -> None:
-    """A person at a terminal sees no names of events, not even of errors."""
+    """A person at a terminal sees no names of events, even of errors."""
     done = run(TWO)
     assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_events_are_json_lines() -> None:
-    """Time, level, name and values, one ASCII line each."""
+    """Each event is one ASCII line with time, level, name and values."""
     events = [json.loads(line) for line in run(f"log.configure(); {TWO}").stderr.encode("ascii").splitlines()]
     assert [(one["level"], one["event"]) for one in events] == [("info", "begun"), ("error", "run_finished")]
     assert (events[0]["cluster"], events[1]["error"]) == ("a\nb", "€")
 
 
 def test_a_file_is_appended_to(tmp_path: Path) -> None:
-    """The file's content stays, and nothing is printed."""
+    """The content of the file is kept, and nothing is printed."""
     for _ in range(2):
         done = run(f"log.configure(); log.append_to(Path({str(tmp_path / 'log')!r})); {TWO}")
         assert (done.stdout, done.stderr) == ("", "")
@@ -35,7 +35,7 @@ def test_a_file_is_appended_to(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_said_without_a_traceback() -> None:
-    """An event that cannot be written is one line, and the run continues."""
+    """An event that cannot be written gives one line, and the run continues."""
     done = run("log.append_to(Path('/dev/full')); log.info('begun'); print('on')")
     assert done.stdout == "on\n"
     assert set(done.stderr.splitlines()) == {"lagoon: --log-file: an event could not be written"}

@@ -14,7 +14,7 @@ from tests.test_settings import conf, faults
 
 
 def test_secrets_are_not_shown(tmp_path: Path) -> None:
-    """Neither printing, nor logging, nor a error about another setting shows a secret; pickling keeps the reference."""
+    """Printing, logging, and errors about other settings do not show a secret; pickling keeps the reference."""
     text = SECURE + 'sasl_username = "u"\nsasl_password = "hunter2"\nssl_key_password = "env:LAGOON_TEST_KEY"\n'
     settings = load(conf(tmp_path, text), {})
     assert settings.kafka is not None
@@ -28,7 +28,7 @@ def test_secrets_are_not_shown(tmp_path: Path) -> None:
 
 
 def test_a_secret_in_a_file(tmp_path: Path) -> None:
-    """The file's text without its last line break; read again each time, so that it can be renewed."""
+    """The secret is the text without its last line break; the file is read each time, so that the secret can be renewed."""
     kept = tmp_path / "password"
     secret = Secret(f"file:{kept}")
     kept.write_text("one\n")
@@ -41,7 +41,7 @@ def test_a_secret_in_a_file(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
-    """The error names the reference and not the content of the file."""
+    """The error names the reference, not the content of the file."""
     (tmp_path / "key").write_bytes(b"hunter2\xff")
     with pytest.raises(ConfigError, match=r"file:.*key: not text") as raised:
         Secret(f"file:{tmp_path / 'key'}").reveal()
@@ -49,6 +49,6 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
 
 
 def test_equal_secrets() -> None:
-    """Secrets of one value are equal, also as keys; a secret is not equal to its text."""
+    """Secrets with one value are equal, also as keys; a secret is not equal to its text."""
     assert {Secret("a"), Secret("a"), Secret("b")} == {Secret("a"), Secret("b")}
     assert Secret("a") != "a"

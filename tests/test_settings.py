@@ -1,4 +1,4 @@
-"""Settings: order of sources, and every fault at once, with the name of the setting."""
+"""Settings come from several sources in order; all faults are listed at once, by the names of settings."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ def faults(
 
 
 def test_later_sources_win(tmp_path: Path) -> None:
-    """File, then client.properties, then environment, then --set."""
+    """A file is overridden by client.properties, these by the environment, and that by --set."""
     properties = tmp_path / "client.properties"
     properties.write_text("# a comment\nbootstrap.servers = two:9092\nclient.id=two\nmax.poll.records=1\n")
     path = conf(tmp_path, MINIMAL + 'client_id = "one"\nrequest_timeout_ms = 1\n')
@@ -43,7 +43,7 @@ def test_later_sources_win(tmp_path: Path) -> None:
 
 
 def test_clusters_keep_their_names(tmp_path: Path) -> None:
-    """The one cluster is `default`; several keep the names of their sections."""
+    """A single cluster is named `default`; several have the names of their sections."""
     single = load(conf(tmp_path, MINIMAL), {})
     assert list(single.named_clusters()) == ["default"]
     text = 'warehouse = "/lake"\n[clusters.a]\nbootstrap_servers = "a:1"\n[clusters.b]\nbootstrap_servers = "b:2"\n'
@@ -55,7 +55,7 @@ def test_clusters_keep_their_names(tmp_path: Path) -> None:
 
 
 def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
-    """One run of the command shows every mistake, each with the setting's name and a suggestion."""
+    """One run of a command shows every mistake, with the name of the setting and a suggestion."""
     lines = faults(
         tmp_path,
         'warehose = "/lake"\n[kafka]\nboostrap_servers = "one:9092"\n',
@@ -88,19 +88,19 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_a_fault_is_named(tmp_path: Path, text: str, expected: str) -> None:
-    """Each mistake has a line of its own with the remedy."""
+    """Each mistake has its own line, which says what to do."""
     assert any(expected in line for line in faults(tmp_path, text))
 
 
 def test_a_missing_file_is_a_fault(tmp_path: Path) -> None:
-    """A --conf that does not exist is a configuration error, not a traceback."""
+    """A missing --conf file is bad configuration, not a traceback."""
     with pytest.raises(ConfigError, match="No such file"):
         load(tmp_path / "absent.toml", {})
 
 
 @pytest.mark.parametrize("raw", [b"\xff", b"a = " + b"9" * 5_000, b"a = [", b"= 5", b"\x00"])
 def test_a_file_that_is_no_toml(tmp_path: Path, raw: bytes) -> None:
-    """Unreadable bytes in the file are one plain line."""
+    """A file that cannot be decoded gives one plain line."""
     path = tmp_path / "conf.toml"
     path.write_bytes(raw)
     with pytest.raises(ConfigError) as raised:
@@ -112,7 +112,7 @@ def test_a_file_that_is_no_toml(tmp_path: Path, raw: bytes) -> None:
 
 
 def test_values_are_never_shown(tmp_path: Path) -> None:
-    """A bad value may be a secret in the wrong place, so it is not repeated."""
+    """A wrong value may be a misplaced secret, so it is not repeated."""
     lines = faults(tmp_path, MINIMAL + 'request_timeout_ms = "hunter2"\n')
     assert len(lines) == 1
     assert "hunter2" not in lines[0]
@@ -125,7 +125,7 @@ WRONG = ("-7", "5", "1.5", "nan", "true", '"hunter2"', '""', '["hunter2"]', '{a 
 @pytest.mark.parametrize("section", ["", "kafka", *SECTIONS, "clusters.prod"])
 @pytest.mark.parametrize("value", WRONG)
 def test_wrong_values_in_plain_words(tmp_path: Path, section: str, value: str) -> None:
-    """Each line names one setting, once, and the requirement: no type of Python or pydantic, and not the value."""
+    """Each line names a setting once and says what it must be, without types of Python or pydantic, and without the value."""
     names = [str(field.validation_alias or name) for name, field in Settings.model_fields.items()]
     keys = [name for name in names if name not in SECTION_NAMES]
     if section:
@@ -142,7 +142,7 @@ def test_wrong_values_in_plain_words(tmp_path: Path, section: str, value: str) -
 
 @pytest.mark.parametrize("value", WRONG)
 def test_sections_that_are_none(tmp_path: Path, value: str) -> None:
-    """A value in the place of a section is refused in plain words, too, whichever source it comes from."""
+    """A value in place of a section is refused in plain words, from any source."""
     text = "".join(f"{name} = {value}\n" for name in SECTION_NAMES)
     _check_lines(faults(tmp_path, text))
     _check_lines(faults(tmp_path, f"[clusters]\nprod = {value}\n"))
@@ -163,7 +163,7 @@ def _check_lines(lines: Sequence[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("kafka.client_id=5", None),  # text stays text
+        ("kafka.client_id=5", None),  # text is kept
         ("snapshot.deadline_ms=soon", "snapshot.deadline_ms: must be a whole number"),
         ("snapshot.deadline_ms=0", "snapshot.deadline_ms: must be above 0"),
         ("snapshot.lock_wait_ms=-1", "snapshot.lock_wait_ms: must be at least 0"),
@@ -179,7 +179,7 @@ def _check_lines(lines: Sequence[str]) -> None:
     ],
 )
 def test_what_a_value_must_be(tmp_path: Path, line: str, expected: str | None) -> None:
-    """The error is one line, with the bound or the choices."""
+    """The error is one line, with the limit or the choices."""
     overrides = ("kafka.bootstrap_servers=a:1", line)
     if expected is None:
         load(conf(tmp_path, 'warehouse = "/lake"\n'), {}, overrides)
@@ -188,7 +188,7 @@ def test_what_a_value_must_be(tmp_path: Path, line: str, expected: str | None) -
 
 
 def test_a_platform_that_knows_where_files_are_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under spark-submit, or with Hadoop's settings, a path may mean another file system; a URL of another one does."""
+    """With Hadoop's settings a path may be in another file system; a URL may be in any case."""
     for name in ("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
     here, elsewhere = (
@@ -202,7 +202,7 @@ def test_a_platform_that_knows_where_files_are_is_asked(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("name", sorted(kafka_settings.SECRETS))
 @pytest.mark.parametrize("section", ["kafka", "clusters.east"])
 def test_no_secret_stands_on_a_command_line(name: str, section: str) -> None:
-    """Other users see a command line: a reference is required, and the error does not repeat the secret."""
+    """Other users can see a command line: a reference is required, and the error does not repeat the secret."""
     assert len(kafka_settings.SECRETS) >= 8
     with pytest.raises(ConfigError) as raised:
         load(None, {}, [f"{section}.bootstrap_servers=a:1", f"{section}.{name}=hunter2"], tables_needed=False)
@@ -212,7 +212,7 @@ def test_no_secret_stands_on_a_command_line(name: str, section: str) -> None:
 
 
 def test_a_reference_may_stand_on_a_command_line() -> None:
-    """A reference is accepted, because it only says where the secret is."""
+    """A reference is accepted, because it only names the place of the secret."""
     overrides = ["kafka.bootstrap_servers=a:1", "kafka.sasl_password=env:KAFKA_PASSWORD"]
     settings = load(None, {}, overrides, tables_needed=False)
     assert settings.kafka

@@ -16,13 +16,13 @@ from kafka_lagoon.text import aligned, did_you_mean, printable
     ],
 )
 def test_nothing_steers_the_terminal(text: str, expected: str) -> None:
-    """Control characters, escapes, direction marks and undecodable bytes are spelled out; letters stay."""
+    """Control characters, escapes, direction marks and undecodable bytes are spelled out; letters are kept."""
     assert printable(text) == expected
     assert printable(text).isprintable()
 
 
 def test_aligned_columns() -> None:
-    """Numbers are right-aligned if requested, and no line ends in spaces."""
+    """Numbers are right-aligned if requested, and lines do not end with spaces."""
     assert aligned([("topic", "lag"), ("a", "1,500"), ("orders", "")], right=[1]) == [
         "topic     lag",
         "a       1,500",
@@ -31,6 +31,6 @@ def test_aligned_columns() -> None:
 
 
 def test_the_nearest_name() -> None:
-    """A misspelt name gets one suggestion, a name that resembles none gets nothing."""
+    """A misspelt name gets one suggestion, a name without similar names gets none."""
     assert did_you_mean("ingets", ["snapshot", "ingest"]) == " (did you mean ingest?)"
     assert did_you_mean("xyz", ["snapshot", "ingest"]) == ""

@@ -37,7 +37,7 @@ CLOCK = Clock(now_ms=lambda: NOW_MS, monotonic=lambda: 0.0, sleep=lambda _: None
     ],
 )
 def test_a_time_is_in_utc_or_relative_to_now(text: str, utc: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every spelling means the same on machines in any zone; a zone in the text is respected."""
+    """Every spelling means the same on machines in any time zone; a zone in the text is used."""
     monkeypatch.setenv("TZ", "America/New_York")
     printed = datetime.fromtimestamp(parse_time_ms(text, NOW_MS) / 1000, UTC)
     assert printed.replace(tzinfo=None).isoformat(timespec="milliseconds") == utc
@@ -45,13 +45,13 @@ def test_a_time_is_in_utc_or_relative_to_now(text: str, utc: str, monkeypatch: p
 
 @pytest.mark.parametrize("text", ["", "soon", "2h", "2 fortnights ago", "-2h ago", "ago", "2026-13-01"])
 def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
-    """The error repeats the text, and lists the allowed spellings."""
+    """The error repeats the text, and lists the valid spellings."""
     with pytest.raises(ValueError, match=r"is not a time like 2026-11-21T06:00:00Z, 2h ago or yesterday"):
         parse_time_ms(text, NOW_MS)
 
 
 def test_every_option_that_takes_a_time_takes_these() -> None:
-    """--slot, --from, --until and --at use one parser."""
+    """--slot, --from, --until and --at have one parser."""
     given = {"LAGOON_WAREHOUSE": "w", "LAGOON_KAFKA__BOOTSTRAP_SERVERS": "localhost:9"}
     assert snapshot_arguments(options_of("snapshot", ["--slot", "30m ago"]), given, CLOCK).slot_ms == NOW_MS - 1_800_000
     options = options_of("ingest", ["--topics", "a", "--from", "yesterday", "--until", "2h ago"])
@@ -66,7 +66,7 @@ def test_every_option_that_takes_a_time_takes_these() -> None:
     "command", [["snapshot"], ["ingest"], ["kafka", "offsets"], ["kafka", "fetch"], ["kafka", "produce"]]
 )
 def test_help_says_so(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """--help says that times are UTC, and lists the other spellings."""
+    """--help says that times are in UTC, and lists the other spellings."""
     from kafka_lagoon.cli.main import main  # noqa: PLC0415
 
     with pytest.raises(SystemExit):

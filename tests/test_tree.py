@@ -1,7 +1,7 @@
-"""Every module of the product has its tests where the tree says: `fetch/reader.py` in `tests/fetch/test_reader.py`.
+"""Every module of the product has tests in the same place: `fetch/reader.py` in `tests/fetch/test_reader.py`.
 
-The others stand in tests/tree.txt with the test that covers them and why. Not asked for are the modules of messages, each of which
-the oracle compares with Kafka's own code because it is in the registry of APIs, and the `__init__.py` that only hold a docstring.
+Other modules are in tests/tree.txt with the test that covers them and why. Modules of messages are excepted, because the oracle
+compares each registered API with Kafka's own code, and so are `__init__.py` files that only have a docstring.
 """
 
 import ast
@@ -13,12 +13,12 @@ from kafka_lagoon.protocol.apis import APIS
 TESTS = Path(__file__).parent
 PRODUCT = TESTS.parent / "pipeline" / "kafka_lagoon"
 MESSAGES = "protocol/messages"
-# Rooms of tests about everything at once.
+# Folders with tests about everything at once.
 _ABOUT_ALL = ("bench", "cluster", "integration", "oracle", "jobs", "fake", "reference", "schedules")
 
 
 def _listed() -> dict[str, tuple[str, str]]:
-    """Module (or test without one) -> the file that covers it (empty for a test), and why."""
+    """Return module (or test without a module) -> the file that covers it (empty for a test), and why."""
     lines = [line for line in (TESTS / "tree.txt").read_text("utf-8").splitlines() if line and line[0] not in "#["]
     entries: dict[str, tuple[str, str]] = {}
     for line in lines:
@@ -55,7 +55,7 @@ MODULES = {module: _test_of(module) for module in _modules()}
 
 
 def test_every_module_has_its_tests() -> None:
-    """In the file of its name, or a line of the list says where and why; not both."""
+    """Its tests are in the file of its name, or a line of the list says where and why, but not both."""
     for module, test in MODULES.items():
         mirrored = (TESTS / test).is_file()
         assert mirrored or module in LISTED, f"write tests/{test}, or list what covers {module} in tests/tree.txt"
@@ -63,7 +63,7 @@ def test_every_module_has_its_tests() -> None:
 
 
 def test_no_line_of_the_list_is_stale() -> None:
-    """Each names a module or test file that there is, a test file that there is, and a reason."""
+    """Each line names a module or test file, a test file that covers it, and a reason; the files exist."""
     for name, (test, why) in LISTED.items():
         if _is_test(name):
             assert (TESTS / name).is_file(), f"tests/tree.txt: there is no tests/{name}"
@@ -76,7 +76,7 @@ def test_no_line_of_the_list_is_stale() -> None:
 
 
 def test_nothing_is_listed_twice() -> None:
-    """A module has one line."""
+    """Each module has one line."""
     assert TWICE == []
 
 
@@ -92,12 +92,12 @@ def _orphans(modules: Mapping[str, str]) -> Iterator[str]:
 
 
 def test_every_test_file_has_its_module() -> None:
-    """Tests of a renamed module are moved with it; tests of several modules are in the list."""
+    """When a module is renamed, so are its tests; tests of several modules are in the list."""
     assert [name for name in _orphans(MODULES) if name not in LISTED] == []
 
 
 def test_every_module_of_messages_is_in_the_registry() -> None:
-    """The oracle tests registered messages; tests of a single message have its module's name."""
+    """The oracle only tests registered messages; a test of one message has the name of its module."""
     registered = {type_.__module__.rpartition(".")[2] for api in APIS.values() for type_ in (api.request, api.response)}
     modules = {path.stem for path in (PRODUCT / MESSAGES).glob("*.py")} - {"__init__"}
     tested = {path.stem.removeprefix("test_") for path in (TESTS / MESSAGES).glob("test_*.py")}

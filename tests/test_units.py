@@ -22,7 +22,7 @@ from kafka_lagoon.units import byte_count, duration
     ],
 )
 def test_bytes(value: int, text: str) -> None:
-    """Bytes are in powers of 1000, with two or three digits."""
+    """Bytes are powers of 1000, with two or three digits."""
     assert byte_count(value) == text
 
 
@@ -45,5 +45,5 @@ def test_bytes(value: int, text: str) -> None:
     ],
 )
 def test_durations(value: int, text: str) -> None:
-    """Durations have the two largest units, without a smaller unit that is 0."""
+    """Durations have their two largest units, without a smaller unit that is 0."""
     assert duration(value) == text

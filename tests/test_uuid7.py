@@ -1,4 +1,4 @@
-"""Ids of snapshots: UUIDv7, in the order of their time."""
+"""Ids of snapshots are UUIDv7, and sort by time."""
 
 import uuid
 
@@ -12,7 +12,7 @@ times = st.integers(0, 2**48 - 1)
 
 @given(now_ms=times)
 def test_version_and_time(now_ms: int) -> None:
-    """An id has version 7, the RFC's variant, and the milliseconds in front."""
+    """An id has version 7, the RFC's variant, and begins with the milliseconds."""
     made = uuid.UUID(new_id(now_ms))
     assert (made.version, made.variant) == (7, uuid.RFC_4122)
     assert made.int >> 80 == now_ms
@@ -20,11 +20,11 @@ def test_version_and_time(now_ms: int) -> None:
 
 @given(first=times, second=times)
 def test_ids_sort_by_time(first: int, second: int) -> None:
-    """The spelling sorts as the times do."""
+    """The texts sort as their times do."""
     if first < second:
         assert new_id(first) < new_id(second)
 
 
 def test_ids_differ_within_a_millisecond() -> None:
-    """Attempts at the same instant have ids of their own."""
+    """Attempts in the same millisecond have different ids."""
     assert len({new_id(1) for _ in range(1000)}) == 1000

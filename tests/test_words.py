@@ -1,4 +1,4 @@
-"""The check of words finds the listed words, and leaves others alone."""
+"""The check of words finds the listed words, and no others."""
 
 import pytest
 
@@ -36,18 +36,18 @@ def words(text, path="module.py"):
     ],
 )
 def test_words_are_found(text, expected):
-    """In prose and names, as a phrase over lines, at a module's beginning and where a name is bound."""
+    """Words are found in prose and names, in phrases across lines, at the beginning of a module, and where a name is bound."""
     assert words(text) == expected
 
 
 def test_other_files_and_file_names():
-    """SQL and prose have no names of Python's; a path is made of words as well."""
+    """SQL and prose have no Python names; a path consists of words, too."""
     assert words("SELECT found FROM ledger -- a debt", "view.sql") == ["debt", "ledger"]
     assert words("", "pipeline/next_ledger.py") == ["ledger"]
 
 
 def test_every_place_names_itself_and_what_to_say(capsys):
-    """One line for each, which an editor can jump to; the list of words itself is fine."""
+    """Each finding is one line, which an editor can jump to; the list of words itself has none."""
     places = findings("a.md", "x\nhis ledger\n", WORDS)
     assert [str(place) for place in places] == ["a.md:2: `ledger`: next offsets"]
     assert main(["tests/test_words.py", "tests/words.txt"]) == 0

@@ -13,17 +13,17 @@ from tests.clock import CLOCK
 
 
 def settings(*assignments: str) -> Settings:
-    """Settings as `--set` would give them."""
+    """Parse settings as `--set` does."""
     return load(None, {}, assignments, cluster_needed=False)
 
 
 def open_at(spark: SparkSession, folder: Path) -> Warehouse:
-    """The warehouse in a folder, with all tables."""
+    """Open the warehouse in a folder, with all tables."""
     return open_warehouse(spark, settings(f"warehouse={folder}"), CLOCK)
 
 
 def records_like(topic: str, first_offset: int, count: int, **columns: Any) -> pa.Table:
-    """As many rows of table `records` without its partition column; `columns` are values for all rows."""
+    """Make this many rows of table `records` without its partition column; `columns` are values for all rows."""
     given: dict[str, Any] = {
         "cluster": "name",
         "cluster_id": "cluster",

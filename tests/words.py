@@ -47,7 +47,7 @@ class Vocabulary:
 
 
 def vocabulary(text: str) -> Vocabulary:
-    """Parse a list."""
+    """Parse the list of words."""
     sections: dict[str, dict[str, str]] = {"everywhere": {}, "names": {}, "bound": {}, "allowed": {}}
     section = sections["everywhere"]
     for line in text.splitlines():
@@ -127,7 +127,7 @@ def _bindings(path: str, text: str, words: Vocabulary) -> Iterator[Finding]:
 
 
 def checked_files(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Files that Git knows, or may come to know, of these paths, with their text."""
+    """Yield the files of these paths that Git knows or would add, with their text."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", "--", *paths]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in sorted({*listed.split("\0")}):

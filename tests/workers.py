@@ -1,4 +1,4 @@
-"""Shares test files out between the workers of a run, so that few workers start the same servers, and stops these early.
+"""Distributes test files to the workers of a run, so that few workers start the same servers, and stops servers early.
 
 Files with brokers go to one worker, files with Spark and brokers to another, files with Spark alone to two. A worker takes the files
 of its servers first, then stops the servers, because ten idle brokers take a third of a core, then takes files without servers. With
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-# What a file that needs servers of a kind has in its text. A wrong guess costs time, nothing else.
+# Texts of a file that show which servers it needs. A wrong guess only costs time.
 _SPARK = re.compile(r"mark\.spark|\bspark\b: |\(\"spark\"|\bwarehouse: Warehouse|\bbucket: ")
 _BROKERS = re.compile(r"mark\.kafka|\b(kafka|secured|administered)(_\d+)?: ")
 _CODECS = re.compile(r"mark\.java")
@@ -24,7 +24,7 @@ _CODECS = re.compile(r"mark\.java")
 
 @cache
 def servers_of(path: str) -> str | None:
-    """The servers that a test file needs; None for the files that need none."""
+    """Return the servers that a test file needs, or None."""
     text = Path(path).read_text("utf-8")
     if _SPARK.search(text):
         return "spark and brokers" if _BROKERS.search(text) else "spark"
@@ -54,14 +54,14 @@ class ImportsInTurns:
 
 
 class ServersStopEarly:
-    """Ends the fixtures of a worker before its first test that needs no servers; a later test starts what it needs again."""
+    """Ends the fixtures of a worker before its first test without servers; a later test starts what it needs again."""
 
     def __init__(self) -> None:
         self._are_running = False
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
-        """Called before each test."""
+        """End the servers before a test that needs none."""
         needs_servers = servers_of(str(item.path)) is not None
         if self._are_running and not needs_servers:
             item.session._setupstate.teardown_exact(None)
@@ -69,14 +69,14 @@ class ServersStopEarly:
 
 
 class Workers(LoadFileScheduling):
-    """Gives each worker the files of its servers first, then files that need none."""
+    """Gives each worker the files that need its servers first, then files that need none."""
 
     def __init__(self, config: Any, log: Any) -> None:
         super().__init__(config, log)
         self._homes: dict[str, list[Any]] = {}
 
     def schedule(self) -> None:
-        """Choose the workers of each kind of servers, then as xdist does."""
+        """Choose the workers of each kind of servers, then schedule as xdist does."""
         if not self._homes:
             first, second, third = islice(cycle(self.nodes), 3)
             self._homes = {
@@ -96,12 +96,12 @@ class Workers(LoadFileScheduling):
         if node.shutting_down or self._next_for(node) or not self.workqueue:
             super()._reschedule(node)
         elif self._pending_of(self.assigned_work[node]) <= 2:
-            node.shutdown()  # after the tests that it has
+            node.shutdown()  # after the tests that it already has
 
     def _next_for(self, node: Any) -> str | None:
-        """The file that a worker runs next: of those that only it takes, of its servers, or without servers.
+        """Return the next file of a worker: a file that only it takes, else one of its servers, else one without servers.
 
-        Files whose worker has died are for everybody.
+        A file whose worker has died is for every worker.
         """
         shared = without_servers = None
         for path in self.workqueue:

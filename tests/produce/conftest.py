@@ -45,7 +45,7 @@ def ends(state: FakeCluster) -> list[int]:
 
 
 def refuse(code: int, partition: int | None = None, **fields: Any) -> Altered:
-    """Make the response with an error code in each partition, or in one of them."""
+    """Make a response with this error code in every partition, or in one partition."""
 
     def change(response: Any) -> Any:
         for topic in response.responses:

@@ -43,7 +43,7 @@ def writer(cluster: Cluster, options: WriteOptions = SMALL, state: ProducerState
 
 
 def rows(values: Iterable[bytes | None], **columns: Any) -> pa.RecordBatch:
-    """Make an Arrow batch with these values and further columns."""
+    """Make an Arrow batch with these values and these other columns."""
     return pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary()), **columns})
 
 
@@ -64,7 +64,7 @@ def values(state: FakeCluster, partition: int, topic: str = "news") -> list[byte
 
 
 def test_rows_go_where_they_say(news: FakeCluster, connect: Connect) -> None:
-    """Columns topic and partition decide; if they are null, the key does; all fields are written, in order."""
+    """Columns topic and partition choose the partition; a row without a partition goes by its key; all fields are written."""
     given = rows(
         [b"a", None, b"", b"d", b"e"],
         topic=["news", "other", "news", "news", "news"],
@@ -120,7 +120,7 @@ def test_many_rows_in_several_requests(news: FakeCluster, connect: Connect, code
 
 
 def test_state_of_each_partition(news: FakeCluster, connect: Connect) -> None:
-    """With a producer per partition, sequence numbers continue at its state; records that it has are not written again."""
+    """Each partition's sequence numbers continue at its state; a batch whose numbers the log has is not written again."""
     first, second = (TopicPartition("news", partition) for partition in (0, 1))
     state = ProducerState(None, {first: Producer(11, 0, 0), second: Producer(12, 0, 0)})
     with writer(connect(), state=state) as to:
@@ -172,7 +172,7 @@ def test_a_leader_that_moves(news: FakeCluster, connect: Connect) -> None:
 
 
 def test_a_partition_without_a_leader(news: FakeCluster, connect: Connect) -> None:
-    """It waits until its timeout; records without a key go to other partitions."""
+    """Its records wait until the timeout; records without a key go to other partitions."""
     news.topics["news"].partitions[1].leader_id = -1
     with writer(connect(default_api_timeout_ms=300)) as to:
         to.write(rows(numbered(200)), topic="news")
@@ -184,7 +184,7 @@ def test_a_partition_without_a_leader(news: FakeCluster, connect: Connect) -> No
 
 
 def test_one_partition_fails_and_others_go_on(news: FakeCluster, connect: Connect) -> None:
-    """Every row is in a log, or in a failure, the first of which has the reason."""
+    """Every row is in a log or in a failure, and the first failure of a partition has the reason."""
     news.topics["news"].partitions[0].produce_errors = [0, 29, *[0] * 100]
     with writer(connect()) as to:
         for start in range(0, 300, 100):
@@ -201,7 +201,7 @@ def test_one_partition_fails_and_others_go_on(news: FakeCluster, connect: Connec
 
 
 def test_a_record_that_is_too_large(news: FakeCluster, connect: Connect) -> None:
-    """Records before it are written, the error names it, and writing to its partition ends there."""
+    """Records before it are written, the error names it, and nothing more is written to its partition."""
     news.topics["news"].max_message_bytes = 300
     given = [b"a", b"b", b"c" * 400, b"d", b"e"]
     with writer(connect()) as to:
@@ -230,7 +230,7 @@ def test_a_record_that_is_too_large(news: FakeCluster, connect: Connect) -> None
 def test_rows_without_a_place(
     news: FakeCluster, connect: Connect, columns: dict[str, list[Any]], given: dict[str, Any], reason: str
 ) -> None:
-    """The error names the row, counted over all rows, and nothing of its Arrow batch is written."""
+    """The error names the row by its number among all rows, and nothing of its Arrow batch is written."""
     with writer(connect()) as to:
         to.write(rows([b"x", b"y"]), topic="news", partition=0)
         to.flush()
@@ -243,7 +243,7 @@ def test_rows_without_a_place(
 
 @pytest.mark.parametrize("acks", [LEADER_ACKS, NO_ACKS])
 def test_without_numbers(news: FakeCluster, connect: Connect, acks: int) -> None:
-    """Each partition has one batch in flight; an offset is known only with responses."""
+    """Without sequence numbers a partition has one batch in flight; offsets are known only if brokers send responses."""
     options = WriteOptions(acks=acks, target_batch_bytes=200, buffer_bytes=2_000)
     with writer(connect(), options, ProducerState()) as to:
         to.write(rows(numbered(300), partition=pa.array([0, 1, 2] * 100)), topic="news")
@@ -255,7 +255,7 @@ def test_without_numbers(news: FakeCluster, connect: Connect, acks: int) -> None
 
 
 def test_a_batch_without_numbers_whose_answer_is_lost(news: FakeCluster, connect: Connect) -> None:
-    """It is not sent again: its failure has `may_be_done`, and the batches after it are not sent."""
+    """The batch is not sent again: its failure has `may_be_done`, and the batches after it are not sent."""
     news.faults.append(Fault(PRODUCE.key, Close()))
     options = WriteOptions(acks=LEADER_ACKS, target_batch_bytes=200, buffer_bytes=2_000)
     with writer(connect(), options, ProducerState()) as to:
@@ -265,7 +265,7 @@ def test_a_batch_without_numbers_whose_answer_is_lost(news: FakeCluster, connect
 
 
 def test_numbers_need_all_acks(news: FakeCluster, connect: Connect) -> None:  # noqa: ARG001
-    """A broker that loses an acknowledged batch refuses the next one."""
+    """Sequence numbers need acks of all replicas: a broker that loses an acknowledged batch would refuse the next one."""
     with pytest.raises(ValueError, match="need the acks of all"):
         writer(connect(), WriteOptions(acks=LEADER_ACKS))
 
@@ -281,7 +281,7 @@ def test_brokers_that_hang(news: FakeCluster, connect: Connect) -> None:
 
 
 def test_old_brokers(news: FakeCluster, connect: Connect) -> None:
-    """Before Produce v3 each partition is a failure."""
+    """On brokers without Produce v3 each partition is a failure."""
     news.highest[PRODUCE.key] = 2
     with writer(connect()) as to:
         to.write(rows(numbered(9), partition=pa.array([0, 1, 2] * 3)), topic="news")
@@ -298,7 +298,7 @@ def test_refusals_keep_what_brokers_say(news: FakeCluster, connect: Connect) -> 
 
 
 def test_memory_is_bounded(news: FakeCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waiting batches never exceed the buffer, also with slow brokers; a batch larger than the buffer is sent alone."""
+    """Waiting batches never exceed the buffer, even if brokers are slow; a batch larger than the buffer is sent alone."""
     news.faults.append(Fault(PRODUCE.key, Slow(0.01), times=1_000))
     options = WriteOptions(target_batch_bytes=500, buffer_bytes=2_000)
     with writer(connect(), options) as to:
@@ -331,7 +331,7 @@ def test_an_exception_ends_the_writer(news: FakeCluster, connect: Connect) -> No
 
 
 def test_an_error_while_sending(news: FakeCluster, connect: Connect) -> None:
-    """The error is raised where rows are written, and ends the thread."""
+    """The error is raised to the caller that writes rows, and the sending thread ends."""
 
     def refused(*_: object) -> None:
         raise CorruptBatch("CORRUPT_BATCH")
@@ -346,7 +346,7 @@ def test_an_error_while_sending(news: FakeCluster, connect: Connect) -> None:
 
 
 def test_nothing_to_write(news: FakeCluster, connect: Connect) -> None:
-    """An empty batch needs no request; rows without any column are records of nulls."""
+    """An empty batch needs no request; rows without any column become records without key and value."""
     with writer(connect()) as to:
         to.write(rows([]), topic="news")
     assert news.count(PRODUCE.key) == 0
@@ -357,7 +357,7 @@ def test_nothing_to_write(news: FakeCluster, connect: Connect) -> None:
 
 
 def test_topics_that_were_not_described(news: FakeCluster, connect: Connect) -> None:
-    """New topics are described when they are first written to, while nothing else is sent."""
+    """A topic is described when it is first written to; until then other batches wait."""
     with ArrowWriter(connect(), {}, ProducerState(NUMBERED), SMALL) as to:
         to.write(rows(numbered(50)), topic="news", partition=0)
         to.write(rows(numbered(100), topic=["news", "other"] * 50), partition=1)
@@ -367,7 +367,7 @@ def test_topics_that_were_not_described(news: FakeCluster, connect: Connect) -> 
 
 
 def test_slices_and_different_columns(news: FakeCluster, connect: Connect) -> None:
-    """Arrow batches of different columns and slices are written one after another."""
+    """Slices, and Arrow batches with different columns, can be written one after another."""
     whole = rows(numbered(100), key=pa.array(np.repeat([b"k"], 100).tolist(), pa.binary()))
     with writer(connect()) as to:
         to.write(whole.slice(10, 3), topic="news", partition=0)

@@ -17,14 +17,14 @@ pytestmark = pytest.mark.kafka
 
 
 def test_what_is_included() -> None:
-    """This batch and earlier ones of the series, none of another series."""
+    """Progress includes its batch and earlier batches of the series, and no batch of another series."""
     progress = BatchProgress(series="a", number=4, topic="t")
     assert [progress.includes("a", number) for number in (3, 4, 5)] == [True, True, False]
     assert not progress.includes("b", 4)
 
 
 def test_a_transaction_holds_it(kafka: LocalKafka) -> None:
-    """It is in force when the transaction is committed, and a later series is kept beside nothing of the first."""
+    """The progress counts once the transaction is committed, and a later series replaces an earlier one."""
     topic = f"progress-{CLOCK.now_ms()}"
     create(kafka, topic)
     with connected(kafka, topic) as cluster:
@@ -39,7 +39,7 @@ def test_a_transaction_holds_it(kafka: LocalKafka) -> None:
 
 
 def test_a_pending_transaction_is_waited_for(kafka: LocalKafka) -> None:
-    """A reader waits for a pending commit, which may replace the present one; if it does not end in time there is an error."""
+    """A reader waits for a pending commit, which may replace the current one; it raises if the commit does not end in time."""
     topic = f"pending-{CLOCK.now_ms()}"
     create(kafka, topic)
     with connected(kafka, topic) as cluster:
@@ -55,7 +55,7 @@ def test_a_pending_transaction_is_waited_for(kafka: LocalKafka) -> None:
 
 
 def test_many_transactions_are_kept(kafka: LocalKafka) -> None:
-    """The transactions do not fit into the metadata of one commit."""
+    """The open transactions may need more space than the metadata of one commit."""
     topic = f"many-{CLOCK.now_ms()}"
     create(kafka, topic)
     with connected(kafka, topic) as cluster:

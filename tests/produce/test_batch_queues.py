@@ -1,4 +1,4 @@
-"""Batches that are sent again, their order, and partitions that are given up."""
+"""Queues of batches: their order, batches that are sent again, and partitions that are given up."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def _refuse(queues: BatchQueues, batch: Batch, reason: int | PipelineError, now:
 
 
 def test_batches_are_sent_in_turns() -> None:
-    """The first of each partition, then the second, and so on up to the limit; without numbers one of each."""
+    """The first batch of each partition is taken, then the second, up to the limit; without numbers one batch per partition."""
     queues, batches = _queues()
     assert queues.first(1_000) == {FIRST: batches, OTHER: queues.first(1_000)[OTHER]}
     assert [len(some) for some in queues.first(300).values()] == [2, 1]
@@ -46,7 +46,7 @@ def test_batches_are_sent_in_turns() -> None:
 
 
 def test_what_is_written_is_reported_in_order() -> None:
-    """Up to the first batch without an answer; the rest is sent next time. An offset that is not known is null."""
+    """Batches are reported up to the first one without an answer, which is sent next. An unknown offset is None."""
     queues, batches = _queues()
     _answer(batches[0], 100)
     _answer(batches[1], -1)
@@ -60,7 +60,7 @@ def test_what_is_written_is_reported_in_order() -> None:
 
 
 def test_a_refused_batch_takes_those_after_it_along() -> None:
-    """All are sent again in their order; OUT_OF_ORDER is no failure of theirs while a batch before them is missing."""
+    """All are sent again in their order; OUT_OF_ORDER is not final while an earlier batch has not been written."""
     queues, batches = _queues()
     queues.refuse(FIRST, batches[0], Refusal(1, TOO_FEW))
     for batch in batches[1:]:
@@ -71,7 +71,7 @@ def test_a_refused_batch_takes_those_after_it_along() -> None:
 
 
 def test_an_earlier_batch_whose_answer_is_lost() -> None:
-    """A later one may have been written: it is not sent again, and not reported before the earlier one is."""
+    """The answered batch after it is not sent again, and is not reported before the earlier one."""
     queues, batches = _queues()
     _answer(batches[1], 110)
     reconciled = _refuse(queues, batches[0], TIMED_OUT)
@@ -82,7 +82,7 @@ def test_an_earlier_batch_whose_answer_is_lost() -> None:
 
 
 def test_what_is_written_after_a_batch_that_is_given_up() -> None:
-    """The later batch is reported as written: the batch before it may be there, too, and its failure says so."""
+    """The later batch is reported as written; the failure of the earlier one says that it may have been written, too."""
     queues, batches = _queues()
     _answer(batches[1], 110)
     _refuse(queues, batches[0], TIMED_OUT, 0.0)
@@ -93,7 +93,7 @@ def test_what_is_written_after_a_batch_that_is_given_up() -> None:
 
 
 def test_the_first_batch_out_of_order_is_final() -> None:
-    """Numbers are missing before it: another producer's, or records that were lost. Nothing after it is written."""
+    """Records before it are missing: another producer wrote, or the log lost records. Nothing after it is written."""
     queues, batches = _queues()
     _answer(batches[0], 100)
     queues.refuse(FIRST, batches[2], Refusal(1, OUT_OF_ORDER))
@@ -116,7 +116,7 @@ def test_the_first_batch_out_of_order_is_final() -> None:
     ],
 )
 def test_what_is_tried_again(reason: int | PipelineError, is_stale: bool) -> None:
-    """Until the time is up, which begins with the first refusal and again with each batch that is written."""
+    """Retries end after the timeout. It starts at the first refusal, and again after each batch that is written."""
     queues, batches = _queues()
     for now in (10.0, 10.9):
         reconciled = _refuse(queues, batches[0], reason, now)
@@ -133,7 +133,7 @@ def test_what_is_tried_again(reason: int | PipelineError, is_stale: bool) -> Non
     "reason", [10, 29, 47, AuthenticationFailed("b:1", "PLAIN", "no"), DecodeError("ProduceResponse", 9, 4, "short")]
 )
 def test_what_is_final(reason: int | PipelineError) -> None:
-    """Final refusals: too large, no permission, fenced, a wrong password, an answer that cannot be read."""
+    """Final: too large, no permission, fenced, a wrong password, an answer that cannot be decoded."""
     queues, batches = _queues()
     assert len(_refuse(queues, batches[0], reason).unwritten) == 3
 
@@ -147,7 +147,7 @@ def test_a_topic_that_is_gone() -> None:
 
 @pytest.mark.parametrize("reason", [TIMED_OUT, 20, ConnectionLost("b:1", "exchange", "closed", in_flight=1)])
 def test_a_batch_without_numbers_that_may_be_written(reason: int | PipelineError) -> None:
-    """A batch that may be written is not sent again, and the failure says so; one that was certainly not written is."""
+    """A batch that may have been written is not sent again, and its failure says so; one that was surely not written is."""
     queues, batches = _queues(is_idempotent=False)
     assert _refuse(queues, batches[0], NOT_LEADER).waiting == [FIRST]
     first, second, third = _refuse(queues, batches[0], reason).unwritten
@@ -156,7 +156,7 @@ def test_a_batch_without_numbers_that_may_be_written(reason: int | PipelineError
 
 
 def test_records_that_a_broker_names() -> None:
-    """Records that a broker names are counted over all records of the partition."""
+    """The indexes of refused records are counted from the first record of the partition."""
     queues, batches = _queues()
     _answer(batches[0], 0)
     errors = (BatchIndexAndErrorMessage(batch_index=4, batch_index_error_message="no key"),)
@@ -166,7 +166,7 @@ def test_records_that_a_broker_names() -> None:
 
 
 def test_a_partition_that_ends() -> None:
-    """Waiting batches are still sent; a batch that is given up takes the batches after it along."""
+    """Waiting batches can still be sent; once one is given up, the batches after it are given up, too."""
     queues, batches = _queues()
     failure = own_failure("Produce", Scope.of_partition(*FIRST), "RECORD_TOO_LARGE")
     queues.end(FIRST, failure)

@@ -1,4 +1,4 @@
-"""Batching: no batch grows beyond its limit, and all of them together do not either."""
+"""No batch exceeds its limit, and all batches together do not exceed theirs."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ def record(size: int) -> Record:
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 700)), max_size=60))
 def test_limits_hold(appended: list[tuple[int, int]]) -> None:
-    """Drained whenever they are full, batches keep to both limits; only a larger record has a batch of its own."""
+    """Batches that are drained when they are full keep to both limits; only a larger record gets its own batch."""
     batches, collected = accumulator(), []
     for index, (partition, size) in enumerate(appended):
         added = record(size)
@@ -44,7 +44,7 @@ def test_limits_hold(appended: list[tuple[int, int]]) -> None:
 
 
 def test_a_record_that_just_fits() -> None:
-    """The batch's own fields count, and a record of the size that is left fits."""
+    """The overhead of a batch counts, and a record that exactly fills the remaining space fits."""
     batches, added = accumulator(), record(10)
     assert batches.append(0, 0, added, added.size())
     left = BATCH_BYTES - BATCH_OVERHEAD - added.size()

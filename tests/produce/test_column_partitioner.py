@@ -1,4 +1,4 @@
-"""Partitions of columns: those of the partitioner of single keys, and the sticky choice for records without a key."""
+"""The partitioner of columns chooses the same partitions as that of single keys; records without a key stick to a partition."""
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ def _only(*partitions: int) -> ColumnPartitioner:
 
 @given(keys=_KEYS, skipped=st.integers(0, 8), is_wide=st.booleans())
 def test_keys_choose_as_one_by_one(keys: list[bytes | None], skipped: int, is_wide: bool) -> None:
-    """This holds for slices and both widths of offsets, too; null keys go to available partitions."""
+    """Keys get the same partition as one by one, also in slices and with wide offsets; null keys go to available partitions."""
     kind = pa.large_binary() if is_wide else pa.binary()
     array = pa.array([*[b"other"] * skipped, *keys], kind)[skipped:]
     expected = [3 if key is None else partition_of(key, 7) for key in keys]
@@ -30,15 +30,15 @@ def test_keys_choose_as_one_by_one(keys: list[bytes | None], skipped: int, is_wi
 
 
 def test_given_partitions_come_first() -> None:
-    """The key chooses only where none is given."""
+    """The key chooses only in rows without a partition."""
     columns = RecordColumns(key=pa.array([b"a", b"b", None]))
     chosen = _only(5).choose(columns, given=np.array([-1, 6, -1]))
     assert chosen.tolist() == [partition_of(b"a", 7), 6, 5]
 
 
 def test_records_without_a_key_stay_until_a_batch_is_full() -> None:
-    """The partition changes after batch_bytes, also over several calls, and only to partitions with a leader."""
-    chosen_before, values = [], pa.array([b"x" * 43] * 6)  # of 50 bytes each with the least that a record has
+    """The partition changes after batch_bytes, which are counted over several calls."""
+    chosen_before, values = [], pa.array([b"x" * 43] * 6)  # 50 bytes each with the smallest overhead of a record
 
     def available() -> list[int]:
         chosen_before.append(len(chosen_before))
@@ -56,7 +56,7 @@ def test_records_without_a_key_stay_until_a_batch_is_full() -> None:
 
 
 def test_the_choice_is_random_and_never_none() -> None:
-    """Every available partition is chosen sooner or later; where none has a leader, each of the topic's."""
+    """Every available partition is chosen eventually; if no partition has a leader, every partition is."""
     values = RecordColumns(value=pa.array([b"x" * 200] * 200))
     assert set(_only(1, 4, 6).choose(values).tolist()) == {1, 4, 6}
     assert set(_only().choose(values).tolist()) == set(range(7))
@@ -64,7 +64,7 @@ def test_the_choice_is_random_and_never_none() -> None:
 
 @given(chosen=st.lists(st.integers(0, 6), max_size=60))
 def test_rows_are_grouped_in_order(chosen: list[int]) -> None:
-    """Every position is in the group of its partition, in order; empty groups are left out."""
+    """Each row is in the group of its partition, in order; empty groups are left out."""
     groups = group_by_partition(np.array(chosen, np.int64), 7)
     assert {partition: positions.tolist() for partition, positions in groups} == {
         partition: [position for position, one in enumerate(chosen) if one == partition] for partition in set(chosen)

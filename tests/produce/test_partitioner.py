@@ -9,13 +9,13 @@ _KNOWN = {b"21": -973932308, b"foobar": -790332482, b"a-little-bit-long-string":
 
 @pytest.mark.parametrize(("key", "hashed"), _KNOWN.items())
 def test_known_hashes(key: bytes, hashed: int) -> None:
-    """Values that Java gave, for runs without Java."""
+    """The hashes are those that Java computed, so that this test needs no Java."""
     assert murmur2(key) == hashed & 0xFFFFFFFF
     assert partition_of(key, 5) == (hashed & 0x7FFFFFFF) % 5
 
 
 def test_records_without_key_go_everywhere() -> None:
-    """They stay with a partition until it is advanced, and go only to partitions with a leader, each of them in time."""
+    """The partition stays until it is advanced; each available partition is chosen eventually, and no other."""
     sticky = StickyPartition([0, 2, 5])
     seen = set()
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""The producer of each partition, and its next sequence number."""
+"""The producer id of each partition and its next sequence number."""
 
 import copy
 
@@ -12,7 +12,7 @@ FIRST, OTHER = TopicPartition("news", 0), TopicPartition("news", 1)
 
 
 def test_one_producer_counts_by_partition() -> None:
-    """Each partition begins at the producer's number and continues after the records counted there."""
+    """Each partition starts at the producer's sequence number and continues after its own records."""
     state = ProducerState(Producer(7, 1, 0))
     state.advance(FIRST, 3)
     state.advance(FIRST, 2)
@@ -22,7 +22,7 @@ def test_one_producer_counts_by_partition() -> None:
 
 
 def test_a_producer_for_each_partition() -> None:
-    """Only named partitions are written to; after the largest number comes 0."""
+    """Only partitions with a producer may be written to; sequence numbers wrap to 0 after the largest."""
     state = ProducerState(None, {FIRST: Producer(7, 1, 2**31 - 2)})
     assert state.is_idempotent
     state.advance(FIRST, 3)
@@ -32,7 +32,7 @@ def test_a_producer_for_each_partition() -> None:
 
 
 def test_without_an_id_nothing_is_counted() -> None:
-    """Without a producer id batches have no numbers."""
+    """Without a producer id batches have no sequence numbers."""
     state = ProducerState()
     state.advance(FIRST, 3)
     assert (state.of(FIRST), state.is_idempotent) == (NOT_IDEMPOTENT, False)

@@ -1,4 +1,4 @@
-"""Producing: a batch is in the log once, or the failure has the known part of its outcome."""
+"""A batch that is sent is in the log once, or its failure says what is known about it."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from tests.produce.conftest import NEWS, PLAIN, Connect, ends, refuse, soon, wri
 
 
 def test_batches_go_to_their_leaders(state: FakeCluster, cluster: Cluster) -> None:
-    """One request for each leader, and each partition's answer says where its batch is."""
+    """Each leader gets one request, and the answer for each partition has the offset of its batch."""
     result = write(cluster, init_producer_id(cluster, soon()), Delivery())
     assert {partition: answer.base_offset for partition, answer in result.answers.items()} == dict.fromkeys(NEWS, 0)
     assert not result.failures
@@ -23,7 +23,7 @@ def test_batches_go_to_their_leaders(state: FakeCluster, cluster: Cluster) -> No
 
 
 def test_topic_ids_are_used(state: FakeCluster, cluster: Cluster) -> None:
-    """With ids the newest version is spoken, by name up to v12; with brokers that know no ids, names are."""
+    """With topic ids the newest version is used, without them v12 at most."""
     ids = {"news": state.topics["news"].topic_id}
     for delivery, highest, version in ((PLAIN, 13, 12), (Delivery(acks=1, topic_ids=ids), 13, 13)):
         state.highest[PRODUCE.key] = highest
@@ -32,7 +32,7 @@ def test_topic_ids_are_used(state: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_old_brokers_are_refused(state: FakeCluster, connect: Connect) -> None:
-    """Before Produce v3 records are of formats that we do not write: one failure for each partition says it."""
+    """On brokers without Produce v3 each partition is a failure, because we do not write older record formats."""
     state.add_topic("news", 3, end=0)
     state.highest[PRODUCE.key] = 2
     cluster = connect()
@@ -53,7 +53,7 @@ def test_a_numbered_batch_is_sent_again(state: FakeCluster, cluster: Cluster, fa
 
 
 def test_a_batch_without_number_is_not_sent_again(state: FakeCluster, cluster: Cluster) -> None:
-    """After a lost answer the failure says `may_be_done`; the batch is not written twice."""
+    """After a lost answer the failure has `may_be_done`; the batch is not written twice."""
     state.faults.append(Fault(PRODUCE.key, Close(), node_id=2))
     result = write(cluster, SequenceNumbers(), PLAIN)
     (failure,) = result.failures.values()
@@ -64,7 +64,7 @@ def test_a_batch_without_number_is_not_sent_again(state: FakeCluster, cluster: C
 
 
 def test_an_answer_that_never_comes(state: FakeCluster, cluster: Cluster) -> None:
-    """Without number not sent again; with one it is, and when time is up the failure says that it may be there."""
+    """A batch without number is not sent again, a numbered one is until the timeout; both failures have `may_be_done`."""
     state.faults.append(Fault(PRODUCE.key, Hang(), node_id=2, times=100))
     plain = write(cluster, SequenceNumbers(), PLAIN)
     numbered = write(cluster, init_producer_id(cluster, soon()), Delivery(), budget_ms=1_500)
@@ -76,7 +76,7 @@ def test_an_answer_that_never_comes(state: FakeCluster, cluster: Cluster) -> Non
 
 @pytest.mark.parametrize("code", [7, 20])
 def test_a_leader_that_wrote_and_says_no(state: FakeCluster, cluster: Cluster, code: int) -> None:
-    """REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND: in the leader's log already."""
+    """REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND: the batch is in the leader's log already."""
     state.faults += [Fault(PRODUCE.key, refuse(code), node_id=1) for _ in range(2)]
     plain = write(cluster, SequenceNumbers(), PLAIN)
     assert [failure.may_be_done for failure in plain.failures.values()] == [True]
@@ -85,7 +85,7 @@ def test_a_leader_that_wrote_and_says_no(state: FakeCluster, cluster: Cluster, c
 
 
 def test_a_moved_leader_is_looked_up(state: FakeCluster, cluster: Cluster) -> None:
-    """NOT_LEADER_OR_FOLLOWER wrote nothing, so the batch goes to the new leader, with and without number."""
+    """After NOT_LEADER_OR_FOLLOWER nothing is written, so the batch goes to the new leader, with or without a number."""
     sequences = init_producer_id(cluster, soon())
     for used, delivery, epoch in ((sequences, Delivery(), 1), (SequenceNumbers(), PLAIN, 2)):
         moved = state.topics["news"].partitions[0]
@@ -97,7 +97,7 @@ def test_a_moved_leader_is_looked_up(state: FakeCluster, cluster: Cluster) -> No
 
 
 def test_a_broker_that_is_not_there(brokers: dict[int, FakeBroker], cluster: Cluster) -> None:
-    """Nothing arrived, so it is tried until time is up, and the failure does not say `may_be_done`."""
+    """No request arrives, so it is retried until the timeout, and the failure does not have `may_be_done`."""
     brokers[3].die()
     (failure,) = write(cluster, SequenceNumbers(), PLAIN, budget_ms=500).failures.values()
     assert (failure.name, failure.may_be_done) == ("CONNECTION_FAILED", False)
@@ -106,7 +106,7 @@ def test_a_broker_that_is_not_there(brokers: dict[int, FakeBroker], cluster: Clu
 
 @pytest.mark.parametrize("code", [10, 18, 29, 19, 87])
 def test_refusals_say_what_the_broker_said(state: FakeCluster, cluster: Cluster, code: int) -> None:
-    """Too large, no right, too few replicas, bad records: the broker's message, and each record that it names."""
+    """Too large, no permission, too few replicas, bad records: the failure has the broker's message and refused records."""
     named = (BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="no key"),)
     action = refuse(code, error_message="because", record_errors=named)
     state.faults.append(Fault(PRODUCE.key, action, node_id=1, times=100))
@@ -125,7 +125,7 @@ def test_a_batch_that_the_broker_has_already(state: FakeCluster, cluster: Cluste
 
 
 def test_without_acks_nothing_is_waited_for(state: FakeCluster, cluster: Cluster) -> None:
-    """Only the sending is known; the connection continues with the next request."""
+    """Only that the batch was sent is known; the connection is used for the next request."""
     delivery = Delivery(acks=NO_ACKS)
     for _ in range(2):
         result = write(cluster, SequenceNumbers(), delivery)

@@ -1,4 +1,4 @@
-"""Sequence numbers count written records, and a producer id is requested until it is returned or refused."""
+"""Sequence numbers count written records; InitProducerId is retried until it succeeds or is refused."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def test_numbers_count_what_was_written(state: FakeCluster, cluster: Cluster) ->
 
 
 def test_a_producer_id_that_is_refused(state: FakeCluster, cluster: Cluster) -> None:
-    """CLUSTER_AUTHORIZATION_FAILED ends it; after an error of a loading coordinator the request is repeated."""
+    """CLUSTER_AUTHORIZATION_FAILED is final; while the coordinator is loading the request is repeated."""
 
     def change(code: int) -> Altered:
         def changed(response: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Topics to write to, as brokers describe them."""
+"""Topics to write to are described by brokers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ TOPIC_AUTHORIZATION_FAILED = 29
 
 
 def test_topics_are_described(state: FakeCluster, connect: Connect) -> None:
-    """Partitions, id and the largest batch; afterwards the leaders are known."""
+    """A target has the number of partitions, the topic id and the largest batch; the leaders are known afterwards."""
     state.add_topic("news", 3, end=0)
     state.topics["news"].max_message_bytes = 5_000
     state.topics["news"].partitions[1].leader_id = -1
@@ -31,7 +31,7 @@ def test_topics_are_described(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_configs_that_cannot_be_described(state: FakeCluster, connect: Connect) -> None:
-    """The largest batch is not known then; nothing else is missing."""
+    """The largest batch is unknown; everything else is known."""
 
     def refuse(answer: Any) -> Any:
         for result in answer.results:
@@ -44,6 +44,6 @@ def test_configs_that_cannot_be_described(state: FakeCluster, connect: Connect) 
 
 
 def test_a_topic_that_does_not_exist(connect: Connect) -> None:
-    """The error comes before anything is written, and the topic is not created."""
+    """The error is raised before anything is written, and the topic is not created."""
     with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):
         describe_targets(connect(), {"orders", "nosuch"}, soon())

@@ -1,4 +1,4 @@
-"""Transactions of our own, on real brokers of three releases and under each level of transaction.version."""
+"""Our transactions, on real brokers of three releases and at each level of transaction.version."""
 
 import pickle
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ LEVEL_1 = pytest.param("kafka at level 1", marks=pytest.mark.proof)  # the same 
 
 @pytest.fixture(scope="module", params=["kafka", LEVEL_1, "kafka at level 0", "kafka_392", "kafka_282"])
 def release(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
-    """Brokers of each release, the newest under each level of the feature."""
+    """Brokers of each release, the newest at each level of transaction.version."""
     fixture, _, level = request.param.partition(" at level ")
     kafka: LocalKafka = request.getfixturevalue(fixture)
     if level:
@@ -65,7 +65,7 @@ def soon() -> Deadline:
 
 @contextmanager
 def connected(kafka: LocalKafka, topic: str) -> Iterator[Cluster]:
-    """Our client, which knows the topic."""
+    """A client that knows the topic."""
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
     with Cluster.connect(settings, CLOCK, RequestStats(), soon()) as cluster:
         cluster.refresh([topic], soon())
@@ -73,7 +73,7 @@ def connected(kafka: LocalKafka, topic: str) -> Iterator[Cluster]:
 
 
 def write(cluster: Cluster, transaction: Transaction, topic: str, *values: bytes) -> SendResult:
-    """Write each value to partition 0 in a batch of its own, as the first of the transaction."""
+    """Write each value to partition 0 in its own batch, as the first batches of the transaction."""
     partition = TopicPartition(topic, 0)
     assert not add_partitions(cluster, transaction, [partition], soon())
     sequences = SequenceNumbers(transaction.producer, TRANSACTIONAL)
@@ -85,22 +85,22 @@ def write(cluster: Cluster, transaction: Transaction, topic: str, *values: bytes
 
 
 def read(kafka: LocalKafka, topic: str, isolation_level: str = "read_committed") -> list[bytes | None]:
-    """The records that librdkafka reads up to the end, markers left out."""
+    """Return the records that librdkafka reads up to the end, without markers."""
     return [one.value for one in consume(kafka, {topic: 0}, isolation_level)[topic]]
 
 
 def committed(kafka: LocalKafka, group_id: str, topic: str) -> tuple[int, str]:
-    """The committed offset of the group as librdkafka's admin client describes it."""
+    """The committed offset of the group, as librdkafka's admin client describes it."""
     request = ConsumerGroupTopicPartitions(group_id, [Position(topic, 0)])
     client = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     (partition,) = (
         client.list_consumer_group_offsets([request], require_stable=True)[group_id].result(30).topic_partitions
     )
-    return partition.offset, partition.metadata[: len("run 0")]  # librdkafka reads on after the text's end
+    return partition.offset, partition.metadata[: len("run 0")]  # librdkafka reads beyond the end of the text
 
 
 def test_committed_and_aborted(release: LocalKafka) -> None:
-    """Readers of committed records get the committed transactions, and the group has the offset of the last commit."""
+    """Consumers of committed records get only the committed transactions; the group has the offset of the last commit."""
     topic = f"txn-ends-{CLOCK.now_ms()}"
     create(release, topic)
     with connected(release, topic) as cluster:
@@ -135,7 +135,7 @@ def test_another_process_ends_it(release: LocalKafka) -> None:
 
 
 def test_whoever_comes_later_fences(release: LocalKafka) -> None:
-    """The first one's records are aborted, and it can neither write, nor commit offsets, nor end the transaction."""
+    """Records of the first producer are aborted, and it can neither write, nor commit offsets, nor end the transaction."""
     topic = f"txn-fenced-{CLOCK.now_ms()}"
     create(release, topic)
     with connected(release, topic) as cluster:
@@ -170,7 +170,7 @@ def _second_batch(transaction: Transaction, topic: str) -> bytes:
 
 
 def test_the_same_end_twice(release: LocalKafka) -> None:
-    """A commit whose answer was lost may be sent again; it cannot be aborted then. An empty transaction may be aborted."""
+    """A commit whose answer was lost can be repeated, but not aborted. An empty transaction can be aborted."""
     topic = f"txn-twice-{CLOCK.now_ms()}"
     create(release, topic)
     with connected(release, topic) as cluster:
@@ -185,7 +185,7 @@ def test_the_same_end_twice(release: LocalKafka) -> None:
 
 
 def test_bad_requests(kafka: LocalKafka) -> None:
-    """A timeout that brokers do not accept, and a topic that does not exist, are named."""
+    """A timeout that brokers do not accept, and a topic that does not exist, are named in the errors."""
     topic = f"txn-bad-{CLOCK.now_ms()}"
     create(kafka, topic)
     with connected(kafka, topic) as cluster:

@@ -70,7 +70,7 @@ def located(results: Iterable[WriteResult]) -> dict[int, tuple[int, int | None]]
 
 
 def test_records_go_where_they_say(news: FakeCluster, connect: Connect) -> None:
-    """By partition, else by key, else all to one partition; with everything that they hold, at the offsets returned."""
+    """The partition, else the key, else one partition for all is chosen; records are complete, at the returned offsets."""
     sent = [
         ProducerRecord(b"k", b"v", ((b"h", None),), partition=2, timestamp_ms=5),
         ProducerRecord(b"key", None),
@@ -92,7 +92,7 @@ def test_records_go_where_they_say(news: FakeCluster, connect: Connect) -> None:
 
 
 def test_indexes_go_on(connect: Connect, news: FakeCluster) -> None:  # noqa: ARG001
-    """They count over all calls of `write`, and no records are no round."""
+    """Indexes are counted over all calls of `write`; a call without records sends nothing."""
     writing = writer(connect())
     assert not list(writing.write([]))
     for first in (0, 2):
@@ -103,7 +103,7 @@ def test_indexes_go_on(connect: Connect, news: FakeCluster) -> None:  # noqa: AR
 
 @pytest.mark.parametrize("codec", CODECS.values())
 def test_batches_keep_to_their_size(news: FakeCluster, connect: Connect, codec: int) -> None:
-    """A large record after small ones gets a batch of its own: together they might be too large for the broker."""
+    """A large record after small ones gets its own batch, because together they might be too large for the broker."""
     target = Target(topic="news", batch_bytes=1_000, codec=codec)
     sizes = [300, 300, 300, 900, 10, 2_000, 10]
     results = list(writer(connect(), target).write(ProducerRecord(None, bytes(size), partition=1) for size in sizes))
@@ -112,7 +112,7 @@ def test_batches_keep_to_their_size(news: FakeCluster, connect: Connect, codec: 
 
 
 def test_records_without_key_stay_together_for_a_round(news: FakeCluster, connect: Connect) -> None:
-    """Batches of one partition are large, and the next partition is chosen at random: all get some in time."""
+    """The records of a round go to one partition; the next one is chosen at random, so that each partition gets records."""
     target = Target(topic="news", batch_bytes=200)
     results = list(writer(connect(), target).write(ProducerRecord(None, bytes(100)) for _ in range(100)))
     assert [len(result.written) for result in results] == [1] * 100
@@ -121,7 +121,7 @@ def test_records_without_key_stay_together_for_a_round(news: FakeCluster, connec
 
 
 def test_memory_is_bounded_over_many_partitions(news: FakeCluster, connect: Connect) -> None:
-    """Batches that are all below their limit are sent when together they reach the limit of the buffer."""
+    """Batches below their limit are sent when all of them together reach the limit of the buffer."""
     target = Target(topic="news", buffer_bytes=1_000)
     spread = [ProducerRecord(None, bytes(200), partition=index % 3) for index in range(9)]
     results = list(writer(connect(), target).write(spread))
@@ -130,7 +130,7 @@ def test_memory_is_bounded_over_many_partitions(news: FakeCluster, connect: Conn
 
 
 def test_failures_stand_beside_results(news: FakeCluster, connect: Connect) -> None:
-    """One partition refuses: the others are written, the refused records are named by index, and writing ends."""
+    """If one partition refuses, the others are written, the indexes of refused records are named, and writing ends."""
     named = (BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="no key"),)
     news.faults.append(Fault(PRODUCE.key, refuse(87, 1, record_errors=named), times=9))
     target = Target(topic="news", batch_bytes=150)
@@ -147,7 +147,7 @@ def test_failures_stand_beside_results(news: FakeCluster, connect: Connect) -> N
 
 
 def test_what_no_batch_can_carry_is_a_failure(news: FakeCluster, connect: Connect) -> None:
-    """Its neighbours in other partitions are written."""
+    """Records of other partitions are written."""
     sent = [ProducerRecord(None, b"v", partition=0), ProducerRecord(None, b"v", partition=1, timestamp_ms=1 << 63)]
     (result,) = writer(connect()).write(sent)
     assert located([result]) == {0: (0, 0)}
@@ -156,7 +156,7 @@ def test_what_no_batch_can_carry_is_a_failure(news: FakeCluster, connect: Connec
 
 
 def test_a_partition_that_the_topic_does_not_have(connect: Connect, news: FakeCluster) -> None:  # noqa: ARG001
-    """A partition without a leader has unwritten records."""
+    """Its records are unwritten, as those of a partition without a leader."""
     target = Target(topic="news", delivery_timeout_ms=1_000)
     (result,) = writer(connect(), target).write([ProducerRecord(None, b"v", partition=3)])
     assert [(batch.indexes, batch.failure.name) for batch in result.unwritten] == [([0], "LEADER_NOT_AVAILABLE")]
@@ -164,7 +164,7 @@ def test_a_partition_that_the_topic_does_not_have(connect: Connect, news: FakeCl
 
 @pytest.mark.parametrize(("acks", "offset"), [(LEADER_ACKS, 0), (NO_ACKS, None)])
 def test_without_a_producer_id(connect: Connect, news: FakeCluster, acks: int, offset: int | None) -> None:
-    """With acks 1 offsets are known, with acks 0 they are not; the next batch on the connection comes after it."""
+    """With acks 1 the offset is known, with acks 0 it is not; the next request on the connection is answered."""
     cluster, target = connect(), Target(topic="news", acks=acks)
     layout = find_topic(cluster, "news", Deadline.after(CLOCK, 2_000))
     (result,) = TopicWriter(cluster, layout, target, SequenceNumbers()).write([ProducerRecord(None, b"v", partition=0)])
@@ -175,13 +175,13 @@ def test_without_a_producer_id(connect: Connect, news: FakeCluster, acks: int, o
 
 
 def test_a_topic_that_does_not_exist(connect: Connect) -> None:
-    """Nothing can be written, which is an error."""
+    """Finding the topic is an error, so nothing is written."""
     with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):
         find_topic(connect(), "absent", Deadline.after(CLOCK, 2_000))
 
 
 def test_in_another_process(news: FakeCluster) -> None:
-    """Settings, target and records are pickled, and so are results; a lost answer does not write twice.
+    """Settings, target, records and results can be pickled; after a lost answer nothing is written twice.
 
     Neither Spark, Arrow, numpy nor the command line is needed.
     """
@@ -200,7 +200,7 @@ def test_in_another_process(news: FakeCluster) -> None:
 
 
 def test_in_tasks_of_spark(news: FakeCluster, spark: "SparkSession") -> None:
-    """Two tasks at once write their share, each with its own producer id, and return the written offsets."""
+    """Two concurrent tasks write their shares, each with its own producer id."""
     write = partial(write_records, short_timeouts(news), Target(topic="news", codec=CODECS["zstd"]))
     sent = [ProducerRecord(b"key-%d" % index, b"%d" % index) for index in range(200)]
     results = spark.sparkContext.parallelize(sent, 2).mapPartitions(write).collect()

@@ -1,1 +1,1 @@
-"""Kafka's messages, every version of each."""
+"""Kafka's messages, in every version."""

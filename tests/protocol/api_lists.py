@@ -25,5 +25,5 @@ def _ranges(words: list[str]) -> Iterator[tuple[int, tuple[int, int]]]:
 
 
 def minor(release: str) -> str:
-    """2.4 for 2.4.1, 0.11 for 0.11.0.3."""
+    """Return 2.4 for 2.4.1, 0.11 for 0.11.0.3."""
     return ".".join(release.split(".")[:2])

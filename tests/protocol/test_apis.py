@@ -6,7 +6,7 @@ from kafka_lagoon.protocol.apis import APIS, api_name
 
 
 def test_keys() -> None:
-    """Every API is found by its own key, and has the same name there."""
+    """Every API is found by its key, and has the name that Kafka gives the key."""
     for key, api in APIS.items():
         assert api.key == key
         assert api_name(key) == api.name
@@ -22,7 +22,7 @@ def test_sides_belong_together() -> None:
     ("key", "name"), [(0, "Produce"), (1, "Fetch"), (18, "ApiVersions"), (75, "DescribeTopicPartitions")]
 )
 def test_names(key: int, name: str) -> None:
-    """APIs that we do not implement have their names too."""
+    """APIs that we do not implement have names, too."""
     assert api_name(key) == name
 
 

@@ -1,4 +1,4 @@
-"""Records of coordinators: their values, and problems of unreadable ones; fields against Kafka's schemas in tests/oracle."""
+"""Records of coordinators: values, and problems of unreadable records; tests/oracle checks the fields by Kafka's schemas."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_commits_of_every_version(version: int) -> None:
 
 
 def test_groups_and_tombstones() -> None:
-    """A group's record has its members; a tombstone has only a key."""
+    """A group's record has its members; a tombstone only has a key."""
     member = MemberMetadata(
         member_id="m", client_id="c", client_host="/h", session_timeout=1, subscription=b"s", assignment=b"a"
     )
@@ -72,14 +72,14 @@ SHARE_KEY = b"\0\x0a" + encode(MemberKey(group_id="g", member_id="m"), 0, flexib
     ],
 )
 def test_what_cannot_be_read(key: bytes | None, value: bytes | None, problem: str | None) -> None:
-    """An unreadable record has a problem, and is never an error; the key stays where it can be read."""
+    """An unreadable record has a problem, and never raises; its key is kept if it can be read."""
     record = decode_record(GROUP_RECORDS, key, value)
     assert (record.problem, record.value) == (problem, None)
     assert (record.key is None) == (problem in {"KEY_UNREADABLE", "UNKNOWN_RECORD_TYPE"})
 
 
 def test_transactions_have_keys_of_their_own() -> None:
-    """The numbers of kinds are separate for each internal topic."""
+    """Each internal topic has its own numbers for kinds of records."""
     key = b"\0\0" + encode(TransactionLogKey(transactional_id="payments-1"), 0, flexible=False)
     record = decode_record(TRANSACTION_RECORDS, key, None)
     assert record.key == TransactionLogKey(transactional_id="payments-1")

@@ -1,4 +1,4 @@
-"""The consumer protocol inside groups: bytes of clients, which may be anything."""
+"""The consumer protocol inside groups: bytes from clients, which may be anything."""
 
 import contextlib
 from collections.abc import Callable
@@ -26,13 +26,13 @@ def _version(version: int) -> bytes:
 
 
 def test_subscription_bytes() -> None:
-    """Version, topics, the assignor's data; then owned partitions (v1), generation (v2), rack (v3)."""
+    """Version, topics, the assignor's data; then owned partitions (v1), generation (v2) and rack (v3)."""
     spelled = "0003 00000001 0001 61 00000001 75 00000001 0001 61 00000002 00000000 00000002 00000005 0001 72"
     assert decode_subscription(bytes.fromhex(spelled)) == EVERYTHING
 
 
 def test_old_subscription() -> None:
-    """Fields that an old version lacks have their defaults."""
+    """Fields that an old version lacks have their default."""
     assert decode_subscription(bytes.fromhex("0000 00000001 0001 61 ffffffff")) == Subscription(topics=("a",))
 
 
@@ -46,7 +46,7 @@ def test_assignment_bytes() -> None:
 
 @pytest.mark.parametrize("version", list(VERSIONS))
 def test_round_trip(version: int) -> None:
-    """Bytes of a member of any version are read."""
+    """Bytes of every version are decoded to the same message."""
     for random in randoms(version, 100):
         subscription = any_message(random, Subscription, version)
         assignment = any_message(random, Assignment, version)
@@ -56,7 +56,7 @@ def test_round_trip(version: int) -> None:
 
 @pytest.mark.parametrize("version", [4, 99, 32767])
 def test_newer_versions(version: int) -> None:
-    """A version above ours is read as our highest, and further fields are ignored."""
+    """A newer version is read as our highest version, and further fields are ignored."""
     encoded = _version(version) + encode(EVERYTHING, VERSIONS.highest, False) + b"something new"
     assert decode_subscription(encoded) == EVERYTHING
     encoded = _version(version) + encode(Assignment(assigned_partitions=OWNED), VERSIONS.highest, False) + b"new"
@@ -70,7 +70,7 @@ def test_bytes_after_a_message() -> None:
 
 @pytest.mark.parametrize("encoded", [b"", b"\0", b"\0\0", b"\xff\xff" + bytes(20), b"\0\0\xff\xff\xff\xff"])
 def test_garbage(encoded: bytes) -> None:
-    """No version, no body, a negative version, null for topics: each is a DecodeError."""
+    """No version, no body, a negative version, null for topics: each raises DecodeError."""
     with pytest.raises(DecodeError):
         decode_subscription(encoded)
     with pytest.raises(DecodeError):
@@ -79,7 +79,7 @@ def test_garbage(encoded: bytes) -> None:
 
 @pytest.mark.parametrize("decoder", [decode_subscription, decode_assignment])
 def test_random_bytes(decoder: Callable[[bytes], object]) -> None:
-    """Bytes that clients left in a group raise only DecodeError."""
+    """Random bytes raise only DecodeError."""
     for random in randoms("left", 200):
         with contextlib.suppress(DecodeError):
             decoder(random.choice((b"", b"\0\1")) + any_bytes(random, 60))

@@ -13,7 +13,7 @@ def test_no_gap() -> None:
 
 
 def test_only_what_is_asked_again_needs_a_refresh() -> None:
-    """A final code refreshes nothing."""
+    """A final code never refreshes metadata or coordinators."""
     assert not [one for one in ERROR_CODES.values() if one.refresh is not Refresh.NOTHING and not one.retriable]
 
 
@@ -26,7 +26,7 @@ def test_only_what_is_asked_again_needs_a_refresh() -> None:
         (6, Refresh.METADATA),
         (7, Refresh.NOTHING),
         (8, Refresh.METADATA),
-        (14, Refresh.NOTHING),  # the coordinator is right, and still loading
+        (14, Refresh.NOTHING),  # the coordinator is right, but still loading
         (15, Refresh.COORDINATOR),
         (16, Refresh.COORDINATOR),
         (41, Refresh.METADATA),
@@ -39,19 +39,19 @@ def test_only_what_is_asked_again_needs_a_refresh() -> None:
     ],
 )
 def test_asked_again(code: int, refresh: Refresh) -> None:
-    """Transient errors are retriable, after a look-up of the metadata that the code calls stale."""
+    """Transient errors are retriable; stale metadata or coordinators are looked up first."""
     assert (error_code(code).retriable, error_code(code).refresh) == (True, refresh)
 
 
 @pytest.mark.parametrize("code", [-1, 0, 1, 17, 29, 30, 31, 35, 42, 58, 69, 84, 129])
 def test_final(code: int) -> None:
-    """Errors that another attempt would repeat are final."""
+    """Errors that would be the same in every attempt are final."""
     assert not error_code(code).retriable
 
 
 @pytest.mark.parametrize("code", [-2, 137, 32767])
 def test_unknown(code: int) -> None:
-    """A number without a name keeps its number, is final and refreshes nothing."""
+    """An unknown code keeps its number, is final and refreshes nothing."""
     assert error_code(code) == ErrorCode(code, f"UNKNOWN_CODE_{code}", retriable=False, refresh=Refresh.NOTHING)
 
 

@@ -23,7 +23,7 @@ def _spelled(frame: bytes, expected: str) -> bool:
 
 
 def test_classic_request() -> None:
-    """Header v1 has key, version, correlation id, client id; the prefix counts all following bytes."""
+    """Header v1 has API key, version, correlation id and client id; the length prefix counts all bytes after it."""
     frame = encode_request(LIST_GROUPS, 0, 7, "me", ListGroupsRequest())
     assert _spelled(frame, "0000000c 0010 0000 00000007 0002 6d65")
 
@@ -35,14 +35,14 @@ def test_flexible_request() -> None:
 
 
 def test_no_client_id() -> None:
-    """A client without a name sends null, which has two bytes in both headers."""
+    """A client without a name sends null, which has two bytes in both versions of the header."""
     assert _spelled(encode_request(LIST_GROUPS, 0, 7, None, ListGroupsRequest()), "0000000a 0010 0000 00000007 ffff")
     frame = encode_request(LIST_GROUPS, 3, 7, None, ListGroupsRequest())
     assert _spelled(frame, "0000000c 0010 0003 00000007 ffff 00 00")
 
 
 def test_request_that_the_version_cannot_carry() -> None:
-    """A request is refused as a whole: there is no frame of its header alone."""
+    """No part of a request is sent if its version cannot carry it."""
     with pytest.raises(EncodeError):
         encode_request(METADATA, 0, 7, "me", MetadataRequest(topics=None))
 
@@ -62,7 +62,7 @@ def test_unknown_tags_in_the_response_header() -> None:
 
 @pytest.mark.parametrize("version", list(API_VERSIONS.versions))
 def test_response_header_of_api_versions(version: int) -> None:
-    """ApiVersions is answered with header v0 in every version, flexible ones too (KIP-511)."""
+    """Every version of ApiVersions is answered with header v0, flexible ones too (KIP-511)."""
     response = ApiVersionsResponse(api_keys=(OfferedApi(api_key=18, min_version=0, max_version=4),))
     body = encode(response, version, API_VERSIONS.is_flexible(version))
     frame = b"\0\0\0\x07" + body
@@ -71,14 +71,14 @@ def test_response_header_of_api_versions(version: int) -> None:
 
 
 def test_flexible_api_versions_request() -> None:
-    """The request is like others: header v2 when it is flexible."""
+    """A flexible ApiVersions request has header v2, like other requests."""
     request = ApiVersionsRequest(client_software_name="a", client_software_version="b")
     frame = encode_request(API_VERSIONS, 3, 7, "me", request)
     assert _spelled(frame, "00000012 0012 0003 00000007 0002 6d65 00 0261 0262 00")
 
 
 def test_the_correlation_id_comes_first() -> None:
-    """The correlation id can be read of a frame whose body is not a response."""
+    """The correlation id can be read from a frame whose body is not a response."""
     garbage = b"\0\0\0\x07\0" + b"\xff" * 9
     assert decode_response_header(LIST_GROUPS, 3, garbage)[0] == 7
     with pytest.raises(DecodeError):
@@ -95,7 +95,7 @@ def test_broken_response_headers(frame: bytes) -> None:
 @partial(each_case, cases=[case for case in CASES if case.cls is case.api.response])
 @pytest.mark.examples
 def test_every_response(case: Case) -> None:
-    """A response after its header is read as it was written, in every version."""
+    """A response after a header is decoded as it was encoded, in every version."""
     for random in randoms(case, 3):
         response, correlation_id = any_message(random, case.cls, case.version), random.getrandbits(31)
         section = b"\0" if case.flexible and case.api is not API_VERSIONS else b""

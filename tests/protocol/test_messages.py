@@ -1,4 +1,4 @@
-"""Every message in every version: properties that hold for all of them."""
+"""Properties of every message in every version."""
 
 import contextlib
 import sys
@@ -19,7 +19,7 @@ from tests.wire.reference import Malformed, reference_decode, reference_encode
 
 FLEXIBLE_CASES = [case for case in CASES if case.flexible]
 UNKNOWN_TAGS = (4, 127, 9999, 2**31 - 1)
-LIKELY_BYTES = (0, 1, 2, 0x7F, 0x80, 0xFF)  # where lengths of one byte change their meaning
+LIKELY_BYTES = (0, 1, 2, 0x7F, 0x80, 0xFF)  # lengths at which the encoding of a length changes
 CALLS_PER_BYTE = 6
 
 pytestmark = pytest.mark.examples
@@ -31,7 +31,7 @@ def _encoded(random: Random, case: Case) -> bytes:
 
 @each_case
 def test_round_trip(case: Case) -> None:
-    """A written message is read as an equal one, and the bytes are those of the reference encoder."""
+    """A message is decoded as it was encoded, and its bytes are those of the reference encoder."""
     for random in randoms(case, 12):
         message = any_message(random, case.cls, case.version)
         encoded = encode(message, case.version, case.flexible)
@@ -41,14 +41,14 @@ def test_round_trip(case: Case) -> None:
 
 @each_case
 def test_defaults(case: Case) -> None:
-    """A message of defaults can be written in every version and is read as defaults."""
+    """A message of defaults can be encoded in every version and is decoded to defaults."""
     encoded = encode(case.cls(), case.version, case.flexible)
     assert decode(case.cls, case.version, case.flexible, encoded) == case.cls()
 
 
 @each_case
 def test_no_byte_less_no_byte_more(case: Case) -> None:
-    """Every truncation and every left-over byte is a DecodeError."""
+    """Every truncation and every left-over byte raises DecodeError."""
     for random in randoms(case, 4):
         encoded = _encoded(random, case)
         for wrong in (*(encoded[:size] for size in range(len(encoded))), encoded + b"\0", encoded + b"\x01"):
@@ -58,7 +58,7 @@ def test_no_byte_less_no_byte_more(case: Case) -> None:
 
 @partial(each_case, cases=FLEXIBLE_CASES)
 def test_unknown_tags(case: Case) -> None:
-    """Unknown tags, in every struct of a message, change nothing."""
+    """Unknown tags in any struct of a message change nothing."""
     for random in randoms(case, 6):
         message = any_message(random, case.cls, case.version)
         several = random.sample(UNKNOWN_TAGS, random.randint(1, len(UNKNOWN_TAGS)))
@@ -82,12 +82,12 @@ def _same_verdict(case: Case, payload: bytes) -> None:
             decode(case.cls, case.version, case.flexible, payload)
     else:
         decoded = decode(case.cls, case.version, case.flexible, payload)
-        assert decoded == expected or repr(decoded) == repr(expected)  # a float that is no number does not equal itself
+        assert decoded == expected or repr(decoded) == repr(expected)  # NaN does not equal itself
 
 
 @each_case
 def test_random_bytes(case: Case) -> None:
-    """Random bytes are a DecodeError and nothing else, or the message that the slow twin reads in them."""
+    """Random bytes raise only DecodeError, or give the message that the reference decoder reads."""
     for random in randoms(case, 12):
         _same_verdict(
             case, random.choice((any_bytes(random, 60), bytes(random.choices(LIKELY_BYTES, k=random.randrange(60)))))
@@ -96,7 +96,7 @@ def test_random_bytes(case: Case) -> None:
 
 @each_case
 def test_flipped_bytes(case: Case) -> None:
-    """A message with a few bytes replaced is a DecodeError and nothing else, or the message that the slow twin reads in it."""
+    """A message with a few replaced bytes raises only DecodeError, or gives the message that the reference decoder reads."""
     for random in randoms(case, 12):
         damaged = bytearray(_encoded(random, case))
         for place in random.choices(range(len(damaged)), k=random.randint(1, 3)) if damaged else ():
@@ -105,7 +105,7 @@ def test_flipped_bytes(case: Case) -> None:
 
 
 def _full(cls: type, version: int) -> Any:
-    """A message with one item in every array and no null, so that every length of the version is in its bytes."""
+    """Make a message with one item in every array and no null, so that its bytes have every length of the version."""
     values = {}
     for field in fields_of(cls):
         if field.spec.present(version):
@@ -118,7 +118,7 @@ def _full(cls: type, version: int) -> Any:
 
 
 def _overblown(case: Case) -> Iterator[bytes]:
-    """Bytes of a message with the largest possible number at every position, and room after it."""
+    """Return the bytes of a message with the largest length at each position in turn, and zeros after the message."""
     encoded = encode(_full(case.cls, case.version), case.version, case.flexible)
     huge = b"\xff\xff\xff\xff\x0f" if case.flexible else b"\x7f\xff\xff\xff"
     for place in range(len(encoded) + 1):
@@ -127,7 +127,7 @@ def _overblown(case: Case) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _at_most(calls: int) -> Iterator[None]:
-    """Fail when Python calls more functions than this: a limit of work that a busy machine does not change."""
+    """Fail if Python calls more functions than this; a limit of calls does not depend on the load of the machine."""
     left = calls
 
     def count(_frame: object, event: str, _argument: object) -> None:
@@ -143,7 +143,7 @@ def _at_most(calls: int) -> Iterator[None]:
 
 
 def test_work_is_limited() -> None:
-    """The limit ends code that would run for long."""
+    """The limit stops code that would run for long."""
 
     def work(calls: int) -> None:
         for number in range(calls):
@@ -155,10 +155,10 @@ def test_work_is_limited() -> None:
 
 @each_case
 def test_no_length_is_believed(case: Case) -> None:
-    """A false length of gigabytes costs neither memory nor work, in any field: a few calls per received byte."""
+    """A false length of gigabytes in any field costs neither memory nor work: a few calls per received byte."""
     decode(
         case.cls, case.version, case.flexible, encode(case.cls(), case.version, case.flexible)
-    )  # composes the reader
+    )  # composes the reader first
     tracemalloc.start()
     for payload in _overblown(case):
         with contextlib.suppress(DecodeError), _at_most(CALLS_PER_BYTE * len(payload)):
@@ -170,7 +170,7 @@ def test_no_length_is_believed(case: Case) -> None:
 
 @pytest.mark.parametrize("filler", [b"\0", b"\x01", b"\x02", b"\xff"], ids=["0", "1", "2", "255"])
 def test_long_garbage(filler: bytes) -> None:
-    """A megabyte of the same byte is refused, or read, at a cost that grows with its size only."""
+    """A megabyte of equal bytes is decoded or raises DecodeError, and takes no longer than its size allows."""
     for case in CASES:
         with contextlib.suppress(DecodeError):
             decode(case.cls, case.version, case.flexible, filler * 1_000_000)

@@ -19,7 +19,7 @@ MODES = {"zookeeper": "zk", "kraft": "kraft"}
 
 @pytest.mark.parametrize(("release", "mode"), [one for one in recorded() if not one[0].startswith("0.10")])
 def test_the_table_holds_what_kafka_lists(release: str, mode: str) -> None:
-    """Every API and range of a list that Kafka's own code made, and no other API."""
+    """The table has every API and range of the lists that Kafka's own code made, and no other API."""
     ranges, (plain, _, variant) = recorded()[release, mode], mode.partition("+")
     (known,) = (
         one
@@ -35,7 +35,7 @@ def test_the_table_holds_what_kafka_lists(release: str, mode: str) -> None:
 
 
 def test_the_table_has_kafkas_names() -> None:
-    """The names in the table, which are for readers, equal those of the APIs."""
+    """The names in the table, which are for readers, are those of the APIs."""
     words = TABLE.split()
     named = {int(word): words[i + 1] for i, word in enumerate(words) if word.isdecimal()}
     assert named == {key: api_name(key) for key in named}
@@ -43,7 +43,7 @@ def test_the_table_has_kafkas_names() -> None:
 
 @pytest.mark.parametrize("key", APIS)
 def test_the_release_that_a_version_needs(key: int) -> None:
-    """The first release since which all lists, on ZooKeeper or else with KRaft, have the version or a later one."""
+    """The result is the first release from which on every list has the version, and says if that needs KRaft."""
     for version in APIS[key].versions:
         expected = {mode: release for mode in MODES if (release := _since(mode, key, version))}
         first = min(expected.values(), key=RELEASES.index, default=None)
@@ -60,7 +60,7 @@ def _since(mode: str, key: int, version: int) -> str | None:
 
 
 def _lists(mode: str) -> Iterator[tuple[str, Listed]]:
-    """Known releases, in their order."""
+    """Known releases, in order."""
     for (release, known), listed in recorded().items():
         if known == mode and minor(release) in RELEASES:
             yield release, listed
@@ -78,5 +78,5 @@ def _lists(mode: str) -> Iterator[tuple[str, Listed]]:
     ],
 )
 def test_known_examples(api: object, version: int, expected: str | None) -> None:
-    """Releases as the KIPs name them."""
+    """The releases are those that KIPs name."""
     assert release_needed(api.key, Versions(version, LATEST)) == expected

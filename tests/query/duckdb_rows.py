@@ -1,4 +1,4 @@
-"""Asks one statement of the tables in a folder, by DuckDB, as `lagoon sql` does."""
+"""Runs one statement over the tables of a folder with DuckDB, as `lagoon sql` does."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from kafka_lagoon.query.statements import Rows, mentioned, refuse_writing
 
 @contextmanager
 def rows_of(folder: Path, statement: str) -> Iterator[Rows]:
-    """The result of one statement that reads; TableError with DuckDB's words if it cannot be run."""
+    """Return the result of a statement that reads; TableError has DuckDB's message if it cannot be run."""
     refuse_writing(statement)
     with opened(folder, mentioned(statement)) as ask:
         yield ask(statement)

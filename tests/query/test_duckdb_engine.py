@@ -1,4 +1,4 @@
-"""SQL over the tables by DuckDB: every row as Spark reads it, no other, and nothing that would be read wrongly."""
+"""SQL over the tables by DuckDB: exactly the rows that Spark reads; tables that DuckDB would read wrongly are refused."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def ask(folder: Path, statement: str) -> list[dict[str, Any]]:
 
 
 def refused(folder: Path, statement: str) -> str:
-    """The error of a statement that is refused or cannot be run: one line."""
+    """Return the error of a statement that is refused or fails, which is one line."""
     with pytest.raises((TableError, ConfigError)) as raised:
         ask(folder, statement)
     assert "\n" not in str(raised.value)
@@ -44,7 +44,7 @@ def refused(folder: Path, statement: str) -> str:
 
 
 def make_table(folder: Path, *days: tuple[date, pa.Table], **options: Any) -> Path:
-    """Table `records` as another writer of Delta makes it, a commit for each day."""
+    """Make table `records` as another Delta writer would, with a commit for each day."""
     schema = RECORDS.file_schema().append(pa.field("ingest_date", pa.date32(), nullable=False))
     for day, rows in days:
         dated = rows.append_column(schema.field("ingest_date"), pa.array([day] * len(rows), pa.date32()))
@@ -59,7 +59,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     older = records_like("orders", 0, 5, key=b"k", timestamp=datetime(2026, 11, 20, tzinfo=UTC))
     newer = records_like("orders", 5, 3, value=b"\xff")
     make_table(folder / "plain", (date(2026, 11, 20), older), (DAY, newer))
-    return (folder / "plain").rename(folder / "a [b] *?{c,d} é 'q'")  # deltalake reads there, and does not write
+    return (folder / "plain").rename(folder / "a [b] *?{c,d} é 'q'")  # deltalake can read there, but not write
 
 
 def test_partitions_types_and_null(lake: Path) -> None:
@@ -80,7 +80,7 @@ def test_partitions_types_and_null(lake: Path) -> None:
 
 
 def test_a_filter_on_the_day_opens_no_other_file(lake: Path, tmp_path: Path) -> None:
-    """A file of another day may be broken, and is not noticed; without the filter it is."""
+    """A broken file of another day is not read; without the filter it is."""
     folder = shutil.copytree(lake, tmp_path / "lake")
     (broken,) = (folder / "records" / "ingest_date=2026-11-20").glob("*.parquet")
     broken.write_bytes(b"PAR1 no more")
@@ -89,7 +89,7 @@ def test_a_filter_on_the_day_opens_no_other_file(lake: Path, tmp_path: Path) -> 
 
 
 def test_columns_that_a_file_leaves_out_are_null(lake: Path, tmp_path: Path) -> None:
-    """Writers leave out columns that are null in every row; the first file of a table may be such a one."""
+    """Writers leave out columns that are null in every row, also in the first file of a table."""
     folder = shutil.copytree(lake, tmp_path / "lake")
     for file in (folder / "records").glob("*/*.parquet"):
         pq.write_table(pq.read_table(file, partitioning=None).drop_columns(["producer_id", "headers"]), file)
@@ -98,7 +98,7 @@ def test_columns_that_a_file_leaves_out_are_null(lake: Path, tmp_path: Path) -> 
 
 
 def test_times_that_spark_writes_as_int96(lake: Path, tmp_path: Path) -> None:
-    """OPTIMIZE by Spark stores times in the old form; they are the same instants."""
+    """OPTIMIZE by Spark stores times as INT96; they are the same instants."""
     folder = shutil.copytree(lake, tmp_path / "lake")
     for file in (folder / "records").glob("*/*.parquet"):
         pq.write_table(pq.read_table(file, partitioning=None), file, use_deprecated_int96_timestamps=True)
@@ -108,7 +108,7 @@ def test_times_that_spark_writes_as_int96(lake: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_every_table_and_view_without_rows(tmp_path: Path) -> None:
-    """A table without files has its columns, in Delta's types; so have the views on it."""
+    """A table without files has its columns in Delta's types, and so have the views over it."""
     for table in TABLES:
         schema = pa.schema([*table.file_schema(), pa.field(table.partition_by, pa.date32(), nullable=False)])
         DeltaTable.create(str(tmp_path / table.name), schema, partition_by=[table.partition_by])
@@ -121,7 +121,7 @@ def test_every_table_and_view_without_rows(tmp_path: Path) -> None:
 
 
 def test_tables_that_are_not_named_are_not_opened(lake: Path, tmp_path: Path) -> None:
-    """A warehouse with one table answers queries of that table; a missing table is named."""
+    """A warehouse with one table answers queries of that table; a query of a missing table names it."""
     assert ask(lake, "SELECT count(*) AS n FROM records") == [{"n": 8}]
     assert ask(tmp_path / "nowhere", "SELECT 1 AS one") == [{"one": 1}]
     assert refused(lake, "FROM consumer_lag") == (
@@ -131,7 +131,7 @@ def test_tables_that_are_not_named_are_not_opened(lake: Path, tmp_path: Path) ->
 
 
 def test_a_table_that_a_later_version_added_has_no_rows_yet(lake: Path, tmp_path: Path) -> None:
-    """A warehouse that no run of that version has opened is read as before; other tables must be there."""
+    """The table is empty until a run of that version opens the warehouse; tables of the first version are required."""
     shutil.copytree(lake, tmp_path / "older")
     shutil.rmtree(tmp_path / "older" / "acls", ignore_errors=True)
     assert ask(tmp_path / "older", "SELECT count(*) AS n, count(principal) AS known FROM acls") == [
@@ -142,7 +142,7 @@ def test_a_table_that_a_later_version_added_has_no_rows_yet(lake: Path, tmp_path
 
 
 def test_snapshots_are_read_before_what_they_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that publishes meanwhile is seen whole or not at all: `snapshots` is written last and read first."""
+    """`snapshots` is written last and read first, so a run that publishes meanwhile is seen completely or not at all."""
     opened: list[str] = []
     monkeypatch.setattr(
         "kafka_lagoon.query.duckdb_engine.select_rows", lambda name, *_: opened.append(name) or "SELECT 1 AS cluster"
@@ -153,7 +153,7 @@ def test_snapshots_are_read_before_what_they_name(monkeypatch: pytest.MonkeyPatc
 
 
 def test_rows_come_before_all_are_read() -> None:
-    """A result that would not end in years has its first rows at once, in batches that memory holds, and can be left."""
+    """A result that would take years returns its first rows at once, in batches that fit into memory, and can be closed."""
     with rows_of(Path("any"), "FROM range(1_000_000_000_000) AS a, range(1_000_000) AS b") as rows:
         assert 0 < next(rows.batches).num_rows <= 2048
 
@@ -171,7 +171,7 @@ def test_rows_come_before_all_are_read() -> None:
     ],
 )
 def test_a_wrong_statement_is_one_line(lake: Path, statement: str, said: str) -> None:
-    """With DuckDB's candidates where it has some; and nothing is fetched from any network."""
+    """The line has DuckDB's suggestions; nothing is fetched from a network."""
     assert re.search(said, refused(lake, statement))
 
 
@@ -208,7 +208,7 @@ def protocol_of(folder: Path) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
 
 @pytest.mark.parametrize("feature", ["deletionVectors", "columnMapping", "typeWidening"])
 def test_what_duckdb_would_read_wrongly_is_refused(lake: Path, tmp_path: Path, feature: str) -> None:
-    """Deleted rows would come back, renamed columns be null: a table that needs such readers is Spark's."""
+    """Deleted rows would come back, and renamed columns would be null: such a table is only read by Spark."""
     folder = shutil.copytree(lake, tmp_path / "lake")
     for file, actions in protocol_of(folder):
         for action in actions:
@@ -224,7 +224,7 @@ def test_what_duckdb_would_read_wrongly_is_refused(lake: Path, tmp_path: Path, f
 
 
 def test_files_outside_of_their_partitions_folder_are_refused(lake: Path, tmp_path: Path) -> None:
-    """A log may name any file, as that of a shallow clone does; Spark is used only if the user requests it."""
+    """A log may name any file, as that of a shallow clone does; Spark is used only if the user asks for it."""
     folder = shutil.copytree(lake, tmp_path / "lake")
     for file, actions in protocol_of(folder):
         for action in actions:
@@ -251,7 +251,7 @@ def test_files_outside_of_their_partitions_folder_are_refused(lake: Path, tmp_pa
     ],
 )
 def test_which_places_are_folders_of_this_machine(place: str, folder: str | None) -> None:
-    """Paths and file URLs as Hadoop spells them; everything else is Spark's."""
+    """Paths and file URLs in Hadoop's spelling are local folders; all other URLs are for Spark."""
     assert local_folder(place) == (folder and Path(folder))
 
 
@@ -269,7 +269,7 @@ def test_a_connection_of_a_notebook(new_tables: Path) -> None:
 
 @pytest.fixture
 def new_tables(tmp_path: Path) -> Path:
-    """All tables, without rows."""
+    """Make all tables, without rows."""
     for table in TABLES:
         schema = pa.schema([*table.file_schema(), pa.field(table.partition_by, pa.date32(), nullable=False)])
         DeltaTable.create(str(tmp_path / table.name), schema, partition_by=[table.partition_by])
@@ -277,6 +277,6 @@ def new_tables(tmp_path: Path) -> Path:
 
 
 def test_a_type_that_this_version_does_not_know() -> None:
-    """Types of other writers are spelled for DuckDB, nested ones inside as well."""
+    """Types of other writers, also nested ones, are translated to DuckDB's."""
     entry = {"type": "map", "keyType": "string", "valueType": {"type": "array", "elementType": "decimal(10,2)"}}
     assert duckdb_tables._type(entry) == "MAP(VARCHAR, decimal(10,2)[])"

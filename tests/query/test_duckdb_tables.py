@@ -32,7 +32,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def altered(lake: Path, to: Path, table: str, alter: Callable[[Action], None]) -> Path:
-    """A copy in which each action of one table's log is altered."""
+    """Copy the warehouse and alter each action in the log of one table."""
     shutil.copytree(lake, to)
     for path in (to / table / "_delta_log").iterdir():
         if path.suffix == ".json":
@@ -46,7 +46,7 @@ def altered(lake: Path, to: Path, table: str, alter: Callable[[Action], None]) -
 
 
 def with_column(name: str, kind: Any = "date", *, partition: bool = True) -> Callable[[Action], None]:
-    """Give the table another column, by which it is partitioned or not."""
+    """Add a column to the table, as a partition column or not."""
 
     def alter(action: Action) -> None:
         if "metaData" in action:
@@ -69,7 +69,7 @@ def test_sql_in_a_name(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The name of a partition column that ends its literal: one line, and no statement of the name has run."""
+    """A partition column's name that ends its SQL literal is refused with one line; the SQL in the name is not run."""
     monkeypatch.chdir(tmp_path)
     planted = tmp_path / "planted"
     name = f"x', 1) AS DATE) AS a; COPY (SELECT 1) TO '{planted}'; --"
@@ -84,7 +84,7 @@ def test_sql_in_a_name(
 
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])
 def test_columns_that_are_not_ours(lake: Path, tmp_path: Path, engine: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line names them, by both engines."""
+    """One line names the columns, with both engines."""
     folder = altered(lake, tmp_path / "lake", "topics", with_column("planted", "string", partition=False))
     assert main(["sql", "--warehouse", str(folder), "--engine", engine, "SELECT count(*) FROM topics"]) == 1
     complaint = capsys.readouterr().err
@@ -96,7 +96,7 @@ def test_columns_that_are_not_ours(lake: Path, tmp_path: Path, engine: str, caps
 def test_columns_that_a_later_version_adds_are_null(
     lake: Path, tmp_path: Path, engine: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A table of an earlier version has them, without values."""
+    """Columns that a table of an earlier version lacks are null."""
 
     def alter(action: Action) -> None:
         if "metaData" in action:
@@ -127,14 +127,14 @@ def test_files_elsewhere(lake: Path, tmp_path: Path, path: str, capsys: pytest.C
 
 @pytest.mark.parametrize("kind", ["date) AS a; DROP VIEW x; --", {"type": "udt", "class": "x"}, "decimal(1,2); --"])
 def test_types_of_a_table_of_others(lake: Path, tmp_path: Path, kind: Any) -> None:
-    """Desired states are read from tables of any columns: a type that Delta does not have is refused before SQL is made."""
+    """Desired states are read from tables with any columns; types that Delta does not have never become SQL."""
     folder = altered(lake, tmp_path / "lake", "topics", with_column("planted", kind, partition=False))
     with pytest.raises(Exception, match=r"cannot be read|does not know type"):
         select_rows("desired", folder / "topics")
 
 
 def test_names_of_a_table_of_others(lake: Path, tmp_path: Path) -> None:
-    """Names are quoted everywhere, as columns, as texts and in patterns."""
+    """Names are quoted everywhere: as columns, as texts and in patterns."""
     name = "a'b\"c"
     folder = altered(lake, tmp_path / "lake", "records", with_column(name, "string", partition=False))
     query = select_rows("desired", folder / "records")

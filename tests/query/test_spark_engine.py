@@ -30,7 +30,7 @@ def sql(lake: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tupl
 
 @pytest.mark.parametrize("form", first(["json", "csv", "table"]))
 def test_both_engines_print_the_same(lake: Path, form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """To the byte: with null, odd names, 64-bit numbers and times."""
+    """The output is equal to the byte: with null, odd names, 64-bit numbers and times."""
     by_duckdb = sql(lake, capsys, "--format", form, STATEMENT + " NULLS FIRST")
     assert by_duckdb[0] == 0
     assert sql(lake, capsys, "--engine", "spark", "--format", form, STATEMENT + " NULLS FIRST") == by_duckdb
@@ -38,7 +38,7 @@ def test_both_engines_print_the_same(lake: Path, form: str, capsys: pytest.Captu
 
 @pytest.mark.proof
 def test_both_engines_find_the_same_metrics(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """To the byte."""
+    """The metrics of both engines are equal to the byte."""
     printed = []
     for engine in ("duckdb", "spark"):
         assert main(["metrics", "--warehouse", str(lake), "--engine", engine]) == 0
@@ -50,7 +50,7 @@ def test_both_engines_find_the_same_metrics(lake: Path, capsys: pytest.CaptureFi
 def test_a_table_that_a_later_version_added_has_no_rows_yet(
     lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With all of its columns."""
+    """The table has its columns, and no rows."""
     shutil.copytree(lake, tmp_path / "older")
     shutil.rmtree(tmp_path / "older" / "acls", ignore_errors=True)
     statement = "SELECT count(*) AS n, max(principal) AS principal FROM acls"
@@ -70,7 +70,7 @@ def test_a_table_that_a_later_version_added_has_no_rows_yet(
     ],
 )
 def test_errors_are_one_line(lake: Path, statement: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of the parser, of the analyser, and of a task, which comes as a Py4JJavaError with a trace of 14 kB."""
+    """Errors of the parser, of the analyser, and of a task, whose Py4JJavaError has a trace of 14 kB, are one line each."""
     code, out, complaint = sql(lake, capsys, "--engine", "spark", statement)
     assert (code, out) == (2 if "runs SELECT" in said else 1, "")
     assert said in complaint
@@ -79,7 +79,7 @@ def test_errors_are_one_line(lake: Path, statement: str, said: str, capsys: pyte
 
 
 def test_what_duckdb_cannot_read_spark_reads(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Unless the engine was named; then it is an error, in one line."""
+    """Spark is used by default; if DuckDB was requested, it is an error in one line."""
     folder = lake.rename(tmp_path / "a%41b")
     try:
         statement = "SELECT count(*) AS n FROM records"
@@ -98,7 +98,7 @@ def test_what_duckdb_cannot_read_spark_reads(lake: Path, tmp_path: Path, capsys:
 def test_the_page_shows_it(lake: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     """The lines of docs/sql.md for a notebook with Spark run unchanged."""
     (snippet,) = (one for one in blocks(page("sql"), "python") if "import register\n" in one)
-    exec(snippet.replace('"warehouse"', f'"{lake}"'), {"spark": spark})  # noqa: S102  the JVM's folder cannot be changed
+    exec(snippet.replace('"warehouse"', f'"{lake}"'), {"spark": spark})  # noqa: S102  a JVM cannot change its folder
     assert "billing" in capsys.readouterr().out
 
 
@@ -108,7 +108,7 @@ def test_the_page_shows_it(lake: Path, spark: SparkSession, capsys: pytest.Captu
     [
         pytest.param(("lag", "--fail-above", "lag=1,total=1,time=1h,lost,age=1h"), marks=pytest.mark.proof),
         ("lag", "billing", "--pattern", "b.*", "--min-lag", "1", "-n", "2", "--sort", "time"),
-        pytest.param(  # the plan of its view takes Spark half a minute
+        pytest.param(  # Spark needs half a minute to plan its view
             ("health", "--only", "critical,leader_skew", "--since", "2025-01-01", "--fail-above", "findings"),
             marks=pytest.mark.proof,
         ),
@@ -117,9 +117,9 @@ def test_the_page_shows_it(lake: Path, spark: SparkSession, capsys: pytest.Captu
 def test_commands_say_the_same_by_both_engines(
     lake: Path, argv: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows, lines and exit code, to the byte: their statements, and the values for question marks, are for both.
+    """Rows, lines and exit code are equal to the byte: statements, and values for question marks, work in both engines.
 
-    `changes` is made of the same parts, over a view whose plan alone takes Spark a minute; the view has tests of its own.
+    `changes` is made in the same way, over a view that takes Spark a minute to plan; the view has its own tests.
     """
     monkeypatch.setattr("kafka_lagoon.clock.SYSTEM_CLOCK", CLOCK)
 

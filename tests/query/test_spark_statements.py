@@ -1,6 +1,6 @@
-"""Statements that write, reach outside of the warehouse or run code are refused by both engines; honest ones are not.
+"""Both engines refuse statements that write, reach outside of the warehouse or run code, and run other queries.
 
-What a statement begins with says little, so each way is hidden behind words of a query.
+The first word of a statement proves little, so each statement is hidden behind words of a query.
 """
 
 import os
@@ -17,7 +17,7 @@ from kafka_lagoon.query.spark_statements import refuse_all_but_a_query
 from tests.delta.lake import make_lake
 from tests.documents import blocks, page
 
-PLANTED = "outside.csv"  # a file that no statement may read or write
+PLANTED = "outside.csv"  # a file outside of the warehouse, which no statement may read or write
 BY_DUCKDB = (
     "COPY (SELECT 1) TO '{outside}'",
     "EXPLAIN ANALYZE COPY (SELECT 1) TO '{outside}'",
@@ -88,7 +88,7 @@ BY_SPARK = (
 
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small warehouse, beside a file that is none of its own."""
+    """A small warehouse, next to a file that does not belong to it."""
     del spark  # `lagoon` takes the session that runs
     folder = tmp_path_factory.mktemp("hostile")
     (folder / PLANTED).write_text("secret\n")
@@ -96,7 +96,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files(lake: Path) -> dict[str, bytes]:
-    """All files in and beside the warehouse."""
+    """Return all files in and next to the warehouse."""
     return {str(path): path.read_bytes() for path in lake.parent.rglob("*") if path.is_file()}
 
 
@@ -104,7 +104,7 @@ def files(lake: Path) -> dict[str, bytes]:
     ("engine", "statement"), [*(("duckdb", one) for one in BY_DUCKDB), *(("spark", one) for one in BY_SPARK)]
 )
 def test_hostile_statements(lake: Path, engine: str, statement: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit 2 and one line, nothing of a foreign file or of the environment in it, and no file anywhere differs."""
+    """The exit code is 2, the one line shows nothing of other files or of the environment, and no file is changed."""
     before = files(lake)
     places = {"lake": lake, "folder": lake.parent, "outside": lake.parent / PLANTED, "name": PLANTED}
     code = main(["sql", "--warehouse", str(lake), "--engine", engine, statement.format(**places)])
@@ -117,7 +117,7 @@ def test_hostile_statements(lake: Path, engine: str, statement: str, capsys: pyt
 
 
 def of_pages(*names: str) -> list[str]:
-    """SQL statements of the documentation."""
+    """Return the SQL statements of the documentation."""
     return [
         statement.strip()
         for name in names
@@ -135,13 +135,13 @@ READ = (
     "TABLE records",
     "DESCRIBE records",
     "EXPLAIN SELECT 1 AS a",
-    pytest.param("SHOW TABLES", marks=pytest.mark.proof),  # Spark registers all of them for it
+    pytest.param("SHOW TABLES", marks=pytest.mark.proof),  # Spark registers them all at once
     "-- why\nSELECT count(*) AS n FROM records",
 )
 
 
 def test_statements_of_the_documentation_are_queries(spark: SparkSession) -> None:
-    """This holds for both engines; tests of the pages run them. Statements of values.md are only for DuckDB."""
+    """Both engines take them for queries; tests of the pages run them. Statements of values.md are for DuckDB only."""
     for statement in of_pages("queries", "sql", "views"):
         plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(statement)
         refuse_all_but_a_query(plan, ())
@@ -155,13 +155,13 @@ def test_statements_of_the_documentation_are_queries(spark: SparkSession) -> Non
 def test_other_statements_that_read_run(
     lake: Path, engine: str, statement: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of every shape that both engines know."""
+    """Statements that read run in every form that both engines know."""
     assert main(["sql", "--warehouse", str(lake), "--engine", engine, statement]) == 0, capsys.readouterr().err
 
 
 @pytest.mark.spark
 def test_names_of_a_catalog(spark: SparkSession) -> None:
-    """In a catalog a table may be named with the schema of the warehouse, and no other."""
+    """In a catalog, tables may be named with the schema of the warehouse, and with no other schema."""
 
     def judge(statement: str) -> None:
         plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(statement)

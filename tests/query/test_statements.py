@@ -18,7 +18,7 @@ from kafka_lagoon.query.views import NAMES
     ],
 )
 def test_only_what_a_statement_names_is_opened(statement: str, names: set[str]) -> None:
-    """Upper case or lower; a statement that asks for a list gets all of them."""
+    """Names match in upper and lower case; a statement that lists tables opens all of them."""
     assert mentioned(statement) == names
 
 
@@ -33,7 +33,7 @@ def test_only_what_a_statement_names_is_opened(statement: str, names: set[str]) 
     ],
 )
 def test_statements_that_read_run(statement: str) -> None:
-    """Comments and brackets before the first word are allowed."""
+    """Comments and brackets may come before the first word."""
     refuse_writing(statement)
 
 
@@ -50,7 +50,7 @@ def test_statements_that_read_run(statement: str) -> None:
     ],
 )
 def test_other_statements_do_not(statement: str) -> None:
-    """`lagoon sql` changes nothing, whichever engine would: exit 2."""
+    """`lagoon sql` changes nothing, even if an engine could: exit 2."""
     with pytest.raises(ConfigError, match="runs SELECT and other statements that read"):
         refuse_writing(statement)
 
@@ -63,5 +63,5 @@ def test_other_statements_do_not(statement: str) -> None:
     ],
 )
 def test_an_unknown_name_is_printed_with_the_nearest(message: str) -> None:
-    """Neither engine knows the names that a statement did not mention."""
+    """The suggestion is ours, because an engine knows only the names in the statement."""
     assert str(failed(message)) == "there is no table or view lag_nwo (did you mean lag_now?); `lagoon sql` lists them"

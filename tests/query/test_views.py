@@ -1,4 +1,4 @@
-"""Views show published snapshots, and nothing of any other attempt; Spark and DuckDB show the same."""
+"""Views show published snapshots and no rows of other attempts; Spark and DuckDB return the same rows."""
 
 import re
 from collections.abc import Sequence
@@ -35,14 +35,14 @@ from tests.effort import first
 from tests.warehouses import records_like, settings
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-# The others have one template, or worked examples of their own (tests/query/views/).
+# The other views have one template, or worked examples of their own (tests/query/views/).
 WRITTEN = [
     view.name for view in VIEWS if not view.name.endswith("_published") and view.name not in (*HISTORY, *CHANGES)
 ]
 
 
 def publish_facts_only(warehouse: Warehouse, made: snapshot_rows.Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An attempt that wrote its facts and died before its row in `snapshots`."""
+    """Publish an attempt that wrote its facts and died before its row in `snapshots`."""
     real = publishing._write
 
     def dying(lock: Any, attempt: Any, table: Any, *fence: Any) -> int:
@@ -91,7 +91,7 @@ def filled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> War
 
 
 def archive_a_truncation(warehouse: Warehouse) -> None:
-    """Two runs over a topic with an id and one without; between them the log of both lost offsets 4 to 9."""
+    """Archive two runs over a topic with an id and one without; between the runs both logs lost offsets 4 to 9."""
     ids = {"a": "AAAAAAAAAAAAAAAAAAAAAA", "b": None}
     kept = [
         of_run(run, records_like(topic, start, count, topic_id=topic_id, key=bytes([start])))
@@ -124,14 +124,14 @@ def of_run(run: str, records: pa.Table) -> pa.Table:
 
 
 def append(warehouse: Warehouse, table: Table, rows: pa.Table) -> None:
-    """Add rows with Spark's own writer, which stores times in another way than ours."""
+    """Add rows with Spark's own writer, which stores timestamps in another encoding than we do."""
     dated = rows.append_column(table.partition_by, pa.array([date(2026, 11, 21)] * len(rows), pa.date32()))
     frame = warehouse.spark.createDataFrame(dated)
     frame.write.format("delta").mode("append").save(warehouse.locations[table.name])
 
 
 def by_both(warehouse: Warehouse, statement: str) -> pa.Table:
-    """The result, which has the same columns, types and rows by both engines; sorted."""
+    """Return the sorted result; its columns, types and rows are the same with both engines."""
     folder = Path(urlsplit(warehouse.name).path)
     names = mentioned(statement)
     with sql_duckdb.opened(folder, names) as ours, sql_spark.opened(warehouse, names) as other:
@@ -159,7 +159,7 @@ def test_both_engines_show_the_same(filled: Warehouse, view: str) -> None:
 @pytest.mark.proof
 @pytest.mark.parametrize("view", first(["records_now", "lag_by_group", "ingests"]))
 def test_both_engines_show_nothing_of_tables_without_rows(warehouse: Warehouse, view: str) -> None:
-    """A warehouse that was just made has empty views with all their columns."""
+    """The views of a new warehouse are empty and have all their columns."""
     assert by_both(warehouse, f"SELECT * FROM {view}").num_rows == 0
 
 
@@ -226,7 +226,7 @@ def random_history(random: Random, topic: str) -> list[dict[str, Any]]:
 
 
 def test_actions_without_a_second_row_are_unknown(filled: Warehouse) -> None:
-    """Each action is one row with its user and its outcome, if its run has recorded one."""
+    """Each action is one row with its user, and with its outcome if its run has recorded it."""
     check(
         filled,
         "SELECT kind, outcome, error_name, source, user, finished_at IS NULL AS open FROM admin_outcomes",
@@ -239,7 +239,7 @@ def test_actions_without_a_second_row_are_unknown(filled: Warehouse) -> None:
 
 
 def test_ingests_sum_up_each_run(filled: Warehouse) -> None:
-    """One row per run, sums in 64 bits."""
+    """Each run has one row, with sums in 64 bits."""
     check(
         filled,
         "SELECT ingest_id, topics, partitions, records, lost, problems FROM ingests",
@@ -248,13 +248,13 @@ def test_ingests_sum_up_each_run(filled: Warehouse) -> None:
 
 
 def test_snapshots_now_is_the_latest_of_each_cluster(filled: Warehouse) -> None:
-    """One row per cluster, by the time it was captured."""
+    """Each cluster has one row, its latest snapshot by the time at which it was captured."""
     wanted = [("default", "0192-0002-default"), ("other", "0192-0001-other")]
     check(filled, "SELECT cluster, snapshot_id FROM snapshots_now", wanted)
 
 
 def test_lag_now_is_the_latest_published_lag(filled: Warehouse) -> None:
-    """Rows of the latest published snapshots only, as they were written: null, negative and all."""
+    """Only rows of the latest published snapshots are shown, unchanged: null and negative lag included."""
     check(
         filled,
         "SELECT cluster, group_id, topic, partition, lag, lag_basis, problem FROM lag_now",
@@ -323,7 +323,7 @@ def test_views_are_explained(filled: Warehouse) -> None:
 
 
 def test_views_read_what_comes_before_them() -> None:
-    """A view needs tables and earlier views alone, so that they can be made in order."""
+    """A view uses only tables and earlier views, so that views can be created in order."""
     known = {table.name for table in TABLES}
     for view in VIEWS:
         assert set(view.needs()) <= known
@@ -332,7 +332,7 @@ def test_views_read_what_comes_before_them() -> None:
 
 
 def test_analysts_need_one_line(spark: SparkSession, filled: Warehouse) -> None:
-    """`kafka_lagoon.notebooks.register(spark, folder)` is all that it takes; a place without tables is an error."""
+    """`kafka_lagoon.notebooks.register(spark, folder)` is enough; a folder without tables is an error."""
     for view in VIEWS:
         spark.catalog.dropTempView(view.name)
     kafka_lagoon.notebooks.register(spark, filled.name)

@@ -1,4 +1,4 @@
-"""Batches of magic 2 in any shape that Kafka may have stored, and strategies that draw them."""
+"""Batches of magic 2 in any form that Kafka may store, and Hypothesis strategies for them."""
 
 import gzip
 import struct
@@ -29,7 +29,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """A batch to write; `last_delta` None is that of the last record; other fields may be wrong, too."""
+    """A batch to write; if `last_delta` is None, it is the last record's; other fields may be wrong, too."""
 
     base_offset: int = 0
     records: tuple[Record, ...] = ()
@@ -52,7 +52,7 @@ class Batch:
         return self.around(b"".join(map(record, self.records)))
 
     def around(self, plain: bytes) -> bytes:
-        """The batch with other bytes for records."""
+        """Return the batch with these bytes in place of its records."""
         count = len(self.records) if self.count is None else self.count
         return sealed(
             struct.pack(
@@ -76,7 +76,7 @@ class Batch:
 
 
 def sealed(raw: bytes) -> bytes:
-    """The bytes of a batch with the length and the checksum that belong to them."""
+    """Return the batch with its correct length and checksum."""
     crc = crc32c.crc32c(raw[21:])
     return raw[:8] + struct.pack(">i", len(raw) - 12) + raw[12:17] + struct.pack(">I", crc) + raw[21:]
 
@@ -85,7 +85,7 @@ def compress(codec: int, plain: bytes) -> bytes:
     match codec:
         case 1:
             return gzip.compress(plain, 1)
-        case 2 if len(plain) % 2:  # librdkafka's way
+        case 2 if len(plain) % 2:  # as librdkafka does
             return bytes(snappy.compress(plain))
         case 2:
             packed = bytes(snappy.compress(plain))
@@ -118,7 +118,7 @@ def record(written: Record) -> bytes:
 
 
 def marker(offset: int, producer_id: int, kind: int = COMMIT, **fields: Any) -> Batch:
-    """The end of a transaction."""
+    """A control batch that ends a transaction."""
     end = Record(delta=0, key=struct.pack(">hh", 0, kind), value=struct.pack(">hi", 0, 3))
     flags = CONTROL | TRANSACTIONAL
     return Batch(base_offset=offset, records=(end,), producer_id=producer_id, producer_epoch=0, flags=flags, **fields)
@@ -134,7 +134,7 @@ CODECS = st.integers(NONE, ZSTD)
 
 @st.composite
 def batches(draw: st.DrawFn, base_offset: int = 0) -> Batch:
-    """One batch; its producers are few, so that transactions meet."""
+    """One batch; there are few producers, so that transactions overlap."""
     deltas = sorted(draw(st.sets(st.integers(0, 40), max_size=12)))
     records = tuple(
         Record(
@@ -162,7 +162,7 @@ def batches(draw: st.DrawFn, base_offset: int = 0) -> Batch:
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[Batch]:
-    """Batches in the order of a log, with holes between them, and markers."""
+    """Batches in the order of a log, with gaps between them, and markers."""
     offset, log = draw(st.integers(0, 3) | st.integers(0, 2**40)), list[Batch]()
     for _ in range(draw(st.integers(0, 6))):
         if draw(st.integers(0, 3)) == 0:

@@ -1,4 +1,4 @@
-"""Memory for plain records: filled and cleared, within its limit, and used again."""
+"""Memory for decompressed records: it is filled and cleared, stays within its limit, and is reused."""
 
 import ctypes
 from itertools import pairwise
@@ -18,7 +18,7 @@ def packed(size: int) -> tuple[bytes, memoryview]:
 
 
 def test_records_lie_where_it_says() -> None:
-    """Batches are expanded one after another until one must wait; after `clear` it gets its place."""
+    """Batches are expanded one after another until there is no space; after `clear` the next batch is expanded at the start."""
     memory, (plain, source) = arena.Arena(), packed(200 << 10)
     places = []
     while place := memory.expand(GZIP, source, LIMIT):
@@ -31,7 +31,7 @@ def test_records_lie_where_it_says() -> None:
 
 
 def test_it_grows_for_a_larger_batch_but_not_beyond_the_limit() -> None:
-    """An empty arena grows; a batch beyond the limit is refused."""
+    """An empty arena grows for a batch up to the limit; a larger batch is refused."""
     memory, (plain, source) = arena.Arena(), packed(5 << 20)
     place = memory.expand(GZIP, source, LIMIT)
     assert place
@@ -41,7 +41,7 @@ def test_it_grows_for_a_larger_batch_but_not_beyond_the_limit() -> None:
 
 
 def test_usual_arenas_are_used_again() -> None:
-    """A returned arena is taken next; an arena that has grown much is freed."""
+    """A returned arena is used next; an arena that has grown much is freed."""
     usual = arena.take()
     arena.give_back(usual)
     assert arena.take() is usual

@@ -1,4 +1,4 @@
-"""Finding batches: whole ones, cut ones, and bytes that are none."""
+"""Batches are found in fetched bytes: complete ones, a batch that is cut off, and bytes that are no batch."""
 
 import struct
 
@@ -15,21 +15,21 @@ BATCH = Batch(base_offset=7, records=(Record(delta=0), Record(delta=2))).write()
 
 
 def test_nothing_is_no_batch():
-    """An empty answer has no batches, no next offset, and nothing broken."""
+    """An empty response has no batches, no next offset, and no error."""
     batches = find_batches(b"")
     assert (batches.count, batches.next_offset, batches.needed_bytes, batches.broken_at) == (0, None, 0, None)
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_any_buffer(kind):
-    """Fetched bytes are read in place, from any type of buffer."""
+    """Fetched bytes are read in place from any type of buffer."""
     batches = find_batches(kind(BATCH * 2))
     assert (batches.count, batches.next_offset) == (2, 10)
 
 
 @pytest.mark.parametrize("size", range(1, len(BATCH)))
 def test_a_cut_batch_is_asked_for_again(size):
-    """A first batch that is cut says how much is needed; a later one is left for the next answer."""
+    """If the first batch is cut off, its size is known; a later one is left for the next response."""
     first = find_batches(BATCH[:size])
     assert (first.count, first.broken_at) == (0, None)
     assert first.needed_bytes == (len(BATCH) if size >= 12 else layout.BATCH_HEADER_SIZE)
@@ -39,14 +39,14 @@ def test_a_cut_batch_is_asked_for_again(size):
 
 @pytest.mark.parametrize("length", [-(2**31), -1, 0, 13])
 def test_an_impossible_length_is_no_batch(length):
-    """After a length that no batch can have nothing is read."""
+    """Nothing is read after an impossible length."""
     batches = find_batches(BATCH + BATCH[:8] + struct.pack(">i", length) + BATCH[12:] + BATCH)
     assert (batches.count, batches.broken_at, batches.needed_bytes) == (1, len(BATCH), 0)
 
 
 @given(logs(), st.binary(max_size=80), st.data())
 def test_entries_hold_what_headers_hold(log, tail, data):
-    """The table has every batch in order, as the reference decoder splits and reads it, with cut off tails and without."""
+    """The table has every batch in order, as the reference decoder reads it, whether or not the last one is cut off."""
     raw = b"".join(batch.write() for batch in log) + tail
     raw = raw[: data.draw(st.integers(0, len(raw)))]
     batches, headers = find_batches(raw), [header(entry) for entry in split(raw)]

@@ -1,4 +1,4 @@
-"""The fast decoder against the reference decoder, and its own features: limits, columns, several Arrow batches."""
+"""The fast decoder against the reference decoder, and features of its own: limits, columns, several Arrow batches."""
 
 import gc
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def written(log: Sequence[Batch]) -> bytes:
 
 @st.composite
 def requests(draw: st.DrawFn, log: Sequence[Batch]) -> dict:
-    """Ranges that cut batches, lists of aborted transactions in any order."""
+    """Ranges that cut batches, and lists of aborted transactions in any order."""
     end = log[-1].last_offset + 5 if log else 10
     start = log[0].base_offset if log else 0
     from_offset = draw(st.integers(max(0, start - 3), end))
@@ -69,7 +69,7 @@ def requests(draw: st.DrawFn, log: Sequence[Batch]) -> dict:
 @settings(max_examples=examples(150), deadline=None)
 @given(st.data(), logs())
 def test_equal_to_the_reference(data, log):
-    """For any log, and any part of it, both decoders give the same."""
+    """Both decoders return the same for any log, and any part of it."""
     assert_equal(written(log), **data.draw(requests(log)))
 
 
@@ -84,7 +84,7 @@ def test_small_arrow_batches_hold_the_same(data, log):
 @settings(max_examples=examples(50), deadline=None)
 @given(st.data(), logs(), st.sampled_from([1, 20, 300]))
 def test_large_batches_in_slices_hold_the_same(data, log, size):
-    """Dividing a batch changes nothing either, not even where it is corrupt."""
+    """Decoding a batch in slices changes nothing either, even if the batch is corrupt."""
     entries = [batch.write() for batch in log]
     if entries and data.draw(st.booleans()):
         number = data.draw(st.integers(0, len(entries) - 1))
@@ -96,7 +96,7 @@ def test_large_batches_in_slices_hold_the_same(data, log, size):
 @settings(max_examples=examples(100), deadline=None)
 @given(st.data(), logs(), st.sampled_from([64, 256]))
 def test_small_windows_tell_the_same(data, log, window):
-    """The size of a window changes nothing in the results, not even where a batch is corrupt."""
+    """The window size changes nothing in the results, even if a batch is corrupt."""
     entries = [batch.write() for batch in log]
     if entries and data.draw(st.booleans()):
         number = data.draw(st.integers(0, len(entries) - 1))
@@ -108,7 +108,7 @@ def test_small_windows_tell_the_same(data, log, window):
 @settings(max_examples=examples(50), deadline=None)
 @given(logs(), st.sets(st.sampled_from(DECODED.names)))
 def test_only_the_wanted_columns(log, wanted):
-    """Columns that are not wanted are absent, and the others are the same."""
+    """Columns that are not requested are absent, and the others are unchanged."""
     all_rows, _ = fast(written(log))
     rows, decoding = fast(written(log), options=DecodeOptions(columns=frozenset(wanted)))
     assert rows == [{name: row[name] for name in DECODED.names if name in wanted} for row in all_rows]
@@ -118,7 +118,7 @@ def test_only_the_wanted_columns(log, wanted):
 @settings(max_examples=examples(150), deadline=None)
 @given(st.data(), logs(), st.sets(st.sampled_from(IN_HEADERS)))
 def test_columns_of_headers_alone(data, log, wanted):
-    """Without columns of single records the headers of batches give the same rows and counts, corrupt batches included."""
+    """Without columns of single records, the batch headers give the same rows and counts, also for corrupt batches."""
     entries, request = [batch.write() for batch in log], data.draw(requests(log))
     if entries and data.draw(st.booleans()):
         number = data.draw(st.integers(0, len(entries) - 1))
@@ -132,7 +132,7 @@ def test_columns_of_headers_alone(data, log, wanted):
 
 
 def test_records_that_only_count_are_not_decompressed():
-    """The records of a batch that is completely in the range are not read; those of a batch that a range cuts are."""
+    """A batch whose offsets are all in the range is not decompressed; a batch that the range cuts is."""
     sound, broken = lines(3, base_offset=10, codec=ZSTD), Batch(base_offset=13, codec=ZSTD, count=3, last_delta=2)
     raw = sound + broken.around(b"nothing that could be a record")
     _, whole = fast(raw, from_offset=10, options=DecodeOptions(columns=frozenset()))
@@ -143,7 +143,7 @@ def test_records_that_only_count_are_not_decompressed():
 
 @pytest.mark.parametrize("count", [-1, 5])
 def test_a_number_of_records_that_cannot_be_is_not_counted(count):
-    """A header with fewer records than none, or more than it has offsets, is not believed."""
+    """A header with a negative number of records, or with more records than offsets, is not trusted."""
     lying = Batch(base_offset=3, records=(Record(delta=0), Record(delta=1)), count=count).write()
     _, decoding = fast(lines(3) + lying, options=DecodeOptions(columns=frozenset()))
     assert (decoding.counts.records, decoding.counts.corrupt) == (3, 2)
@@ -169,7 +169,7 @@ def test_old_messages_among_batches(log, magics, data):
 
 
 def test_a_batch_that_claims_to_begin_earlier_hides_nothing():
-    """No checksum covers the offset of a batch: a wrong one after the range must not hide the batches before it."""
+    """The base offset has no checksum: a false one beyond the range must not hide the batches before it."""
     raw = lines(2, base_offset=4) + lines(3, base_offset=6) + lines(1, base_offset=0)
     rows, decoding = fast(raw, from_offset=6, to_offset=9)
     assert [row["offset"] for row in rows] == [6, 7, 8]
@@ -177,7 +177,7 @@ def test_a_batch_that_claims_to_begin_earlier_hides_nothing():
 
 
 def test_the_columns_of_table_records():
-    """Names, types and nullability are those of table records, without columns that the decoder does not fill."""
+    """Names, types and nullability are those of table records, except for the columns that an ingest adds."""
     known = [name for name in RECORDS.file_schema().names if name in DECODED.names]
     assert known == DECODED.names
     for field in DECODED:
@@ -186,13 +186,13 @@ def test_the_columns_of_table_records():
 
 
 def lines(count: int, **fields) -> bytes:
-    """A batch of some size."""
+    """Make a batch of this many records, each with a value of 100 bytes."""
     records = tuple(Record(delta=delta, key=b"%d" % delta, value=b"v" * 100) for delta in range(count))
     return Batch(records=records, **fields).write()
 
 
 def test_arrow_batches_are_not_larger_than_asked_for():
-    """An answer comes as several Arrow batches, none above the limit unless a batch alone is."""
+    """A response becomes several Arrow batches; only a single batch may exceed the limit."""
     raw = b"".join(lines(100, base_offset=100 * position, codec=ZSTD) for position in range(50))
     decoding = decode(find_batches(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=100_000))
     sizes = [arrow_batch.column("value").nbytes for arrow_batch in decoding]
@@ -204,7 +204,7 @@ def test_arrow_batches_are_not_larger_than_asked_for():
 
 @pytest.mark.parametrize("codec", [GZIP, 2, 3, ZSTD])
 def test_a_bomb_is_a_problem(codec):
-    """A batch that expands beyond the limit is refused, and the next one is read."""
+    """A batch that expands beyond the limit is refused, and the next batch is read."""
     bomb = Batch(records=(Record(delta=0, value=bytes(3_000_000)),), codec=codec).write()
     rows, decoding = fast(
         bomb + lines(2, base_offset=1), options=DecodeOptions(batch_limit_bytes=1 << 21, raw_limit_bytes=10)
@@ -217,7 +217,7 @@ def test_a_bomb_is_a_problem(codec):
 
 
 def test_a_large_batch_is_read_whole():
-    """A batch may be larger than the usual decompressed amount, up to its own limit."""
+    """A batch may be larger than the amount that is usually decompressed at once, up to its own limit."""
     value = np.random.default_rng(1).bytes(3_000_000)
     raw = Batch(records=(Record(delta=0, value=value),), codec=ZSTD).write() + lines(2, base_offset=1)
     rows, _ = fast(raw, options=DecodeOptions(expanded_bytes=1 << 20))
@@ -226,7 +226,7 @@ def test_a_large_batch_is_read_whole():
 
 @pytest.mark.long
 def test_memory_is_lent_again_only_when_nobody_uses_it():
-    """Kept Arrow batches stay unchanged during later decoding; buffers are reused when batches are gone."""
+    """Arrow batches that are kept do not change during later decoding; buffers are reused once their batches are freed."""
     raw = [
         b"".join(lines(500, base_offset=500 * position, leader_epoch=epoch) for position in range(30))
         for epoch in range(3)
@@ -246,7 +246,7 @@ def test_memory_is_lent_again_only_when_nobody_uses_it():
 
 
 def test_an_iteration_that_ends_early_gives_the_arena_back():
-    """A reader that stops early leaves no data that the next reader could see."""
+    """Data of a reader that stops early cannot be seen by the next reader."""
     raw = b"".join(lines(100, base_offset=100 * position, codec=ZSTD) for position in range(20))
     first = iter(decode(find_batches(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1)))
     second = decode(find_batches(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1))
@@ -258,7 +258,7 @@ def test_an_iteration_that_ends_early_gives_the_arena_back():
 
 
 def test_header_keys_that_are_not_text():
-    """All keys of such a record are escaped, and the record is a problem of its own; its neighbours are as they were."""
+    """All header keys of such a record are escaped, and the record has a problem; records beside it are unchanged."""
     halves = ((b"\xc3", b"1"), (b"\xa9", None), (b"a\\b", b""))
     records = (Record(delta=0, headers=((b"a\\b", b""),)), Record(delta=1, headers=halves), Record(delta=2))
     rows, decoding = fast(Batch(base_offset=5, records=records).write())
@@ -271,14 +271,14 @@ def test_header_keys_that_are_not_text():
 
 
 def spoiled(raw: bytes, position: int = -1) -> bytes:
-    """The bytes with one of them changed."""
+    """Return the bytes with one byte changed."""
     changed = bytearray(raw)
     changed[position] ^= 0xFF
     return bytes(changed)
 
 
 def test_a_corrupt_batch_ends_where_the_next_one_begins():
-    """The last offset of a batch with a wrong checksum is not believed if there is a next batch."""
+    """The last offset of a batch with a wrong checksum is not trusted if another batch follows."""
     lying = spoiled(lines(3, base_offset=10), 26)  # last offset delta
     rows, decoding = fast(lines(3) + lying + lines(2, base_offset=20))
     assert [row["offset"] for row in rows] == [0, 1, 2, 20, 21]
@@ -288,7 +288,7 @@ def test_a_corrupt_batch_ends_where_the_next_one_begins():
 
 
 def test_a_last_batch_that_lies_about_its_end_is_asked_for_again():
-    """The batch ends the answer, unless it is the only one: then its last offset is taken, up to the end of the range."""
+    """Such a batch ends the response; if it is the only one, it is corrupt up to its last offset or the end of the range."""
     lying = spoiled(lines(3, base_offset=3), 24)
     rows, decoding = fast(lines(3) + lying)
     assert (len(rows), decoding.next_offset, decoding.problems) == (3, 3, [])
@@ -303,7 +303,7 @@ def transaction(offset: int, producer_id: int = 1) -> bytes:
 
 
 def test_a_corrupt_batch_may_have_been_a_marker():
-    """With an open aborted transaction reading stops after it: only a new response shows which transactions are aborted."""
+    """Reading stops after it if an aborted transaction is open: only a new response shows which transactions are aborted."""
     lost = spoiled(marker(2, 1, ABORT).write())
     raw = transaction(0) + lost + transaction(3) + marker(5, 1, COMMIT).write()
     rows, decoding = fast(raw, aborted=[(1, 0)])
@@ -314,7 +314,7 @@ def test_a_corrupt_batch_may_have_been_a_marker():
 
 
 def test_aborted_and_open_transactions_are_flagged():
-    """read_uncommitted keeps aborted records; the flag of records that were undecided at planning is null."""
+    """read_uncommitted keeps aborted records; for transactions that were open when the range was planned the flag is null."""
     raw = transaction(0) + marker(2, 1, ABORT).write() + transaction(3, 2) + lines(1, base_offset=5) + transaction(6, 3)
     rows, decoding = fast(raw, aborted=[(1, 0)], read_committed=False, stable_end=6)
     assert [row["is_aborted"] for row in rows] == [True, True, False, False, False, None, None]
@@ -322,7 +322,7 @@ def test_aborted_and_open_transactions_are_flagged():
 
 
 def test_nothing_of_an_aborted_batch_is_read():
-    """An aborted batch that is broken inside is left out like any other; its checksum is still checked."""
+    """An aborted batch with broken records is left out like any other; its checksum is still checked."""
     broken = Batch(flags=TRANSACTIONAL, producer_id=1, count=9, codec=ZSTD).around(b"?")
     rows, decoding = fast(broken + lines(1, base_offset=1), aborted=[(1, 0)])
     assert (len(rows), decoding.counts.aborted, decoding.problems) == (1, 1, [])
@@ -331,7 +331,7 @@ def test_nothing_of_an_aborted_batch_is_read():
 
 
 def test_empty_batches_and_gaps():
-    """Batches that compaction has emptied are passed and counted; an empty batch that keeps bytes is corrupt."""
+    """Batches emptied by compaction are counted; an empty batch that has bytes is corrupt."""
     raw = Batch(base_offset=2, last_delta=7).write() + lines(1, base_offset=12)
     rows, decoding = fast(raw)
     assert (len(rows), decoding.next_offset, decoding.counts.compacted) == (1, 13, 12)
@@ -341,7 +341,7 @@ def test_empty_batches_and_gaps():
 
 
 def test_bytes_and_codecs_are_counted():
-    """Bytes as fetched and as decompressed, and the codecs of the batches."""
+    """Bytes are counted as fetched and as decompressed, and so are the codecs of batches."""
     raw = lines(50) + lines(50, base_offset=50, codec=ZSTD) + lines(1, base_offset=100, flags=CONTROL)
     _, decoding = fast(raw)
     assert decoding.counts.bytes_fetched == len(raw)
@@ -350,7 +350,7 @@ def test_bytes_and_codecs_are_counted():
 
 
 def test_checksums_can_be_left_unchecked():
-    """Without checks a wrong checksum is not seen, which saves the time."""
+    """Without checks a wrong checksum is not noticed."""
     raw = bytearray(lines(1))
     raw[20] ^= 1
     assert fast(bytes(raw))[0] == []
@@ -358,7 +358,7 @@ def test_checksums_can_be_left_unchecked():
 
 
 def test_a_gap_before_the_end_is_counted():
-    """A batch that begins at or after the end proves that nothing is missing before it; no batch proves nothing."""
+    """Missing offsets are only counted as compacted if a trusted batch at or after the end of the range follows."""
     raw = lines(2) + lines(2, base_offset=50)
     assert fast(raw, to_offset=30)[1].next_offset == 30
     assert fast(lines(2), to_offset=30)[1].next_offset == 2
@@ -366,7 +366,7 @@ def test_a_gap_before_the_end_is_counted():
 
 
 def test_unknown_magic():
-    """A format that does not exist yet is a problem, not the end."""
+    """A batch of an unknown format is a problem, and reading continues after it."""
     raw = bytearray(lines(1, base_offset=1))
     raw[16] = 3
     rows, decoding = fast(lines(1) + bytes(raw) + lines(1, base_offset=2))
@@ -375,7 +375,7 @@ def test_unknown_magic():
 
 
 def test_a_corrupt_old_message():
-    """An old entry that is refused is corrupt from where the one before it ended, because only its end is known."""
+    """A refused old entry is corrupt from the end of the entry before it, because only its last offset is known."""
     raw = (
         message(3, None, b"a")
         + spoiled(compressed(9, [message(0, None, b"b"), message(5, None, b"c")]))
@@ -387,7 +387,7 @@ def test_a_corrupt_old_message():
 
 
 def test_a_record_with_too_many_headers():
-    """Their memory in Arrow is bounded by the limit of a batch: the batch is a problem, others are read."""
+    """Memory for headers is bounded by the limit of a batch: the batch is a problem, other batches are read."""
     many = Batch(base_offset=1, records=(Record(delta=0, headers=((b"", None),) * 70),)).write()
     rows, decoding = fast(lines(1) + many + lines(1, base_offset=2), options=DecodeOptions(batch_limit_bytes=1024))
     assert [row["offset"] for row in rows] == [0, 2]
@@ -399,7 +399,7 @@ def test_a_record_with_too_many_headers():
 @settings(max_examples=examples(100), deadline=None)
 @given(logs(), st.data())
 def test_last_offsets_that_lie(log, data):
-    """Whichever batch says that it ends elsewhere, with a right checksum, and wherever an answer is cut off."""
+    """This holds for a wrong last offset with a correct checksum in any batch, and for any cut of the response."""
     if log:
         number = data.draw(st.integers(0, len(log) - 1))
         log[number] = replace(log[number], last_delta=data.draw(st.integers(-2, 60) | st.sampled_from([1 << 20])))
@@ -409,7 +409,7 @@ def test_last_offsets_that_lie(log, data):
 
 
 def test_a_last_offset_that_lies_costs_its_own_batch():
-    """The next batch shows its end, also if only a part of that was received."""
+    """The start of the next batch shows where it ends, even if the next one is cut off."""
     wrong = replace(Batch(base_offset=2, records=(Record(delta=0), Record(delta=1))), last_delta=1 << 20).write()
     for rest, left in ((lines(3, base_offset=4), 3), (lines(3, base_offset=4)[:17], 0)):
         rows, decoding = fast(lines(2) + wrong + rest)
@@ -420,7 +420,7 @@ def test_a_last_offset_that_lies_costs_its_own_batch():
 
 
 def test_an_old_entry_with_an_offset_that_lies():
-    """An entry whose offset is beyond those of later entries is corrupt, and the later ones are read."""
+    """An entry with a larger offset than later entries is corrupt, and the later entries are read."""
     entries = [message(offset, None, b"v") for offset in (0, 1, 1 << 20, 3, 4)]
     rows, decoding = fast(b"".join(entries))
     assert [row["offset"] for row in rows] == [0, 1, 3, 4]

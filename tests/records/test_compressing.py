@@ -1,4 +1,4 @@
-"""Compression: the output can be decompressed, and has the framing of Java's producer."""
+"""Compressed bytes can be decompressed, and have the framing of Java's producer."""
 
 import struct
 import time
@@ -14,7 +14,7 @@ from kafka_lagoon.records.compressing import CODECS, LZ4, NONE, SNAPPY, compress
 
 @given(st.binary() | st.integers(1, 200_000).map(bytes), st.sampled_from([codec for codec in CODECS.values() if codec]))
 def test_what_was_compressed_comes_back(plain: bytes, codec: int) -> None:
-    """Every codec's output is decompressed to the same bytes, for any size."""
+    """Bytes of any size, compressed by any codec, are decompressed to the same bytes."""
     target = memoryview(bytearray(len(plain) + 1))
     size = decompress_into(codec, memoryview(compress(codec, plain)), target)
     assert target[:size] == plain
@@ -28,7 +28,7 @@ def test_no_codec_is_no_copy() -> None:
 
 @pytest.mark.parametrize("codec", CODECS.values())
 def test_the_time_changes_nothing(codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same bytes are compressed to the same bytes, today and tomorrow: gzip has a field for the time."""
+    """The same bytes give the same output at any time: the time in gzip's header is not set."""
     first = compress(codec, b"plain")
     monkeypatch.setattr(time, "time", lambda: 5_000_000.0)
     assert compress(codec, b"plain") == first

@@ -19,14 +19,14 @@ RECORD = Record(delta=0, key=b"key", value=b"value", headers=((b"a", b"b"), (b"c
 @settings(deadline=None)
 @given(st.binary(max_size=40), st.integers(-1, 4))
 def test_any_bytes_for_records(plain, count):
-    """For any bytes in place of records, with a valid checksum, both give the same rows, or the same refusal."""
+    """Both decoders return the same rows, or the same refusal, for any bytes in place of records with a valid checksum."""
     assert_equal(Batch(last_delta=9, count=count).around(plain) + Batch(base_offset=10, records=(RECORD,)).write())
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_any_change_to_records(data):
-    """As before, with bytes that are nearly records."""
+    """The same holds for records with a few changed bytes."""
     several = tuple(Record(delta=delta, key=b"k", value=b"v" * delta, headers=RECORD.headers) for delta in range(3))
     plain = bytearray(b"".join(map(record, several)))
     for _ in range(data.draw(st.integers(1, 3))):
@@ -46,14 +46,14 @@ _BYTES = st.integers(0, 255)
 
 @pytest.mark.parametrize("count", [-(2**31), -1, 0, 1, 3, 2**31 - 1])
 def test_counts_that_lie(count):
-    """A batch holds exactly as many records as it says; no number of them is allocated for."""
+    """A batch must have exactly as many records as its header says; a large number allocates no memory."""
     assert_equal(Batch(records=(RECORD, Record(delta=1)), count=count).write())
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 2**31 - 1, 7, 40])
 @pytest.mark.parametrize("where", range(4))
 def test_lengths_that_lie(size, where):
-    """No length inside a record reaches beyond it."""
+    """A length inside a record cannot exceed the record."""
     parts = [varint(2) + b"kk", varint(2) + b"vv", varint(1), varint(1) + b"h" + varint(1) + b"x"]
     parts[where] = varint(size) + parts[where][1:]
     body = b"\0\0\0" + b"".join(parts)
@@ -62,13 +62,13 @@ def test_lengths_that_lie(size, where):
 
 @pytest.mark.parametrize("deltas", [(0, 0), (1, 0), (-1, 0), (0, 3)])
 def test_offsets_must_ascend_within_the_batch(deltas):
-    """A record whose offset is not known is refused with its batch."""
+    """A batch is refused if offsets of its records repeat, descend or are outside of it."""
     assert_equal(Batch(records=tuple(Record(delta=delta) for delta in deltas), last_delta=2).write())
 
 
 @pytest.mark.parametrize("key", [None, b"", b"\0\0\0", b"\xff\xff\0\1", b"\0\7\0\0", b"\0\0\x7f\0", b"\0\0\xff\xff??"])
 def test_control_records(key):
-    """Unknown versions and types are tolerated, negative versions and short keys are not."""
+    """Unknown versions and types are accepted, negative versions and short keys are refused."""
     end = Batch(records=(Record(delta=0, key=key),), flags=0x30, producer_id=1)
     assert_equal(end.write(), aborted=[(1, 0)])
 
@@ -76,7 +76,7 @@ def test_control_records(key):
 @settings(deadline=None)
 @given(logs(), st.data())
 def test_flipped_bits(log, data):
-    """A bit that flips anywhere after offset and length costs one batch, which both decoders refuse alike."""
+    """A bit that flips after offset and length makes one batch corrupt, in both decoders alike."""
     raw, starts = bytearray(written(log)), _starts(log)
     if starts:
         start, end = data.draw(st.sampled_from(starts))
@@ -95,12 +95,12 @@ def _starts(log) -> list[tuple[int, int]]:
 
 @pytest.mark.long
 def test_garbage_in_bulk():
-    """Mutated buffers of every kind end in rows or problems, and every offset is counted once."""
+    """Mutated buffers of every kind give rows or problems, and every offset is counted once."""
     mutate(3_000, seed=5)
 
 
 def mutate(times: int, seed: int) -> int:
-    """Decode mutated logs, checksums put right in every second one; how many problems were found."""
+    """Decode mutated logs, half of them with correct checksums, and return the number of problems."""
     random_ = random.Random(seed)
     log = _some_log()
     problems = 0

@@ -8,7 +8,7 @@ DISPOSITIONS = ("records", "control", "aborted", "compacted", "lost", "corrupt")
 
 
 def test_counts_add_up() -> None:
-    """Every number is added, codecs are joined, and bytes are no offsets."""
+    """Every count is added and codecs are merged; bytes are not counted as offsets."""
     numbers = [field.name for field in fields(Counts) if field.name != "codecs"]
     total = Counts(codecs={"gzip"}, **{name: 1 << place for place, name in enumerate(numbers)})
     total.add(Counts(codecs={"zstd"}, **{name: 1 << place + 10 for place, name in enumerate(numbers)}))

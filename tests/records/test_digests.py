@@ -1,4 +1,4 @@
-"""Hashes of records follow their definition for any form of columns, and digests depend on order and number."""
+"""Hashes of records follow their definition for all forms of columns; digests depend on order and number."""
 
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ _LARGE = pa.schema(
 
 
 def arrow(records: list[Record], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
-    """Records as columns."""
+    """Return the records as columns."""
     times, keys, values, headers = zip(*records, strict=True) if records else ((), (), (), ())
     pairs = [[{"key": key.encode(), "value": value} for key, value in one] for one in headers]
     columns = [times, keys, values, pairs]
@@ -49,7 +49,7 @@ def arrow(records: list[Record], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
 
 
 def expected(records: list[Record], what: int = 0b1111) -> list[tuple[int, int]]:
-    """Their hashes by the slow twin."""
+    """Return the hashes by the slow twin."""
     return [
         reference.murmur3(
             reference.canonical(time, key, value, [(name.encode(), content) for name, content in headers], what=what)
@@ -59,13 +59,13 @@ def expected(records: list[Record], what: int = 0b1111) -> list[tuple[int, int]]
 
 
 def hashes(batch: pa.RecordBatch | pa.Table, fields: frozenset[str] = ALL_FIELDS) -> list[tuple[int, int]]:
-    """Their hashes by the kernel."""
+    """Return the hashes by the kernel."""
     return [(low, high) for low, high in record_hashes(batch, fields).tolist()]
 
 
 @given(_RECORDS, st.sets(st.sampled_from(sorted(HASHED))))
 def test_hashes_are_those_of_the_definition(records: list[Record], fields: set[str]) -> None:
-    """Over all fields and over some; offsets of 32 and of 64 bits, text and bytes."""
+    """Hashes over all fields and over some are equal, with offsets of 32 and 64 bits, and with text and bytes."""
     what = sum(HASHED[name] for name in fields)
     assert hashes(arrow(records), frozenset(fields)) == expected(records, what)
     assert hashes(arrow(records, _LARGE)) == hashes(arrow(records)) == expected(records)
@@ -73,7 +73,7 @@ def test_hashes_are_those_of_the_definition(records: list[Record], fields: set[s
 
 @given(_RECORDS, st.integers(0, 12), st.integers(0, 12))
 def test_parts_of_columns_hash_alike(records: list[Record], first: int, count: int) -> None:
-    """Slices begin within a byte of validity bits; tables have chunks."""
+    """A slice may begin within a byte of the validity bits; a table has chunks."""
     batch = arrow(records)
     assert hashes(batch.slice(first, count)) == expected(records)[first : first + count]
     table = pa.Table.from_batches([batch.slice(0, first), batch.slice(first)], SCHEMA)
@@ -81,7 +81,7 @@ def test_parts_of_columns_hash_alike(records: list[Record], first: int, count: i
 
 
 def test_other_forms_of_columns_hash_alike() -> None:
-    """Dictionaries and views, which readers of Parquet may give, null lists and null times."""
+    """Dictionaries and views, which Parquet readers may return, null lists and null times hash alike."""
     batch = arrow([(-1, b"key", None, []), (5, b"key", b"", [("a", b"b")])])
     table = pa.Table.from_batches([batch])
     as_dictionary = table.set_column(1, "key", table["key"].dictionary_encode())
@@ -106,13 +106,13 @@ def test_other_forms_of_columns_hash_alike() -> None:
     ],
 )
 def test_what_differs_hashes_differently(first: Record, second: Record) -> None:
-    """Null and empty, borders between fields, zeros at the end, the order of headers, time."""
+    """Null and empty, borders between fields, trailing zeros, the order of headers, and time change the hash."""
     ours, theirs = hashes(arrow([first, second]))
     assert ours != theirs
 
 
 def test_hashes_are_those_of_another_implementation(spark: "SparkSession") -> None:
-    """Guava's, of the bytes that the definition names."""
+    """Guava computes the same hashes of the bytes that the definition names."""
     records: list[Record] = [
         (
             number * 1_000,
@@ -130,7 +130,7 @@ def test_hashes_are_those_of_another_implementation(spark: "SparkSession") -> No
 
 
 def test_hashes_stay_as_they_are() -> None:
-    """Digests of earlier versions must stay comparable."""
+    """The hashes must not change, because digests of earlier versions must stay comparable."""
     records: list[Record] = [
         (1_700_000_000_000, b"key", b"value", [("name", b"x"), ("name", None)]),
         (-1, None, b"", []),
@@ -141,13 +141,13 @@ def test_hashes_stay_as_they_are() -> None:
 
 
 def test_bits_of_hashes_are_even() -> None:
-    """Over records that differ by little, each bit is set in about half of the hashes, and no two are equal."""
+    """Over records with small differences each bit is set in about half of the hashes, and no two hashes are equal."""
     count = 20_000
     batch = arrow([(0, None, str(number).encode(), []) for number in range(count)])
     words = record_hashes(batch)
     for bit in range(64):
         for half in (0, 1):
-            assert abs(int((words[:, half] >> bit & 1).sum()) - count / 2) < 400  # 5.6 deviations
+            assert abs(int((words[:, half] >> bit & 1).sum()) - count / 2) < 400  # 5.6 standard deviations
     assert len({tuple(pair) for pair in words.tolist()}) == count
     assert len(set(words[:, 0].tolist())) == len(set(words[:, 1].tolist())) == count
 
@@ -155,7 +155,7 @@ def test_bits_of_hashes_are_even() -> None:
 @settings(max_examples=examples(50))
 @given(_RECORDS, st.integers(0, 12), st.integers(0, 12))
 def test_a_digest_is_the_sum_of_its_parts(records: list[Record], first: int, second: int) -> None:
-    """However a sequence is cut, continued or added, and after a way through its text."""
+    """It can be cut, continued, added, and parsed from its text."""
     all_hashes = record_hashes(arrow(records))
     first, second = sorted((first, second))
     whole = SequenceDigest().then(all_hashes)
@@ -169,7 +169,7 @@ def test_a_digest_is_the_sum_of_its_parts(records: list[Record], first: int, sec
 
 @given(_RECORDS.filter(lambda records: len(records) > 1), st.data())
 def test_a_digest_knows_the_order(records: list[Record], data: st.DataObject) -> None:
-    """Two swapped records change only the ordered digest; a doubled or missing record changes both."""
+    """Swapping two records changes only the ordered digest; a doubled or missing record changes both."""
     left, right = sorted(data.draw(st.sets(st.integers(0, len(records) - 1), min_size=2, max_size=2)))
     swapped = records.copy()
     swapped[left], swapped[right] = swapped[right], swapped[left]

@@ -1,4 +1,4 @@
-"""Arrow columns encoded by the kernel: the same bytes as from a simple slow encoder, for any form of columns."""
+"""Arrow columns are encoded by the kernel to the same bytes as by a slow encoder, for all forms of columns."""
 
 import gc
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def _headers(given: Sequence[Plain], names: pa.DataType, contents: pa.DataType, 
 def _columns(
     given: Sequence[Plain], kind: pa.DataType = _BINARY, text: pa.DataType = _STRING, *, skipped: int = 0
 ) -> RecordColumns:
-    """The records as Arrow arrays of these kinds, which begin after `skipped` others in the same buffers."""
+    """Return the records as Arrow arrays of these types, which begin after `skipped` other records in the same buffers."""
     padded = [*[Plain(7, b"other", None, ((b"h", b"x"),))] * skipped, *given]
     return RecordColumns(
         key=pa.array([one.key for one in padded], kind)[skipped:],
@@ -76,7 +76,7 @@ def test_the_bytes_of_the_slow_encoder(
     text: pa.DataType,
     skipped: int,
 ) -> None:
-    """Batches, sequences and refusals are the same, for every kind of column, with nulls, and for slices."""
+    """Batches, sequence numbers and refusals are the same for every type of column, with nulls, and for slices."""
     encoder = ColumnEncoder(codec=codec, max_batch_bytes=largest, target_batch_bytes=target, attributes=attributes)
     batches, refused = list[EncodedBatch](), None
     try:
@@ -99,7 +99,7 @@ def test_the_bytes_of_the_slow_encoder(
 
 @given(given=_RECORDS, order=st.permutations(range(25)), count=st.integers(0, 25))
 def test_rows_in_any_order(given: list[Plain], order: list[int], count: int) -> None:
-    """Only the chosen rows are encoded, in the given order, some of them twice; `first` counts among them."""
+    """Only the chosen rows are encoded, in the given order, even twice; `first` is a position among the chosen rows."""
     rows = [row % len(given) for row in order[:count]]
     batches = list(ColumnEncoder(target_batch_bytes=500).encode(_columns(given), np.array(rows, np.int64)))
     read = [one for batch in batches for one in records(header(bytes(batch.data)))]
@@ -116,7 +116,7 @@ def test_the_encoder_of_tuples_gives_the_same(given: list[Plain], codec: int) ->
 
 
 def test_columns_that_are_missing_or_all_null() -> None:
-    """Missing columns are null fields; a missing time is the caller's default, and there may be no row at all."""
+    """Missing columns are null fields; a missing time is the caller's default; there may be no rows at all."""
     for columns in (
         RecordColumns(value=pa.array([b"v", b"w"]), default_timestamp_ms=5),
         RecordColumns(
@@ -148,7 +148,7 @@ def test_columns_that_are_missing_or_all_null() -> None:
     ],
 )
 def test_other_kinds_of_columns(values: list[Any], kind: pa.DataType) -> None:
-    """Views, texts in dictionaries and binaries of one size are taken as their bytes."""
+    """Views, dictionaries of text and fixed-size binaries are encoded as their bytes."""
     (batch,) = ColumnEncoder().encode(RecordColumns(value=pa.array(values, kind)))
     texts = [one.encode() if isinstance(one, str) else one for one in values]
     assert [one.value for one in records(header(bytes(batch.data)))] == texts
@@ -166,7 +166,7 @@ def test_timestamps_of_arrow(unit: str) -> None:
 
 
 def test_headers_that_nobody_sees() -> None:
-    """Headers of a null list are not written; a header without a name is refused, with its row."""
+    """Headers of a null list are not written; a header without a key is refused, with its row."""
     kind = pa.struct([("key", pa.string()), ("value", pa.binary())])
     pairs = pa.array([{"key": None, "value": b"hidden"}, {"key": "a", "value": None}], kind)
     lists = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), pairs, mask=pa.array([True, False]))
@@ -178,7 +178,7 @@ def test_headers_that_nobody_sees() -> None:
 
 
 def test_a_batch_that_does_not_shrink_is_cut() -> None:
-    """A compressed batch above the limit becomes smaller ones, and those after it are not tried as large again."""
+    """A compressed batch above the limit is divided, and later batches are made smaller at once."""
     given = [Plain(0, None, np.random.default_rng(number).bytes(1_000)) for number in range(100)]
     encoder = ColumnEncoder(codec=CODECS["lz4"], max_batch_bytes=10_000, target_batch_bytes=60_000)
     batches = list(encoder.encode(_columns(given)))
@@ -187,7 +187,7 @@ def test_a_batch_that_does_not_shrink_is_cut() -> None:
 
 
 def test_a_record_larger_than_a_block_of_memory() -> None:
-    """A large record gets a batch of its own; the batches before it have been yielded when it is refused."""
+    """A large record gets its own batch; batches before a refused record have been yielded."""
     large = b"x" * (6 << 20)
     columns = _columns([Plain(0, b"a", b"b"), Plain(0, b"c", large), Plain(0, None, None)])
     batches = list(ColumnEncoder(max_batch_bytes=7 << 20).encode(columns))
@@ -203,7 +203,7 @@ def test_a_record_larger_than_a_block_of_memory() -> None:
 
 
 def test_memory_is_used_again_only_when_nobody_refers_to_it() -> None:
-    """A batch that is kept does not change while others are encoded; given back, its memory is taken next."""
+    """A kept batch does not change while others are encoded; the memory of a freed batch is kept for reuse."""
     encode_columns._spare.clear()
     given = [Plain(0, None, bytes([number]) * 40_000) for number in range(256)]
     kept = list(ColumnEncoder(target_batch_bytes=100_000).encode(_columns(given)))
@@ -216,9 +216,9 @@ def test_memory_is_used_again_only_when_nobody_refers_to_it() -> None:
 
 
 def test_columns_beyond_two_gigabytes() -> None:
-    """Ends of 64 bits are read: values after 2 GiB of a column are encoded unchanged."""
+    """Offsets of 64 bits are supported: values beyond 2 GiB of a column are encoded unchanged."""
     size = (1 << 31) + 5
-    memory = np.zeros(size, np.uint8)  # costs address space and no memory but for the pages that are written
+    memory = np.zeros(size, np.uint8)  # needs address space, but memory only for the pages that are written
     memory[-5:] = list(b"after")
     ends = pa.py_buffer(np.array([0, size - 5, size], np.int64))
     column = pa.Array.from_buffers(pa.large_binary(), 2, [None, ends, pa.py_buffer(memory)])

@@ -1,4 +1,4 @@
-"""Encoded batches: a plain reader of Kafka's format finds the given records in them."""
+"""A plain reader of Kafka's format finds the given records in encoded batches."""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ _PRODUCERS = st.builds(
     attributes=st.sampled_from([0, TRANSACTIONAL]),
 )
 def test_a_batch_holds_what_it_was_given(given: list[Record], codec: int, producer: Producer, attributes: int) -> None:
-    """Times, keys, values and headers come back as they were, in order, under a checksum that is right."""
+    """Times, keys, values and headers are unchanged, in order, under a correct checksum."""
     raw = encode_batch(given, codec=codec, producer=producer, attributes=attributes)
     assert split(raw) == [raw]
     batch = header(raw)
@@ -53,12 +53,12 @@ def test_a_batch_holds_what_it_was_given(given: list[Record], codec: int, produc
 
 @given(given=_RECORDS)
 def test_a_record_is_not_larger_than_it_says(given: list[Record]) -> None:
-    """The sizes of records and of a batch's own fields are a bound of the batch before compression."""
+    """The sizes of the records and the overhead of a batch are an upper bound of the batch before compression."""
     assert len(encode_batch(given)) <= BATCH_OVERHEAD + sum(one.size() for one in given)
 
 
 def test_many_records() -> None:
-    """Offsets and times beyond the numbers that are kept ready are right, too."""
+    """Offsets and times beyond the table of precomputed numbers are correct, too."""
     given = [Record(1_600_000_000_000 - 1000 * number, None, b"%d" % number) for number in range(20_000)]
     decoded = records(header(encode_batch(given)))
     assert [(one.offset, one.timestamp_ms, one.value) for one in decoded] == [
@@ -67,14 +67,14 @@ def test_many_records() -> None:
 
 
 def test_snappy_comes_in_blocks() -> None:
-    """Blocks of 32 KiB, as Java writes them: readers that limit a block's size can read ours."""
+    """Snappy blocks have 32 KiB, as Java's: readers that limit the size of a block can read ours."""
     value = bytes(range(256)) * 1024
     (record,) = records(header(encode_batch([Record(0, None, value)], codec=SNAPPY)))
     assert record.value == value
 
 
 def test_sequences_go_round() -> None:
-    """After 2,147,483,647 comes 0."""
+    """Sequence numbers continue with 0 after 2,147,483,647."""
     assert next_sequence(0, 5) == 5
     assert next_sequence(2**31 - 3, 5) == 2
 
@@ -83,19 +83,19 @@ def test_sequences_go_round() -> None:
     ("given", "reason"), [([], "without records"), ([Record(2**63, None, None)], "a batch cannot carry this")]
 )
 def test_what_no_batch_can_carry(given: list[Record], reason: str) -> None:
-    """Values that a batch cannot carry are refused, not cut to fit."""
+    """Values that a batch cannot carry are refused, not truncated."""
     with pytest.raises(CorruptBatch, match=reason):
         encode_batch(given)
 
 
 def test_a_codec_that_kafka_does_not_have() -> None:
-    """Codecs are 0 to 4."""
+    """Only codecs 0 to 4 are accepted."""
     with pytest.raises(UnsupportedCodec, match="codec 5"):
         encode_batch([Record(0, None, None)], codec=5)
 
 
 def test_encoding_imports_little() -> None:
-    """Neither numpy, numba nor pyarrow, and a codec's library only when it is used: a command is to begin at once."""
+    """Neither numpy, numba nor pyarrow is imported, and a codec's library only when it is used: a command starts at once."""
     program = (
         "import sys\nfrom kafka_lagoon.records.encoding import Record, encode_batch\nencode_batch([Record(0, None, b'')])\n"
         "print(*({'numpy', 'numba', 'pyarrow', 'zstandard', 'lz4', 'cramjam', 'isal'} & set(sys.modules)))"

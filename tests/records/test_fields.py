@@ -1,4 +1,4 @@
-"""Fields of records: the functions that kernels are made of, as they are compiled, against Python."""
+"""Fields of records: the compiled functions that kernels are made of, against Python."""
 
 import ctypes
 
@@ -15,7 +15,7 @@ from kafka_lagoon.records import fields
 @example(b"\xf0\x8f\xbf\xbf")
 @example("\U0010ffff\ud7ff\ue000".encode())
 def test_utf8(raw):
-    """Bytes are text for the kernel if and only if they are for Python."""
+    """The kernel takes bytes for text if and only if Python does."""
     memory = ctypes.create_string_buffer(raw, max(1, len(raw)))
     address = ctypes.addressof(memory)
     try:
@@ -32,7 +32,7 @@ def test_utf8(raw):
 @example(b"\xff" * 9 + b"\x7f", 64)
 @example(b"\x80" * 10 + b"\x00", 64)
 def test_numbers_of_variable_length(raw, bits):
-    """Numbers are read as the slow decoder reads them: longer forms accepted, more than 5 or 10 bytes refused."""
+    """Varints are read as by the slow decoder: longer forms are accepted, more than 5 or 10 bytes are refused."""
     expected, end = _varint(raw, bits)
     memory = ctypes.create_string_buffer(raw, max(1, len(raw)))
     address = ctypes.addressof(memory)

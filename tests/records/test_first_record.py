@@ -1,4 +1,4 @@
-"""The first record after an offset, against the reference decoder, and the results where there is none."""
+"""The first record at or after an offset is found as by the reference decoder; if there is none, the result says why."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ def first(log: Sequence[Batch], offset: int, **options) -> FirstRecord | NoRecor
 
 @given(data=st.data(), log=logs())
 def test_equal_to_the_reference(data: st.DataObject, log: list[Batch]) -> None:
-    """It is the first row of the reference decoder for the same bytes, and None if there is no row."""
+    """The result is the first row of the reference decoder for the same bytes; without rows it is the next offset to read."""
     begin, end = (log[0].base_offset, log[-1].last_offset + 5) if log else (0, 10)
     offset = data.draw(st.integers(max(0, begin - 3), end))
     aborted = data.draw(st.lists(st.tuples(st.integers(0, 3), st.integers(begin, end)), max_size=3))
@@ -53,7 +53,7 @@ def test_equal_to_the_reference(data: st.DataObject, log: list[Batch]) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("offset", [4, 5, 9, 14])
 def test_every_codec(codec: int, offset: int) -> None:
-    """The record at the offset itself, or the first one of a batch that begins later."""
+    """It is the record at the offset, or the first record of a batch that begins later."""
     batch = Batch(base_offset=5, records=TEN, codec=codec, base_time=1_000)
     record = max(offset, 5)
     assert first([batch], offset) == FirstRecord(record, 1_000 + 10 * (record - 5), 0)
@@ -61,7 +61,7 @@ def test_every_codec(codec: int, offset: int) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_the_time_of_the_log(codec: int) -> None:
-    """All records of a batch have the time at which the log took it, also where compaction has removed some."""
+    """All records of a batch have its log append time, even if compaction has removed some of them."""
     batch = Batch(base_offset=5, records=TEN, codec=codec, base_time=1_000, max_time=7_777, flags=LOG_APPEND_TIME)
     assert first([batch], 8) == FirstRecord(8, 7_777, 1)
     thinned = Batch(base_offset=5, records=(TEN[0], TEN[9]), codec=codec, max_time=7_777, flags=LOG_APPEND_TIME)
@@ -69,7 +69,7 @@ def test_the_time_of_the_log(codec: int) -> None:
 
 
 def test_gaps_markers_and_aborted_transactions_are_passed() -> None:
-    """The record after them is found; if it is not in the answer, the next offset to read is returned."""
+    """The record after them is found; if it is not in the response, the result is the next offset to read."""
     aborted = Batch(base_offset=0, records=TEN, flags=TRANSACTIONAL, producer_id=7)
     gap = Batch(base_offset=11, records=(), last_delta=8, count=0)
     end, after = marker(10, 7, ABORT), Batch(base_offset=20, records=TEN, base_time=5)
@@ -80,7 +80,7 @@ def test_gaps_markers_and_aborted_transactions_are_passed() -> None:
 
 @pytest.mark.parametrize("size", [17, 60, 61, 200])
 def test_a_cut_batch_is_bounded_by_its_header(size: int) -> None:
-    """If the whole header was received, its largest timestamp is a bound, except for a batch without producers' records."""
+    """If its header is complete, the largest timestamp is an upper bound, except in a control batch."""
     batch = Batch(base_offset=5, records=TEN, max_time=99)
     raw = marker(4, 1).write() + batch.write()[:size]
     assert first_record(memoryview(raw), 4) == NoRecord(5, 99 if size >= 61 else None)
@@ -89,7 +89,7 @@ def test_a_cut_batch_is_bounded_by_its_header(size: int) -> None:
 
 
 def test_what_cannot_be_read_is_said() -> None:
-    """With the header's bound where the header can be believed."""
+    """The result has the reason, and the largest timestamp of the header if the header can be trusted."""
     good = Batch(base_offset=0, records=TEN, max_time=99)
     flipped = bytearray(good.write())
     flipped[-1] ^= 1
@@ -106,7 +106,7 @@ def test_what_cannot_be_read_is_said() -> None:
 
 @given(changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=8), log=logs())
 def test_any_bytes_are_read_or_refused(changes: list[tuple[int, int]], log: list[Batch]) -> None:
-    """Damaged bytes never raise, wherever the damage is."""
+    """Damaged bytes never raise, at any position."""
     raw = bytearray(b"".join(batch.write() for batch in log))
     for position, value in changes:
         if raw:
@@ -116,7 +116,7 @@ def test_any_bytes_are_read_or_refused(changes: list[tuple[int, int]], log: list
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_old_messages(magic: int) -> None:
-    """Alone and inside a compressed entry; magic 0 has no timestamps."""
+    """Messages are read alone and in a compressed entry; those of magic 0 have no timestamp."""
     expected = (1_234, 0) if magic else (-1, -1)
     written = [message(offset, b"k", b"v", magic=magic, timestamp_ms=1_234) for offset in (3, 4)]
     assert first_record(memoryview(b"".join(written)), 4) == FirstRecord(4, *expected)

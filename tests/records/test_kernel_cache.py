@@ -1,4 +1,4 @@
-"""Compiled kernels are kept where only this user can write, and no fault of that place keeps a process from decoding."""
+"""Compiled kernels are cached only where no other user can write; if that fails, they are compiled without a cache."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ print("compiled" if "numba" in sys.modules else "loaded")
 
 @pytest.fixture(autouse=True)
 def _nobody(monkeypatch, tmp_path):
-    """A user without a home of whom nothing is set, and with a folder for temporary files."""
+    """A user without a home and without settings, but with a folder for temporary files."""
     for name in ("NUMBA_CACHE_DIR", "LAGOON_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "file" / "no"))
@@ -50,7 +50,7 @@ def _nobody(monkeypatch, tmp_path):
 
 
 def test_the_first_folder_that_can_be_written(monkeypatch, tmp_path):
-    """A named folder comes first, then the user's own, then a folder among temporary files."""
+    """A named folder comes first, then the user's cache folder, then a folder for temporary files."""
     assert cache_folder() == tmp_path / "tmp" / f"kafka-lagoon-{os.getuid()}" / "kernels"
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert cache_folder() == tmp_path / "home" / ".cache" / "kafka-lagoon" / "kernels"
@@ -61,7 +61,7 @@ def test_the_first_folder_that_can_be_written(monkeypatch, tmp_path):
 
 
 def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
-    """The content of the folder is run as code, so another user's folder is refused."""
+    """The files in it are run as code, so a folder that others can write to is refused."""
     (tmp_path / "tmp" / f"kafka-lagoon-{os.getuid()}" / "kernels").mkdir(parents=True)
     cache_folder().chmod(0o777)
     with pytest.raises(OSError, match="no folder"):
@@ -70,7 +70,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
 
 @pytest.mark.parametrize("forge", ["link", "link to ours", "of another user", "for all to write"])
 def test_a_folder_among_temporary_files_that_somebody_else_made(tmp_path, monkeypatch, forge):
-    """Anybody can make /tmp/kafka-lagoon-UID first: it is used only if it is ours alone and no link, else nothing is kept."""
+    """Anybody can create /tmp/kafka-lagoon-UID first: it is used only if nobody else can write to it and it is no link."""
     theirs, ours = tmp_path / "tmp" / f"kafka-lagoon-{os.getuid()}", tmp_path / "elsewhere"
     (ours / "kernels").mkdir(parents=True, mode=0o700)
     match forge:
@@ -123,13 +123,13 @@ def kept(tmp_path):
 
 @pytest.mark.parametrize("spoil", [lambda raw: raw[:-1], lambda raw: raw + b"\0", lambda _: b"", lambda raw: raw[:20]])
 def test_what_is_not_whole_is_not_run(kept, spoil):
-    """A file that was cut, or has grown, counts as none."""
+    """A file that was truncated, or has grown, is ignored."""
     kept.write_bytes(spoil(kept.read_bytes()))
     assert kernel_cache._kept(kept, KEY) is None
 
 
 def test_what_is_damaged_is_not_run(kept):
-    """A file with a changed byte counts as none."""
+    """A file with a changed byte is ignored."""
     whole = kept.read_bytes()
     for position in range(len(whole)):
         kept.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
@@ -137,12 +137,12 @@ def test_what_is_damaged_is_not_run(kept):
 
 
 def test_what_was_made_for_something_else_is_not_run(kept):
-    """A file under the name of another version or another processor counts as none."""
+    """A file for another version or another processor is ignored, even under the right name."""
     assert kernel_cache._kept(kept, b"another key") is None
 
 
 def test_what_others_can_write_is_not_run(kept, monkeypatch):
-    """Object code is run without checks, so the file must be ours, or root's, and writable for nobody else."""
+    """Object code is run unchecked, so only this user or root may own the file, and nobody else may write to it."""
     for mode in (0o620, 0o602):
         kept.chmod(mode)
         assert kernel_cache._kept(kept, KEY) is None
@@ -158,14 +158,14 @@ def test_what_others_can_write_is_not_run(kept, monkeypatch):
 
 
 def test_a_folder_that_is_full_keeps_nothing(tmp_path, monkeypatch):
-    """If object code cannot be written, nothing of it remains, and there is no error."""
+    """If object code cannot be written, no part of it is left, and there is no error."""
     monkeypatch.setattr(Path, "replace", mock.Mock(side_effect=OSError("no space")))
     kernel_cache._keep(tmp_path / "tmp" / "kept.o", KEY, b"object code")
     assert not list((tmp_path / "tmp").iterdir())
 
 
 def test_the_key_is_all_that_code_depends_on(monkeypatch):
-    """Other sources, versions, processors and features of a processor have keys of their own."""
+    """Other sources, versions, processors and processor features have other keys."""
     host = this_host()
     keys = {
         kernel_cache._key("decode_kernel", host),
@@ -186,7 +186,7 @@ def test_the_key_is_all_that_code_depends_on(monkeypatch):
 
 
 def test_no_kernel_raises(monkeypatch):
-    """numba compiles exceptions into the code, which needs Python's machinery that is missing there."""
+    """numba compiles exceptions into code that needs a pickle, which is missing from the cache."""
     assert kernels.walk_batches(0, 0, 0) == 0
     key = kernel_cache._key("decode_kernel", this_host())
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(USERS_FOLDER))
@@ -219,7 +219,7 @@ def finish(process: subprocess.Popen) -> str:
 
 
 def test_from_an_archive_by_two_at_once_and_then_not_again(tmp_path):
-    """Spark ships Python as archives, to several processes at once; their compiled files are the same for all paths."""
+    """Spark ships Python as archives, to several processes at once; the compiled files do not depend on the path."""
     archive = tmp_path / "lagoon.zip"
     with zipfile.ZipFile(archive, "w") as packed:
         for source in sorted((ROOT / "pipeline").rglob("*.py")):
@@ -228,7 +228,7 @@ def test_from_an_archive_by_two_at_once_and_then_not_again(tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir(mode=0o700)
     both = [run(CALLS, cache, archive) for _ in range(2)]
-    assert sorted(finish(process) for process in both) == ["compiled", "loaded"]  # one waits for the other
+    assert sorted(finish(process) for process in both) == ["compiled", "loaded"]  # one process waits for the other
     (kept,) = cache.iterdir()
     made = kept.stat().st_mtime_ns, kept.read_bytes()
     shutil.copy(archive, tmp_path / "other.zip")
@@ -257,7 +257,7 @@ print("compiled" if "numba" in sys.modules else "loaded")
 
 
 def test_an_environment_brings_kernels_along(tmp_path):
-    """Kernels of `lagoon path kernels` are packed with the environment: elsewhere nothing is compiled and nothing written."""
+    """Kernels of `lagoon path kernels` are packed into the environment: on another machine nothing is compiled or written."""
     shutil.copytree(
         ROOT / "pipeline" / "kafka_lagoon",
         tmp_path / "kafka_lagoon",
@@ -280,7 +280,7 @@ def test_an_environment_brings_kernels_along(tmp_path):
 
 
 def test_who_installed_us_is_trusted(kept, monkeypatch):
-    """An image is built by one user and run by another: the owner of our own files could alter those just as well."""
+    """An image is built by one user and run by another: the owner of our own files could change those, too."""
     if os.getuid() == 0:
         os.chown(kept, 12345, -1)
         monkeypatch.setattr(kernel_cache, "_installer", lambda: 12345)
@@ -292,7 +292,7 @@ def test_who_installed_us_is_trusted(kept, monkeypatch):
 
 
 def test_who_waits_hears_it_once(monkeypatch, capsys):
-    """At a terminal, in one line, however many modules are compiled; elsewhere nothing is printed."""
+    """At a terminal one line is printed, for any number of modules; elsewhere nothing is printed."""
     monkeypatch.setattr(kernel_cache, "_said", [])
     kernel_cache._say_once()
     assert capsys.readouterr() == ("", "")
@@ -304,7 +304,7 @@ def test_who_waits_hears_it_once(monkeypatch, capsys):
 
 
 def test_where_kernels_are_kept(monkeypatch, tmp_path):
-    """The folder that has the kernels; None where they would be compiled."""
+    """The result is the folder that has the kernels, or None if they would have to be compiled."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(USERS_FOLDER))
     kept = kernel_cache.kept_in("walk_kernel")
     assert kept in {kernel_cache.environment_folder(), USERS_FOLDER}

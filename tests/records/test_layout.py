@@ -11,7 +11,7 @@ def _slots(first: str, last: str) -> list[int]:
 
 
 def test_slots_are_distinct() -> None:
-    """No two names of one array are the same slot, and none is left over."""
+    """All slots of an array have different numbers, without gaps."""
     assert _slots("POSITION", "MARKER") == list(range(layout.COLUMNS))
     assert _slots("NEXT_OFFSET", "MOST_HEADERS") == list(range(layout.STATE_SIZE))
     assert _slots("NO_FAULT", "TOO_MANY_HEADERS") == list(range(11))
@@ -19,13 +19,13 @@ def test_slots_are_distinct() -> None:
 
 
 def test_what_is_reset_with_the_buffers() -> None:
-    """`Buffers` clears the slots from FILLED_ROWS up to MOST_HEADERS; counts are before them, the limit after."""
+    """Counts come before the slots that `Buffers` clears, and MOST_HEADERS, which it keeps, comes last."""
     assert max(_slots("NEXT_OFFSET", "FAULT_COUNT")) < layout.FILLED_ROWS
     assert layout.MOST_HEADERS == layout.STATE_SIZE - 1
 
 
 def test_slots_of_the_encoder() -> None:
-    """The encoder's array has the same properties."""
+    """The same holds for the encoder's array."""
     names = [name for name in vars(encode_layout) if name.isupper() and not name.endswith("SIZE")]
     slots = [getattr(encode_layout, name) for name in names]
     assert slots == [*range(encode_layout.STATE_SIZE), *range(encode_layout.CHOICE_SIZE)]

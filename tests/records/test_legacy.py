@@ -24,7 +24,7 @@ def sized(raw: bytes | None) -> bytes:
 
 
 def entry(offset: int, body: bytes, *, magic: int = 1, attributes: int = 0, timestamp_ms: int = 77) -> bytes:
-    """A message with the key and value that `body` holds, and a checksum that is right."""
+    """Make a message with the key and value in `body`, and a correct checksum."""
     timestamp = struct.pack(">q", timestamp_ms) if magic else b""
     covered = struct.pack(">bb", magic, attributes) + timestamp + body
     return struct.pack(">qiI", offset, len(covered) + 4, zlib.crc32(covered)) + covered
@@ -40,7 +40,7 @@ def compressed(offset: int, inner: Iterable[bytes], *, attributes: int = GZIP, *
 
 
 def decode(data: bytes, options: DecodeOptions = OPTIONS) -> list[LegacyRecord]:
-    """Decodes the entry between other bytes, which must not be read."""
+    """Decode the entry between other bytes, which must not be read."""
     around = memoryview(b"before" + data + b"behind")
     return decode_entry(around, 6, 6 + len(data), options=options)
 
@@ -52,25 +52,25 @@ def offsets(data: bytes) -> list[int]:
 @pytest.mark.parametrize("key", [None, b"", b"key"])
 @pytest.mark.parametrize("value", [None, b"", b"value"])
 def test_null_and_empty_are_different(key: bytes | None, value: bytes | None):
-    """Keys and values come back as they are, null and empty distinguished, in both formats."""
+    """Keys and values are unchanged, null and empty distinguished, in both formats."""
     assert decode(message(5, key, value)) == [LegacyRecord(5, 77, 0, key, value)]
     assert decode(message(5, key, value, magic=0)) == [LegacyRecord(5, -1, -1, key, value)]
 
 
 def test_every_negative_length_is_null():
-    """Kafka's reader takes any negative length for null."""
+    """Kafka's reader treats every negative length as null."""
     assert decode(entry(0, struct.pack(">ii", -2, -(2**31)))) == [LegacyRecord(0, 77, 0, None, None)]
 
 
 def test_timestamps_are_as_produced():
-    """Magic 1 keeps the producer's time, -1 included; magic 0 has none; log-append time is marked."""
+    """Magic 1 has the producer's timestamp, also if it is -1; magic 0 has none; log append time is marked."""
     assert decode(message(0, None, b"", timestamp_ms=-1)) == [LegacyRecord(0, -1, 0, None, b"")]
     assert decode(message(0, None, b"", attributes=LOG_APPEND_TIME)) == [LegacyRecord(0, 77, 1, None, b"")]
     assert decode(message(0, None, b"", magic=0, attributes=LOG_APPEND_TIME)) == [LegacyRecord(0, -1, -1, None, b"")]
 
 
 def test_log_append_time_of_the_entry_is_that_of_all_inside():
-    """KIP-32: the type is the entry's; with log-append time so is the time, else each inner message has its own."""
+    """KIP-32: the type of timestamp is the entry's; log append time is the entry's, too, create time the inner message's."""
     inner = [
         message(0, None, b"a", timestamp_ms=1),
         message(1, None, b"b", timestamp_ms=2, attributes=LOG_APPEND_TIME),
@@ -82,14 +82,14 @@ def test_log_append_time_of_the_entry_is_that_of_all_inside():
 
 
 def test_offsets_in_magic_1_are_relative_to_the_last():
-    """The entry's offset is the last record's; holes that compaction left stay where they are."""
+    """The entry's offset is that of the last record; gaps that compaction left are kept."""
     inner = [message(at, None, b"") for at in (0, 3, 7)]
     assert offsets(compressed(107, inner)) == [100, 103, 107]
     assert offsets(compressed(7, inner)) == [0, 3, 7]
 
 
 def test_offsets_in_magic_0_are_absolute():
-    """In magic 0 inner offsets are the records' own, the entry's offset is the last one."""
+    """Inner messages have their own offsets in magic 0, and the entry's offset is that of the last one."""
     assert offsets(compressed(107, [message(at, None, b"", magic=0) for at in (100, 103, 107)], magic=0)) == [
         100,
         103,
@@ -104,7 +104,7 @@ def test_offsets_in_magic_0_are_absolute():
     bodies=st.lists(st.tuples(st.none() | st.binary(max_size=9), st.none() | st.binary(max_size=9)), min_size=20),
 )
 def test_what_is_inside_comes_out(magic: int, base: int, gaps: list[int], bodies: list[tuple]):
-    """Compressed messages are read in order, at their offsets."""
+    """Compressed messages are decoded in order, with their offsets."""
     relative = [sum(gaps[:count]) - gaps[0] for count in range(1, len(gaps) + 1)]
     expected = [(base + delta, *body) for delta, body in zip(relative, bodies, strict=False)]
     inner = [message(offset - (base if magic else 0), key, value, magic=magic) for offset, key, value in expected]
@@ -126,7 +126,7 @@ def test_lz4_of_old_writers():
 
 
 def test_checksums_are_checked_outside_and_inside():
-    """A changed byte is found in either format; without checks it is not."""
+    """A changed byte is found in either format, but not without checks."""
     good = message(0, None, b"value")
     bad = good[:-1] + b"!"
     for damaged in (bad, compressed(0, [bad])):
@@ -167,14 +167,14 @@ REFUSED: dict[str, tuple[bytes, type[RecordsError]]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_kafka_would_not_have_stored_is_refused(name: str):
-    """Each fault has its class; the caller adds the offsets."""
+    """Each fault has its error class; the caller adds the offsets."""
     data, error = REFUSED[name]
     with pytest.raises(error):
         decode(data)
 
 
 def test_expansion_is_limited():
-    """A wrapper that expands beyond the limit is refused, one that just fits is read, in any number of steps."""
+    """An entry that expands beyond the limit is refused, and an entry of exactly the limit is read."""
     data = compressed(0, [message(0, None, bytes(1 << 20))])
     size = len(message(0, None, bytes(1 << 20)))
     assert len(decode(data, replace(OPTIONS, batch_limit_bytes=size))) == 1
@@ -189,7 +189,7 @@ def test_expansion_is_limited():
     cut=st.integers(0, 100),
 )
 def test_any_bytes_are_refused_or_read(outer: bytes, changes: list[tuple[int, int]], cut: int):
-    """Damaged bytes, checksums aside, raise our own errors or give records, and nothing else."""
+    """Damaged bytes, decoded without checks of checksums, raise only our own errors, or give records."""
     data = bytearray(outer[: len(outer) - cut])
     for position, byte in changes:
         if position < len(data):

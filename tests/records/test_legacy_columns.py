@@ -1,4 +1,4 @@
-"""Arrow batches of old messages: the same columns as of the current format, with null for missing fields."""
+"""Arrow batches of old messages have the same columns as the current format, with null for missing fields."""
 
 from datetime import UTC, datetime
 
@@ -35,14 +35,14 @@ def test_all_columns() -> None:
 
 @pytest.mark.parametrize("columns", [frozenset(), frozenset({"offset"}), frozenset({"value", "timestamp_ms"})])
 def test_some_columns(columns: frozenset[str]) -> None:
-    """Only the wanted columns are made; the number of rows is right without any."""
+    """Only requested columns are made; the number of rows is correct without any column."""
     batch = legacy_arrow_batch(RECORDS, schema_of(columns))
     assert set(batch.schema.names) == columns
     assert batch.num_rows == 2
 
 
 def test_timestamps_outside_of_the_calendar() -> None:
-    """Timestamps that no calendar has are null; the milliseconds stay."""
+    """Timestamps that are out of range are null; their milliseconds are kept."""
     moments = [YEAR_1_MS - 1, YEAR_1_MS, YEAR_10000_MS - 1, YEAR_10000_MS, 2**63 - 1]
     batch = legacy_arrow_batch([LegacyRecord(0, moment, 0, None, None) for moment in moments], DECODED)
     assert batch.column("timestamp").is_null().to_pylist() == [True, False, False, True, True]

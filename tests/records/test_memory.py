@@ -1,4 +1,4 @@
-"""The memory of a worker while it archives a batch that expands to a thousand times the fetched bytes."""
+"""The memory of a worker that archives a batch which expands to a thousand times its size."""
 
 import gc
 import subprocess
@@ -16,7 +16,7 @@ from kafka_lagoon.records.decoding import DecodeOptions
 from tests.effort import first
 from tests.records.examples import ZSTD, Batch, Record, varint
 
-SIZE = 57_000_000  # of plain records, below the limit of a batch
+SIZE = 57_000_000  # of decompressed records, below the limit of a batch
 TASK_MEMORY_MB, MARGIN_MB = 256, 60
 WORKER = """
 import sys
@@ -64,7 +64,7 @@ def records_with_headers() -> tuple[int, bytes]:
 
 
 def tiny_records() -> tuple[int, bytes]:
-    """Nearly six million records of ten bytes, of which four are the offset's."""
+    """Nearly six million records of ten bytes, four of which are the offset."""
     count = SIZE // 10
     deltas = np.arange(1 << 20, (1 << 20) + count, dtype=np.int64) << 1
     rows = np.tile(np.frombuffer(varint(9) + b"\0\0????" + varint(-1) * 2 + varint(0), np.uint8), (count, 1))
@@ -82,7 +82,7 @@ def tiny_records() -> tuple[int, bytes]:
 def test_memory_of_a_worker(
     bomb: Callable[[], tuple[int, bytes]], rows: int, reasons: list[str], tmp_path: Path
 ) -> None:
-    """Besides the memory of any process it is about ingest.task_memory_mb, for any content of a batch."""
+    """Beyond the memory of an idle process it is about ingest.task_memory_mb, for any content of a batch."""
     count, plain = bomb()
     raw = Batch(codec=ZSTD, count=count, last_delta=(1 << 20) + count).around(plain)
     del plain
@@ -96,7 +96,7 @@ def test_memory_of_a_worker(
 
 
 def test_a_response_is_let_go_without_the_garbage_collector() -> None:
-    """A reference cycle would keep every Fetch response until the garbage collector runs, which may be never."""
+    """A reference cycle would keep every Fetch response until the garbage collector runs, which may never happen."""
     wanted = {"from_offset": 0, "to_offset": 2**62, "aborted": (), "read_committed": True, "stable_end": 2**62}
     decoding = decode(find_batches(Batch(records=(Record(delta=0),)).write()), options=DecodeOptions(), **wanted)
     assert sum(batch.num_rows for batch in decoding) == 1

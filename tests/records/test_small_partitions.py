@@ -1,4 +1,4 @@
-"""Several logs decoded into the same columns: the same as the reference decoder gives of each, or refused."""
+"""Several logs are decoded into the same columns as by the reference decoder one by one, or refused."""
 
 from collections.abc import Sequence
 from unittest.mock import patch
@@ -56,7 +56,7 @@ def values(columns: SharedColumns) -> list[bytes]:
 @settings(max_examples=examples(60), deadline=None)
 @given(st.data(), st.lists(logs(), min_size=1, max_size=4), st.booleans())
 def test_equal_to_the_reference(data, some, read_committed):
-    """For any logs: partitions that are taken over are decoded and counted as if alone, and nothing of the others is kept."""
+    """Partitions of any log are decoded and counted as if alone, or refused, and no row of a refused partition is kept."""
     columns, expected = shared(read_committed=read_committed), []
     for log in filter(None, some):
         batches = find_batches(written(log))
@@ -80,7 +80,7 @@ def test_equal_to_the_reference(data, some, read_committed):
 
 @pytest.mark.parametrize("codec", [NONE, GZIP, SNAPPY, LZ4, ZSTD])
 def test_plain_partitions_are_taken(codec):
-    """Every codec, ranges that begin and end within a batch, and committed transactions with their markers."""
+    """Every codec, ranges that begin and end within a batch, and committed transactions with their markers are accepted."""
     columns = shared()
     plain = [Batch(records=records(3), codec=codec), Batch(base_offset=3, records=records(3, 3), codec=codec)]
     assert add(columns, *plain, start=1, end=5).records == 4
@@ -99,7 +99,7 @@ def damaged(batch: Batch) -> bytes:
 
 
 def test_what_is_not_plain_is_refused_whole():
-    """A checksum, a record, a codec, a header key or a missing end: nothing of the partition is kept, and its neighbours are whole."""
+    """After a bad checksum, record, codec, header key or end no row of the partition is kept; rows of others are complete."""
     first = Batch(records=(Record(delta=0, value=None), Record(delta=1, key=b"k", value=b"bad")))
     second = Batch(base_offset=2, records=records(2, 2))
     odd = [
@@ -118,14 +118,14 @@ def test_what_is_not_plain_is_refused_whole():
 
 
 def test_flags_of_transactions_are_for_others():
-    """With read_uncommitted a record is marked as aborted or not, which depends on more than its batch."""
+    """With read_uncommitted a partition is refused, because the flag of a record depends on more than its batch."""
     log = [Batch(records=records(2), flags=TRANSACTIONAL, producer_id=4)]
     assert add(shared(read_committed=False), *log) is None
     assert add(shared(), *log).records == 2
 
 
 def test_headers_are_enough_to_count():
-    """Without a column of the records, nothing but batches that a range cuts is decompressed, and every record is counted."""
+    """Without columns of records only batches that a range cuts are decompressed, and every record is counted."""
     columns = shared(DecodeOptions(columns=frozenset()))
     with patch.object(arena.Arena, "expand", side_effect=AssertionError):
         assert add(columns, Batch(records=records(5), codec=ZSTD)).records == 5
@@ -135,7 +135,7 @@ def test_headers_are_enough_to_count():
 
 
 def test_what_has_no_room_is_refused():
-    """A partition that is larger than the rest of the buffers is not divided; `is_full` says when to empty them."""
+    """A partition that does not fit into the remaining buffers is refused; `is_full` says when to empty them."""
     columns = shared(DecodeOptions(expanded_bytes=80))
     small, large = Batch(records=records(5)), Batch(records=records(50))
     assert not columns.is_full
@@ -147,7 +147,7 @@ def test_what_has_no_room_is_refused():
 
 
 def test_rows_without_a_column():
-    """Partitions that are only counted have their rows, too, and no rows of earlier ones."""
+    """Partitions that are only counted have their number of rows, and no rows of earlier ones."""
     columns = shared(DecodeOptions(columns=frozenset()))
     for count in (2, 3):
         add(columns, Batch(records=records(count)))

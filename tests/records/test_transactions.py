@@ -1,4 +1,4 @@
-"""Aborted transactions: of any history of transactions, exactly the batches of the aborted ones are found."""
+"""Exactly the batches of aborted transactions are found, in any history of transactions."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +34,7 @@ def test_exactly_the_aborted(events, random):
 
 
 def test_a_commit_ends_nothing():
-    """As in Kafka's consumer, only an abort marker ends an aborted transaction."""
+    """Only an abort marker ends an aborted transaction, as in Kafka's consumer."""
     followed = AbortedTransactions([(1, 0)])
     assert followed.holds(1, 4)
     followed.end(1, 5, COMMIT)
@@ -44,7 +44,7 @@ def test_a_commit_ends_nothing():
 
 
 def test_markers_nobody_asked_for():
-    """Two abort markers in a row, or one without a transaction in the list, are nothing special."""
+    """A second abort marker, or a marker without a transaction in the list, changes nothing."""
     followed = AbortedTransactions([(1, 2)])
     followed.end(1, 1, ABORT)
     followed.end(9, 3, ABORT)

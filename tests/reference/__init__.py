@@ -1,1 +1,1 @@
-"""Slow and simple counterparts of the fast code in the pipeline; they share no code with it."""
+"""Slow and simple counterparts of the fast code of the pipeline; they share no code with it."""

@@ -12,7 +12,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(kw_only=True)
 class Answer:
-    """The result for the offsets from the first one to `next_offset`."""
+    """The result for the offsets from the first requested one up to `next_offset`."""
 
     next_offset: int
     to_offset: int
@@ -23,7 +23,7 @@ class Answer:
     problems: list[tuple[int, int, str]] = field(default_factory=list)
 
     def pass_(self, kind: str, to_offset: int) -> None:
-        """Count the offsets up to one of them."""
+        """Count the offsets up to this one."""
         self.counts[kind] += to_offset - self.next_offset
         self.next_offset = to_offset
 
@@ -37,7 +37,7 @@ def decode(
     read_committed: bool = True,
     stable_end: int = 2**62,
 ) -> Answer:
-    """Read batch by batch. Offsets after the last batch are left for another response."""
+    """Decode batch by batch. Offsets after the last batch are left to the next response."""
     answer = Answer(next_offset=from_offset, to_offset=to_offset)
     batches = _bounded([header(raw) for raw in split(data)], data)
     around = zip([None, *batches], batches, [*batches[1:], None], strict=False)
@@ -62,12 +62,12 @@ def decode(
             _refuse(answer, batch, following, refused)
             is_wanted = following is None or following.base_offset > from_offset
             if open_ and is_wanted and batch.magic not in (0, 1) and (batch.is_control or not batch.is_believed):
-                break  # it may have been the marker that ended one of them
+                break  # it may have been the marker that ended an aborted transaction
     return answer
 
 
 def _bounded(batches: list[Batch], data: bytes) -> list[Batch]:
-    """The batches, with the lies in their last offsets found by where the next one begins; a cut batch counts as next."""
+    """Correct false last offsets by the start of the next batch, even if that one is cut off."""
     rest = data[sum(len(batch.raw) for batch in batches) :]
     is_cut = len(rest) > 16 and rest[16] == 2 and int.from_bytes(rest[8:12], "big", signed=True) >= 14
     bases = [batch.base_offset if batch.magic == 2 and batch.is_possible else None for batch in batches[1:]]
@@ -76,7 +76,7 @@ def _bounded(batches: list[Batch], data: bytes) -> list[Batch]:
 
 
 def _bounded_by(batch: Batch, next_base: int | None) -> Batch:
-    """A batch that ends after the next one begins lies, and so does one with more records than offsets, if they fit."""
+    """Correct the last offset if it is after the start of the next batch, or too small for the number of records."""
     if batch.magic != 2 or not batch.is_possible or next_base is None or batch.count > next_base - batch.base_offset:
         return batch
     is_too_large = batch.base_offset < next_base <= batch.last_offset
@@ -85,7 +85,7 @@ def _bounded_by(batch: Batch, next_base: int | None) -> Batch:
 
 
 def _is_end(answer: Answer, before: Batch | None, batch: Batch, following: Batch | None, from_offset: int) -> bool:
-    """True if reading ends before a batch; a batch after the end proves that there is nothing up to there."""
+    """Return True if reading ends before this batch; a batch beyond the end proves that no offset before it is missing."""
     if batch.magic == 2 and batch.is_possible and batch.base_offset >= answer.to_offset:
         if batch.is_trusted:
             answer.pass_("compacted", answer.to_offset)
@@ -94,7 +94,7 @@ def _is_end(answer: Answer, before: Batch | None, batch: Batch, following: Batch
 
 
 def _is_better_asked_for_again(before: Batch | None, batch: Batch, from_offset: int) -> bool:
-    """Return True if only the next batch can show the end of this last one, and batches come before it."""
+    """Return True if this is the last of several batches, and only the next batch can show where it ends."""
     if batch.is_trusted or batch.lies or before is None or before.last_offset < from_offset:
         return False
     claimed = batch.last_offset - batch.base_offset + 1
@@ -122,7 +122,7 @@ def _add(answer: Answer, batch: Batch, decoded: list[Record], is_aborted: bool |
 
 
 def _refuse(answer: Answer, batch: Batch, following: Batch | None, refused: Refused) -> None:
-    """A batch that is not trusted, or whose records contradict its header, ends where the next one begins."""
+    """Count a refused batch as corrupt, up to the next batch if its own header is not trusted."""
     last = batch.last_offset
     is_doubtful = not batch.is_believed or refused.is_contradiction
     is_bounded = batch.magic not in (0, 1) and is_doubtful and following and following.magic == 2

@@ -1,6 +1,6 @@
-"""Decodes batches of every magic to records, slowly and obviously; tests/reference/answers.py reads answers with it.
+"""Decodes batches of every magic to records, simply and slowly; tests/reference/answers.py decodes responses with it.
 
-Written after Kafka's documentation of its formats, with no thought of speed. A batch that contradicts itself is `Refused`.
+Written from Kafka's documentation of its formats, without regard to speed. A batch that contradicts itself is `Refused`.
 """
 
 import io
@@ -14,7 +14,7 @@ import zstandard
 
 
 class Refused(Exception):
-    """A batch that cannot be decoded; the reason as in table record_problems."""
+    """A batch that cannot be decoded, with the reason as in table record_problems."""
 
     def __init__(self, reason: str = "CORRUPT_BATCH", *, is_contradiction: bool = False) -> None:
         super().__init__(reason)
@@ -23,7 +23,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One record as it was stored."""
+    """One record as it is stored."""
 
     offset: int
     timestamp_ms: int
@@ -35,7 +35,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """The header of a batch of magic 2, or of an entry of magic 0 and 1, and where it lies."""
+    """The header of a batch of magic 2, or of an entry of magic 0 or 1, and its position in the data."""
 
     raw: bytes
     magic: int
@@ -50,7 +50,7 @@ class Batch:
     count: int = 0
     is_possible: bool = True
     is_trusted: bool = True
-    lies: bool = False  # wrong last offset, as the next batch shows
+    lies: bool = False  # the start of the next batch contradicts the last offset
 
     @property
     def is_believed(self) -> bool:
@@ -66,7 +66,7 @@ class Batch:
 
 
 def split(data: bytes) -> list[bytes]:
-    """The whole entries at the front of the data, up to a length that none can have."""
+    """Split off the complete entries at the start of the data, up to a length that no entry can have."""
     entries = []
     while len(data) >= 12:
         size = 12 + int.from_bytes(data[8:12], "big", signed=True)
@@ -78,7 +78,7 @@ def split(data: bytes) -> list[bytes]:
 
 
 def header(raw: bytes) -> Batch:
-    """The header of an entry. An entry with an implausible header is not trusted."""
+    """Decode the header of an entry; a header with implausible values is not trusted."""
     (offset,) = struct.unpack_from(">q", raw)
     magic = raw[16]
     if magic in (0, 1):
@@ -115,7 +115,7 @@ def header(raw: bytes) -> Batch:
 
 
 def records(batch: Batch, limit: int = 64 << 20) -> list[Record]:
-    """Return the records of a batch or entry, including those of control batches."""
+    """Return the records of a batch or an entry, control records included."""
     if batch.magic not in (0, 1, 2):
         raise Refused("UNSUPPORTED_MAGIC")
     if not batch.is_believed:
@@ -162,7 +162,7 @@ def _record(body: bytes, batch: Batch) -> Record:
 
 
 def marker(batch: Batch) -> int:
-    """The type of a control batch's first record, -1 if it has none; the keys of all are checked."""
+    """Return the type of a control batch's first record, -1 if it has no record; the keys of all records are checked."""
     types = []
     for record in records(batch):
         if record.key is None or len(record.key) < 4 or record.key[0] >= 0x80:
@@ -197,7 +197,7 @@ def _legacy(raw: bytes, limit: int) -> list[Record]:
 
 
 def _placed(outer: Record, inner: list[Record], magic: int) -> list[Record]:
-    """Inner messages at their offsets in the log, with the entry's time if the log gave it."""
+    """Give inner messages their offsets in the log, and the entry's timestamp if it is the log append time."""
     if not inner:
         raise Refused
     base = outer.offset - inner[-1].offset if magic == 1 and outer.offset else 0
@@ -219,7 +219,7 @@ def _placed(outer: Record, inner: list[Record], magic: int) -> list[Record]:
 
 
 def _message(raw: bytes) -> tuple[Record, int]:
-    """A message of magic 0 or 1, and its codec."""
+    """Decode a message of magic 0 or 1, and its codec."""
     magic, attributes = raw[16], raw[17]
     if zlib.crc32(raw[16:]) != int.from_bytes(raw[12:16], "big"):
         raise Refused
@@ -293,7 +293,7 @@ def _nullable(source: io.BytesIO) -> bytes | None:
 
 
 def _size(count: int, source: io.BytesIO) -> int:
-    """A count of things that take at least a byte each."""
+    """Read a count of items, each of which takes at least a byte."""
     if not 0 <= count <= len(source.getbuffer()) - source.tell():
         raise Refused
     return count
@@ -320,7 +320,7 @@ _CRCS = [_crc_of(byte) for byte in range(256)]
 
 
 def crc32c(data: bytes) -> int:
-    """Castagnoli's checksum."""
+    """Return the CRC-32C checksum (Castagnoli)."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = crc >> 8 ^ _CRCS[(crc ^ byte) & 0xFF]

@@ -1,4 +1,4 @@
-"""Hashes records one by one, byte by byte, as the definition of the hash says it."""
+"""Hashes records one by one and byte by byte, following the definition of the hash."""
 
 from collections.abc import Sequence
 
@@ -54,7 +54,7 @@ def _words(*numbers: int) -> bytes:
 
 
 def ordered_digest(hashes: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The polynomial of the hashes, of each of their halves."""
+    """Return the polynomial of the hashes, for each of their halves."""
     length = len(hashes)
     low, high = (
         sum(pair[half] * pow(_FACTORS[half], length - 1 - index, _PRIME) for index, pair in enumerate(hashes)) % _PRIME

@@ -1,6 +1,6 @@
-"""Encodes records as batches of message format 2, slowly and obviously: the twin of records/encode_columns.py.
+"""Encodes records as batches of message format 2, simply and slowly: the counterpart of records/encode_columns.py.
 
-Written after Kafka's documentation of the format, with no thought of speed. Compression is the one part that it borrows.
+Written from Kafka's documentation of the format, without regard to speed. Only compression is shared with the pipeline.
 """
 
 import struct
@@ -13,7 +13,7 @@ _OVERHEAD = 61
 
 
 class Plain(NamedTuple):
-    """A record to be written."""
+    """A record to encode."""
 
     timestamp_ms: int
     key: bytes | None
@@ -22,7 +22,7 @@ class Plain(NamedTuple):
 
 
 class TooLarge(NamedTuple):
-    """A record that no batch can carry."""
+    """A record is too large for a batch."""
 
     index: int
     size: int
@@ -30,7 +30,7 @@ class TooLarge(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """The rows of a batch and its bytes."""
+    """The rows of a batch, and its bytes."""
 
     first: int
     count: int
@@ -47,7 +47,7 @@ def encode(
     target: int,
     largest: int,
 ) -> tuple[list[Encoded], TooLarge | None]:
-    """All batches before a record that is too large, cut where one would be larger than `target` before compression."""
+    """Return all batches before a record that is too large; a batch has at most `target` bytes before compression."""
     batches: list[Encoded] = []
     first, limit = 0, target if codec else min(target, largest)
     producer_id, epoch, sequence = producer

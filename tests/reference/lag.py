@@ -1,4 +1,4 @@
-"""Works out consumer lag one row at a time, from plain facts: no columns, no slots, nothing shared between rows."""
+"""Computes consumer lag row by row from plain facts: no columns, no slots, nothing shared between rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ Partition = tuple[str, int]
 
 @dataclass(kw_only=True)
 class Log:
-    """The ends of a partition's log: an offset, -1 for "there is none", or the name of an error."""
+    """The end offsets of a partition's log: an offset, -1 if there is none, or the name of an error."""
 
     before: int | str = 0
     start: int | str = 0
@@ -18,7 +18,7 @@ class Log:
 
 @dataclass(kw_only=True)
 class Commit:
-    """A commit: an offset or -1, the name of an error, the leader epoch, and its text."""
+    """A commit: an offset or -1, the name of an error, the leader epoch, and its metadata."""
 
     offset: int = -1
     error: str | None = None
@@ -57,7 +57,7 @@ class Facts:
 
 
 def lag(facts: Facts) -> Iterator[dict[str, object]]:
-    """One row per group and partition, with the columns that are worked out."""
+    """One row per group and partition, with the computed columns."""
     for group in facts.groups:
         expected = set(group.commits)
         for member in group.members:
@@ -135,7 +135,7 @@ def _log_problem(facts: Facts, partition: Partition) -> str | None:
         return facts.hidden.get(partition[0], "UNKNOWN_TOPIC_OR_PARTITION")
     ends = (log.start, log.high, log.stable)
     if any(_known(end) is None for end in ends):
-        # Failures are searched in the order of the requested kinds.
+        # Errors are looked up in the order in which the kinds of offsets are requested.
         errors = [end for end in (log.high, log.stable, log.start) if isinstance(end, str)]
         return errors[0] if errors else "OFFSET_NOT_RETURNED"
     if isinstance(log.before, str):

@@ -1,1 +1,1 @@
-"""A Schema Registry for tests, and values that Confluent's serializers have made."""
+"""A Schema Registry for tests, and values made by Confluent's serializers."""

@@ -21,7 +21,7 @@ class Registry:
         self.url = ""
 
     def register(self, subject: str, schema: Schema) -> int:
-        """The id of a schema; the same one for an equal schema."""
+        """Return the id of a schema; equal schemas have the same id."""
         kept = {name: schema[name] for name in ("schema", "schemaType", "references") if schema.get(name)}
         number = next((one for one, known in self.schemas.items() if known == kept), 100_000 + len(self.schemas))
         self.schemas[number] = kept
@@ -31,7 +31,7 @@ class Registry:
         return number
 
     def answer(self, method: str, target: str, body: Schema) -> tuple[int, Any]:
-        """Status and body."""
+        """Return status and body."""
         parts = [unquote(part) for part in urlsplit(target).path.strip("/").split("/")]
         form = parse_qs(urlsplit(target).query).get("format")
         match method, parts:
@@ -55,7 +55,7 @@ def _place(subject: str, version: int, number: int) -> Schema:
 
 
 def _shown(schema: Schema, form: list[str] | None) -> Schema:
-    """A real registry returns Protobuf as text unless `serialized` is requested, so readers must request it."""
+    """A registry returns Protobuf as text unless `serialized` is requested, so readers must request it."""
     if schema.get("schemaType") == "PROTOBUF" and form != ["serialized"]:
         return schema | {"schema": 'syntax = "proto3";'}
     return schema
@@ -63,7 +63,7 @@ def _shown(schema: Schema, form: list[str] | None) -> Schema:
 
 @contextmanager
 def serving(registry: Registry) -> Iterator[Registry]:
-    """The registry on a port of this machine."""
+    """Serve the registry on a port of this machine."""
 
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
@@ -81,7 +81,7 @@ def serving(registry: Registry) -> Iterator[Registry]:
         do_GET = do_POST = _answer  # noqa: N815  names of http.server
 
         def log_message(self, *_: Any) -> None:
-            """Nothing on standard error."""
+            """Print nothing to standard error."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -93,5 +93,5 @@ def serving(registry: Registry) -> Iterator[Registry]:
 
 
 def text_of(raw: bytes) -> str:
-    """Bytes as the samples keep them."""
+    """Return the bytes in the form that the samples have."""
     return base64.b64encode(raw).decode()

@@ -17,7 +17,7 @@ from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2  # noqa: F401  known by name
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2  # noqa: F401  found by name
 
 from tests.registry.fake_registry import Registry, serving, text_of
 
@@ -37,7 +37,7 @@ _JSON = {"title": "order", "type": "object", "properties": {"id": {"type": "inte
 
 
 def samples(client: SchemaRegistryClient) -> Iterator[tuple[bytes, Any]]:
-    """Make bytes, and the JSON that they encode."""
+    """Make serialized values with the JSON that they encode."""
     for schema, value, expected in (
         (_FIRST, {"id": 1, "customer": "é"}, {"id": 1, "customer": "é"}),
         (_FIRST, {"id": -(2**63), "customer": None}, {"id": -(2**63), "customer": None}),
@@ -94,7 +94,7 @@ def _message(kind: Any, fields: dict[str, Any]) -> Any:
 
 
 def _file(name: str, messages: dict[str, dict[str, str]], *imports: str) -> descriptor_pb2.FileDescriptorProto:
-    """A file of messages; the last one has a copy of itself inside, called Inner."""
+    """Make a Protobuf file of messages; the last message has a copy of itself inside, called Inner."""
     file = descriptor_pb2.FileDescriptorProto(name=name, package="shop", syntax="proto3", dependency=imports)
     for message, fields in messages.items():
         made = file.message_type.add(name=message)

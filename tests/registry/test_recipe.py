@@ -1,4 +1,4 @@
-"""docs/recipes/schema_registry.py: values that Confluent's serializers wrote, and values that are none; in Spark in tests/source."""
+"""docs/recipes/schema_registry.py: values of Confluent's serializers, and other values; in Spark in tests/source."""
 
 import base64
 import importlib.util
@@ -41,13 +41,13 @@ def registry() -> Iterator[Registry]:
 
 
 def test_values_of_confluents_serializers(recipe: ModuleType, registry: Registry) -> None:
-    """Avro in several versions and with references, JSON Schema, Protobuf's first, second and inner message."""
+    """Avro in several versions and with references, JSON Schema, Protobuf's first, second and inner messages are decoded."""
     assert len(VALUES) == 10
     for value, expected in VALUES:
         schema_id, decoded, problem = recipe._row(registry.url, None, value)
         assert (schema_id, problem) == (int.from_bytes(value[1:5], "big"), None)
         assert json.loads(decoded) == expected
-    assert len(registry.requests) == len(set(registry.requests))  # a schema is requested once
+    assert len(registry.requests) == len(set(registry.requests))  # each schema is requested once
 
 
 @pytest.mark.parametrize(
@@ -61,24 +61,24 @@ def test_values_of_confluents_serializers(recipe: ModuleType, registry: Registry
         (FIRST[:-1], (100_000, None, "UNREADABLE")),
         (FIRST + b"x", (100_000, None, "UNREADABLE")),
         (FIRST[:5], (100_000, None, "UNREADABLE")),
-        (VALUES[5][0][:5], (100_006, None, "UNREADABLE")),  # Protobuf without the indexes of a message
+        (VALUES[5][0][:5], (100_006, None, "UNREADABLE")),  # Protobuf without message indexes
         (VALUES[5][0][:5] + b"\x02\x10", (100_006, None, "UNREADABLE")),  # the ninth message of the file
     ],
 )
 def test_values_that_are_none(recipe: ModuleType, registry: Registry, value: bytes | None, expected: Any) -> None:
-    """Are null, and why is beside it."""
+    """Values in another format are null, with a reason beside them."""
     assert recipe._row(registry.url, None, value) == expected
 
 
 def test_a_registry_that_does_not_answer_is_an_error(recipe: ModuleType) -> None:
-    """Its records are not unreadable."""
+    """It is an error, and not a reason for unreadable values."""
     with pytest.raises(URLError):
         recipe._row("http://127.0.0.1:1", None, FIRST)
 
 
 @pytest.mark.proof
 def test_samples_are_those_of_confluents_serializers(tmp_path: Path) -> None:
-    """Made again by confluent-kafka, which this environment lacks the extras of, they are the same bytes."""
+    """confluent-kafka makes the same bytes again, in an environment of its own with the extras that it needs."""
     python = cache_folder() / "confluent" / "bin" / "python"
     assert python.exists(), (
         f"python -m venv {python.parents[1]} && {python} -m pip install "

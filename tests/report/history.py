@@ -1,4 +1,4 @@
-"""A warehouse for the report: a cluster with a gap in its snapshots, hostile names, and lag of every kind; and another cluster."""
+"""A warehouse for the report: one cluster with a gap in its snapshots, hostile names and every kind of lag, and another."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ SCRIPT = "<script>alert(1)</script>"
 CLOSING = "</script><img src=x onerror=alert(2)>"
 RIGHT_TO_LEFT = "\u202egnp.exe \u05d0\u05d1\u05d2 \x1b[31m"
 HUGE = 2**63 - 1
-HOURS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 17)  # of the snapshots: five are missing
+HOURS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 17)  # numbers of the snapshots; five are missing
 LAST = HOURS[-1]
 NOW_MS = NOON_MS + LAST * HOUR_MS + 600_000
 

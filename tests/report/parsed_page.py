@@ -12,7 +12,7 @@ _WITHOUT_END = {"meta", "input", "link", "img", "br", "path", "rect"}
 
 @dataclass
 class Element:
-    """An element with its attributes and the text inside of it."""
+    """An element with its attributes and its text."""
 
     name: str
     attributes: dict[str, str | None]
@@ -20,7 +20,7 @@ class Element:
     children: "list[Element]" = field(default_factory=list)
 
     def all(self, name: str) -> "list[Element]":
-        """Every element of this name inside of it."""
+        """Return every element of this name inside this element."""
         inner = [one for child in self.children for one in child.all(name)]
         return [*([self] if self.name == name else []), *inner]
 
@@ -54,11 +54,11 @@ class Page(HTMLParser):
             element.text += data
 
     def all(self, name: str) -> list[Element]:
-        """Every element of this name."""
+        """Return every element of this name."""
         return self.root.all(name)
 
     def with_id(self, name: str) -> Element:
-        """The element that has this id."""
+        """Return the element with this id."""
         (element,) = [one for one in self._every(self.root) if one.attributes.get("id") == name]
         return element
 
@@ -67,13 +67,13 @@ class Page(HTMLParser):
 
 
 def rows_of(table: Element) -> list[list[str]]:
-    """The cells of a table's body, as text."""
+    """Return the cells of a table's body, as text."""
     (body,) = table.all("tbody")
     return [[cell.text.strip() for cell in row.children] for row in body.all("tr")]
 
 
 def data_of(table: Element) -> dict[str, Any]:
-    """The data that a table of the page has for its script."""
+    """Return the data of a table for the script."""
     (script,) = table.all("script")
     if script.attributes["type"] == "application/json":
         return json.loads(script.text)

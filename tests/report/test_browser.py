@@ -1,4 +1,4 @@
-"""The page in a browser: nothing on its console, no request, fast with 50,000 groups, and nothing that axe-core finds.
+"""The page in a browser: an empty console, no requests, fast with 50,000 groups, and no findings of axe-core.
 
 Needs what no other test does: Debian's `chromium` (or CHROMIUM), Node, and playwright-core and axe-core from npm, in a folder
 that NODE_PATH names: npm install --prefix FOLDER playwright-core axe-core; NODE_PATH=FOLDER/node_modules.
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 
 
 def opened(html: str, folder: Path) -> Mapping[str, Any]:
-    """Return a browser's view of a page; screenshots are in the folder."""
+    """Open a page in a browser; screenshots are in the folder."""
     page = folder / "page.html"
     page.write_text(html)
     run = subprocess.run(["node", BROWSER, page, folder / "shot"], capture_output=True, text=True, check=False)
@@ -31,7 +31,7 @@ def opened(html: str, folder: Path) -> Mapping[str, Any]:
 
 
 def test_hostile_names_and_gaps(report: Report, tmp_path: Path) -> None:
-    """Names stay text when the script writes the rows, which are the same as before; charts open by keyboard."""
+    """Names stay text when the script writes the rows, which do not change; charts can be opened by keyboard."""
     seen = opened(report.html, tmp_path)
     assert seen["console"] == []
     assert seen["requests"] == []
@@ -42,7 +42,7 @@ def test_hostile_names_and_gaps(report: Report, tmp_path: Path) -> None:
 
 
 def test_fifty_thousand_groups(scope: Scope, tmp_path: Path) -> None:
-    """Filter and sort take less than a tenth of a second each."""
+    """Filtering and sorting take less than a tenth of a second each."""
     seen = opened(large_page(scope, 50_000), tmp_path)
     assert seen["console"] == []
     assert seen["axe"] == {"light": [], "dark": [], "phone": []}

@@ -1,4 +1,4 @@
-"""Losses, health and changes of the page."""
+"""Losses, findings and changes on the page."""
 
 import pytest
 
@@ -12,14 +12,14 @@ pytestmark = pytest.mark.long
 
 
 def test_losses(scope: Scope) -> None:
-    """Lost records are listed; without configs future losses are unknown, which is reported with the number of partitions."""
+    """Lost records are listed; without configs future losses are unknown, and the number of their partitions is reported."""
     (loss,) = losses_of(scope)
     assert (loss.group_id, loss.topic, loss.records_lost, loss.left_ms) == (SCRIPT, SCRIPT, 3, None)
     assert no_estimates_of(scope) == [("configs_unknown", 6)]
 
 
 def test_findings_and_since_when(scope: Scope) -> None:
-    """Under-replicated since hour nine, fenced in the last snapshot alone."""
+    """A finding has the time since which it holds: under-replicated since 9:00, fenced only in the last snapshot."""
     findings = {(one.finding, one.entity): one for one in findings_of(scope)}
     short = findings["under_replicated", "orders-0"]
     assert (short.since_ms, short.snapshots) == (NOON_MS + 9 * HOUR_MS, 4)
@@ -29,7 +29,7 @@ def test_findings_and_since_when(scope: Scope) -> None:
 
 
 def test_changes_of_the_history(scope: Scope) -> None:
-    """The newest come first, with their earlier values; the counts include all."""
+    """The newest changes come first, with their earlier values; the counts include all changes."""
     changes, counts = changes_of(scope)
     assert (changes[0].entity_type, changes[0].attribute, changes[0].old_value, changes[0].new_value) == (
         *("broker", "is_fenced", "false", "true"),
@@ -39,7 +39,7 @@ def test_changes_of_the_history(scope: Scope) -> None:
 
 
 def test_what_was_not_seen(scope: Scope) -> None:
-    """Failures of the snapshot itself, lists that may be short."""
+    """Failures of the snapshot and lists that may be incomplete are shown."""
     assert failures_of(scope) == []
     (failure,) = failures_of(scopes(scope.ask, ["default"], NOON_MS + 3 * HOUR_MS, 24)[0])
     assert (failure.scope, failure.error_name, failure.items) == (CLOSING, "NOT_COORDINATOR", 2)

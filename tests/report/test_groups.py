@@ -1,4 +1,4 @@
-"""Groups of the page against SQL of this test, and the texts for unknown values."""
+"""Groups on the page agree with the tables, and unknown values have a text."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.long
 
 
 def test_sums_are_those_of_the_tables(scope: Scope, lake: Path) -> None:
-    """Lag, time lag, losses and partitions of each group."""
+    """Lag, time lag, losses and partitions of each group equal the sums of the tables."""
     with duckdb.connect() as connection:
         register_duckdb(connection, str(lake))
         wanted = connection.sql(
@@ -29,13 +29,13 @@ def test_sums_are_those_of_the_tables(scope: Scope, lake: Path) -> None:
 
 
 def test_the_worst_first(scope: Scope) -> None:
-    """Losses, then an age that is not known, then the oldest; who has no commit is last."""
+    """Groups with losses come first, then unknown ages, then the oldest; groups without a commit come last."""
     names = [one.group_id for one in groups_of(scope)]
     assert names == [SCRIPT, "unknown", CLOSING, "billing", "huge", RIGHT_TO_LEFT, "caught-up", "fresh"]
 
 
 def test_what_is_not_known_has_its_reason(scope: Scope) -> None:
-    """A sum over a part says of how many the lag is missing and why; a group without a commit has no lag that is missing."""
+    """A partial sum names the number of partitions without lag and the reason; without a commit no lag is missing."""
     groups = {one.group_id: one for one in groups_of(scope)}
     unknown = groups["unknown"]
     assert (unknown.lag, unknown.remark()) == (4, "lag unknown of 1 of 2 partitions: LEADER_NOT_AVAILABLE")
@@ -47,7 +47,7 @@ def test_what_is_not_known_has_its_reason(scope: Scope) -> None:
 
 
 def test_histories(scope: Scope) -> None:
-    """A reading for each snapshot; where one partition was unknown the rest is a partial one."""
+    """Each snapshot has a value; if the lag of a partition is unknown, the value is marked as partial."""
     groups = groups_of(scope)
     history = histories(scope, groups)
     assert [one and one.value for one in history["billing"].lag] == [101 * hour for hour in HOURS]
@@ -58,7 +58,7 @@ def test_histories(scope: Scope) -> None:
 
 
 def test_status_by_the_rules_of_burrow(scope: Scope) -> None:
-    """A commit that does not move while records come is a stall."""
+    """A group with lag whose commit does not move has stopped or stalled."""
     status = statuses(scope, groups_of(scope))
     assert status["caught-up"] == "OK"
     assert status["fresh"] is None

@@ -1,4 +1,4 @@
-"""The page: its structure, names as text, no requests, its size, and its texts for unknown values."""
+"""The page: its structure, names as text, no requests, its size, and texts for unknown values."""
 
 import base64
 import hashlib
@@ -33,7 +33,7 @@ def parsed(report: Report) -> Page:
 
 
 def test_the_page_has_a_part_for_each_question(parsed: Page) -> None:
-    """Of each cluster, with a heading that names it, and links to all parts."""
+    """Each cluster has all sections, under a heading with its name, and links to them."""
     names = ("glance", "groups", "loss", "health", "topics", "disks", "changes", "coverage")
     for number in (0, 1):
         article = parsed.with_id(f"c{number}")
@@ -46,7 +46,7 @@ def test_the_page_has_a_part_for_each_question(parsed: Page) -> None:
 
 
 def test_names_are_text_and_never_markup(parsed: Page, report: Report) -> None:
-    """A group that is called like a script is shown so; control characters and direction marks are spelled out."""
+    """A group with markup in its name is shown literally; control characters and direction marks are escaped."""
     assert [one.attributes.get("type") for one in parsed.all("script")].count(None) == 1
     assert not parsed.all("img")
     shown = [row[0] for row in rows_of(parsed.with_id("c0-table-groups"))]
@@ -59,7 +59,7 @@ def test_names_are_text_and_never_markup(parsed: Page, report: Report) -> None:
 
 
 def test_the_page_asks_for_nothing(parsed: Page, report: Report) -> None:
-    """No address of anything, and a policy that allows the page's own style and script alone, by their hashes."""
+    """The page has no external address, and a policy that allows only its own style and script, by their hashes."""
     assert not re.search(r"""(?:src|href|action|url\()\s*=?\s*["']?(?:https?:|//|data:)""", report.html)
     assert not parsed.all("link")
     (policy,) = [
@@ -72,11 +72,11 @@ def test_the_page_asks_for_nothing(parsed: Page, report: Report) -> None:
     for element in (style, script):
         digest = base64.b64encode(hashlib.sha256(element.text.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
-    assert " style=" not in report.html  # the policy would not apply it
+    assert " style=" not in report.html  # the policy would block it
 
 
 def test_tables_are_tables(parsed: Page) -> None:
-    """A caption, headings of columns that name where the numbers are from, a heading for each row."""
+    """Tables have a caption, column headings that name the source of the numbers, and a heading for each row."""
     for table in parsed.all("table"):
         assert table.all("caption")[0].text.strip()
         assert all(
@@ -87,7 +87,7 @@ def test_tables_are_tables(parsed: Page) -> None:
 
 
 def test_rows_of_the_page_are_its_data(parsed: Page) -> None:
-    """The script's data equal the rows of the page without it; whole numbers that JavaScript would round are text."""
+    """The script has the same rows as the page without it; integers that JavaScript would round are text."""
     table = parsed.with_id("c0-table-groups")
     data = data_of(table)
     assert [row[0] for row in rows_of(table)] == data["values"][0]
@@ -98,7 +98,7 @@ def test_rows_of_the_page_are_its_data(parsed: Page) -> None:
 
 
 def test_what_needs_attention(report: Report) -> None:
-    """The worst come first: losses, groups without progress, faults of brokers; unknown values are reported."""
+    """The worst come first: losses, groups without progress, broker failures; unknown values are reported, too."""
     concerns = [(one.level, one.text) for one in report.clusters[0].concerns]
     assert concerns[0][0] == "critical"
     assert "billing" in concerns[0][1]
@@ -112,7 +112,7 @@ def test_what_needs_attention(report: Report) -> None:
 
 
 def test_a_short_history_is_said(report: Report, ask: Ask) -> None:
-    """A cluster with one snapshot has charts of one point, and a line that says so."""
+    """A cluster with one snapshot has charts of one point, and a line about its short history."""
     second = report.clusters[1]
     assert any(
         one.text.startswith("the history is short: it begins at 2025-11-22 05:00:00 UTC") for one in second.concerns
@@ -121,7 +121,7 @@ def test_a_short_history_is_said(report: Report, ask: Ask) -> None:
 
 
 def test_a_page_of_a_past_time(ask: Ask) -> None:
-    """It has that snapshot: an incomplete one is marked, with its failures, and later snapshots are left out."""
+    """The page has the snapshot of that time: an incomplete one is marked and has its failures; later ones are left out."""
     made = cluster_page(scopes(ask, ["default"], NOON_MS + 3 * HOUR_MS, 24)[0])
     html = Page(render([made], "Then", NOON_MS))
     assert any(one.text.startswith("the snapshot is incomplete: 1 failures") for one in made.concerns)
@@ -131,7 +131,7 @@ def test_a_page_of_a_past_time(ask: Ask) -> None:
 
 
 def test_a_part_that_cannot_be_read_says_so(scope: Scope) -> None:
-    """The other parts are shown."""
+    """The other sections are shown."""
 
     def ask(statement: str, *values: int | str) -> Rows:
         if "health_findings" in statement:
@@ -146,7 +146,7 @@ def test_a_part_that_cannot_be_read_says_so(scope: Scope) -> None:
 
 
 def _many(number: int, name: str) -> Group:
-    """Every other one has read everything."""
+    """Make a group; every second group has no lag."""
     values = random.Random(number)
     is_behind = number % 2
     return Group(
@@ -170,7 +170,7 @@ def _many(number: int, name: str) -> Group:
 
 
 def large_page(scope: Scope, number: int) -> str:
-    """A page with so many groups, in no order of their names."""
+    """A page with 50,000 groups, which are not in the order of their names."""
     numbers = random.Random(0).sample(range(10**6), number)
     many = [_many(other, f"team-{other % 89}.service-{other % 1_009}.consumer-{other}") for other in numbers]
     history = histories_like(scope)
@@ -187,7 +187,7 @@ def histories_like(scope: Scope) -> GroupHistory:
 
 @pytest.mark.proof
 def test_fifty_thousand_groups_are_less_than_two_megabytes(scope: Scope) -> None:
-    """All of them are in the page: the worst hundred as HTML, all as data."""
+    """All of them are on the page: the worst hundred as HTML, all as data."""
     html = large_page(scope, 50_000)
     assert len(html.encode()) < 2_000_000
     table = Page(html).with_id("c0-table-groups")
@@ -197,7 +197,7 @@ def test_fifty_thousand_groups_are_less_than_two_megabytes(scope: Scope) -> None
 
 
 def test_what_does_not_fit_is_left_out_and_said(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worst groups are kept, and the page says how many there are."""
+    """The worst groups are kept, and the page says how many groups there are."""
     monkeypatch.setattr(page, "MOST_DATA", 50_000)
     table = Page(large_page(scope, 5_000)).with_id("c0-table-groups")
     kept = data_of(table)["rows"]
@@ -206,7 +206,7 @@ def test_what_does_not_fit_is_left_out_and_said(scope: Scope, monkeypatch: pytes
 
 
 def test_every_text_of_the_page_is_harmless() -> None:
-    """In all texts of templates, such as notes and reasons, control characters and direction marks are escaped."""
+    """Control characters and direction marks are escaped in everything that a template shows, such as notes and reasons."""
     shown = (
         page._template()
         .environment.from_string("{{ note }}|{{ note | upper }}")
@@ -217,7 +217,7 @@ def test_every_text_of_the_page_is_harmless() -> None:
 
 @pytest.mark.parametrize("declared", page.SECTIONS, ids=[section.name for section in page.SECTIONS])
 def test_a_section_declares_what_it_reads(declared: DeclaredSection[Scope], lake: Path, scope: Scope) -> None:
-    """It is made with its relations alone, and its statements name each of them."""
+    """A section can be made from its declared relations alone, and its statements name each of them."""
     named: set[str] = set()
     with opened(lake, declared.relations) as ask:
 

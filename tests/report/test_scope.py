@@ -15,7 +15,7 @@ def hours(scope: Scope) -> list[int]:
 
 @pytest.mark.long
 def test_the_newest_snapshot_of_every_cluster(ask: Ask) -> None:
-    """With the snapshots of the hours before it."""
+    """Every cluster has its newest snapshot, and the snapshots of the hours before it."""
     first, second = scopes(ask, None, None, 24)
     assert (first.snapshot.cluster, hours(first)) == ("default", list(HOURS))
     assert (second.snapshot.cluster, hours(second)) == ("second", [LAST])
@@ -23,13 +23,13 @@ def test_the_newest_snapshot_of_every_cluster(ask: Ask) -> None:
 
 
 def test_a_past_slot(ask: Ask) -> None:
-    """The snapshot of the slot, or the newest before it; nothing that came later is in its history."""
+    """A slot has its snapshot, or the newest one before it; later snapshots are not in the history."""
     assert hours(scopes(ask, None, NOON_MS + 8 * HOUR_MS, 3)[0]) == [5, 6, 7, 8]
     assert scopes(ask, None, NOON_MS + 8 * HOUR_MS + 1, 3)[0].snapshot.slot_ms == NOON_MS + 8 * HOUR_MS
 
 
 def test_what_is_not_there_is_named(ask: Ask) -> None:
-    """A cluster, with the nearest name; or a time before the first snapshot."""
+    """An unknown cluster gets a suggestion; a time before the first snapshot is an error, too."""
     with pytest.raises(
         TableError, match=r"no published snapshot of defualt \(did you mean default\?\): there are default"
     ):

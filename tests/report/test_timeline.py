@@ -6,7 +6,7 @@ HOUR = 3_600_000
 
 
 def test_a_pause_that_is_longer_than_usual_is_a_gap() -> None:
-    """A gap is two and a half intervals; the point after it says so. A single snapshot has no interval, and is at the end."""
+    """More than two and a half usual intervals are a gap, which the next point marks; a single snapshot has no interval."""
     axis = timeline([0, HOUR, 2 * HOUR, 4 * HOUR, 7 * HOUR, 8 * HOUR], 0)
     assert [point.after_gap for point in axis.points] == [False, False, False, False, True, False]
     assert (axis.usual_ms, axis.gaps) == (HOUR, 1)
@@ -25,7 +25,7 @@ def test_many_snapshots_share_points_but_not_across_a_gap() -> None:
 
 
 def test_a_history_that_begins_late_is_short() -> None:
-    """A history is short by more than the usual interval; the axis begins with its first snapshot."""
+    """A history is short if it begins later than the usual interval; the axis begins with its first snapshot."""
     assert timeline([10 * HOUR, 11 * HOUR, 12 * HOUR], 0).is_short
     assert not timeline([HOUR, 2 * HOUR, 3 * HOUR], 0).is_short
     axis = timeline([10 * HOUR, 11 * HOUR, 12 * HOUR], 0)

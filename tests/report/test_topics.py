@@ -1,4 +1,4 @@
-"""Throughput, sizes and disks of the page."""
+"""Throughput, sizes and disks on the page."""
 
 from kafka_lagoon.report.charts import Reading
 from kafka_lagoon.report.scope import Scope
@@ -7,7 +7,7 @@ from tests.report.history import HOURS, LAST, SCRIPT
 
 
 def test_topics(scope: Scope) -> None:
-    """Two partitions get an offset a second each; four replicas grow by a megabyte an hour."""
+    """Two partitions get one record per second each; four replicas grow by a megabyte per hour."""
     topics = {one.topic: one for one in topics_of(scope)}
     assert set(topics) == {"orders", SCRIPT}
     orders = topics["orders"]
@@ -17,25 +17,25 @@ def test_topics(scope: Scope) -> None:
 
 
 def test_flow_over_time(scope: Scope) -> None:
-    """The first snapshot has none before it, so there is no rate: nothing is drawn, and it is not zero."""
+    """The first snapshot has no rate, because there is none before it: it is not drawn, rather than zero."""
     flow = flow_of(scope, topics_of(scope))
     assert flow.by_topic["orders"] == [None, *[Reading(2.0)] * (len(HOURS) - 1)]
     assert flow.records[1:] == [Reading(4.0)] * (len(HOURS) - 1)
 
 
 def test_disks(scope: Scope) -> None:
-    """A directory has four replicas; its volume is 95 % full, also of other files."""
+    """A directory has four replicas; its volume is 95 % full, including other files."""
     first, second = disks_of(scope)
     assert (first.broker_id, second.broker_id) == (1, 2)
     assert (first.size_bytes, first.growth) == (4_000_000 * LAST, 4_000_000 * (LAST - 1))
     assert first.used_share == 0.95
     span_ms = scope.axis.until_ms - scope.axis.from_ms
-    assert first.full_in_ms(span_ms) == 12.5 * 3_600_000  # 50 MB at 4 MB an hour
+    assert first.full_in_ms(span_ms) == 12.5 * 3_600_000  # 50 MB at 4 MB per hour
     assert size_history(scope)[0] == Reading(8_000_000)
 
 
 def test_no_estimate_of_a_directory_that_has_failed_or_of_minutes() -> None:
-    """Unknown is not 0."""
+    """The time until the directory is full is unknown, not 0."""
     values = {"broker_id": 1, "log_dir": "/d", "total_bytes": None, "problem": "KAFKA_STORAGE_ERROR"}
     failed = Disk(size_bytes=None, earlier_bytes=5, usable_bytes=None, **values)
     assert (failed.growth, failed.used_share, failed.full_in_ms(86_400_000)) == (None, None, None)

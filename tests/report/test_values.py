@@ -1,4 +1,4 @@
-"""Values as text in the page."""
+"""Values as text on the page."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_values_have_units(kind: str, value: float, text: str) -> None:
 
 
 def test_unknown_is_not_empty_and_not_zero() -> None:
-    """Null has the meaning of its column; an empty text stays empty."""
+    """A null has the text of its column; an empty text stays empty."""
     column = Column(label="Lag", kind="count", source="consumer_lag.lag", unknown="unknown")
     assert cell(column, None) == '<span class="none">unknown</span>'
     assert cell(column, 0) == "0"
@@ -36,6 +36,6 @@ def test_unknown_is_not_empty_and_not_zero() -> None:
 
 
 def test_names_in_a_sentence() -> None:
-    """Three of them, each once, and how many more."""
+    """Three different names are listed, with the number of further names."""
     assert some_names(["a", "b", "a"]) == "a, b"
     assert some_names(["a", "b", "c", "d", "\x1b"]) == "a, b, c and 2 more"

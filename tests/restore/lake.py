@@ -1,4 +1,4 @@
-"""Data files of table `records` for tests of restores, as an ingest would have written them."""
+"""Makes data files of table `records` for tests of restores, as an ingest would write them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,7 +46,7 @@ def write_files(
     ingest_id: str = "0192-0001",
     is_one_topic: bool = True,
 ) -> list[SourceFile]:
-    """Files with these records, in this order."""
+    """Write these records to files, in this order."""
     files = RecordFiles(
         folder_url=f"file:{folder}",
         ingest_id=ingest_id,
@@ -61,6 +61,6 @@ def write_files(
 
 
 def wanted(from_offset: int, to_offset: int, **more: Any) -> ArchivedPartition:
-    """The partition of those files, or some of its records."""
+    """Ask for the partition in those files, or for some of its records."""
     given = {"cluster_id": CLUSTER_ID, "topic": "t", "topic_id": TOPIC_ID, "partition": 0, **more}
     return ArchivedPartition(from_offset=from_offset, to_offset=to_offset, **given)

@@ -1,4 +1,4 @@
-"""Makes published views with given rows, and asks them by DuckDB."""
+"""Makes published views with given rows, and queries them with DuckDB."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -13,7 +13,7 @@ from kafka_lagoon.query.statements import Ask, Rows
 
 @contextmanager
 def saved(**views: Sequence[Mapping[str, Any]]) -> Iterator[Ask]:
-    """Answers from views of these rows; columns that a row leaves out are null, and others than the view's are an error."""
+    """Query views with these rows; columns that a row lacks are null, and columns that a view lacks are an error."""
     with closing(duckdb.connect(":memory:")) as connection:
         for name, rows in views.items():
             schema = columns_of(name)

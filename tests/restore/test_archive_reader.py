@@ -1,4 +1,4 @@
-"""Archived records of a partition come in the order of their offsets, however they lie in files."""
+"""Archived records of a partition are read in the order of their offsets, wherever they are in files."""
 
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,17 @@ LIMIT = 1 << 24
 
 
 def read(files: list[SourceFile], partition: ArchivedPartition, limit: int = LIMIT) -> list[dict[str, Any]]:
-    """The records as rows."""
+    """Read the records as rows."""
     return [row for batch in read_archived(files, partition, limit) for row in batch.to_pylist()]
 
 
 def offsets(files: list[SourceFile], partition: ArchivedPartition, limit: int = LIMIT) -> list[int]:
-    """Their offsets."""
+    """Return the offsets of the records."""
     return [row["offset"] for row in read(files, partition, limit)]
 
 
 def test_records_are_as_they_were_archived(tmp_path: Path) -> None:
-    """Nulls, empty values and headers too, within the range, from files in any order."""
+    """Records of the range are unchanged, with nulls, empty values and headers, from files in any order."""
     odd = records([7, 9], key=[None, b""], value=[b"", None], headers=[[], [{"key": "k", "value": None}]])
     files = [*write_files(tmp_path, [records(range(10, 20))]), *write_files(tmp_path, [odd])]
     rows = read(files, wanted(7, 12))
@@ -79,7 +79,7 @@ def test_a_truncated_log_goes_on_with_what_replaced_it(tmp_path: Path) -> None:
 
 
 def test_a_condition_chooses(tmp_path: Path) -> None:
-    """By columns that are not restored, too."""
+    """Conditions may use columns that are not restored."""
     files = write_files(tmp_path, [records(range(6), is_transactional=[True, False] * 3)])
     assert offsets(files, wanted(0, 6, condition='NOT is_transactional AND "offset" > 1')) == [3, 5]
     with pytest.raises(TableError, match="--where"):
@@ -87,17 +87,17 @@ def test_a_condition_chooses(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
-    """Before anything is written for it."""
+    """The error comes before anything is written."""
     with pytest.raises(TableError, match=r"gone\.parquet"):
         read([SourceFile(f"file:{tmp_path}/gone.parquet", True)], wanted(0, 1))
 
 
-@settings(max_examples=examples(25))  # each reads a small file in up to as many passes as it has records
+@settings(max_examples=examples(25))  # each example reads a small file, with as many passes as records at most
 @given(st.permutations(range(20)), st.integers(1, 7), st.integers(1, 1500))
 def test_mixed_files_are_read_in_order(
     tmp_path_factory: pytest.TempPathFactory, order: list[int], groups: int, limit: int
 ) -> None:
-    """As OPTIMIZE leaves them: rows in any order over row groups, in as many passes as memory wants."""
+    """After OPTIMIZE rows are in any order across row groups; the reader makes as many passes as its memory requires."""
     folder = tmp_path_factory.mktemp("mixed")
     (file,) = write_files(folder, [records(sorted(order))])
     path = file.url.removeprefix("file:")
@@ -110,7 +110,7 @@ def test_mixed_files_are_read_in_order(
 def test_row_groups_that_partitions_share_are_read_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_one_topic: bool
 ) -> None:
-    """Bounds of offsets that belong to another partition do not make row groups be read together, as in files of an ingest."""
+    """In files of an ingest, bounds of offsets of another partition do not cause row groups to be sorted together."""
     files = [write_files(tmp_path, [records(range(50))], partition=number)[0] for number in (0, 1)]
     tables = [pq.read_table(file.url.removeprefix("file:"), partitioning=None) for file in files]
     pq.write_table(pa.concat_tables(tables, promote_options="permissive"), tmp_path / "shared", row_group_size=30)

@@ -1,4 +1,4 @@
-"""An archive is compared with live topics, within the offsets that it has, with DuckDB on Delta tables."""
+"""An archive is compared with live topics, within the archived offsets, by DuckDB on Delta tables."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
@@ -32,7 +32,7 @@ def state() -> FakeCluster:
 
 
 def _append(folder: Path, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Rows with null, 0 or nothing in all other columns."""
+    """Append rows whose other columns are null, 0 or empty."""
     schema = table.file_schema()
     by = table.partition_by
     usual = {"string": "", "int32": 0, "int64": 0, "bool": False}
@@ -48,7 +48,7 @@ def _append(folder: Path, table: Table, rows: Sequence[dict[str, Any]]) -> None:
 
 @pytest.fixture
 def archive(tmp_path: Path, state: FakeCluster) -> Callable[[Sequence[Record], int], Path]:
-    """Makes an archive of topic orders: its records from an offset on."""
+    """Make an archive of topic orders with these records, from an offset on."""
 
     def made(records: Sequence[Record], first: int) -> Path:
         of = {
@@ -88,7 +88,7 @@ def archive(tmp_path: Path, state: FakeCluster) -> Callable[[Sequence[Record], i
 
 @pytest.fixture
 def compare(state: FakeCluster, brokers: dict[int, FakeBroker], capsys: pytest.CaptureFixture[str]) -> Compare:  # noqa: ARG001
-    """Exit code and lines of a comparison."""
+    """Return the exit code and the lines of a comparison."""
     servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
 
     def shown(folder: Path, *argv: str) -> tuple[int, list[str], list[str]]:
@@ -101,7 +101,7 @@ def compare(state: FakeCluster, brokers: dict[int, FakeBroker], capsys: pytest.C
 
 
 def test_an_archive_that_is_whole(archive: Callable[[Sequence[Record], int], Path], compare: Compare) -> None:
-    """Of the topic that it was made of only the offsets are compared that it has; of another topic, all."""
+    """With its own topic only the archived offsets are compared; with another topic all are."""
     folder = archive(LOG[10:90], 10)
     code, lines, notes = compare(folder, "records@a:orders", "a:orders")
     assert (code, lines) == (0, ["records@a:orders: 80 records; a:orders: 80", "equal"])
@@ -115,7 +115,7 @@ def test_an_archive_that_is_whole(archive: Callable[[Sequence[Record], int], Pat
 
 
 def test_an_archive_that_is_not(archive: Callable[[Sequence[Record], int], Path], compare: Compare) -> None:
-    """Records that it lacks or has otherwise are named by their offsets."""
+    """Missing and different records are named by their offsets."""
     folder = archive([*LOG[:50], record(50, value=b"x"), *LOG[51:]], 0)
     code, lines, notes = compare(folder, "a:orders", "records@a:orders")
     assert (code, notes, lines[-1]) == (3, [], "different: 1 altered")
@@ -123,7 +123,7 @@ def test_an_archive_that_is_not(archive: Callable[[Sequence[Record], int], Path]
 
 
 def test_what_is_not_there(archive: Callable[[Sequence[Record], int], Path], compare: Compare, tmp_path: Path) -> None:
-    """A topic or partition that is not archived, and times, which an archive does not choose by."""
+    """Topics and partitions that are not archived are refused, and so are times, because an archive is chosen by offsets."""
     archive(LOG, 0)
     for argv, line in (
         (["records@a:none", "a:copy"], "records@a:none: nothing is archived of it"),

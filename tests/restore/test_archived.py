@@ -1,4 +1,4 @@
-"""The archive of a topic follows from the ranges of all runs: its last id, truncations, and files by the log's bounds."""
+"""The archive of a topic is found in the ranges of all runs: its last topic id, truncations, and files by the log's bounds."""
 
 from datetime import date
 
@@ -30,7 +30,7 @@ def store(warehouse: Warehouse, *rows: RecordRangeRow | RecordProblemRow) -> Non
 
 
 def a_range(ingest_id: str, start: int, end: int, **more: object) -> RecordRangeRow:
-    """A range of a run."""
+    """Make a range of a run."""
     row = range_row(ingest_id, "t", start, end)
     for name, value in more.items():
         setattr(row, name, value)
@@ -38,7 +38,7 @@ def a_range(ingest_id: str, start: int, end: int, **more: object) -> RecordRange
 
 
 def test_the_last_topic_of_a_name(warehouse: Warehouse) -> None:
-    """Truncations become filters, escaped keys ranges of offsets; an earlier topic is restored when its id is given."""
+    """Truncations become filters, escaped keys become ranges of offsets; an earlier topic is found by its id."""
     store(
         warehouse,
         a_range("0192-0001", 0, 9, topic_id="old"),
@@ -79,14 +79,14 @@ def test_the_last_topic_of_a_name(warehouse: Warehouse) -> None:
 
 
 def file(url: str, partitions: tuple[int, int], offsets: tuple[int, int], topic_id: str) -> DescribedFile:
-    """A file as the log describes it."""
+    """Make a file as the log describes it."""
     least = {"cluster_id": "cluster", "topic_id": topic_id, "partition": partitions[0], "offset": offsets[0]}
     greatest = {**least, "partition": partitions[1], "offset": offsets[1]}
     return DescribedFile(url=url, size=1, rows=1, least=least, greatest=greatest)
 
 
 def test_files_by_the_bounds_of_the_log() -> None:
-    """A file without bounds may have anything."""
+    """Files without records of the range are left out by their bounds; a file without bounds may have any record."""
     partition = wanted(10, 20)
     files = [
         file("before", (0, 3), (0, 9), "x"),

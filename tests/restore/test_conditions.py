@@ -1,4 +1,4 @@
-"""A condition selects by the record alone, and faulty conditions are refused first."""
+"""A condition depends on the record alone, and faulty conditions are refused first."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from tests.restore.lake import records
     ],
 )
 def test_conditions_over_columns(condition: str) -> None:
-    """DuckDB's functions over one row are accepted."""
+    """DuckDB's functions of one row are accepted."""
     assert faults_of(condition) == []
 
 
@@ -38,7 +38,7 @@ def test_conditions_over_columns(condition: str) -> None:
     ],
 )
 def test_what_a_condition_cannot_be(condition: str, words: str) -> None:
-    """They would select other records when the restore continues, or are no conditions."""
+    """They would select other records when the restore continues, or are not conditions."""
     assert any(words in fault for fault in faults_of(condition))
 
 

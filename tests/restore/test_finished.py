@@ -44,7 +44,7 @@ FINISHED = FinishedRestore(plan=PLAN, receipts=[RECEIPT])
 
 
 def target(start: int, end: int, **more: Any) -> dict[str, TargetTopic | None]:
-    """The target, whose partition has these offsets."""
+    """A target whose partition has these offsets."""
     log = LogBounds(log_start_offset=start, high_watermark=end, last_stable_offset=end, end=end)
     given = {"name": KEY.topic, "topic_id": "id", "partitions": 4, "logs": {KEY.partition: log}, **more}
     return {KEY.topic: TargetTopic(**given)}
@@ -66,7 +66,7 @@ def archived(**more: Any) -> ArchivedTopic:
 
 
 def test_its_records_are_in_the_target() -> None:
-    """All offsets that it wrote, in the topic that it wrote them to."""
+    """The topic must have the same id, and all offsets that the restore wrote."""
     assert FINISHED.is_in(target(11, 20))
     assert FINISHED.is_in(target(0, 500, topic_id=None))
     assert not FINISHED.is_in(target(12, 20))
@@ -81,7 +81,7 @@ def test_its_records_are_in_the_target() -> None:
 
 
 def test_it_is_of_the_same_topics() -> None:
-    """A topic that was re-created in the source since is another one; later archived records are reported."""
+    """A topic that was re-created in the source is not the same; records archived since then are reported."""
     assert FINISHED.is_of([archived()])
     assert not FINISHED.is_of([archived(topic_id="created again")])
     assert not FINISHED.is_of([archived(), archived(topic="u")])
@@ -94,7 +94,7 @@ def test_it_is_of_the_same_topics() -> None:
 
 @pytest.mark.spark
 def test_the_tables_know_it(warehouse: Warehouse) -> None:
-    """The last receipt of each partition, and the last restore that wrote to a topic of a cluster."""
+    """The tables have the last receipt of each partition, and the last restore that wrote to a topic of a cluster."""
     later = replace(RECEIPT, checked_at_ms=RECEIPT.checked_at_ms + 1, other_records=2, other_offsets="3-4")
     for row in (later, RECEIPT, replace(RECEIPT, restore_id="0199")):
         store(warehouse).add_receipts([row])

@@ -21,7 +21,7 @@ def _commit(group: str, partition: int, offset: int | None, **more: Any) -> dict
 
 
 def test_commits_are_translated() -> None:
-    """By the map of their partition, with their metadata; commits of other snapshots and topics are left out."""
+    """The map of its partition translates a commit, and its metadata is kept; other snapshots and topics are left out."""
     rows = [
         _commit("a", 0, 105, metadata="x"),
         _commit("a", 1, 105),

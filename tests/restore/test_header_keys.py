@@ -1,4 +1,4 @@
-"""Header keys are given back byte for byte."""
+"""Header keys are restored byte for byte."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,12 +10,12 @@ from tests.restore.lake import records
 
 @given(st.binary())
 def test_escaping_is_undone(raw: bytes) -> None:
-    """Keys are restored, including backslashes and bytes that are not UTF-8."""
+    """Keys are unescaped, including backslashes and bytes that are not UTF-8."""
     assert unescape(escape(raw).encode()) == raw
 
 
 def test_only_escaped_records_change() -> None:
-    r"""A key that is the text `\xff` stays it where the record was not escaped."""
+    r"""The key `\xff` is kept if the record was not escaped."""
     text = [[{"key": "\\xff", "value": b"1"}, {"key": "\\\\", "value": None}]]
     batch = records([3, 4, 6], headers=[*text, *text, []])
     keys = [[one["key"] for one in row] for row in unescaped(batch, [(4, 5)]).column("headers").to_pylist()]

@@ -33,7 +33,7 @@ def _map(pairs: list[tuple[int, int]], source_end: int, target_start: int) -> Pa
 def test_an_offset_is_translated_to_the_next_record(
     steps: list[tuple[int, int]], source: int, target: int, tail: int, data: st.DataObject
 ) -> None:
-    """Against a search through all pairs of offsets."""
+    """The result is that of a search through all pairs of offsets."""
     pairs = _pairs(steps, source, target)
     source_end = (pairs[-1][0] + 1 if pairs else source) + tail
     partition = _map(pairs, source_end, target)
@@ -51,7 +51,7 @@ def test_an_offset_is_translated_to_the_next_record(
 
 @given(_STEPS.filter(bool), st.integers(0, 5))
 def test_ranges_are_as_few_as_can_be(steps: list[tuple[int, int]], base: int) -> None:
-    """There is one range for each run of offsets, for single records as well as batches."""
+    """Consecutive offsets are one range, from single records as well as from batches."""
     offsets = [source for source, _ in _pairs(steps, 0, 0)]
     ranges = batch_ranges(np.array(offsets, np.int64), base)
     assert joined(OffsetRange(source, base + index, 1) for index, source in enumerate(offsets)) == tuple(ranges)
@@ -63,7 +63,7 @@ def test_ranges_are_as_few_as_can_be(steps: list[tuple[int, int]], base: int) ->
 
 
 def test_what_contradicts_itself_is_refused() -> None:
-    """An offset that two records have, on either side."""
+    """Two records with the same offset on either side are an error."""
     for wrong in (OffsetRange(5, 20, 1), OffsetRange(20, 5, 1), OffsetRange(9, 10, 2)):
         with pytest.raises(ValueError, match="cannot both be true"):
             joined([OffsetRange(0, 0, 10), wrong])

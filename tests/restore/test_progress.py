@@ -53,7 +53,7 @@ PLAN = RestorePlan(
 
 
 def test_a_plan_is_read_as_it_was_stored() -> None:
-    """Another version's plan is refused."""
+    """A stored plan is read back equal; a plan of another version is refused."""
     assert from_json(to_json(PLAN)) == PLAN
     assert PLAN.transactional_id(KEY) == "lagoon-restore-0192-0001-a.b-c-3"
     with pytest.raises(ValueError, match="another version"):
@@ -61,7 +61,7 @@ def test_a_plan_is_read_as_it_was_stored() -> None:
 
 
 def store(warehouse: Warehouse, **request: object) -> ProgressStore:
-    """Of the plan's request, or of another one."""
+    """Open the progress of the plan's request, or of another one."""
     return ProgressStore(
         warehouse=warehouse, clock=CLOCK, target_cluster_id="new-id", request=request or {"topics": ["t"]}
     )
@@ -69,7 +69,7 @@ def store(warehouse: Warehouse, **request: object) -> ProgressStore:
 
 @pytest.mark.spark
 def test_a_restore_goes_on_where_it_was(warehouse: Warehouse) -> None:
-    """Positions and rows are one commit, the digest included; equal requests share them, others do not see them."""
+    """Positions, digests and rows are one commit; runs of equal requests share them, other runs do not."""
     assert store(warehouse).last() is None
     progress = store(warehouse).begin(PLAN)
     assert progress.positions == {KEY: Position(next_offset=5, target_offset=11)}
@@ -102,7 +102,7 @@ def test_rows_name_both_sides() -> None:
 
 @pytest.mark.spark
 def test_one_of_two_runs_commits(warehouse: Warehouse) -> None:
-    """Without a lock, the second run's rows are not in the table."""
+    """Even without a lock, the second run's rows are not in the table."""
     progress = store(warehouse).begin(PLAN)
     result = WorkResult(target=KEY, position=progress.positions[KEY], ranges=[OffsetRange(5, 11, 3)])
     store(warehouse).commit(progress, [])
@@ -110,12 +110,12 @@ def test_one_of_two_runs_commits(warehouse: Warehouse) -> None:
         store(warehouse).commit(progress, map_rows(PLAN, [result], 1))
     assert store(warehouse).ranges("0192-0001") == {}
     folder = Path(warehouse.locations[RESTORE_MAP.name].removeprefix("file:"))
-    assert not list(folder.glob(f"{RESTORE_MAP.partition_by}=*/*.parquet"))  # nor a file that no version names
+    assert not list(folder.glob(f"{RESTORE_MAP.partition_by}=*/*.parquet"))  # not even in a file that no version names
 
 
 @pytest.mark.spark
 def test_a_lost_answer_is_no_other_run(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A repeated commit that is refused, because the first was made, is this run's: it continues, with its rows once."""
+    """A commit that was made and then refused when repeated belongs to this run: it continues, with its rows once."""
     progress = store(warehouse).begin(PLAN)
     append = Kernel.append
 
@@ -134,7 +134,7 @@ def test_a_lost_answer_is_no_other_run(warehouse: Warehouse, monkeypatch: pytest
 
 @pytest.mark.spark
 def test_a_plan_that_is_gone_is_named(warehouse: Warehouse) -> None:
-    """It is an error, because a new beginning would write records again."""
+    """It is an error, because starting again would write the records twice."""
     store(warehouse).begin(PLAN)
     folder = f"{warehouse.locations[RESTORE_MAP.name]}/_lagoon"
     warehouse.kernel.storage.delete(folder)
@@ -154,7 +154,7 @@ OPERATIONS: dict[str, Callable[[Warehouse], None]] = {
 def test_rows_of_the_map_that_others_took_away(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, operation: Callable[[Warehouse], None], moment: str
 ) -> None:
-    """Without them offsets of groups would be translated wrongly: no run continues before they are restored."""
+    """Without the rows offsets of groups would be translated wrongly: no run continues before the rows are restored."""
     progress = store(warehouse).begin(PLAN)
     result = WorkResult(target=KEY, position=Position(next_offset=8, target_offset=14), ranges=[OffsetRange(5, 11, 3)])
     progress = store(warehouse).commit(progress, map_rows(PLAN, [result], 1))
@@ -179,7 +179,7 @@ def test_rows_of_the_map_that_others_took_away(
 
 @pytest.mark.spark
 def test_what_others_do_to_the_map_without_harm(warehouse: Warehouse) -> None:
-    """OPTIMIZE and VACUUM, and a RESTORE to the current rows, are accepted."""
+    """OPTIMIZE, VACUUM, and a RESTORE to the current rows are accepted."""
     progress = store(warehouse).begin(PLAN)
     result = WorkResult(target=KEY, position=Position(next_offset=8, target_offset=14), ranges=[OffsetRange(5, 11, 3)])
     progress = store(warehouse).commit(progress, map_rows(PLAN, [result], 1))
@@ -193,7 +193,7 @@ def test_what_others_do_to_the_map_without_harm(warehouse: Warehouse) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_after_commits_have_left_the_log(warehouse: Warehouse, is_whole: bool) -> None:
-    """A restore that went on after days has the rows, or not; why they are gone is not known any more."""
+    """If a restore continues days later, missing rows are still noticed; the commit that removed them is no longer known."""
     progress = store(warehouse).begin(PLAN)
     digest = SequenceDigest().then(record_hashes(records(range(5, 8))))
     position = Position(next_offset=8, target_offset=14, digest=digest)

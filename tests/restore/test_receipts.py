@@ -1,4 +1,4 @@
-"""A receipt reports if a partition has the records to write, by its leader's responses."""
+"""A receipt says if a partition has the records that a restore wrote, as its leader returns them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -27,7 +27,7 @@ Connect = Callable[..., Cluster]
 
 @pytest.fixture
 def state() -> FakeCluster:
-    """A topic of one partition, without records."""
+    """A topic with one partition, without records."""
     state = FakeCluster()
     state.add_topic("t", 1, end=0)
     return state
@@ -43,7 +43,7 @@ def cluster(state: FakeCluster, connect: Connect) -> Cluster:
 
 
 def written(cluster: Cluster, state: FakeCluster, offsets: Iterable[int] = range(20)) -> Restored:
-    """The records at these offsets as a restore would write them."""
+    """Append these records as a restore would write them."""
     digest = SequenceDigest()
     for offset in offsets:
         for chunk in HashedReader(cluster, split(state, from_offset=offset, to_offset=offset + 1), QUICK).chunks():
@@ -61,7 +61,7 @@ def written(cluster: Cluster, state: FakeCluster, offsets: Iterable[int] = range
 
 
 def receipt_of(cluster: Cluster, restored: Restored) -> RestoreReceiptRow:
-    """Return the receipt of the records that are read back."""
+    """Read the records back and return their receipt."""
     read = read_back(cluster, restored, QUICK, Deadline.after(CLOCK, 2_000))
     return receipt(
         restored, read, restore_id="r", source_cluster_id="a", target_cluster_id="b", checked_at_ms=CLOCK.now_ms()
@@ -69,7 +69,7 @@ def receipt_of(cluster: Cluster, restored: Restored) -> RestoreReceiptRow:
 
 
 def test_what_is_equal(cluster: Cluster, state: FakeCluster) -> None:
-    """Both digests, all records, no problem."""
+    """The receipt has equal digests, all records, and no problem."""
     receipt_row = receipt_of(cluster, written(cluster, state))
     assert (receipt_row.records, receipt_row.records_read_back, receipt_row.problem) == (20, 20, None)
     assert receipt_row.digest == receipt_row.digest_read_back
@@ -86,14 +86,14 @@ def test_what_is_equal(cluster: Cluster, state: FakeCluster) -> None:
     ],
 )
 def test_what_differs(cluster: Cluster, state: FakeCluster, offsets: list[int], problem: str) -> None:
-    """Order, content and number of the records to write are compared with the 20 existing records."""
+    """Order, content and number of the 20 records in the partition are compared with what the restore should have written."""
     receipt_row = receipt_of(cluster, written(cluster, state, offsets))
     assert (receipt_row.problem, receipt_row.records_read_back) == (problem, 20)
     assert receipt_row.digest != receipt_row.digest_read_back
 
 
 def test_records_of_others_are_reported(cluster: Cluster, state: FakeCluster) -> None:
-    """Records of others between those of the restore, or before it since it began, are not in the digest, and have ranges."""
+    """Records of others among those of the restore, or before them, are not in the digest, and their ranges are named."""
     ours = [*range(3, 8), *range(9, 15)]
     ranges = (OffsetRange(0, 3, 5), OffsetRange(7, 9, 6))
     offset_map = PartitionMap(ranges=ranges, source_end=13, target_start=3)
@@ -109,11 +109,11 @@ def test_records_of_others_are_reported(cluster: Cluster, state: FakeCluster) ->
         None,
         0,
         None,
-    )  # those before and after are no concern
+    )  # records before and after those of the restore do not matter
 
 
 def test_what_others_wrote_may_be_deleted(cluster: Cluster, state: FakeCluster) -> None:
-    """Others' records before the first one of the restore may be deleted; then they cannot be taken for its own."""
+    """Records of others before the restore's first record may be deleted; they do not count as the restore's own."""
     offset_map = PartitionMap(ranges=(OffsetRange(0, 8, 12),), source_end=12, target_start=0)
     restored = replace(written(cluster, state, range(8, 20)), offset_map=offset_map)
     log(state).log_start_offset = 8
@@ -122,7 +122,7 @@ def test_what_others_wrote_may_be_deleted(cluster: Cluster, state: FakeCluster) 
 
 
 def test_an_open_transaction_of_others(cluster: Cluster, state: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Records after it can neither be read nor be called missing: they may still be committed."""
+    """Records after it can neither be read nor called missing, because they may still be committed."""
     monkeypatch.setattr(receipts, "_MARKERS_MS", 300)
     restored = written(cluster, state)
     log(state).last_stable_offset = 12
@@ -134,7 +134,7 @@ def test_an_open_transaction_of_others(cluster: Cluster, state: FakeCluster, mon
 
 @given(st.lists(st.booleans(), max_size=60), st.lists(st.integers(1, 60), max_size=8))
 def test_every_offset_of_others_is_named(is_other: list[bool], cuts: list[int]) -> None:
-    """In any order of chunks, the ranges have exactly those offsets, and the count is theirs."""
+    """The ranges have exactly the offsets of other records, however these are divided into chunks, and so has the count."""
     offsets = np.flatnonzero(np.array(is_other, np.bool_)).astype(np.int64)
     others = OtherRecords()
     for part in np.split(offsets, sorted({int(np.searchsorted(offsets, cut)) for cut in cuts})):
@@ -153,7 +153,7 @@ def test_many_ranges_are_counted() -> None:
 
 
 def test_a_log_that_ends_before(cluster: Cluster, state: FakeCluster) -> None:
-    """A target that was truncated since has too few records, and one that lost its first ones is reported."""
+    """A target that was truncated later has too few records; one that lost its first records is reported, too."""
     restored = written(cluster, state)
     log(state).log_start_offset = 4
     receipt_row = receipt_of(cluster, restored)
@@ -166,7 +166,7 @@ def test_a_log_that_ends_before(cluster: Cluster, state: FakeCluster) -> None:
 
 
 def test_nothing_was_to_be_written(cluster: Cluster, state: FakeCluster) -> None:
-    """An empty partition has a receipt, too; no records are requested."""
+    """An empty partition has a receipt, too; no records are fetched."""
     empty = replace(written(cluster, state, []), offset_map=PartitionMap(ranges=(), source_end=7, target_start=20))
     receipt_row = receipt_of(cluster, empty)
     assert (receipt_row.records, receipt_row.records_read_back, receipt_row.problem) == (0, 0, None)
@@ -174,7 +174,7 @@ def test_nothing_was_to_be_written(cluster: Cluster, state: FakeCluster) -> None
 
 
 def test_what_cannot_be_read(cluster: Cluster, state: FakeCluster) -> None:
-    """The problem is the reason, and no number of read records is reported."""
+    """The receipt has the reason as its problem, and no number of records."""
     restored = written(cluster, state)
     log(state).error_code = NOT_LEADER_OR_FOLLOWER
     receipt_row = receipt_of(cluster, restored)

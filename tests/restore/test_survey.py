@@ -1,4 +1,4 @@
-"""A survey counts the records to write and finds their times; tasks get equal shares."""
+"""A survey counts the records of a restore and finds their times; tasks get equal shares."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.restore.lake import records, wanted, write_files
 
 
 def test_records_are_counted_with_their_times(tmp_path: Path) -> None:
-    """Matching records are counted; a record without a time is not in the bounds of times."""
+    """Matching records are counted; a record without a timestamp does not count for the bounds of times."""
     files = write_files(tmp_path, [records(range(5), timestamp_ms=[-1, 7, 5, 9, 100])])
     items = [SurveyItem(wanted(0, 4), files), SurveyItem(wanted(0, 1), files), SurveyItem(wanted(50, 60), files)]
     surveys = survey_partitions(1 << 24, items)
@@ -19,13 +19,13 @@ def test_records_are_counted_with_their_times(tmp_path: Path) -> None:
 
 
 def described(topic: str, last: str, least: int | None) -> DescribedFile:
-    """A file as the log describes it."""
+    """Make a file as the log describes it."""
     bounds = {} if least is None else {"timestamp_ms": least}
     return DescribedFile(url="", size=1, rows=1, least={"topic": topic, **bounds}, greatest={"topic": last, **bounds})
 
 
 def test_times_in_the_log() -> None:
-    """The log's bounds are used only if its files have no other topic and all records have times."""
+    """The log's bounds are used only if the files have no other topic and every record has a timestamp."""
     files = {
         "a": [described("a", "a", 5), described("a", "a", 9)],
         "b": [described("b", "b", 5), described("b", "c", 9)],
@@ -37,7 +37,7 @@ def test_times_in_the_log() -> None:
 
 
 def test_tasks_are_even() -> None:
-    """The heaviest item comes first; small ones share a task; items without weight are included."""
+    """The heaviest item comes first; small items share a task; items without weight are included."""
     assert packed([], lambda _: 1, 2) == []
     tasks = packed([1, 100, 2, 0, 50], lambda weight: weight, 1)
     assert tasks[0] == [100]

@@ -1,4 +1,4 @@
-"""A clash in the target is a fault, a change is one unless it is accepted, and the rest are notes."""
+"""Clashes in the target are faults, changes are faults unless they are accepted, and everything else is a note."""
 
 from collections import Counter
 from typing import Any
@@ -25,7 +25,7 @@ def judged(
     earlier: str | None = None,
     **more: Any,
 ) -> Verdict:
-    """Of a topic with two archived partitions, and a target like this."""
+    """Return the verdict on a topic with two archived partitions, and this target."""
     request = RestoreRequest(from_cluster="old", to_cluster="new", topics=("t",), **more)
     source = ArchivedTopic(
         cluster_id="cluster",
@@ -47,7 +47,7 @@ def judged(
 
 
 def test_nothing_stands_in_the_way() -> None:
-    """Notes name the parts that the archive does not have."""
+    """Notes name what the archive lacks."""
     said = judged()
     assert said.faults == []
     assert said.notes == [
@@ -57,7 +57,7 @@ def test_nothing_stands_in_the_way() -> None:
 
 
 def test_clashes() -> None:
-    """Too few partitions always, records unless they are accepted."""
+    """Too few partitions are always a fault, existing records are unless they are accepted."""
     said = judged(ends=(4,))
     assert [fault.partition(":")[0] for fault in said.faults] == [
         "topic t has 1 partitions, and partition 1 of t is to be restored",
@@ -67,7 +67,7 @@ def test_clashes() -> None:
 
 
 def test_records_of_a_restore_are_known() -> None:
-    """Adding to a restore's own records is not suggested as a way to continue it."""
+    """For records of an earlier restore the fault does not suggest --into-existing, which would write them again."""
     (fault,) = judged(ends=(0, 4), earlier="0192").faults
     assert "restore 0192 wrote to it" in fault
     assert "--into-existing would write again what is there" in fault
@@ -83,7 +83,7 @@ def test_records_of_a_restore_are_known() -> None:
     ],
 )
 def test_changes_are_accepted_or_not(configs: dict[str, str], words: str) -> None:
-    """A fault that names the option, or a note."""
+    """A change is a fault that names the option, or a note."""
     (fault,) = judged(configs).faults
     assert words in fault
     assert "--accept-changes" in fault
@@ -97,12 +97,12 @@ def test_changes_are_accepted_or_not(configs: dict[str, str], words: str) -> Non
     [{"retention.ms": str(90 * DAY_MS)}, {"retention.ms": "-1"}, {"retention.ms": "1", "cleanup.policy": "compact"}],
 )
 def test_what_retention_keeps(configs: dict[str, str]) -> None:
-    """Nothing is deleted by age."""
+    """These topics delete no restored record by age."""
     assert judged(configs).faults == []
 
 
 def test_times_that_brokers_refuse() -> None:
-    """No option helps: the config must be changed for the time of the restore."""
+    """No option accepts them: the config must be changed during the restore."""
     for name in ("message.timestamp.before.max.ms", "message.timestamp.difference.max.ms"):
         (fault,) = judged({name: str(DAY_MS)}, accept_changes=True).faults
         assert f"{name}={DAY_MS} refuses records like the one from 2026-12-16" in fault
@@ -113,7 +113,7 @@ def test_times_that_brokers_refuse() -> None:
 
 
 def test_what_may_be_gone_later() -> None:
-    """Compaction and a limit by size delete records that were just written."""
+    """Compaction and a limit of size may delete restored records."""
     notes = " ".join(judged({"cleanup.policy": "compact", "retention.bytes": "1000"}).notes)
     assert "topic t is compacted" in notes
     assert "retention.bytes=1000 may delete" in notes

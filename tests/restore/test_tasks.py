@@ -1,4 +1,4 @@
-"""Tasks write each archived record once, wherever they die and however often they are run again, to real brokers."""
+"""Tasks write each archived record once to real brokers, wherever they die and however often they are repeated."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,12 +28,12 @@ from tests.restore.lake import records, wanted, write_files
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 ANY_TIME = {"retention.ms": "-1"}
-OFFSETS = [offset for offset in range(400) if offset % 10]  # as a log with gaps has them
+OFFSETS = [offset for offset in range(400) if offset % 10]  # like a log with gaps
 _names = iter(range(1_000_000))
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """The process was killed."""
 
 
 class Restore:
@@ -79,7 +79,7 @@ class Restore:
         self.position = Position(next_offset=0, target_offset=0)
 
     def attempt(self, **more: Any) -> WorkResult:
-        """One attempt from the last position that is known."""
+        """Make one attempt from the last known position."""
         settings = TaskSettings(
             kafka=self.kafka,
             clock=CLOCK,
@@ -94,7 +94,7 @@ class Restore:
         return result
 
     def consumed(self) -> list[tuple[bytes, int]]:
-        """Values and offsets that librdkafka reads, of committed records."""
+        """Return the values and offsets of committed records that librdkafka reads."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self.kafka.bootstrap_servers,
@@ -130,14 +130,14 @@ class Restore:
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some forty records in a batch, three batches in a transaction."""
+    """Make batches of some forty records, and transactions of three batches."""
     monkeypatch.setattr(partition_writer, "TARGET_BATCH_BYTES", 2_000)
     monkeypatch.setattr(partition_writer, "BUFFER_BYTES", 8_000)
     monkeypatch.setattr(tasks, "_TRANSACTION_BYTES", 1)
 
 
 def dies(monkeypatch: pytest.MonkeyPatch, moment: int, where: str) -> None:
-    """The process ends before or after the send with this number, or before or after the end of a transaction."""
+    """Kill the process before or after a call with this number: a send, a commit of offsets, or the end of a transaction."""
     place, name = {
         "send": (Cluster, "ask_brokers"),
         "commit": (transactions, "_end"),
@@ -158,7 +158,7 @@ def dies(monkeypatch: pytest.MonkeyPatch, moment: int, where: str) -> None:
 
 
 def killed(restore: Restore, moment: int, where: str) -> None:
-    """One attempt that dies at that call."""
+    """Make an attempt that dies at that call."""
     with pytest.MonkeyPatch.context() as patch:
         dies(patch, moment, where)
         with pytest.raises(Killed):
@@ -166,7 +166,7 @@ def killed(restore: Restore, moment: int, where: str) -> None:
 
 
 def killed_again_and_again(restore: Restore, where: str, times: int) -> None:
-    """Each attempt dies one call later than the one before; then one is left alone."""
+    """Let each attempt die one call later than the one before, and let the last attempt finish."""
     for moment in range(times):
         killed(restore, moment % 3, where)
     result = restore.attempt()
@@ -175,18 +175,18 @@ def killed_again_and_again(restore: Restore, where: str, times: int) -> None:
 
 @pytest.mark.parametrize("where", ["before send", "after send"])
 def test_an_attempt_that_dies_doubles_nothing(kafka: LocalKafka, tmp_path: Path, where: str) -> None:
-    """Records that it wrote are found by the next attempt, by the producer id."""
+    """The next attempt finds its records by the producer id."""
     killed_again_and_again(Restore(kafka, tmp_path), where, 2)
 
 
 @pytest.mark.parametrize("where", ["after send", "after offsets", "before commit", "after commit"])
 def test_a_transaction_that_dies_doubles_nothing(kafka: LocalKafka, tmp_path: Path, where: str) -> None:
-    """The next attempt aborts open transactions and finds committed ones."""
+    """The next attempt aborts open transactions and finds the committed ones."""
     killed_again_and_again(Restore(kafka, tmp_path, is_transactional=True), where, 1)
 
 
 def test_a_task_that_is_run_twice_writes_once(kafka: LocalKafka, tmp_path: Path) -> None:
-    """The second one finds all of it, and says the same of it as the first one."""
+    """The second attempt finds all records, and returns the same result as the first."""
     restore = Restore(kafka, tmp_path)
     first, second = restore.attempt(), restore.attempt()
     restore.assert_whole(second)
@@ -194,7 +194,7 @@ def test_a_task_that_is_run_twice_writes_once(kafka: LocalKafka, tmp_path: Path)
 
 
 def test_others_may_write_to_the_same_partition(kafka: LocalKafka, tmp_path: Path) -> None:
-    """Records of other producers between ours are not counted as ours."""
+    """Records of another producer between those of the restore are not counted."""
     restore = Restore(kafka, tmp_path)
     other = Restore(kafka, tmp_path / "other")
     other.planned, other.topic = (
@@ -210,7 +210,7 @@ def test_others_may_write_to_the_same_partition(kafka: LocalKafka, tmp_path: Pat
 
 
 def test_a_record_that_is_too_large_is_named(kafka: LocalKafka, tmp_path: Path) -> None:
-    """It is not left out: the partition ends before it, with its offset in the source."""
+    """The record is not left out: the partition ends before it, and the failure has its source offset."""
     restore = Restore(kafka, tmp_path, max_message_bytes="1000")
     large = [b"x" * (3_000 if offset == 5 else 1) for offset in range(10)]
     files = write_files(tmp_path / "large", [records(range(10), value=large)])
@@ -220,7 +220,7 @@ def test_a_record_that_is_too_large_is_named(kafka: LocalKafka, tmp_path: Path) 
 
 
 def test_a_topic_that_was_re_created_gets_nothing(kafka: LocalKafka, tmp_path: Path) -> None:
-    """The plan is about the topic as it was."""
+    """The plan has the id of the deleted topic."""
     restore = Restore(kafka, tmp_path)
     result = restore.attempt(planned=replace(restore.planned, target_topic_id="AAAAAAAAAAAAAAAAAAAAAQ"))
     assert "re-created" in str(result.failure)
@@ -228,7 +228,7 @@ def test_a_topic_that_was_re_created_gets_nothing(kafka: LocalKafka, tmp_path: P
 
 
 def test_deleted_records_end_a_restore(kafka: LocalKafka, tmp_path: Path) -> None:
-    """If written records are deleted before they are counted, their offsets cannot be known."""
+    """If written records are deleted before they are counted, their offsets are unknown."""
     restore = Restore(kafka, tmp_path)
     assert restore.attempt().failure is None
     with Cluster.connect(restore.kafka, CLOCK, RequestStats(), Deadline.after(CLOCK, 30_000)) as cluster:

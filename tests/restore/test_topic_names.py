@@ -1,4 +1,4 @@
-"""Archived topics are chosen by a pattern of their whole names."""
+"""Archived topics are chosen by a pattern for the whole name."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.restore.test_archived import a_range, store
 
 @pytest.mark.spark
 def test_whole_names_of_one_cluster(warehouse: Warehouse) -> None:
-    """By the cluster's name or id; not a part of a name, not another cluster's, and no topic of the brokers."""
+    """The cluster is given by name or id; parts of names, topics of other clusters and internal topics do not match."""
     names = ("orders", "orders-eu", "__consumer_offsets", "payments")
     store(warehouse, *(a_range("0192-0001", 0, 9, topic=name, cluster="prod", cluster_id="id-1") for name in names))
     store(warehouse, a_range("0192-0002", 0, 9, topic="orders-test", cluster="test", cluster_id="id-2"))

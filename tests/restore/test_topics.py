@@ -1,4 +1,4 @@
-"""Topics, configs and ACLs of a snapshot become actions for another cluster; parts that cannot be transferred are named."""
+"""Topics, configs and ACLs of a snapshot become actions for another cluster; what cannot be transferred is named."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -61,7 +61,7 @@ ACLS = [
 
 @pytest.fixture(scope="module")
 def ask() -> Iterator[Ask]:
-    """Read two topics of one snapshot, one of which differs in another snapshot, and one that could not be described."""
+    """A snapshot with two topics and one that could not be described, and another snapshot in which one of them differs."""
     topics = [
         _topic("orders"),
         _topic("plain", partitions=1, replication_factor=1),
@@ -87,7 +87,7 @@ def ask() -> Iterator[Ask]:
 
 
 def test_topics_of_the_snapshot(ask: Ask) -> None:
-    """Requested topics have their explicit configs; if brokers return no sources, all configs that are not defaults."""
+    """Topics have their explicit configs; if brokers return no sources, these are all configs that are not defaults."""
     topics = saved_topics(ask, SNAPSHOT, ["orders", "plain"])
     assert {name: (one.partitions, one.replication_factor) for name, one in topics.items()} == {
         "orders": (4, 3),
@@ -110,7 +110,7 @@ def test_topics_that_the_snapshot_lacks(ask: Ask) -> None:
 
 
 def test_actions_create_topics(ask: Ask) -> None:
-    """They are created with new names, with configs or without; notes name parts that are not transferred."""
+    """Topics are created with their new names, with configs or without; notes name what is not transferred."""
     topics = list(saved_topics(ask, SNAPSHOT, ["orders", "plain"]).values())
     names = {"orders": "orders2", "plain": "plain"}
     actions, notes = topic_actions(topics, names, brokers=3, with_configs=True)
@@ -141,7 +141,7 @@ def test_actions_create_topics(ask: Ask) -> None:
 
 
 def test_too_few_brokers(ask: Ask) -> None:
-    """Fewer replicas than in the source need the user's option, and a note names the consequences."""
+    """Fewer replicas than in the source need an option, and a note names the consequences."""
     topics = list(saved_topics(ask, SNAPSHOT, ["orders", "plain"]).values())
     names = {"orders": "orders", "plain": "plain"}
     with pytest.raises(ConfigError, match="topic orders: 3 replicas, and the target has 1 brokers"):
@@ -153,7 +153,7 @@ def test_too_few_brokers(ask: Ask) -> None:
 
 
 def test_acls_of_topics_and_groups(ask: Ask) -> None:
-    """ACLs of restored topics get the new name; prefixes stay, and a note names the topics that they no longer match."""
+    """ACLs of restored topics get the new name; prefixes are kept, and a note names topics that they no longer match."""
     acls, notes = saved_acls(ask, SNAPSHOT, {"orders": "copy"}, ["billing"])
     assert acls == [
         SavedAcl(**_acl("billing", resource_type="GROUP")),

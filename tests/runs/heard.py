@@ -1,24 +1,24 @@
-"""Progress of a run, written down."""
+"""Progress of a run, recorded."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Heard:
-    """The reports of a run so far."""
+    """Records the progress that a run reports."""
 
     cluster_id: str | None = None
     steps: list[str] = field(default_factory=list)
     counts: list[tuple[int, ...]] = field(default_factory=list)
 
     def connected(self, cluster_id: str | None) -> None:
-        """The cluster has answered."""
+        """Record the id of the cluster."""
         self.cluster_id = cluster_id
 
     def step(self, name: str, _: int) -> None:
-        """A step begins."""
+        """Record that a step has begun."""
         self.steps.append(name)
 
     def advanced(self, *counts: int) -> None:
-        """Some of a step is done."""
+        """Record the progress of a step."""
         self.counts.append(counts)

@@ -1,4 +1,4 @@
-"""The warehouse is opened when a run needs it, and once."""
+"""The warehouse is opened once, when a run first needs it."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.warehouses import settings
 
 
 def test_the_warehouse_is_opened_once_and_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No Spark for a cluster that does not answer, one session for several that do."""
+    """Creating the context starts no session of Spark; using the warehouse twice starts one."""
     calls: list[str] = []
     monkeypatch.setattr(context, "session", lambda name: calls.append(name) or "spark")
     monkeypatch.setattr(context, "open_warehouse", lambda spark, *_: (spark, "opened"))
@@ -26,7 +26,7 @@ def test_the_warehouse_is_opened_once_and_late(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_run_without_need_of_spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A local folder is opened without a session, and closed with the context; a running session or need of one has it opened by Spark."""
+    """A local folder is opened without a session, unless one is running or the run needs one; it is closed with the context."""
     opened: list[str] = []
 
     def without_session(stack: ExitStack, *_: object) -> str:

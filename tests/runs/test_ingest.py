@@ -1,4 +1,4 @@
-"""An ingest run does its steps in their order, reports under its lock, and forgets losses only when they are reported."""
+"""An ingest run does its steps in order, reports while it holds the lock, and removes losses once they are reported."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +34,7 @@ def result(*ranges: Any, unread: int = 0, reports: tuple[Report, ...] = ()) -> I
 
 
 def test_what_a_result_says() -> None:
-    """Losses are no failures; a range that ended early is one, and unread offsets make the run incomplete."""
+    """Losses are not failures; a range that ended early is a failure, and unread offsets make the run incomplete."""
     whole = result(RANGE)
     assert (whole.is_complete, whole.has_loss, whole.archived.ingest_id) == (True, False, "0192-0001")
     lossy = result(RANGE, replace(RANGE, partition=1, records=0, lost=9, problem="LOST"))
@@ -48,7 +48,7 @@ def test_what_a_result_says() -> None:
 
 
 def test_a_timeout_ends_with_the_run() -> None:
-    """The shorter limit applies; time is reserved for the check of the read records."""
+    """The shorter limit applies, but time is reserved for checking the records that were read."""
     clock = Clock(now_ms=lambda: 1_000, monotonic=lambda: 0.0, sleep=lambda _: None)
     assert RunDeadline(clock=clock).within(5_000).remaining() == 5.0
     assert RunDeadline(clock=clock, ends_at_ms=3_000).within(5_000).remaining() == 2.0
@@ -57,7 +57,7 @@ def test_a_timeout_ends_with_the_run() -> None:
 
 
 def test_reading_keeps_within_a_tasks_memory() -> None:
-    """A fetch, and its decompressed content, take a sixteenth each, up to the largest configured fetch."""
+    """A fetch and its decompressed records take a sixteenth each, up to the configured size of a fetch."""
     options = read_options(IngestSettings(task_memory_mb=64, max_partition_fetch_bytes=1 << 30))
     assert (options.fetch_bytes, options.decoding.expanded_bytes) == (4 << 20, 4 << 20)
 
@@ -65,7 +65,7 @@ def test_reading_keeps_within_a_tasks_memory() -> None:
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_losses_are_forgotten_when_they_are_reported(tmp_path: Path) -> None:
-    """A run that dies at its report leaves its losses to the next one, which has nothing else to do; then they are gone."""
+    """Losses of a run that dies before its report are reported by the next run, and then removed."""
     state = FakeCluster()
     (partition,) = state.add_topic("t", 1, end=0).partitions
     partition.append(batch(0, [b"v"] * 4))

@@ -1,4 +1,4 @@
-"""A job is in every place where users look for it: a module of runs/ that is forgotten in one of them fails here."""
+"""A new job must be added in every place where users look for it."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ SHARED = {
     "time_lag",
     "earlier_offsets",
     "restore_preparation",
-}  # modules of runs/ that are no job
+}  # modules of runs/ that are not jobs
 
 WITHOUT_KAFKA = {"maintain", "report"}  # jobs that need no permission on a cluster
 
@@ -27,20 +27,20 @@ RUNS = {path.stem for path in (PRODUCT / "runs").glob("*.py")} - SHARED
 
 
 def text(name: str) -> str:
-    """The content of a file of the project; empty if there is none."""
+    """Return the text of a file of the project, or an empty text if there is no such file."""
     path = ROOT / name
     return path.read_text() if path.exists() else ""
 
 
 def test_no_job_is_only_listed() -> None:
-    """Every command that is marked as a job, script in jobs/ and job of the event run_finished has its module in runs/."""
+    """Every command with the heading of jobs, script in jobs/, and job of the event run_finished has a module in runs/."""
     listed = {name for name, command in COMMANDS.items() if command.heading == HEADING} | set(JOBS)
     assert (listed | {path.stem for path in (ROOT / "jobs").glob("*.py")}) - RUNS == set()
 
 
 @pytest.mark.parametrize("job", sorted(RUNS))
 def test_a_job_is_where_users_look_for_it(job: str) -> None:
-    """All missing places of a new job, besides its module in runs/, are named together."""
+    """The failure lists every place where a new job is missing."""
     needed = {
         f"a line in COMMANDS of cli/registry.py: {job!r}": job in COMMANDS and COMMANDS[job].heading == HEADING,
         "a line in `lagoon --help`": f"\n  {job} " in usage(),
@@ -58,5 +58,5 @@ def test_a_job_is_where_users_look_for_it(job: str) -> None:
 
 @pytest.mark.parametrize("path", sorted((PRODUCT / "runs").glob("*.py")), ids=lambda path: path.stem)
 def test_runs_print_nothing(path: Path) -> None:
-    """Only cli/ prints, from the values that runs return."""
+    """Only cli/ prints, from the values that a run returns."""
     assert not re.search(r"\b(print|say|warn|sys\.std\w+)\(", path.read_text())

@@ -1,4 +1,4 @@
-"""Maintenance of a table makes the commits that dead runs left pending, unless it only looks; and removes real snapshots."""
+"""Maintenance makes the pending commits of runs that died, except in a dry run, and removes old snapshots of real runs."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def test_pending_commits_come_first(warehouse: Warehouse) -> None:
 
 
 def taken(lake: Path, state: FakeCluster, days_ago: int, time: str) -> str:
-    """The id of a snapshot of these brokers, as it would have been taken some days ago."""
+    """Take a snapshot of these brokers as if some days ago, and return its id."""
     servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
     chosen = settings(f"warehouse={lake}", f"kafka.bootstrap_servers={servers}")
     then = moment(days_ago, time)
@@ -48,7 +48,7 @@ def taken(lake: Path, state: FakeCluster, days_ago: int, time: str) -> str:
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark")
 def test_snapshots_as_runs_take_them(tmp_path: Path, warehouse: Warehouse) -> None:
-    """In all tables the kept snapshots keep their rows, including rows that they share with removed ones."""
+    """Kept snapshots have all their rows in all tables, including rows that they share with removed ones."""
     state, names = FakeCluster(), [table.name for table in STATE_TABLES]
     state.add_topic("t", 2)
     with fake_cluster(state):
@@ -64,7 +64,7 @@ def test_snapshots_as_runs_take_them(tmp_path: Path, warehouse: Warehouse) -> No
     done = {one.table: one.old.rows for one in maintain(warehouse, options, CLOCK)}
     assert shown(warehouse, names) == {name: before[name] for name in stays}
     assert [ids_in(warehouse, name) & set(goes) for name in names if name != "configs"] == [set()] * (len(names) - 1)
-    assert ids_in(warehouse, "configs") & set(goes) == {goes[1]}  # the one at 11:00 refers to its rows
+    assert ids_in(warehouse, "configs") & set(goes) == {goes[1]}  # the snapshot at 11:00 refers to its rows
     assert done["snapshots"] == 2
     assert done["partitions"] == 2 + 5
     assert not any(one.old.rows for one in maintain(warehouse, options, CLOCK))

@@ -1,4 +1,4 @@
-"""The report's run: pages of all clusters in one document."""
+"""The run of a report makes one document with the pages of all clusters."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.long
 
 
 def test_one_page_for_all_clusters(tmp_path: Path) -> None:
-    """In the order of their names, which the title has unless another is given."""
+    """Clusters are in the order of their names; the title has the names unless another title is given."""
     lake = make_lake(
         tmp_path, [snapshot(1, cluster="b", status="complete"), snapshot(2, cluster="a", status="complete")]
     )

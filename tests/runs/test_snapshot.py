@@ -1,4 +1,4 @@
-"""A snapshot run does its steps in order, publishes once per slot, and returns the published snapshot."""
+"""A snapshot run does its steps in order, publishes a slot once, and returns the published snapshot."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ DAY_MS = 86_400_000
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_a_slot_is_published_once(tmp_path: Path) -> None:
-    """The second run returns the slot of the first, and collects nothing. A later slot stores changed rows."""
+    """A second run for the slot returns the published snapshot and collects nothing; a later slot stores changed rows."""
     state = FakeCluster()
     state.add_topic("t", 2)
     with fake_cluster(state):
@@ -52,7 +52,7 @@ def test_a_slot_is_published_once(tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_does_not_answer_costs_no_spark(tmp_path: Path) -> None:
-    """The warehouse of the settings is not opened."""
+    """No warehouse is opened, so no session of Spark is started."""
     lake = tmp_path / "lake"
     context = RunContext("snapshot", settings(f"warehouse={lake}", "kafka.bootstrap_servers=127.0.0.1:1"), CLOCK)
     heard = Heard()
@@ -62,7 +62,7 @@ def test_a_cluster_that_does_not_answer_costs_no_spark(tmp_path: Path) -> None:
 
 
 def test_the_worst_lag_is_the_largest_known() -> None:
-    """Rows without a lag do not count; a snapshot may have none."""
+    """Rows without a lag do not count; a snapshot without any lag has none."""
     lags = [lag_row("g", "t", 0, lag=5), lag_row("g", "t", 1, lag=None), lag_row("h", "t", 0, lag=7)]
     worst = worst_lag(snapshot(1, *lags))
     assert worst is not None

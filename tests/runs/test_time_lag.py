@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
 def cluster() -> FakeCluster:
-    """A topic of three partitions with ten records each, and two groups, of which one is at the same offsets as the other."""
+    """A topic of three partitions with ten records each, and two groups with equal commits."""
     state = FakeCluster()
     for partition in state.add_topic("t", 3, end=0).partitions:
         partition.append(timed(0, 1_000, 4), timed(4, 1_040, 6))
@@ -36,7 +36,7 @@ def cluster() -> FakeCluster:
 
 
 def taken(state: FakeCluster, lake: Path, *slots: int, **more: str | int) -> list[Snapshot]:
-    """One snapshot for each slot."""
+    """Take a snapshot for each slot."""
     with fake_cluster(state):
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
         given = [f"snapshot.{name}={value}" for name, value in more.items()]
@@ -54,12 +54,12 @@ def taken(state: FakeCluster, lake: Path, *slots: int, **more: str | int) -> lis
 
 
 def answered(snapshot: Snapshot) -> int:
-    """Positions that Fetch was answered for, as table coverage has it."""
+    """Return the number of positions that Fetch was answered for, from table coverage."""
     return sum(one.answered for one in snapshot.of(CoverageRow) if one.api == "Fetch")
 
 
 def test_executors_find_what_the_driver_finds(tmp_path: Path) -> None:
-    """And their requests are counted in table coverage."""
+    """Their requests are counted in table coverage, too."""
     (driver,) = taken(cluster(), tmp_path / "driver", NOON_MS)
     (executors,) = taken(cluster(), tmp_path / "executors", NOON_MS, time_lag_executor_positions=1)
     for snapshot in (driver, executors):
@@ -71,7 +71,7 @@ def test_executors_find_what_the_driver_finds(tmp_path: Path) -> None:
 
 
 def test_history_tells_when_offsets_were_written(tmp_path: Path) -> None:
-    """Between two snapshots in proportion; nothing before the first one."""
+    """The time of a commit is interpolated between two snapshots; before the first one it is unknown."""
     state = cluster()
     state.groups["b"].commits = {("t", 0): FakeCommit(10), ("t", 1): FakeCommit(15)}
     earlier, later = taken(state, tmp_path / "lake", NOON_MS, NOON_MS + 1, time_lag="interpolate")
@@ -84,7 +84,7 @@ def test_history_tells_when_offsets_were_written(tmp_path: Path) -> None:
     assert at_the_end.time_lag_method == between.time_lag_method == "interpolated"
     assert at_the_end.time_lag_ms is not None
     assert between.time_lag_ms is not None
-    assert abs(at_the_end.time_lag_ms - 2 * between.time_lag_ms) <= 6  # milliseconds that pass between two questions
+    assert abs(at_the_end.time_lag_ms - 2 * between.time_lag_ms) <= 6  # for the milliseconds between two requests
 
 
 def _unmeasured(lake: Path, **more: str | int) -> Sequence[ConsumerLagRow]:
@@ -95,13 +95,13 @@ def _unmeasured(lake: Path, **more: str | int) -> Sequence[ConsumerLagRow]:
 
 
 def test_it_can_be_switched_off(tmp_path: Path) -> None:
-    """No record is fetched then."""
+    """No records are fetched then."""
     rows = _unmeasured(tmp_path / "lake", time_lag="off")
     assert {(one.time_lag_method, one.time_lag_problem) for one in rows} == {("not_measured", "TIME_LAG_OFF")}
 
 
 def test_executors_and_history_may_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The snapshot is complete without the time lag, which says why."""
+    """The snapshot is complete without the time lag, and its rows have the reason."""
 
     def fails(*_: object) -> None:
         raise PySparkException("no executor")

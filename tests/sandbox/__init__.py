@@ -1,1 +1,1 @@
-"""Tests of the Kafka that we start ourselves."""
+"""Tests of the Kafka brokers that we start ourselves."""

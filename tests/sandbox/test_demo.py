@@ -1,4 +1,4 @@
-"""The demo, run as `make demo` does: the rows of its table for groups with known behaviour."""
+"""The demo as `make demo` runs it: its table has the expected rows of each group."""
 
 import os
 import re
@@ -18,7 +18,7 @@ TYPE, STATE, MEMBERS, PARTITIONS, KNOWN, LAG_BEFORE, LAG, CHANGE, LOST = range(9
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Everything that one run of the demo prints on standard output."""
+    """Return the standard output of one run of the demo."""
     cache = tmp_path_factory.mktemp("cache")
     jar_paths("kafka-4.3.1")
     (cache / "jars").symlink_to(cache_folder().absolute() / "jars")
@@ -36,7 +36,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def group(shown: str, group_id: str) -> list[str]:
-    """Return the columns after the name of a group in the demo's table."""
+    """Return the columns after a group's name in the table of the demo."""
     return next(line.split()[1:] for line in shown.splitlines() if line.startswith(f"{group_id} "))
 
 
@@ -44,7 +44,7 @@ def group(shown: str, group_id: str) -> list[str]:
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_both_snapshots_are_complete(shown: str) -> None:
-    """Each run of the job ends with its own line about the same cluster, which has Kafka's topic for transactions later."""
+    """Each run of the job prints its own line about the same cluster; the second one has the internal topic of transactions."""
     lines = [line for line in shown.splitlines() if line.startswith("default (") and "brokers" in line]
     health = "3 brokers, 1 partitions with fewer in sync than min.insync.replicas"  # the topic with one replica
     assert [f"{health}, {topics} topics" in line for line, topics in zip(lines, (13, 14), strict=True)] == [True, True]
@@ -55,11 +55,11 @@ def test_both_snapshots_are_complete(shown: str) -> None:
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_both_ingests_archive_what_was_produced(shown: str) -> None:
-    """All records are archived once: existing ones (except half of a deleted topic), then new ones."""
+    """All records are archived once: first those that exist (half of a topic is deleted), then the new ones."""
     lines = [line for line in shown.splitlines() if line.startswith("default (") and "records of" in line]
     first, second = (int(re.search(r"([\d,]+) records of", line)[1].replace(",", "")) for line in lines)
     deleted = next(one.records // 2 for one in TOPICS if one.name == EXPIRED)
-    assert 0 <= first - (sum(one.records for one in TOPICS) - deleted) <= 1  # a partition with an odd number keeps one
+    assert 0 <= first - (sum(one.records for one in TOPICS) - deleted) <= 1  # an odd number of records leaves one more
     assert second == sum(one.later for one in TOPICS)
     returns = [line.split() for line in shown.splitlines() if re.match(r"\s*2  returns ", line)]
     ((run, topic, partitions, offsets, records, control, aborted, *_),) = returns
@@ -71,7 +71,7 @@ def test_both_ingests_archive_what_was_produced(shown: str) -> None:
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_lag_changes_as_the_load_says(shown: str) -> None:
-    """Groups that read are at 0, a group that came back has caught up, the others grew by the produced records."""
+    """Active groups are at 0, a group that came back has caught up, and the others grew by the produced records."""
     assert group(shown, "billing")[: CHANGE + 1] == ["classic", "Stable", "2", "9", "9", "0", "0", "0"]
     assert group(shown, "fraud-check")[: CHANGE + 1] == ["consumer", "Stable", "1", "9", "9", "0", "0", "0"]
     assert group(shown, "recommendations")[: CHANGE + 1] == [
@@ -94,13 +94,13 @@ def test_lag_changes_as_the_load_says(shown: str) -> None:
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_lag_without_commits_is_unknown(shown: str) -> None:
-    """A group that never committed has no lag, rather than 0; one whose records are deleted has lost them."""
+    """A group that never committed has no lag, rather than 0; a group whose unread records are deleted has lost them."""
     assert group(shown, "dashboard")[: CHANGE + 1] == ["classic", "Stable", "1", "2", "0", "null", "null", "null"]
     assert group(shown, "metrics-archive")[LOST] == "2000"
 
 
 def test_second_demo_waits_its_turn(tmp_path: Path) -> None:
-    """Two demos do not share a folder: the second says so and touches nothing."""
+    """Two demos never share a folder: the second one reports the first and changes nothing."""
     with demo._alone_in(tmp_path), pytest.raises(LockHeld, match="another demo"), demo._alone_in(tmp_path):
         pass
     with demo._alone_in(tmp_path):

@@ -1,4 +1,4 @@
-"""A real Kafka on the loopback: it answers, it can be broken and mended, and it never outlives us."""
+"""Real Kafka brokers on the loopback interface: they answer, can be killed and restarted, and never outlive their parent."""
 
 import signal
 import socket
@@ -33,26 +33,26 @@ def topics(kafka: LocalKafka) -> list[str]:
 
 
 def create(kafka: LocalKafka, topic: str) -> None:
-    """Create a topic by Kafka's own tool."""
+    """Create a topic with Kafka's own tool."""
     kafka.tool(TOPICS, "--bootstrap-server", kafka.bootstrap_servers, "--create", "--topic", topic)
 
 
 def test_every_broker_knows_every_other(kafka: LocalKafka) -> None:
-    """Three brokers on three addresses, each of which gives all three to clients."""
+    """Three brokers have three addresses, and each of them returns all three to clients."""
     assert kafka.node_ids == [1, 2, 3]
     assert [kafka.known_brokers(node_id) for node_id in kafka.node_ids] == [{1, 2, 3}] * 3
     assert len(set(kafka.bootstrap_servers.split(","))) == 3
 
 
 def test_older_release_answers(kafka_392: LocalKafka) -> None:
-    """The release is a parameter: Kafka 3.9.2 starts and answers its own tool."""
+    """Kafka 3.9.2 starts and answers its own tool."""
     create(kafka_392, "sandbox-older")
     assert "sandbox-older" in topics(kafka_392)
     assert any("kafka-clients-3.9.2.jar" in part for part in _command_line(kafka_392))
 
 
 def test_tool_that_fails_says_why(single: LocalKafka) -> None:
-    """A tool's own complaint is in the error, and a tool that hangs is ended."""
+    """The error has the tool's message, and a tool that hangs is killed."""
     with pytest.raises(ToolFailed, match="does not exist"):
         single.tool(TOPICS, "--bootstrap-server", single.bootstrap_servers, "--describe", "--topic", "sandbox-nowhere")
     with pytest.raises(ToolFailed, match=r"no end within 0\.1 s"):
@@ -62,7 +62,7 @@ def test_tool_that_fails_says_why(single: LocalKafka) -> None:
 @pytest.mark.proof
 @pytest.mark.kafka
 def test_killed_broker_comes_back(single: LocalKafka) -> None:
-    """After SIGKILL there are no responses; a restarted broker has its port, its topics and the same log file."""
+    """A killed broker does not answer; after a restart it has the same port, topics and log file."""
     create(single, "sandbox-kept")
     host, port = single.address(1)
     single.kill(1)
@@ -77,7 +77,7 @@ def test_killed_broker_comes_back(single: LocalKafka) -> None:
 
 @pytest.mark.kafka
 def test_stopped_broker_ends_in_order(single: LocalKafka) -> None:
-    """SIGTERM lets the broker say goodbye in its log."""
+    """A broker that is stopped by SIGTERM logs its shutdown."""
     single.stop(1)
     assert single.pid(1) is None
     assert "shut down completed" in single.log(1).read_text()
@@ -87,7 +87,7 @@ def test_stopped_broker_ends_in_order(single: LocalKafka) -> None:
 
 @pytest.mark.kafka
 def test_paused_broker_is_silent(single: LocalKafka) -> None:
-    """A paused broker keeps its port and does not respond until it is resumed."""
+    """A paused broker keeps its port and does not answer until it is resumed."""
     single.pause(1)
     assert single.pid(1) is not None
     socket.create_connection(single.address(1), timeout=5).close()
@@ -98,7 +98,7 @@ def test_paused_broker_is_silent(single: LocalKafka) -> None:
 
 @pytest.mark.kafka
 def test_broker_that_cannot_start_names_its_log(tmp_path: Path) -> None:
-    """A broker that ends at once is an error at once, with the file that says why, and leaves no process."""
+    """If a broker ends at once, the error names the log file with the reason, and no process is left."""
     cluster = LocalKafka(tmp_path, properties={"num.io.threads": "0"})
     started = time.monotonic()
     with pytest.raises(NotStarted) as failure, cluster:
@@ -112,7 +112,7 @@ def test_broker_that_cannot_start_names_its_log(tmp_path: Path) -> None:
 @pytest.mark.proof
 @pytest.mark.kafka
 def test_taken_port_is_tried_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If another process takes a port between the check and the broker's bind, other ports are tried."""
+    """If another process takes a port between the check and the broker's bind, other ports are used."""
     choices = [sandbox._free_ports(2), sandbox._free_ports(2)]
     monkeypatch.setattr(sandbox, "_free_ports", lambda _: choices.pop(0))
     with socket.create_server(("127.0.0.1", choices[0][0])), LocalKafka(tmp_path) as cluster:
@@ -124,7 +124,7 @@ def test_taken_port_is_tried_elsewhere(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.kafka
 @pytest.mark.parametrize("version", ["4.3.1", pytest.param("2.8.2", marks=pytest.mark.proof)])
 def test_no_broker_outlives_a_killed_parent(tmp_path: Path, version: str) -> None:
-    """If the process that started brokers is killed, the brokers end too, and so does their ZooKeeper."""
+    """If the parent of brokers is killed, the brokers and their ZooKeeper end, too."""
     program = (
         "import sys, time; from pathlib import Path; from kafka_lagoon.sandbox.kafka import LocalKafka\n"
         "with LocalKafka(Path(sys.argv[1]), version=sys.argv[2]) as kafka:\n"
@@ -144,7 +144,7 @@ def test_no_broker_outlives_a_killed_parent(tmp_path: Path, version: str) -> Non
 
 
 def test_release_on_zookeeper_comes_back(kafka_282: LocalKafka) -> None:
-    """Kafka 2.8.2 runs on a ZooKeeper of its own, and a killed broker is started once that has forgotten it."""
+    """Kafka 2.8.2 has its own ZooKeeper; a killed broker is restarted once ZooKeeper has forgotten it."""
     kafka_282.kill(1)
     kafka_282.start(1)
     assert kafka_282.known_brokers(1) == {1}
@@ -153,7 +153,7 @@ def test_release_on_zookeeper_comes_back(kafka_282: LocalKafka) -> None:
 
 @pytest.mark.parametrize("version", ["4.3.1", "2.8.2"])
 def test_every_broker_has_every_listener(tmp_path: Path, version: str) -> None:
-    """Each on a port of its own and advertised by a name that certificates can have, beside the plain single."""
+    """Beside the plain listener each listener has its own port, and a name that certificates can have."""
     listeners = (Listener("LOGIN", "SASL_SSL"), Listener("MUTUAL", "SSL"))
     cluster = LocalKafka(tmp_path, version=version, brokers=2, listeners=listeners)
     ports = iter(range(20_001, 20_009))
@@ -170,7 +170,7 @@ def test_every_broker_has_every_listener(tmp_path: Path, version: str) -> None:
 
 
 def test_probe_of_something_else() -> None:
-    """A port with another protocol, and a port without a listener, are no brokers."""
+    """A port with another protocol, and a port without a listener, are not brokers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         other = threading.Thread(target=_answer_once, args=(server, b"HTTP/1.1 400 Bad Request\r\n\r\n"))

@@ -1,4 +1,4 @@
-"""Packages that a fresh machine installs: the lock agrees with pyproject.toml and names no location."""
+"""Packages that a new machine installs: the lock agrees with pyproject.toml and names no index."""
 
 import re
 import tomllib
@@ -36,14 +36,14 @@ def requirements() -> list[Requirement]:
 
 @pytest.mark.parametrize("requirement", requirements(), ids=str)
 def test_every_requirement_is_locked(requirement: Requirement) -> None:
-    """Each requirement is pinned in the lock at a version that it allows."""
+    """Each requirement is pinned in the lock to a version that it allows."""
     pinned = re.findall(rf"^{re.escape(requirement.name)}==(\S+)", LOCK, re.MULTILINE | re.IGNORECASE)
     assert pinned
     assert all(requirement.specifier.contains(version) for version in pinned)
 
 
 def test_lock_is_whole_and_names_no_place() -> None:
-    """Every pin has hashes, and no line says where from: that is pip's own matter."""
+    """Every pin has hashes, and no line has a URL: the index is a setting of pip."""
     pins = re.findall(r"^\S+==.*\n +(--hash=sha256:[0-9a-f]{64})?", LOCK, re.MULTILINE)
     assert pins
     assert all(pins)

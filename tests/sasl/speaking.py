@@ -1,16 +1,16 @@
-"""The other end of a conversation, without requests around it."""
+"""The broker's side of a SASL exchange, without requests around it."""
 
 from kafka_lagoon.sasl.conversation import Login, Tokens
 
 
 def begun(mechanism: Login) -> tuple[Tokens, bytes]:
-    """A conversation, and its first token."""
+    """Begin an exchange, and return its first token."""
     tokens = mechanism.tokens()
     return tokens, next(tokens)
 
 
 def ended(tokens: Tokens, answer: bytes) -> bool:
-    """True if an answer ends the conversation without an error."""
+    """Return True if an answer ends the exchange without an error."""
     try:
         tokens.send(answer)
     except StopIteration:
@@ -19,5 +19,5 @@ def ended(tokens: Tokens, answer: bytes) -> bool:
 
 
 def answered(tokens: Tokens, *answers: bytes) -> bytes:
-    """The token after the last of several answers."""
+    """Send several answers, and return the token after the last one."""
     return [tokens.send(answer) for answer in answers][-1]

@@ -1,4 +1,4 @@
-"""GSSAPI with a scripted library; real tickets are for tests/oracle/test_kerberos.py."""
+"""GSSAPI with a scripted library; tests/oracle/test_kerberos.py has real tickets."""
 
 import enum
 import sys
@@ -16,18 +16,18 @@ US = Kerberos(host="broker-1", service="kafka", principal="alice@TEST", keytab="
 
 
 class Flag(enum.IntFlag):
-    """Flags that may be required of a context."""
+    """Flags that a context may require."""
 
     mutual_authentication = 2
     integrity = 32
 
 
 class GSSError(Exception):
-    """As the library raises it."""
+    """An error as the library raises it."""
 
 
 class Context:
-    """Complete after two steps; wraps by putting letters in front."""
+    """A context that is complete after two steps, and that wraps a message by a prefix."""
 
     def __init__(self, flags: int, **given: Any) -> None:
         self.given = given | {"flags": flags}
@@ -35,7 +35,7 @@ class Context:
         self.actual_flags = flags
 
     def step(self, token: bytes | None = None) -> bytes | None:
-        """Our ticket, then the validity of the broker's."""
+        """Return our ticket, then check the broker's."""
         if token is None:
             return b"ticket"
         if token != b"its ticket":
@@ -44,20 +44,20 @@ class Context:
         return None
 
     def unwrap(self, token: bytes) -> Any:
-        """The wrapped message."""
+        """Return the wrapped message."""
         if not token.startswith(b"wrapped:"):
             raise GSSError("bad signature")
         return SimpleNamespace(message=token.removeprefix(b"wrapped:"))
 
     def wrap(self, message: bytes, encrypt: bool) -> Any:
-        """Signed, not encrypted."""
+        """Wrap a message: signed, not encrypted."""
         assert not encrypt
         return SimpleNamespace(message=b"wrapped:" + message)
 
 
 @pytest.fixture
 def gssapi(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """A library that keeps its arguments."""
+    """A library that records its arguments."""
     library = SimpleNamespace(
         RequirementFlag=Flag,
         NameType=SimpleNamespace(hostbased_service="service", kerberos_principal="principal"),
@@ -73,7 +73,7 @@ def gssapi(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 def test_the_conversation(gssapi: SimpleNamespace) -> None:
-    """Tickets both ways, an empty message, the broker's offer, and our choice: no protection but TLS's."""
+    """Tickets both ways, an empty message, the broker's offer, and our choice: no security layer."""
     tokens, first = begun(US)
     assert first == b"ticket"
     assert tokens.send(b"its ticket") == b""
@@ -88,7 +88,7 @@ def test_the_conversation(gssapi: SimpleNamespace) -> None:
 
 
 def test_without_a_keytab(gssapi: SimpleNamespace) -> None:
-    """The tickets in the cache are used, of any principal."""
+    """Tickets in the cache are used, for any principal."""
     begun(Kerberos(host="broker-1", service="kafka"))
     assert gssapi.made[0].given["creds"] == {"name": None, "usage": "initiate", "mechs": ["krb5"], "store": None}
 
@@ -113,7 +113,7 @@ def test_brokers_that_are_refused(answers: list[bytes], reason: str) -> None:
 
 
 def test_a_broker_without_a_proof(gssapi: SimpleNamespace) -> None:
-    """A broker without mutual authentication is refused, although the library accepts it."""
+    """A broker without mutual authentication is refused, even if the library accepts it."""
     tokens, _ = begun(US)
     gssapi.made[0].actual_flags = Flag.integrity
     with pytest.raises(MechanismFailed, match="did not prove who it is"):

@@ -1,4 +1,4 @@
-"""OAUTHBEARER by the letter of RFC 7628; that brokers read it so is for tests/oracle/test_sasl.py."""
+"""OAUTHBEARER follows RFC 7628; tests/oracle/test_sasl.py shows that brokers accept it."""
 
 import json
 from base64 import urlsafe_b64decode
@@ -16,7 +16,7 @@ from tests.sasl.speaking import answered, begun, ended
 
 
 def us(value: str = "abc.def", extensions: str | None = None) -> OAuthBearer:
-    """Us with a token."""
+    """Log in with a token."""
     return OAuthBearer(token=Token(value), extensions=read_extensions(extensions))
 
 
@@ -30,7 +30,7 @@ def test_one_message() -> None:
 
 @pytest.mark.parametrize("token", ["", "a b", "a\x01auth=Bearer b", "a\n", "ü", "=a"])
 def test_what_is_no_token(token: str) -> None:
-    """Such a token is refused, because it could become another part of the message."""
+    """Text that is not a token is refused, because it could become another part of the message."""
     with pytest.raises(MechanismFailed, match="token holds characters") as failure:
         begun(us(token))
     assert not token or token not in str(failure.value)
@@ -38,13 +38,13 @@ def test_what_is_no_token(token: str) -> None:
 
 @pytest.mark.parametrize("text", ["auth=x", "a", "=b", "a1=b", "a=", "a=b\x01c=d", "a=ü"])
 def test_extensions_that_cannot_be_sent(text: str) -> None:
-    """An extension that cannot be sent is a fault of the settings, by name."""
+    """It is a fault of the named setting."""
     with pytest.raises(ConfigError, match="sasl_oauthbearer_extensions"):
         read_extensions(text)
 
 
 def test_a_refusal_is_acknowledged() -> None:
-    """The broker's JSON is answered with one byte, and its reason is raised when the broker then ends."""
+    """The broker's JSON is answered with one byte; when the broker ends the exchange, its reason is raised."""
     reasons = {"status": "invalid_token", "scope": "kafka", "openid-configuration": "https://idp.example"}
     for ending in (lambda tokens: tokens.send(b""), lambda tokens: tokens.throw(MechanismFailed("SASL_..."))):
         tokens, _ = begun(us())
@@ -57,7 +57,7 @@ def test_a_refusal_is_acknowledged() -> None:
 
 @pytest.mark.parametrize("answer", [b"x", b"[1]", b'{"status": 5}', b"\xff", b"[" * 100_000])
 def test_a_refusal_without_a_reason(answer: bytes) -> None:
-    """Without a readable reason the message of the error is raised."""
+    """If the reason cannot be read, the message of the error is raised."""
     tokens, _ = begun(us())
     tokens.send(answer)
     with pytest.raises(MechanismFailed, match="in its own words"):
@@ -82,7 +82,7 @@ def test_hostile_brokers(answers: list[bytes]) -> None:
 
 
 def test_an_unsecured_token() -> None:
-    """The token is unsigned, for a principal, for an hour."""
+    """The token is unsigned, for one principal, and valid for an hour."""
     token = unsecured("alice", CLOCK)
     header, claims, signature = (urlsafe_b64decode(part + "==") for part in token.value.split("."))
     assert json.loads(header) == {"alg": "none"}
@@ -92,5 +92,5 @@ def test_an_unsecured_token() -> None:
 
 
 def test_the_token_is_not_shown() -> None:
-    """The token is not shown by any object that carries it."""
+    """No object that holds the token shows it."""
     assert "abc.def" not in repr(us())

@@ -1,4 +1,4 @@
-"""PLAIN by the letter of RFC 4616; that brokers read it so is for tests/oracle/test_sasl.py."""
+"""PLAIN follows RFC 4616; tests/oracle/test_sasl.py shows that brokers accept it."""
 
 import pytest
 
@@ -8,12 +8,12 @@ from tests.sasl.speaking import begun, ended
 
 
 def us(user: str, password: str) -> Plain:
-    """Us, with a password."""
+    """Log in with a password."""
     return Plain(username=user, password=password)
 
 
 def test_one_message() -> None:
-    """The message has no authorization identity, user and password in UTF-8; the content of the answer does not matter."""
+    """The message has an empty authorization identity, user and password in UTF-8; the answer's content does not matter."""
     for answer in (b"", b"welcome"):
         tokens, message = begun(us("tim", "tanstaaftanstaaf"))
         assert message == b"\0tim\0tanstaaftanstaaf"
@@ -23,12 +23,12 @@ def test_one_message() -> None:
 
 @pytest.mark.parametrize(("user", "password"), [("a\0b", "word"), ("a", "wo\0rd"), ("a", "wo\udcffrd")])
 def test_what_cannot_be_sent(user: str, password: str) -> None:
-    """NUL would end a part of the message; the error shows no password."""
+    """NUL would end a part of the message; the error does not show the password."""
     with pytest.raises(MechanismFailed, match=r"NUL|UTF-8") as failure:
         begun(us(user, password))
     assert "wo" not in str(failure.value).replace("password", "")
 
 
 def test_the_password_is_not_shown() -> None:
-    """The password is not shown by `repr`."""
+    """`repr` does not show the password."""
     assert "word" not in repr(us("alice", "word")).replace("password", "")

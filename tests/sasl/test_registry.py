@@ -1,4 +1,4 @@
-"""A mechanism that is added is checked by its declaration: no omission can send a secret without TLS."""
+"""A new mechanism is checked through its declaration: it cannot send a secret without TLS by mistake."""
 
 import importlib
 import pkgutil
@@ -23,7 +23,7 @@ def _login(peer: Peer) -> Plain:
 
 @pytest.fixture(params=[True, False])
 def added(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Mechanism:
-    """A mechanism that the registry lists, and that either sends a secret or does not."""
+    """Add a mechanism to the registry that sends a secret, or that does not."""
     mechanism = Mechanism(
         name="ADDED",
         login=_login,
@@ -36,7 +36,7 @@ def added(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Me
 
 
 def settings(**given: Any) -> KafkaSettings:
-    """Settings of a cluster elsewhere that authenticates with the mechanism that was added."""
+    """Settings of a remote cluster that authenticates with the added mechanism."""
     return checked(
         {
             "bootstrap_servers": "a.example:9092",
@@ -50,7 +50,7 @@ def settings(**given: Any) -> KafkaSettings:
 
 
 def test_a_declaration_says_whether_a_secret_is_sent() -> None:
-    """There is no default: a mechanism cannot be declared without it."""
+    """A mechanism cannot be declared without it, because it has no default."""
     with pytest.raises(TypeError, match="sends_secret"):
         Mechanism(name="ADDED", login=_login)  # type: ignore[call-arg]
 
@@ -59,7 +59,7 @@ def test_a_declaration_says_whether_a_secret_is_sent() -> None:
     "without_proof", [{"security_protocol": "SASL_PLAINTEXT"}, {"ssl_endpoint_identification_algorithm": ""}]
 )
 def test_secrets_are_refused_without_tls(added: Mechanism, without_proof: dict[str, str]) -> None:
-    """Settings refuse it, and so does the policy for advertised addresses; mechanisms without secrets are allowed."""
+    """Settings refuse it, and so does the policy for advertised addresses; a mechanism without a secret is allowed."""
     if added.sends_secret:
         with pytest.raises(ValueError, match=r"ADDED.*allow_plaintext_credentials"):
             settings(**without_proof)
@@ -73,26 +73,26 @@ def test_secrets_are_refused_without_tls(added: Mechanism, without_proof: dict[s
 
 
 def test_declared_settings_are_asked_for(added: Mechanism) -> None:
-    """A missing setting and the mechanism's own faults are listed at once."""
+    """A missing setting and the mechanism's own faults are listed together."""
     with pytest.raises(ValueError, match=f"sasl_mechanism {added.name} needs sasl_username; no keytab"):
         settings(sasl_username="", sasl_kerberos_keytab=None)
 
 
 def test_the_login_is_the_mechanisms(added: Mechanism) -> None:
-    """A connection authenticates with the login of the declaration."""
+    """A connection authenticates with the login that the mechanism declares."""
     assert added.name == "ADDED"
     assert login_for(settings(), "b.example", CLOCK) == Plain(username="b.example", password="alice")  # noqa: S106
 
 
 def test_unknown_mechanisms(added: Mechanism) -> None:
-    """The error lists every mechanism of the registry, the added one too."""
+    """The error lists every mechanism of the registry, including the added one."""
     for unknown in ("PLAIM", ["PLAIN"]):
         with pytest.raises(ValueError, match=rf"must be PLAIN, SCRAM-SHA-256, .* or {added.name}"):
             settings(sasl_mechanism=unknown)
 
 
 def test_every_declared_mechanism_is_listed() -> None:
-    """Each mechanism of a module in this room is in the registry, and the settings that it needs exist."""
+    """The registry has each mechanism that a module of sasl/ declares, and the settings that it needs exist."""
     modules = [
         importlib.import_module(f"{sasl.__name__}.{module.name}") for module in pkgutil.iter_modules(sasl.__path__)
     ]

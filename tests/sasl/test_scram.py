@@ -1,4 +1,4 @@
-"""SCRAM by the letter of RFC 5802 and 7677; that brokers read it so is for tests/oracle/test_sasl.py."""
+"""SCRAM follows RFC 5802 and 7677; tests/oracle/test_sasl.py shows that brokers accept it."""
 
 import hashlib
 import re
@@ -14,17 +14,17 @@ from kafka_lagoon.sasl.conversation import MechanismFailed
 from kafka_lagoon.sasl.scram import FEWEST_ITERATIONS, MOST_ITERATIONS, Scram
 from tests.sasl.speaking import answered, begun, ended
 
-_PASSWORD = "pencil"  # noqa: S105  of the examples in the RFCs
+_PASSWORD = "pencil"  # noqa: S105  of the RFC's example
 
 
 def us(user: str = "user", **given: Any) -> Scram:
-    """Us, as in the examples."""
+    """Log in as in the examples."""
     return Scram(**{"name": "SCRAM-SHA-256", "username": user, "password": _PASSWORD} | given)
 
 
 @pytest.fixture
 def example(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The nonce of RFC 7677's example."""
+    """Use the nonce of RFC 7677's example."""
     monkeypatch.setattr(scram, "token_urlsafe", lambda _: "rOprNGfwEbeRWgbNEkqO")
 
 
@@ -34,7 +34,7 @@ _SIGNATURE = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 @pytest.mark.usefixtures("example")
 def test_the_example_of_the_rfc() -> None:
-    """Every message of RFC 7677, section 3."""
+    """Every message equals that of RFC 7677, section 3."""
     tokens, first = begun(us())
     assert first == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
     assert tokens.send(_CHALLENGE) == (
@@ -61,7 +61,7 @@ def test_the_example_of_the_rfc() -> None:
     ],
 )
 def test_a_broker_that_proves_nothing(answer: bytes, reason: str) -> None:
-    """A broker without the right signature may not know the password, so it is refused."""
+    """A broker that does not send the right signature may not know the password, so it is refused."""
     tokens, _ = begun(us())
     tokens.send(_CHALLENGE)
     with pytest.raises(MechanismFailed, match=reason):
@@ -89,7 +89,7 @@ def test_a_broker_that_proves_nothing(answer: bytes, reason: str) -> None:
     ],
 )
 def test_a_challenge_that_is_refused(challenge: bytes, reason: str) -> None:
-    """Refused: a challenge with another nonce, with too few iterations, or with so many that it is an attack."""
+    """A challenge with another nonce, too few iterations, or so many that it is an attack, is refused."""
     tokens, _ = begun(us())
     with pytest.raises(MechanismFailed, match=reason):
         tokens.send(challenge)
@@ -97,7 +97,7 @@ def test_a_challenge_that_is_refused(challenge: bytes, reason: str) -> None:
 
 @pytest.mark.usefixtures("example")
 def test_extensions_of_the_broker_are_left_alone() -> None:
-    """Optional attributes at the end of its messages are ignored; they are signed with the rest."""
+    """Optional attributes at the end of its messages are ignored, but are part of what is signed."""
     tokens, _ = begun(us())
     assert tokens.send(_CHALLENGE + b",x=y").startswith(
         b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p="
@@ -105,19 +105,19 @@ def test_extensions_of_the_broker_are_left_alone() -> None:
 
 
 def test_names_are_escaped() -> None:
-    """Commas are escaped, because they would begin another part; a delegation token has an extension."""
+    """Commas are escaped, because they separate attributes; a delegation token has an extension."""
     first = begun(us("a,b=2C=c", delegation_token=True))[1]
     assert re.fullmatch(rb"n,,n=a=2Cb=3D2C=3Dc,r=[\w-]{24,},tokenauth=true", first)
 
 
 def test_nonces_do_not_repeat() -> None:
-    """Each exchange has a new nonce, so that an old answer cannot be played again."""
+    """Each exchange has a new nonce, so that an old answer cannot be replayed."""
     assert len({begun(us())[1] for _ in range(50)}) == 50
 
 
 @pytest.mark.usefixtures("example")
 def test_the_password_is_salted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The keys are derived once for all brokers with the same salt, which takes most of the time; not for another password."""
+    """Keys are derived once for all brokers with the same salt, which takes most of the time; another password has its own."""
     salted: list[object] = []
     pbkdf2 = hashlib.pbkdf2_hmac
     monkeypatch.setattr(hashlib, "pbkdf2_hmac", lambda *given: salted.append(given) or pbkdf2(*given))
@@ -128,7 +128,7 @@ def test_the_password_is_salted_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_most_work_that_a_broker_gets() -> None:
-    """The largest number of iterations takes seconds at most, with either hash."""
+    """The largest number of iterations that is accepted takes seconds at most."""
     began = time.monotonic()
     scram._salted("sha512", b"word", b"salt", MOST_ITERATIONS // 10)
     assert (time.monotonic() - began) * 10 < 10
@@ -143,7 +143,7 @@ _messages = st.lists(_text, max_size=12).map(b"".join) | st.binary(max_size=50) 
 
 @given(answers=st.lists(_messages, min_size=2, max_size=2))
 def test_hostile_brokers(answers: list[bytes]) -> None:
-    """Any response of a broker without the password raises MechanismFailed."""
+    """Any answer of a broker without the password raises MechanismFailed."""
     tokens, first = begun(us())
     answers[0] = answers[0].replace(b"rOprNGfwEbeRWgbNEkqO", first.rpartition(b"=")[2])
     with pytest.raises(MechanismFailed):
@@ -151,5 +151,5 @@ def test_hostile_brokers(answers: list[bytes]) -> None:
 
 
 def test_the_password_is_not_shown() -> None:
-    """The password is not shown by `repr`."""
+    """`repr` does not show the password."""
     assert _PASSWORD not in repr(us())

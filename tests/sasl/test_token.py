@@ -1,4 +1,4 @@
-"""Cached tokens: how long they are used, for which source, and failures to get a new one."""
+"""Cached tokens: how long they are used, for which source, and what happens if a new one cannot be fetched."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,26 +13,26 @@ from tests.clock import CLOCK
 
 
 class Time:
-    """A clock that is set."""
+    """A clock that tests can set."""
 
     def __init__(self) -> None:
         self.ms = 1_000_000
 
     def clock(self) -> Clock:
-        """The clock that shows it."""
+        """Return the clock."""
         return Clock(now_ms=lambda: self.ms, monotonic=lambda: self.ms / 1000, sleep=lambda _: None)
 
 
 @dataclass(eq=False)
 class Counted:
-    """A source that counts the requests for a token."""
+    """A source that counts how often a token is fetched."""
 
     life_ms: int | None
     fetches: int = 0
     failures: list[ConnectionFailed] = field(default_factory=list)
 
     def fetch(self, clock: Clock) -> Token:
-        """A token with a number."""
+        """Return a token with a number."""
         if self.failures:
             raise self.failures[0]
         self.fetches += 1
@@ -40,7 +40,7 @@ class Counted:
 
 
 def test_a_token_is_used_for_most_of_its_life() -> None:
-    """A token is renewed after four fifths of its life, less half a minute for clocks that disagree."""
+    """A token is renewed after four fifths of its life, less half a minute for differences between clocks."""
     time, source, cache = Time(), Counted(life_ms=630_000), TokenCache()
     assert cache.token(source, time.clock()).value == "token-1"
     time.ms += 479_999
@@ -51,13 +51,13 @@ def test_a_token_is_used_for_most_of_its_life() -> None:
 
 @pytest.mark.parametrize("life_ms", [None, 0, 30_000])
 def test_a_token_that_cannot_be_kept(life_ms: int | None) -> None:
-    """A token without an end, or with less life than clocks disagree, is fetched each time."""
+    """A token without an expiry time, or with too little life left, is fetched each time."""
     time, source, cache = Time(), Counted(life_ms=life_ms), TokenCache()
     assert [cache.token(source, time.clock()).value for _ in range(2)] == ["token-1", "token-2"]
 
 
 def test_the_old_token_bridges_a_failure() -> None:
-    """The old token is used while it is valid; then the failure is raised."""
+    """The old token is used while it is valid; after that the failure is raised."""
     time, source, cache = Time(), Counted(life_ms=630_000), TokenCache()
     cache.token(source, time.clock())
     source.failures.append(ConnectionFailed("idp:443", "connect", "refused"))
@@ -69,7 +69,7 @@ def test_the_old_token_bridges_a_failure() -> None:
 
 
 def test_sources_do_not_share_tokens() -> None:
-    """Sources have tokens of their own, unless they are equal."""
+    """Each source has its own token."""
     time, cache = Time(), TokenCache()
     first, second = Counted(life_ms=630_000), Counted(life_ms=630_000)
     cache.token(first, time.clock())
@@ -78,7 +78,7 @@ def test_sources_do_not_share_tokens() -> None:
 
 
 def test_threads_ask_once() -> None:
-    """One request is enough, however many threads want a token at the same time."""
+    """The token is fetched once, however many threads need it at the same time."""
     source, cache, start = Counted(life_ms=630_000), TokenCache(), Barrier(8)
 
     def ask(_: int) -> str:
@@ -90,7 +90,7 @@ def test_threads_ask_once() -> None:
 
 
 def test_threads_share_a_failure() -> None:
-    """Threads that waited for another's attempt share its failure; later calls try again."""
+    """Threads that waited for another thread's attempt get its failure; later calls try again."""
     cache, start = TokenCache(), Barrier(9)
 
     @dataclass(eq=False)
@@ -120,7 +120,7 @@ def test_threads_share_a_failure() -> None:
 
 
 def test_a_token_does_not_show_itself() -> None:
-    """The token is not shown, nor by the cache."""
+    """Neither the token nor the cache shows it."""
     time, source, cache = Time(), Counted(life_ms=630_000), TokenCache()
     token = cache.token(source, time.clock())
     assert token.value not in repr(token)

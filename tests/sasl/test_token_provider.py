@@ -1,4 +1,4 @@
-"""Tokens from a function of the user's."""
+"""Tokens from a function of the user."""
 
 import traceback
 
@@ -11,22 +11,22 @@ from tests.clock import CLOCK
 
 
 def as_pair(host: str) -> tuple[str, int]:
-    """As libraries of clouds do."""
+    """Return a pair, as libraries of cloud providers do."""
     return f"for-{host}", 5_000
 
 
 def as_token(host: str) -> Token:
-    """With our class."""
+    """Return an object of our class."""
     return Token(f"for-{host}", 5_000)
 
 
 def failing(_host: str) -> None:
-    """With a secret in its complaint."""
+    """Raise an error with a secret in its message."""
     raise PermissionError("s3cr3t")
 
 
 def giving_nonsense(_host: str) -> str:
-    """A token without its end."""
+    """Return a token without an expiry time."""
     return "s3cr3t"
 
 
@@ -34,7 +34,7 @@ NOT_A_FUNCTION = "s3cr3t"
 
 
 def fetched(name: str) -> Token:
-    """The token of a function in this module."""
+    """Fetch the token of a function in this module."""
     return TokenProvider(function=f"{__name__}:{name}", host="broker-1").fetch(CLOCK)
 
 
@@ -53,7 +53,7 @@ def test_a_function_that_gives_tokens(name: str) -> None:
     ],
 )
 def test_a_function_that_gives_none(name: str, reason: str) -> None:
-    """The error is a line that names the function; its message may be secret, and is not repeated."""
+    """One line names the function, without the message of its error, which may contain a secret."""
     with pytest.raises(AuthenticationFailed, match=reason) as failure:
         fetched(name)
     assert "s3cr3t" not in "".join(traceback.format_exception(failure.value))

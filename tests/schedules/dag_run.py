@@ -1,8 +1,8 @@
-"""Runs DAGs of a folder by Airflow's own `dag.test()`, in the interpreter of an Airflow.
+"""Runs DAGs of a folder with Airflow's own `dag.test()`, in an interpreter that has Airflow.
 
     python dag_run.py FOLDER [DAG TIME ...]
 
-The last line that it prints is JSON: what the folder holds, and how each run and its tasks ended.
+The last line of its output is JSON: the content of the folder, and how each run and its tasks ended.
 """
 
 import json

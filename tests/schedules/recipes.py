@@ -1,4 +1,4 @@
-"""The command lines of conf/cron, conf/systemd and conf/kubernetes, as each scheduler gives them to a process."""
+"""The command lines of conf/cron, conf/systemd and conf/kubernetes, as each scheduler passes them to a process."""
 
 import configparser
 import json
@@ -19,14 +19,14 @@ _ASSIGNMENT = re.compile(r"([A-Z_]+)=(.*)")
 
 @dataclass(frozen=True)
 class Crontab:
-    """The variables that a crontab sets, and the line of each job as sh gets it."""
+    """The variables that a crontab sets, and the command of each job for sh."""
 
     variables: Mapping[str, str]
     commands: Mapping[str, str]
 
 
 def crontab() -> Crontab:
-    """conf/cron/lagoon.cron: an escaped % is one, and any other would end the line."""
+    """Read conf/cron/lagoon.cron: an escaped % stands for %, and any other % would end the command."""
     lines = (CONF / "cron" / "lagoon.cron").read_text().splitlines()
     variables, commands = {}, {}
     for line in (line for line in lines if line and not line.startswith("#")):
@@ -42,7 +42,7 @@ def crontab() -> Crontab:
 
 
 def unit(name: str) -> configparser.ConfigParser:
-    """A unit of systemd."""
+    """Read a unit of systemd."""
     parsed = configparser.ConfigParser(interpolation=None, comment_prefixes="#")
     parsed.optionxform = str  # type: ignore[assignment,method-assign]
     parsed.read_string((UNITS / name).read_text())
@@ -50,14 +50,14 @@ def unit(name: str) -> configparser.ConfigParser:
 
 
 def exec_start(name: str, instance: str = "") -> str:
-    """The command of a unit, for sh: doubled % and $ are single, and %i is the text after the @."""
+    """Return the command of a unit for sh: %% and $$ stand for % and $, and %i is the text after the @."""
     command = unit(name)["Service"]["ExecStart"]
     assert not re.search(r"%(?!i)|\$", re.sub(r"%%|\$\$", "", command)), command
     return shlex.join(shlex.split(command.replace("%i", instance).replace("%%", "%").replace("$$", "$")))
 
 
 def manifests() -> list[dict[str, Any]]:
-    """The documents of conf/kubernetes/cronjob.yaml."""
+    """Return the documents of conf/kubernetes/cronjob.yaml."""
     items: list[dict[str, Any]] = yaml.safe_load((CONF / "kubernetes" / "cronjob.yaml").read_text())["items"]
     return items
 
@@ -69,19 +69,19 @@ def cron_jobs() -> dict[str, dict[str, Any]]:
 
 
 def container(job: str) -> dict[str, Any]:
-    """The one container of a CronJob."""
+    """Return the only container of a CronJob."""
     (only,) = cron_jobs()[job]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
     return dict(only)
 
 
 def dockerfile(instruction: str) -> list[str]:
-    """The arguments of each occurrence of an instruction."""
+    """Return the arguments of each occurrence of an instruction."""
     text = (CONF / "docker" / "Dockerfile").read_text().replace("\\\n", " ")
     return re.findall(rf"^{instruction} +(.*)$", text, re.MULTILINE)
 
 
 def container_command(job: str) -> str:
-    """The command of a CronJob's container for tini, for sh: Kubernetes replaces $$ and $(NAME)."""
+    """Return the command that tini runs in a CronJob, for sh: Kubernetes replaces $$ and $(NAME)."""
     *init, _ = json.loads(dockerfile("ENTRYPOINT")[0])
     words = container(job)["command"]
     assert words[: len(init)] == init

@@ -1,4 +1,4 @@
-"""The DAGs of conf/airflow, in a real Airflow of an environment of its own, against real brokers."""
+"""The DAGs of conf/airflow, in a real Airflow with an environment of its own, against real brokers."""
 
 import json
 import subprocess
@@ -32,30 +32,30 @@ pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
 
 @dataclass(frozen=True)
 class Ended:
-    """The outcomes of DAG runs, and everything that Airflow printed."""
+    """The outcomes of DAG runs, and the output of Airflow."""
 
     result: dict[str, Any]
     printed: str
 
     def tasks(self, what: str) -> list[Any]:
-        """Something of each run's one task: `state`, or how often it was started (`tries`)."""
+        """Return the `state` of the only task of each run, or how often it was started (`tries`)."""
         return [task[what] for run in self.result["runs"] for task in run["tasks"].values()]
 
 
 @dataclass(frozen=True)
 class Airflow:
-    """An Airflow with a database of its own, and the settings of Kafka Lagoon that its DAGs use."""
+    """An Airflow with its own database, and the settings of Kafka Lagoon that its DAGs use."""
 
     folder: Path
     python: Path
 
     @property
     def lake(self) -> Path:
-        """The warehouse."""
+        """Return the folder of the warehouse."""
         return self.folder / "lake"
 
     def start(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        """Airflow's interpreter with these arguments, and without settings of Spark."""
+        """Start Airflow's interpreter with these arguments, without settings of Spark."""
         environ = environment(
             AIRFLOW_HOME=str(self.folder / "airflow"),
             AIRFLOW__CORE__LOAD_EXAMPLES="False",
@@ -71,7 +71,7 @@ class Airflow:
         )
 
     def run(self, connection: Mapping[str, Any] | None, *wanted: str, **more: str) -> Ended:
-        """Some DAGs, each at a time, where the connection to Kafka is as given."""
+        """Run DAGs, each for a time, with this connection to Kafka."""
         kafka = {"AIRFLOW_CONN_LAGOON_KAFKA": json.dumps(connection)} if connection else {}
         done = self.start(str(RUNS_DAGS), str(DAGS), *wanted, **kafka, **more)
         printed = done.stdout + done.stderr
@@ -90,7 +90,7 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Airflow:
 
 
 class CommandLines:
-    """The command lines of all processes, looked at again and again while something runs."""
+    """Records the command lines of all processes while something runs."""
 
     def __init__(self) -> None:
         self.seen: set[bytes] = set()
@@ -115,12 +115,12 @@ class CommandLines:
 
 
 def now(minutes: float = 0) -> str:
-    """A time, so many minutes from now."""
+    """Return a time, this many minutes from now."""
     return (datetime.now(UTC) + timedelta(minutes=minutes)).isoformat(timespec="seconds")
 
 
 def by_password(secured: Secured) -> dict[str, Any]:
-    """The Airflow connection of a user with a password; the security protocol in Kafka's names."""
+    """Return the Airflow connection of a user with a password; the security protocol has Kafka's name."""
     settings = secured.settings("scram-512")
     host, _, port = settings["bootstrap_servers"].rpartition(":")
     names = {"security.protocol": settings["security_protocol"], "sasl.mechanism": settings["sasl_mechanism"]}
@@ -130,12 +130,12 @@ def by_password(secured: Secured) -> dict[str, Any]:
 
 
 def versions(lake: Path) -> dict[str, int]:
-    """The version of each table."""
+    """Return the version of each table."""
     return {log.parent.name: DeltaTable(str(log.parent)).version() for log in lake.glob("*/_delta_log")}
 
 
 def test_airflow_finds_the_dags(airflow: Airflow) -> None:
-    """Every DAG is imported, has one task, one run at a time, and catches nothing up."""
+    """Every DAG can be imported, has one task, and runs one at a time without catching up."""
     result = airflow.run(None).result
     assert result["errors"] == {}
     jobs = ["snapshot", "ingest", "maintain", "report"]
@@ -146,7 +146,7 @@ def test_airflow_finds_the_dags(airflow: Airflow) -> None:
 def test_one_interval_twice(airflow: Airflow, secured: Secured) -> None:
     """Every job runs on a real broker, with a password that no command line and no log shows.
 
-    A snapshot of the same interval writes nothing, and an ingest goes on where it ended.
+    A snapshot of the same interval writes nothing, and an ingest continues where it ended.
     """
     create_topics(secured.kafka.bootstrap_servers, [NewTopic("flown", 2, 1)])
     produce(secured.kafka.bootstrap_servers, "flown", 500)
@@ -174,7 +174,7 @@ def test_one_interval_twice(airflow: Airflow, secured: Secured) -> None:
 
 
 def test_a_late_interval_is_refused(airflow: Airflow, secured: Secured) -> None:
-    """An interval of two hours ago fails in words at its first try, and writes nothing."""
+    """An interval of two hours ago fails at its first try with a readable message, and writes nothing."""
     before = versions(airflow.lake)
     late = airflow.run(by_password(secured), "lagoon_snapshot", now(-120))
     assert (late.tasks("state"), late.tasks("tries")) == (["failed"], [1]), late.printed
@@ -184,7 +184,7 @@ def test_a_late_interval_is_refused(airflow: Airflow, secured: Secured) -> None:
 
 
 def test_another_run_holds_the_lock(airflow: Airflow, secured: Secured) -> None:
-    """A snapshot that finds another one under way is skipped."""
+    """A snapshot is skipped while another one holds the lock."""
     airflow.lake.mkdir(exist_ok=True)
     with locked(airflow.lake / ".lagoon-cluster-default.lock", SYSTEM_CLOCK):
         second = airflow.run(by_password(secured), "lagoon_snapshot", now())
@@ -194,7 +194,7 @@ def test_another_run_holds_the_lock(airflow: Airflow, secured: Secured) -> None:
 
 @pytest.fixture
 def leaderless() -> Iterator[FakeCluster]:
-    """A cluster that answers for two of three partitions."""
+    """A cluster in which one of three partitions has no leader."""
     state = FakeCluster()
     state.add_topic("t", 3)
     state.topics["t"].partitions[1].leader_id = -1
@@ -204,9 +204,9 @@ def leaderless() -> Iterator[FakeCluster]:
 
 @pytest.mark.parametrize(("choice", "state"), [("warn", "success"), ("fail", "failed")])
 def test_an_incomplete_run(airflow: Airflow, leaderless: FakeCluster, tmp_path: Path, choice: str, state: str) -> None:
-    """Exit code 3 is a warning, or by choice a failure without another try.
+    """Exit code 3 is a warning, or, if so chosen, a failure without retries.
 
-    The brokers are in Extra of a connection; or there is no connection, and they are in the settings.
+    The brokers are in Extra of a connection, or, without a connection, in the settings.
     """
     servers = ",".join(f"{host}:{port}" for host, port in leaderless.addresses.values())
     connection = {"conn_type": "generic", "extra": json.dumps({"bootstrap_servers": servers})}
@@ -221,7 +221,7 @@ def test_an_incomplete_run(airflow: Airflow, leaderless: FakeCluster, tmp_path: 
 
 
 def test_a_failure_is_tried_again(airflow: Airflow) -> None:
-    """Exit code 1 is left to Airflow's retries, which are two, a minute apart."""
+    """Exit code 1 is retried by Airflow: twice, a minute apart."""
     nobody = {"conn_type": "kafka", "host": "127.0.0.1", "port": 1}
     ended = airflow.run(nobody, "lagoon_snapshot", now())
     assert (ended.tasks("state"), ended.tasks("tries")) == (["failed"], [3]), ended.printed

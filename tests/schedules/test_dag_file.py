@@ -1,4 +1,4 @@
-"""The DAG file without Airflow: its jobs and settings exist."""
+"""The DAG file is checked without Airflow: its jobs and settings exist."""
 
 import ast
 import json
@@ -13,22 +13,22 @@ TREE = ast.parse((CLONE / "conf" / "airflow" / "lagoon_dag.py").read_text("utf-8
 
 
 def calls(name: str) -> list[dict[str | None, ast.expr]]:
-    """The named arguments of each call of a function."""
+    """Return the keyword arguments of each call of a function."""
     nodes = [node for node in ast.walk(TREE) if isinstance(node, ast.Call) and ast.unparse(node.func) == name]
     return [{word.arg: word.value for word in call.keywords} for call in nodes]
 
 
 def function(name: str) -> Callable[..., Any]:
-    """One function of the file, which uses nothing of Airflow but its types."""
+    """Return a function of the file, which uses nothing of Airflow but its types."""
     (definition,) = (node for node in TREE.body if isinstance(node, ast.FunctionDef) and node.name == name)
     namespace: dict[str, Any] = {"json": json, "Connection": object}
-    exec(compile(ast.Module([definition], []), name, "exec"), namespace)  # noqa: S102  a recipe of ours
+    exec(compile(ast.Module([definition], []), name, "exec"), namespace)  # noqa: S102  our own recipe
     made: Callable[..., Any] = namespace[name]
     return made
 
 
 def test_each_dag_runs_a_job_that_there_is() -> None:
-    """Each job exists, runs one at a time and without catching up; jobs about a point in time have a slot."""
+    """Each job exists and runs one at a time, without catching up; jobs about a point in time have a slot."""
     (common,) = (node.value for node in TREE.body if isinstance(node, ast.AnnAssign) and node.target.id == "COMMON")
     values = {ast.literal_eval(key): ast.unparse(value) for key, value in zip(common.keys, common.values, strict=True)}
     assert (values["catchup"], values["max_active_runs"]) == ("False", "1")
@@ -41,7 +41,7 @@ def test_each_dag_runs_a_job_that_there_is() -> None:
 
 
 def test_a_connection_becomes_settings() -> None:
-    """Host, port, login, password and Extra, in Kafka's names or ours; several clusters by their names."""
+    """Host, port, login, password and Extra become settings, by Kafka's names or ours; each cluster keeps its name."""
     extra = {"security.protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512", "request_timeout_ms": 7000}
     connection = SimpleNamespace(host="a", port=9093, login="lagoon", password="p%$ \"'", extra_dejson=extra)  # noqa: S106
     variables = function("kafka_settings")("clusters.prod", connection)
@@ -52,7 +52,7 @@ def test_a_connection_becomes_settings() -> None:
 
 
 def test_extra_wins() -> None:
-    """A bootstrap server of Extra is used alone; settings that a connection lacks are not set."""
+    """Bootstrap servers of Extra replace the host; settings that a connection lacks are not set."""
     servers = {"bootstrap.servers": "b:1,c:2"}
     connection = SimpleNamespace(host="a", port=None, login=None, password=None, extra_dejson=servers)
     assert function("kafka_settings")("kafka", connection) == {"LAGOON_KAFKA__BOOTSTRAP_SERVERS": "b:1,c:2"}

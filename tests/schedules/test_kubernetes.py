@@ -23,7 +23,7 @@ for document in json.load(sys.stdin):
 
 
 def pod(job: str) -> dict[str, Any]:
-    """The specification of the pods of a CronJob."""
+    """Return the specification of the pods of a CronJob."""
     return dict(cron_jobs()[job]["jobTemplate"]["spec"]["template"]["spec"])
 
 
@@ -34,7 +34,7 @@ def settings() -> dict[str, Any]:
 
 
 def test_there_is_one_for_each_job() -> None:
-    """Each runs once at a time, in an image of this version."""
+    """Each job has a CronJob that runs one at a time, in an image of this version."""
     assert tuple(cron_jobs()) == JOBS
     for job, spec in cron_jobs().items():
         assert spec["concurrencyPolicy"] == "Forbid"
@@ -43,7 +43,7 @@ def test_there_is_one_for_each_job() -> None:
 
 @pytest.mark.parametrize("job", JOBS)
 def test_exit_codes(job: str) -> None:
-    """A run that would end the same is not retried. Kubernetes reads exit codes only if it does not restart containers."""
+    """Runs that would end in the same way are not retried. Kubernetes reads exit codes only without restarts of containers."""
     spec = cron_jobs()[job]["jobTemplate"]["spec"]
     (rule,) = (rule["onExitCodes"] for rule in spec["podFailurePolicy"]["rules"] if rule["action"] == "FailJob")
     assert rule["values"] == [BAD_CONFIGURATION, INCOMPLETE, LOCKED]
@@ -54,7 +54,7 @@ def test_exit_codes(job: str) -> None:
 
 @pytest.mark.parametrize("job", JOBS)
 def test_what_a_pod_may_do(job: str) -> None:
-    """It is not root, has no capability and no token, and writes to its volume and /tmp alone."""
+    """A pod is not root, has no capabilities and no token, and can write only to its volume and to /tmp."""
     assert pod(job)["automountServiceAccountToken"] is False
     assert pod(job)["securityContext"]["runAsNonRoot"] is True
     assert container(job)["securityContext"] == {
@@ -67,7 +67,7 @@ def test_what_a_pod_may_do(job: str) -> None:
 
 
 def test_the_image_is_ours() -> None:
-    """The pods run as its user; it sets the warehouse to the same value as the settings, which it would override."""
+    """Pods run as the user of the image; the image and the settings name the same warehouse, because the image's would win."""
     user = pod("snapshot")["securityContext"]
     assert dockerfile("USER") == [f"{user['runAsUser']}:{user['runAsGroup']}"]
     (image,) = (variables for variables in dockerfile("ENV") if "LAGOON_WAREHOUSE" in variables)
@@ -75,7 +75,7 @@ def test_the_image_is_ours() -> None:
 
 
 def test_the_settings_are_settings_of_ours() -> None:
-    """The ConfigMap can be loaded, its commented lines too, and puts the warehouse on the volume."""
+    """The ConfigMap can be loaded, with its commented lines too, and the warehouse is on the volume."""
     given = settings()
     mounted = {mount["mountPath"] for mount in container("snapshot")["volumeMounts"]}
     assert str(PurePosixPath(given["warehouse"]).parent) in mounted
@@ -86,7 +86,7 @@ def test_the_settings_are_settings_of_ours() -> None:
 
 @pytest.mark.proof
 def test_the_schema_of_kubernetes() -> None:
-    """Every object keeps Kubernetes' own schema, which knows no other field."""
+    """Every object is valid by Kubernetes' own schema, without unknown fields."""
     for documents, code in ((manifests(), 0), ([{**manifests()[2], "spec": {"schedul": "x"}}], 1)):
         done = subprocess.run(
             [interpreter(), "-c", _VALIDATE], input=json.dumps(documents), capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""The units of conf/systemd are units to systemd itself."""
+"""systemd accepts the units of conf/systemd."""
 
 import re
 import shutil
@@ -11,7 +11,7 @@ from tests.schedules.recipes import UNITS, unit
 
 
 def test_each_timer_starts_a_unit_that_there_is() -> None:
-    """By its name, or by Unit=; and each job that needs a schedule has one."""
+    """The unit is named like the timer, or by Unit=; each job that needs a schedule has a timer."""
     started = {}
     for timer in UNITS.glob("*.timer"):
         started[timer.stem] = unit(timer.name)["Timer"].get("Unit", f"{timer.stem}.service")
@@ -26,7 +26,7 @@ def test_each_timer_starts_a_unit_that_there_is() -> None:
 
 
 def test_the_services_have_one_sandbox() -> None:
-    """The sandbox of each service is written in it, and is the same in all."""
+    """Every service file has the same sandbox settings."""
     services = [dict(unit(path.name)["Service"]) for path in UNITS.glob("*.service")]
     for settings in services:
         del settings["ExecStart"], settings["TimeoutStartSec"]
@@ -36,7 +36,7 @@ def test_the_services_have_one_sandbox() -> None:
 
 @pytest.mark.proof
 def test_systemd_accepts_them(tmp_path: Path) -> None:
-    """`systemd-analyze verify` has nothing to say, and `security` finds little that the services could still give up."""
+    """`systemd-analyze verify` prints nothing, and `security` rates each service as well confined."""
     if not shutil.which("systemd-analyze"):
         pytest.fail("There is no systemd-analyze, which verifies units: apt-get install systemd")
     for source in UNITS.iterdir():

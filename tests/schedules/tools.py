@@ -1,4 +1,4 @@
-"""The environment with Airflow and Kubernetes' schemas, which is separate from that of the tests."""
+"""The environment with Airflow and Kubernetes' schemas, apart from the environment of the tests."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ _REQUIREMENTS = Path(__file__).parent / "requirements.txt"
 
 
 def interpreter() -> Path:
-    """The interpreter of that environment; the test fails and says how to make it where it is missing."""
+    """Return the interpreter of that environment; without it the test fails and says how to make it."""
     chosen = Path(os.environ.get("SCHEDULES_PYTHON", _DEFAULT))
     if not chosen.exists():
         folder = _DEFAULT.parent.parent

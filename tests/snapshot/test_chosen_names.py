@@ -1,4 +1,4 @@
-"""A snapshot is about the topics and groups that the settings choose, asks about no others, and says how many it left out."""
+"""A snapshot has only the topics and groups that the settings choose, requests no others, and says how many it left out."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
     ],
 )
 def test_patterns_are_of_whole_names(include: str | None, exclude: str | None, chosen: list[str]) -> None:
-    """A name is chosen if it is included, or no names are, and is not excluded; a missing name is never left out."""
+    """A name is chosen if it, or no name, is included, and if it is not excluded; a missing name is always chosen."""
     names = Names.of(include, exclude)
     assert [name for name in ("a", "ab", "b", "") if name in names] == chosen
     assert None in names
@@ -36,7 +36,7 @@ def test_patterns_are_of_whole_names(include: str | None, exclude: str | None, c
 
 
 def taken(state: FakeCluster, connect: Callable[..., Cluster], chosen: ChosenNames) -> tuple[Snapshot, Cluster]:
-    """A snapshot of a cluster where every group has a commit on every topic."""
+    """Take a snapshot of a cluster where every group has a commit on every topic."""
     state.add_topic("payments", 2)
     for group in ("billing", "audit"):
         commits = {(topic, 0): FakeCommit(10) for topic in ("orders", "payments", "deleted")}
@@ -46,7 +46,7 @@ def taken(state: FakeCluster, connect: Callable[..., Cluster], chosen: ChosenNam
 
 
 def test_what_is_not_chosen_is_not_asked_for(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Topics that are left out have no rows in any table and no request for offsets, and groups are not described."""
+    """Topics that are left out have no rows and no requests for offsets, and groups that are left out are not described."""
     chosen = ChosenNames(topics=Names.of("orders|deleted", None), groups=Names.of(None, "audit"))
     made, cluster = taken(state, connect, chosen)
     assert {row.topic for row in made.of(TopicRow)} == {"orders"}
@@ -70,7 +70,7 @@ def test_what_is_not_chosen_is_not_asked_for(state: FakeCluster, connect: Callab
 
 
 def test_the_footprint_is_what_the_brokers_saw(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Requests, bytes in both directions and requests in flight in coverage equal the brokers' counts."""
+    """Requests, bytes in both directions and requests in flight in coverage equal what the brokers counted."""
     made, _ = taken(state, connect, ChosenNames())
     coverage = made.of(CoverageRow)
     assert sum(row.requests for row in coverage) == len(state.requests)
@@ -81,7 +81,7 @@ def test_the_footprint_is_what_the_brokers_saw(state: FakeCluster, connect: Call
 
 
 def test_without_patterns_nothing_is_said(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Every topic and group is included, and coverage has no row about left out ones."""
+    """Every topic and group is included, and coverage has no row about names that were left out."""
     made, _ = taken(state, connect, ChosenNames())
     assert {row.topic for row in made.of(TopicRow)} == {"orders", "payments"}
     assert {row.group_id for row in made.of(ConsumerGroupRow)} == {"billing", "audit"}

@@ -1,4 +1,4 @@
-"""One snapshot of a fake cluster: the order of the questions, and a row for everything that goes wrong."""
+"""One snapshot of a fake cluster: the order of its requests, and a row for each failure."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +50,7 @@ def healthy() -> FakeCluster:
 
 
 def captured(state: FakeCluster, meanwhile: Callable[[dict[int, FakeBroker], str], None] | None = None) -> Snapshot:
-    """A snapshot of the cluster; `meanwhile` is called when a step begins."""
+    """Take a snapshot of the cluster; `meanwhile` is called when a step begins."""
     with fake_cluster(state) as brokers:
         deadline = Deadline.after(CLOCK, 8_000)
         with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
@@ -67,7 +67,7 @@ def lag_of(snapshot: Snapshot, group_id: str) -> dict[tuple[str, int], tuple[int
 
 
 def test_a_healthy_cluster_is_complete() -> None:
-    """Every entity has its row, the counts agree, and the status says so."""
+    """Every entity has its row, the counts agree, and the status is complete."""
     snapshot = captured(healthy())
     published = snapshot.published
     assert (published.status, published.failures, published.completeness) == ("complete", 0, 1.0)
@@ -83,7 +83,7 @@ def test_a_healthy_cluster_is_complete() -> None:
 
 
 def test_the_order_is_ends_groups_commits_ends_metadata() -> None:
-    """The meaning of lag depends on this order, which the brokers' requests show."""
+    """The meaning of lag depends on this order, which is seen in the brokers' requests."""
     state = healthy()
     captured(state)
     order = [key for _, key, _ in state.requests if key in READS]
@@ -100,7 +100,7 @@ def test_the_order_is_ends_groups_commits_ends_metadata() -> None:
 
 
 def test_requests_do_not_grow_with_partitions_or_groups() -> None:
-    """Never a request per partition or per group."""
+    """No API is requested once per partition or per group."""
 
     def requests(partitions: int, groups: int) -> int:
         state = FakeCluster()
@@ -124,7 +124,7 @@ def test_a_cluster_without_groups_is_not_asked_for_coordinators() -> None:
 
 
 def test_a_new_style_group_is_described_by_its_own_api() -> None:
-    """A classic description of it would say Dead."""
+    """A classic description of the group would have state Dead."""
     state = healthy()
     state.groups["new"] = FakeGroup(
         coordinator_id=3,
@@ -141,7 +141,7 @@ def test_a_new_style_group_is_described_by_its_own_api() -> None:
 
 
 def test_assignments_that_have_topic_ids_only() -> None:
-    """Metadata has the topics' names; an unknown id stays an id, with a problem, and gives no row without a name."""
+    """Names are taken from metadata; an unknown id is kept, with a problem, and a partition without a topic name has no row."""
     state = healthy()
     owned: dict[str, tuple[int, ...]] = {"other": (0, 1), "gone": (5,)}
     state.groups["new"] = FakeGroup(
@@ -167,7 +167,7 @@ def test_assignments_that_have_topic_ids_only() -> None:
 
 
 def test_a_share_group_keeps_its_row() -> None:
-    """A type that is not described is named, not dropped, and is no failure."""
+    """A group of a type that is not described has a row with the reason, and is not a failure."""
     state = healthy()
     state.groups["shared"] = FakeGroup(coordinator_id=1, group_type="share", state="Stable")
     snapshot = captured(state)
@@ -182,22 +182,22 @@ def test_a_share_group_keeps_its_row() -> None:
 
 
 def test_an_unreadable_member_keeps_its_row() -> None:
-    """Bytes of a foreign client cost the member its subscription and nothing else."""
+    """Bytes of a foreign client only cost the member its subscription."""
     state = healthy()
     state.groups["reader"].members[0].raw_metadata = b"\x00"
     snapshot = captured(state)
     group = snapshot.of(ConsumerGroupRow)[0]
     assert (group.members, group.problem) == (1, "MEMBER_PROTOCOL_UNREADABLE")
-    problem = "MEMBER_PROTOCOL_UNREADABLE"  # its other subscriptions are not known
+    problem = "MEMBER_PROTOCOL_UNREADABLE"  # the other subscriptions of the group are unknown
     assert lag_of(snapshot, "reader") == {
         ("orders", 0): (10, problem),
         ("orders", 1): (0, problem),
-        ("orders", 2): (None, "NO_COMMIT"),  # assigned
+        ("orders", 2): (None, "NO_COMMIT"),  # these partitions are assigned
     }
 
 
 def test_a_group_that_may_not_be_seen_hides_nothing_else() -> None:
-    """GROUP_AUTHORIZATION_FAILED is a row, and the other group is whole."""
+    """GROUP_AUTHORIZATION_FAILED is in the row of the group, and the other group is complete."""
     state = healthy()
     state.groups["secret"] = FakeGroup(coordinator_id=1, error_code=30, commits={("other", 0): FakeCommit(1)})
     snapshot = captured(state)
@@ -209,7 +209,7 @@ def test_a_group_that_may_not_be_seen_hides_nothing_else() -> None:
 
 
 def test_commits_on_a_deleted_topic_hide_nothing() -> None:
-    """The old fault of many monitors: one deleted topic and every other lag is gone."""
+    """One deleted topic does not hide any other lag."""
     state = healthy()
     state.groups["reader"].commits["gone", 0] = FakeCommit(7)
     snapshot = captured(state)
@@ -221,7 +221,7 @@ def test_commits_on_a_deleted_topic_hide_nothing() -> None:
 
 
 def test_a_commit_that_is_refused_is_a_row() -> None:
-    """A partition's own error is in its own row."""
+    """An error of a partition is in the partition's own row."""
     state = healthy()
     state.groups["reader"].commits["other", 1] = FakeCommit(7, error_code=29)
     snapshot = captured(state)
@@ -230,7 +230,7 @@ def test_a_commit_that_is_refused_is_a_row() -> None:
 
 
 def test_a_pending_transaction_shows_the_older_commit() -> None:
-    """The stable offset is not known, so the current commit is shown, with the reason."""
+    """The stable offset is unknown, so the current commit is shown, with the reason."""
     state = healthy()
     state.groups["reader"].commits["orders", 0] = FakeCommit(55, pending=True)
     snapshot = captured(state)
@@ -239,7 +239,7 @@ def test_a_pending_transaction_shows_the_older_commit() -> None:
 
 
 def test_a_partition_without_a_leader_is_a_row_everywhere() -> None:
-    """In partitions, in partition_offsets and in the lag of its group."""
+    """It has a row in partitions, in partition_offsets and in the lag of its group."""
     state = healthy()
     state.topics["orders"].partitions[1].leader_id = -1
     snapshot = captured(state)
@@ -253,7 +253,7 @@ def test_a_partition_without_a_leader_is_a_row_everywhere() -> None:
 
 @pytest.mark.parametrize("recreated", [False, True])
 def test_a_topic_that_does_not_last_is_named(recreated: bool) -> None:
-    """Deleted, or deleted and created again, between the first metadata and the last."""
+    """A topic that was deleted, or re-created, between the first and the last metadata has a reason."""
     state = healthy()
 
     def vanish(_: dict[int, FakeBroker], step: str) -> None:
@@ -272,7 +272,7 @@ def test_a_topic_that_does_not_last_is_named(recreated: bool) -> None:
 
 
 def test_a_topic_deleted_before_its_ends_are_read_is_no_failure() -> None:
-    """The cluster changed; nothing failed to answer."""
+    """The cluster has changed, and no request has failed."""
     state = healthy()
 
     def vanish(_: dict[int, FakeBroker], step: str) -> None:
@@ -286,7 +286,7 @@ def test_a_topic_deleted_before_its_ends_are_read_is_no_failure() -> None:
 
 
 def test_a_broker_that_dies_in_the_middle_costs_rows_that_say_so() -> None:
-    """Its partitions and its groups are named; everything else is whole."""
+    """Its partitions and groups have rows with a reason; everything else is complete."""
     state = healthy()
     state.groups["elsewhere"] = FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(1)})
 
@@ -316,7 +316,7 @@ def test_a_broker_that_dies_in_the_middle_costs_rows_that_say_so() -> None:
     ],
 )
 def test_permissions_decide_how_far_lists_are_trusted(operations: int, groups: str, topics: str) -> None:
-    """Brokers shorten lists without an error; the authorized operations show it."""
+    """Brokers leave names out without an error; the authorized operations show if a list may be incomplete."""
     state = healthy()
     state.cluster_operations = operations
     trusted = {row.api: row.visibility for row in captured(state).of(CoverageRow)}
@@ -325,7 +325,7 @@ def test_permissions_decide_how_far_lists_are_trusted(operations: int, groups: s
 
 
 def test_old_brokers_leave_columns_null_and_nothing_failed() -> None:
-    """A column that a version does not have is null, and coverage has the version."""
+    """A column that a version lacks is null, and coverage has the version."""
     state = healthy()
     state.highest = {LIST_OFFSETS.key: 5, LIST_GROUPS.key: 2, DESCRIBE_GROUPS.key: 2, OFFSET_FETCH.key: 5, 3: 9}
     snapshot = captured(state)
@@ -338,7 +338,7 @@ def test_old_brokers_leave_columns_null_and_nothing_failed() -> None:
 
 
 def test_min_isr_that_may_not_be_read_is_null_with_its_reason() -> None:
-    """Health columns that need the setting are unknown, the others are not."""
+    """Columns that depend on the setting are unknown; the others are not."""
     state = healthy()
 
     def refuse(answer: Any) -> Any:
@@ -354,14 +354,14 @@ def test_min_isr_that_may_not_be_read_is_null_with_its_reason() -> None:
 
 
 def test_progress_names_every_step_once_and_in_order() -> None:
-    """The steps on the terminal are those of the collection."""
+    """The steps on the terminal are the steps of the collection."""
     seen: list[str] = []
     captured(healthy(), lambda _, step: seen.append(step))
     assert tuple(seen) == STEPS
 
 
 def test_names_that_no_cluster_has() -> None:
-    """A topic and a broker with such a name are failures; everything else is collected."""
+    """A topic and a broker with invalid names are failures; everything else is collected."""
     state = healthy()
     state.add_topic("../x", 1)
 
@@ -372,7 +372,7 @@ def test_names_that_no_cluster_has() -> None:
     state.faults.append(Fault(METADATA.key, Altered(rename), times=1_000))
     taken = captured(state)
     assert [row.topic for row in taken.of(TopicRow)] == ["orders", "other"]
-    assert [row.broker_id for row in taken.of(BrokerRow)] == [1, 2, 3]  # the third is known of its description
+    assert [row.broker_id for row in taken.of(BrokerRow)] == [1, 2, 3]  # the third one is known from DescribeCluster
     assert taken.published.status == "partial"
     refused = {(row.scope, row.error_name) for row in taken.of(CollectionFailureRow) if row.api == "Metadata"}
     assert refused == {("topic ../x", "NAME_REFUSED"), ("broker 3", "ADDRESS_REFUSED")}
@@ -387,7 +387,7 @@ def test_names_that_no_cluster_has() -> None:
     ],
 )
 def test_what_says_nothing_is_not_complete(api: Any, change: dict[str, int], failed: str) -> None:
-    """Every partition of a leader without an end, or every commit of a coordinator without an offset, is a failure."""
+    """If no partition of a leader has an end offset, or no commit of a coordinator an offset, the snapshot is partial."""
 
     def alter(answer: Any) -> Any:
         for topic in [
@@ -407,7 +407,7 @@ def test_what_says_nothing_is_not_complete(api: Any, change: dict[str, int], fai
 
 
 def test_a_broker_that_lists_no_groups_is_a_failure() -> None:
-    """It may have groups that other brokers do not list."""
+    """It may have groups that no other broker lists."""
     state = healthy()
     state.missing = {1: {LIST_GROUPS.key}}
     taken = captured(state)
@@ -417,7 +417,7 @@ def test_a_broker_that_lists_no_groups_is_a_failure() -> None:
 
 
 def test_brokers_without_a_last_stable_offset() -> None:
-    """All supported releases have it: the row says that it is missing, and the snapshot is partial."""
+    """All supported releases have it, so the row says that it is missing, and the snapshot is partial."""
     state = healthy()
     state.highest[LIST_OFFSETS.key] = 1
     taken = captured(state)
@@ -428,7 +428,7 @@ def test_brokers_without_a_last_stable_offset() -> None:
 
 
 def test_an_assignment_beside_a_subscription_that_cannot_be_read() -> None:
-    """Some clients write a body of v0 with a later version: its partitions are known all the same, as in Kafka's tools."""
+    """Some clients write a body of v0 with a later version: the assignment is read all the same, as by Kafka's tools."""
     state = healthy()
     (member,) = state.groups["reader"].members
     member.raw_metadata = b"\0\1" + consumer_protocol(("orders",))[2:]

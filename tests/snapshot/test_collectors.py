@@ -72,7 +72,7 @@ def captured(state: FakeCluster, *skipped: Collector, stored: Mapping[str, Store
 
 
 def everything() -> FakeCluster:
-    """A cluster that has something for every table."""
+    """A cluster that fills every table."""
     state = every_shape()
     acl = AclDescription(principal="User:a", host="*", operation=3, permission_type=3)
     state.acls = (DescribeAclsResource(resource_type=2, resource_name="t", acls=(acl,)),)
@@ -110,7 +110,7 @@ def one_acl() -> DescribeAclsResponse:
 
 
 def declared() -> Iterator[Collector]:
-    """Every table that a module of `snapshot` declares."""
+    """Return every table that a module of `snapshot` declares."""
     for module in pkgutil.iter_modules(snapshot.__path__, f"{snapshot.__name__}."):
         for value in vars(importlib.import_module(module.name)).values():
             if isinstance(value, Collector):
@@ -118,13 +118,13 @@ def declared() -> Iterator[Collector]:
 
 
 def test_every_declared_table_is_in_the_list() -> None:
-    """A table that is declared and not listed would be neither collected nor published."""
+    """A declared table that is not in the list would be neither collected nor published."""
     assert {table.name for table in declared()} == {table.name for table in COLLECTORS}
     assert len({table.row for table in COLLECTORS}) == len(COLLECTORS)
 
 
 def test_tables_are_in_the_order_of_their_phases() -> None:
-    """Tables that count the failures and requests of others come after them, and the row that publishes is the last."""
+    """Tables that count failures and requests of other tables come after these, and the row that publishes comes last."""
     phases = [table.phase for table in COLLECTORS]
     assert phases == sorted(phases)
     assert [table.name for table in COLLECTORS if table.phase is Phase.COMMIT] == [COLLECTORS[-1].name]
@@ -133,7 +133,7 @@ def test_tables_are_in_the_order_of_their_phases() -> None:
 
 @pytest.mark.usefixtures("speak_everything")
 def test_every_table_has_rows() -> None:
-    """A new table needs a response of the fake brokers here: an empty table looks like a forgotten one."""
+    """For a new table the fake brokers need a response here, because an empty table could have been forgotten."""
     taken = captured(everything())
     assert [table.name for table in COLLECTORS if not taken.of(table.row)] == []
     assert set(taken.rows) == {table.row for table in COLLECTORS}
@@ -142,7 +142,7 @@ def test_every_table_has_rows() -> None:
 
 @pytest.mark.usefixtures("speak_everything")
 def test_tables_declare_the_apis_that_they_need() -> None:
-    """A snapshot sends the requests that its tables declare: the page on permissions and skipped tables rely on it."""
+    """A snapshot sends exactly the requests that its tables declare; the page on permissions and skipped tables rely on it."""
     requested = {row.api for row in captured(everything()).of(CoverageRow)} - {API_VERSIONS.name}
     names = {api.name for table in COLLECTORS for api in table.apis}
     assert requested <= names
@@ -152,20 +152,20 @@ def test_tables_declare_the_apis_that_they_need() -> None:
 
 
 def test_a_table_that_asks_for_itself_says_what_it_needs() -> None:
-    """Its APIs and the permissions for them are declared; only such a table can be skipped."""
+    """It declares its APIs and their permissions; no other table can be skipped."""
     for table in COLLECTORS:
         if table.phase is Phase.DETAILS:
             assert table.apis, table.name
             assert table.permissions or set(table.apis) == {API_VERSIONS}, (
                 table.name
-            )  # it is sent before authentication
+            )  # ApiVersions is sent before authentication
         else:
             assert table.required, table.name
             assert not table.may_be_skipped, table.name
 
 
 def test_each_permission_is_named_once() -> None:
-    """Each operation and type of resource has one line, with the data that every table would lack."""
+    """Each operation on a type of resource has one line, with what every table would lack without it."""
     permissions = required_permissions()
     assert len({(one.operation, one.resource_type) for one in permissions}) == len(permissions)
     cluster = next(one for one in permissions if str(one) == "DESCRIBE on Cluster")
@@ -174,7 +174,7 @@ def test_each_permission_is_named_once() -> None:
 
 
 def test_an_api_that_no_broker_offers_is_a_fact_of_coverage(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The snapshot is as complete as the cluster allows, and nothing failed."""
+    """The snapshot is as complete as the cluster allows, without a failure."""
     monkeypatch.delitem(SPOKEN, DESCRIBE_ACLS.key)
     state = FakeCluster()
     state.add_topic("t", 1)
@@ -186,7 +186,7 @@ def test_an_api_that_no_broker_offers_is_a_fact_of_coverage(monkeypatch: pytest.
 
 
 def test_a_listener_that_shows_no_tokens_is_a_fact_of_coverage(speak: Speak) -> None:
-    """DELEGATION_TOKEN_REQUEST_NOT_ALLOWED is how the principal came, by PLAINTEXT or by a token, no failure."""
+    """DELEGATION_TOKEN_REQUEST_NOT_ALLOWED depends on how the client has authenticated, and is not a failure."""
     refused = DescribeDelegationTokenResponse(
         error_code=DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, tokens=(), throttle_time_ms=0
     )
@@ -201,7 +201,7 @@ def test_a_listener_that_shows_no_tokens_is_a_fact_of_coverage(speak: Speak) -> 
 
 
 def test_a_cluster_without_authorizer_is_a_fact_of_coverage(speak: Speak) -> None:
-    """SECURITY_DISABLED is how the cluster is set up, no failure."""
+    """SECURITY_DISABLED depends on the configuration of the cluster, and is not a failure."""
     speak(DESCRIBE_ACLS, lambda: DescribeAclsResponse(error_code=SECURITY_DISABLED, resources=()))
     state = FakeCluster()
     state.add_topic("t", 1)
@@ -213,7 +213,7 @@ def test_a_cluster_without_authorizer_is_a_fact_of_coverage(speak: Speak) -> Non
 
 
 def test_a_failure_of_a_table_that_is_not_required(speak: Speak) -> None:
-    """It is a row of collection_failures; the snapshot stays complete."""
+    """It has a row of collection_failures, and the snapshot is complete."""
     speak(DESCRIBE_ACLS, lambda: DescribeAclsResponse(error_code=CLUSTER_AUTHORIZATION_FAILED, resources=()))
     state = FakeCluster()
     state.add_topic("t", 1)
@@ -229,7 +229,7 @@ def test_a_failure_of_a_table_that_is_not_required(speak: Speak) -> None:
 
 
 def test_a_skipped_table_is_named(speak: Speak) -> None:
-    """It is not requested, has no rows, and `coverage` has the reason."""
+    """It sends no request and has no rows, and `coverage` has the reason."""
     speak(DESCRIBE_ACLS, one_acl)
     state = FakeCluster()
     state.add_topic("t", 1)
@@ -242,7 +242,7 @@ def test_a_skipped_table_is_named(speak: Speak) -> None:
 
 
 def test_only_some_tables_can_be_skipped() -> None:
-    """A name that is none, or a table that lag needs, is a fault of the settings."""
+    """The name of an unknown table, or of a table that lag needs, is a fault of the settings."""
     assert skipped_tables(None) == skipped_tables("") == ()
     assert skipped_tables(" acls ") == (ACLS,)
     with pytest.raises(ConfigError) as raised:
@@ -254,7 +254,7 @@ def test_only_some_tables_can_be_skipped() -> None:
 
 
 def test_what_people_read_names_the_tables() -> None:
-    """The setting's description lists every table that can be skipped; those, and no others, are not required."""
+    """The description of the setting lists exactly the tables that can be skipped, which are those that are not required."""
     description = SnapshotSettings.model_fields["skip_tables"].description or ""
     skippable = ", ".join(table.name for table in COLLECTORS if table.may_be_skipped)
     assert description.endswith(f": {skippable}."), f"settings.py, skip_tables: name {skippable}"
@@ -262,12 +262,12 @@ def test_what_people_read_names_the_tables() -> None:
 
 
 def outcomes(taken: Snapshot) -> dict[str, str]:
-    """The outcome of each table's collection, by name."""
+    """Return the outcome of each table by its name."""
     return {one.table_name: one.outcome for one in taken.published.tables or ()}
 
 
 def stored_by(taken: Snapshot) -> dict[str, StoredTable]:
-    """The tables that a later snapshot may refer to."""
+    """Return the tables that a later snapshot may refer to."""
     captured_at_ms = taken.header.captured_at_ms
     return {
         one.table_name: StoredTable(snapshot_id=one.stored_in, captured_at_ms=captured_at_ms, digest=one.digest)
@@ -278,7 +278,7 @@ def stored_by(taken: Snapshot) -> dict[str, StoredTable]:
 
 @pytest.mark.usefixtures("speak_everything")
 def test_what_did_not_change_is_not_stored_again() -> None:
-    """The snapshot names the earlier one that has the rows; a changed table has its own."""
+    """The snapshot refers to the earlier one that has the rows; a table with changes has its own rows."""
     state = everything()
     first = captured(state)
     assert not first.stored_elsewhere
@@ -299,7 +299,7 @@ def test_what_did_not_change_is_not_stored_again() -> None:
 
 @pytest.mark.usefixtures("speak_everything")
 def test_what_failed_is_never_taken_for_the_same() -> None:
-    """A refused list is empty, and so is one without entries: only the latter may be referred to."""
+    """A refused list is empty, and so may be an answered one, but only the answered one may be referred to."""
     state = everything()
     state.scram_users = ()
     empty = captured(state)
@@ -311,7 +311,7 @@ def test_what_failed_is_never_taken_for_the_same() -> None:
 
 
 def test_every_table_says_how_it_was_collected(speak: Speak) -> None:
-    """A view that compares two snapshots needs it: a table without rows may not have been collected."""
+    """Views that compare two snapshots need it: a table without rows may not have been collected."""
     speak(DESCRIBE_ACLS, lambda: DescribeAclsResponse(error_code=SECURITY_DISABLED, resources=()))
     state = FakeCluster()
     state.add_topic("t", 1)

@@ -19,7 +19,7 @@ TOPOLOGY = topology_of(MetadataResponse(brokers=(), cluster_id="c", controller_i
 
 
 def commit(offset: int, error_code: int = 0, leader_epoch: int = 3) -> OffsetFetchResponsePartition:
-    """A commit of partition 0."""
+    """Make a commit of partition 0."""
     return OffsetFetchResponsePartition(
         partition_index=0,
         committed_offset=offset,
@@ -30,13 +30,13 @@ def commit(offset: int, error_code: int = 0, leader_epoch: int = 3) -> OffsetFet
 
 
 def group(partition: OffsetFetchResponsePartition, topic: str = "orders") -> OffsetFetchResponseGroup:
-    """A group with one commit."""
+    """Make a group with one commit."""
     topics = (OffsetFetchResponseTopic(name=topic, partitions=(partition,)),)
     return OffsetFetchResponseGroup(group_id="g", topics=topics, error_code=0)
 
 
 def row_of(answer: OffsetFetchResponseGroup, replaced: OffsetFetchResponseGroup | None = None) -> CommittedOffsetRow:
-    """The row of a group's only commit."""
+    """Return the row of a group's only commit."""
     committed = CommittedOffsets(
         answers={"g": answer}, replaced={"g": replaced} if replaced else {}, sources={"g": Source(1, 99)}, failures=()
     )
@@ -68,7 +68,7 @@ def test_a_pending_transaction_has_both() -> None:
 
 
 def test_what_cannot_be_read_is_null_with_its_reason() -> None:
-    """A missing commit, a refusal, and a deleted topic are three different reasons."""
+    """A missing commit, a refusal and a deleted topic have different reasons."""
     nothing, refused, deleted = (
         row_of(group(commit(-1, leader_epoch=-1))),
         row_of(group(commit(-1, TOPIC_FORBIDDEN))),

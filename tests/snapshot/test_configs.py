@@ -18,12 +18,12 @@ TOPIC_CONFIG, DEFAULT_CONFIG, STATIC_BROKER_CONFIG = 1, 5, 4
 
 
 def result(name: str, *configs: DescribeConfigsEntry, resource_type: int = TOPIC) -> DescribeConfigsResult:
-    """A described resource."""
+    """Make a described resource."""
     return DescribeConfigsResult(error_code=0, resource_type=resource_type, resource_name=name, configs=configs)
 
 
 def test_every_config_is_a_row() -> None:
-    """With its source and the values that other sources have."""
+    """A config has its source, and the values that other sources have."""
     config = DescribeConfigsEntry(
         name="retention.ms",
         value="1",
@@ -49,7 +49,7 @@ def test_every_config_is_a_row() -> None:
 
 
 def test_rows_are_ordered_by_resource_and_name() -> None:
-    """In any order of the answer."""
+    """Rows are ordered, whatever the order of the response."""
     b, a = (DescribeConfigsEntry(name=name, value="1", config_source=TOPIC_CONFIG) for name in ("b", "a"))
     rows = config_rows([result("two", b, a), result("one", a)])
     assert [(row.resource_name, row.name) for row in rows] == [("one", "a"), ("two", "a"), ("two", "b")]
@@ -63,7 +63,7 @@ def test_old_brokers_return_no_source() -> None:
 
 
 def test_the_default_is_a_source() -> None:
-    """From v1 on `is_default` of the message says nothing; DEFAULT_CONFIG does. A new number keeps its row."""
+    """From v1 on `is_default` in the message has no meaning; DEFAULT_CONFIG has. A config with an unknown source has a row."""
     default, newer = (
         DescribeConfigsEntry(name=name, value="1", config_source=source)
         for name, source in (("a", DEFAULT_CONFIG), ("b", 99))
@@ -73,7 +73,7 @@ def test_the_default_is_a_source() -> None:
 
 
 def test_sensitive_values_are_null() -> None:
-    """Value and synonyms are null, also if a message still has them."""
+    """Value and synonyms are null, even if a message has them."""
     synonym = DescribeConfigsSynonym(name="ssl.key.password", value="s", source=STATIC_BROKER_CONFIG)
     secret = DescribeConfigsEntry(
         name="ssl.key.password", value="s", is_sensitive=True, config_source=4, synonyms=(synonym,)
@@ -84,7 +84,7 @@ def test_sensitive_values_are_null() -> None:
 
 
 def test_what_brokers_share_has_a_name() -> None:
-    """As kafka-configs.sh calls it; a topic cannot be called so."""
+    """The default of all brokers has the name that kafka-configs.sh uses, which no topic can have."""
     [row] = config_rows([result("", DescribeConfigsEntry(name="a", value="1", config_source=3), resource_type=BROKER)])
     assert (row.resource_type, row.resource_name, row.source) == (
         "broker",
@@ -99,7 +99,7 @@ def entry(name: str, value: str) -> DescribeConfigsEntry:
 
 
 def test_rows_that_share_configs_are_those_of_each_resource() -> None:
-    """Each row is the same as for a single resource, with equal configs as one object, as two, or decoded."""
+    """Rows equal those of each resource alone, if equal configs are one object, two objects, or decoded."""
     shared = (entry("b", "1"), entry("a", "2"))
     apart = (entry("b", "1"), entry("a", "2"))
     topics = [
@@ -123,7 +123,7 @@ def test_rows_that_share_configs_are_those_of_each_resource() -> None:
 
 
 def test_a_digest_of_shared_configs_sees_every_change() -> None:
-    """Another value, another name, configs that two topics swapped."""
+    """Another value, another name, and configs that two topics swapped change the digest."""
     first, second = (entry("a", "1"),), (entry("a", "2"),)
     digests = {
         digest_of(config_columns([topics]), ConfigRow)

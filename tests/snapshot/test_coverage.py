@@ -1,4 +1,4 @@
-"""Failures alike are one row with their number; a row of coverage says why an API gave nothing."""
+"""Similar failures are one row with their number; a row of coverage says why an API returned nothing."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def failed(scope: Scope, code: int = REFUSED, node_id: int | None = 1, **values:
     ],
 )
 def test_each_scope_fills_its_columns(scope: Scope, text: str, columns: dict[str, Any]) -> None:
-    """Queries select failures by columns; people read the text. Columns that a scope lacks are null."""
+    """Queries select failures by columns, people read the text. Columns without meaning for a scope are null."""
     (row,) = failure_rows([failed(scope)])
     assert (row.scope_type, row.scope, row.broker_id) == (str(scope.scope_type), text, 1)
     names = ("topic", "partition", "group_id", "member_id", "transactional_id", "log_dir", "items")
@@ -42,7 +42,7 @@ def test_each_scope_fills_its_columns(scope: Scope, text: str, columns: dict[str
 
 
 def test_failures_alike_are_one_row() -> None:
-    """Equal values are kept, different ones are null, and the number of failures is given."""
+    """Equal values are kept, different values are null, and the row has the number of failures."""
     rows = list(failure_rows(failed(Scope.of_partition("t", number), attempts=number) for number in range(1, 6)))
     (row,) = rows
     assert (row.topic, row.partition, row.items, row.attempts) == ("t", None, 5, 5)
@@ -50,7 +50,7 @@ def test_failures_alike_are_one_row() -> None:
 
 
 def test_failures_of_different_kinds_are_rows_of_their_own() -> None:
-    """By broker, by type of scope, and by error."""
+    """Failures of different brokers, types of scope and errors have rows of their own."""
     group, partition = Scope.group("t-0"), Scope.of_partition("t", 0)
     rows = list(
         failure_rows([failed(partition), failed(group), failed(partition, UNKNOWN_TOPIC), failed(partition, node_id=2)])
@@ -60,7 +60,7 @@ def test_failures_of_different_kinds_are_rows_of_their_own() -> None:
 
 
 def test_the_broker_that_a_request_is_about() -> None:
-    """If no request could be sent, the row names the broker that the request was about."""
+    """If no request could be sent, the row has the broker that the request was about."""
     (row,) = failure_rows([failed(Scope.broker(7), node_id=None)])
     assert row.broker_id == 7
     (row,) = failure_rows([failed(Scope.broker(7), node_id=None), failed(Scope.broker(8), node_id=None)])
@@ -68,7 +68,7 @@ def test_the_broker_that_a_request_is_about() -> None:
 
 
 def test_reasons_stand_beside_what_was_not_asked() -> None:
-    """An API with a request in some version is not called unsupported; an API without requests has a row."""
+    """An API that was requested in some version does not count as unsupported; an API without requests has a row."""
     stats = RequestStats()
     stats.sent((LIST_OFFSETS.name, 1), 5, 10)
     failures = [

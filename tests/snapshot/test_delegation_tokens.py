@@ -6,7 +6,7 @@ from tests.security_samples import token
 
 
 def test_every_token_is_a_row() -> None:
-    """Ordered by id, renewers by name; there is no column for the secret."""
+    """Tokens are ordered by id, renewers by name; no column has the secret."""
     rows = list(delegation_token_rows([token("t2"), token("t1", "root")]))
     assert rows[0] == DelegationTokenRow(
         token_id="t1",  # noqa: S106  an id

@@ -1,4 +1,4 @@
-"""Descriptions of share and streams groups, as messages, to rows."""
+"""Rows of share and streams groups, from descriptions as messages."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def listed(group_type: str) -> GroupListing:
 
 
 def test_members_of_a_share_group_may_have_the_same_partitions() -> None:
-    """Each member has its own row with its partitions."""
+    """Each member has its own row with all of its partitions."""
     owned = share.ShareGroupTopicPartitions(topic_id=TOPIC_ID, topic_name="t", partitions=(0, 1))
     members = tuple(
         share.DescribedShareMember(
@@ -60,7 +60,7 @@ def test_members_of_a_share_group_may_have_the_same_partitions() -> None:
 
 
 def test_a_share_group_with_topic_ids_only() -> None:
-    """The names are from metadata; a member with an unknown topic id has a problem."""
+    """Names are taken from metadata; a member with an unknown topic id has a problem."""
     owned = [
         share.ShareGroupTopicPartitions(topic_id=topic_id, topic_name="", partitions=(0,))
         for topic_id in (TOPIC_ID, b"gone".zfill(16))
@@ -120,7 +120,7 @@ def _streams(topology: streams.DescribedTopology | None) -> streams.DescribedStr
 
 
 def test_tasks_of_a_streams_group_read_partitions_of_their_sources() -> None:
-    """A task reads the partition of its number of every source topic that has it, repartitioned topics included."""
+    """A task reads the partition with its number from every source topic that has it, repartition topics included."""
     between = streams.DescribedStreamsTopic(name="between", partitions=2, replication_factor=1, topic_configs=())
     subtopologies = (
         streams.DescribedSubtopology(
@@ -158,7 +158,7 @@ def test_tasks_of_a_streams_group_read_partitions_of_their_sources() -> None:
 
 
 def test_a_streams_group_without_a_topology_keeps_its_members() -> None:
-    """The partitions of its tasks are unknown, but the members have rows."""
+    """The members have rows; the partitions of their tasks are unknown."""
     group, (row,) = streams_group(listed("streams"), _streams(None), 7, {})
     assert (group.members, row.subscribed_topics, row.assignment) == (1, None, None)
     assert row.problem == "TOPOLOGY_NOT_RETURNED"
@@ -168,7 +168,7 @@ def test_a_streams_group_without_a_topology_keeps_its_members() -> None:
 
 @pytest.mark.parametrize(("number", "member_type"), [(0, "classic"), (1, "consumer"), (-1, None)])
 def test_the_protocol_of_a_member_of_a_consumer_group(number: int, member_type: str | None) -> None:
-    """During a migration some members have the classic protocol; a pattern is stored unchanged."""
+    """During a migration some members use the classic protocol; a pattern is stored unchanged."""
     assignment = consumers.ConsumerGroupAssignment(topic_partitions=())
     member = consumers.DescribedConsumerMember(
         member_id="m",
@@ -196,7 +196,7 @@ def test_the_protocol_of_a_member_of_a_consumer_group(number: int, member_type: 
 
 
 def test_a_stable_group_without_an_assignment_says_so() -> None:
-    """A member of a stable group has an assignment, if it may be empty: bytes that are not there are no empty one."""
+    """A member of a stable group has an assignment, even if that is empty: missing bytes are not an empty assignment."""
     member = classic.DescribedMember(
         member_id="m", client_id="c", client_host="/127.0.0.1", member_metadata=b"", member_assignment=b""
     )

@@ -18,7 +18,7 @@ TOPIC_ID = b"\1" * 16
 
 
 def listing(group_id: str, group_type: str = "classic") -> GroupListing:
-    """A group that broker 1 lists."""
+    """Make a listed group of broker 1."""
     return GroupListing(
         ListedGroup(group_id=group_id, protocol_type="consumer", group_state="Stable", group_type=group_type), 1
     )
@@ -27,7 +27,7 @@ def listing(group_id: str, group_type: str = "classic") -> GroupListing:
 def described(
     descriptions: dict[str, object] | None = None, failures: dict[str, str] | None = None, **coordinator_ids: int
 ) -> GroupDescriptions:
-    """The answers to describing them."""
+    """Make the descriptions of groups."""
     return GroupDescriptions(
         descriptions=descriptions or {},
         failures={
@@ -40,14 +40,14 @@ def described(
 
 
 def classic(group_id: str) -> DescribedGroup:
-    """A classic group without members."""
+    """Make a classic group without members."""
     return DescribedGroup(
         error_code=0, group_id=group_id, group_state="Empty", protocol_type="consumer", protocol_data="", members=()
     )
 
 
 def consumer(topic_name: str) -> DescribedConsumerGroup:
-    """A KIP-848 group with a member that owns a partition of a topic."""
+    """Make a KIP-848 group with a member that owns a partition of a topic."""
     topic = ConsumerGroupTopicPartitions(topic_id=TOPIC_ID, topic_name=topic_name, partitions=(0,))
     assignment = ConsumerGroupAssignment(topic_partitions=(topic,))
     member = DescribedConsumerMember(
@@ -71,7 +71,7 @@ def consumer(topic_name: str) -> DescribedConsumerGroup:
 
 
 def test_every_listed_group_keeps_its_row() -> None:
-    """Groups have rows with and without descriptions, ordered by id; a reason is in the row, a deleted group is no failure."""
+    """Groups have rows with or without a description, ordered by id; a reason is in the row, a deleted group is no failure."""
     groups = {name: listing(name) for name in ("gone", "b", "a", "refused", "old")}
     descriptions = described(
         {"a": classic("a"), "b": classic("b")},
@@ -90,7 +90,7 @@ def test_every_listed_group_keeps_its_row() -> None:
 
 
 def test_the_coordinator_is_who_answered_else_who_listed() -> None:
-    """A group that moved meanwhile has its new coordinator."""
+    """A group that moved in between has its new coordinator."""
     rows = group_rows(
         {"a": listing("a"), "b": listing("b")}, described({"a": classic("a"), "b": classic("b")}, a=3), None
     )
@@ -98,7 +98,7 @@ def test_the_coordinator_is_who_answered_else_who_listed() -> None:
 
 
 def test_names_of_topics_come_from_the_topology_where_they_are_missing() -> None:
-    """Metadata are read only for groups that need them."""
+    """Metadata is read only if a group needs it."""
     groups = {"g": listing("g", "consumer")}
     unnamed, named = described({"g": consumer("")}), described({"g": consumer("orders")})
     assert needs_topology(groups, unnamed)
@@ -111,6 +111,6 @@ def test_names_of_topics_come_from_the_topology_where_they_are_missing() -> None
 
 
 def test_streams_groups_need_the_topology() -> None:
-    """Their tasks read partitions that only metadata count."""
+    """The number of partitions that their tasks read is only in metadata."""
     groups = {"s": listing("s", "streams")}
     assert needs_topology(groups, described({"s": object()}))

@@ -1,4 +1,4 @@
-"""Findings about partitions: a pure function of their rows."""
+"""Findings about partitions depend on their rows alone."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ HEALTHY = PartitionRow(
 
 
 def test_a_healthy_partition_has_no_finding() -> None:
-    """Nothing is made up."""
+    """No finding is made up."""
     assert list(findings(HEALTHY)) == []
 
 
@@ -59,19 +59,19 @@ def test_a_healthy_partition_has_no_finding() -> None:
     ],
 )
 def test_each_finding_has_its_column(change: dict[str, object], finding: str) -> None:
-    """One change is one finding, and all kinds are covered by these."""
+    """Each change has one finding, and together the changes have every kind."""
     assert list(findings(replace(HEALTHY, **change))) == [finding]
     assert finding in FINDINGS
 
 
 def test_what_is_not_known_is_not_a_finding_of_another_kind() -> None:
-    """Offline replicas that are not returned, and a leader that cannot be the preferred one, say nothing."""
+    """Offline replicas that are not returned, and an unknown preferred leader, are not findings."""
     unknown = replace(HEALTHY, offline_replicas=None, is_preferred_leader=None)
     assert list(findings(unknown)) == []
 
 
 def test_rows_have_all_findings_of_a_partition_that_has_a_wanted_one() -> None:
-    """The worst first; partitions without a wanted finding are left out."""
+    """The worst finding comes first; partitions without a requested finding are left out."""
     bad = replace(HEALTHY, partition=1, is_under_replicated=True, offline_replicas=(3,), isr=(1, 2), problem="X")
     moved = replace(HEALTHY, partition=2, is_preferred_leader=False)
     [row] = unhealthy_rows([HEALTHY, bad, moved], GRAVE)
@@ -82,7 +82,7 @@ def test_rows_have_all_findings_of_a_partition_that_has_a_wanted_one() -> None:
 
 
 def test_every_kind_is_counted() -> None:
-    """Also kinds that no partition has, beside the number of partitions."""
+    """Kinds that no partition has are counted, too, beside the number of partitions."""
     counts = {
         row.finding: (row.partitions, row.of)
         for row in finding_counts([HEALTHY, replace(HEALTHY, offline_replicas=(1,))])

@@ -1,4 +1,4 @@
-"""Lag: raw, null when a side is unknown, one row per partition that anybody expects."""
+"""Lag is not adjusted, is null if a side is unknown, and has one row for each expected partition."""
 
 from dataclasses import replace
 
@@ -123,7 +123,7 @@ def only(lag: list[ConsumerLagRow]) -> ConsumerLagRow:
 
 
 def test_lag_is_end_minus_commit() -> None:
-    """With both sides known there is a lag, its lower bound, and no problem."""
+    """If both sides are known, there is a lag, its lower bound, and no problem."""
     row = only(rows([commit("a", 0, 40)], [end("a", 0, 100, start=10)], before={TopicPartition("a", 0): 90}))
     assert (row.lag, row.lag_lower_bound, row.lag_read_committed) == (60, 50, 59)
     assert (row.lag_basis, row.records_lost, row.retention_margin, row.problem) == ("committed", 0, 30, None)
@@ -131,18 +131,18 @@ def test_lag_is_end_minus_commit() -> None:
 
 
 def test_a_commit_past_the_end_is_negative_lag() -> None:
-    """Brokers accept a commit past the end; nothing is clamped."""
+    """Brokers accept such a commit; nothing is clamped."""
     assert only(rows([commit("a", 0, 999)], [end("a", 0, 100)])).lag == -899
 
 
 def test_a_commit_below_the_start_has_lost_records() -> None:
-    """Records that retention deleted before they were read are counted, and the lag stays raw."""
+    """Records that retention deleted before they were read are counted, and the lag is not adjusted."""
     row = only(rows([commit("a", 0, 5)], [end("a", 0, 100, start=20)]))
     assert (row.lag, row.records_lost, row.retention_margin, row.problem) == (95, 15, -15, None)
 
 
 def test_no_commit_is_not_zero() -> None:
-    """An assigned partition without a commit has no lag, and the range that a reader from earliest would read."""
+    """An assigned partition without a commit has no lag, but the range that a reader from earliest would read."""
     row = only(rows([], [end("a", 0, 100, start=10)], [member(a=(0,))]))
     assert (row.lag, row.lag_basis, row.problem) == (None, "log_start", "NO_COMMIT")
     assert (row.high_watermark, row.log_start_offset) == (100, 10)
@@ -150,13 +150,13 @@ def test_no_commit_is_not_zero() -> None:
 
 
 def test_a_subscription_expects_every_partition() -> None:
-    """Members that subscribe but own nothing yet still make their partitions appear."""
+    """A member that subscribes to a topic and owns no partition yet still expects all of them."""
     lag = rows([], [end("a", 0, 1), end("a", 1, 1)], [member(topics=("a",))])
     assert [(row.topic, row.partition, row.member_id) for row in lag] == [("a", 0, None), ("a", 1, None)]
 
 
 def test_a_commit_on_a_topic_that_is_gone_keeps_its_row() -> None:
-    """Other rows do not suffer from it."""
+    """Other rows are complete."""
     lag = rows([commit("a", 0, 1), commit("gone", 3, 7)], [end("a", 0, 5)])
     assert [(row.topic, row.lag, row.problem) for row in lag] == [
         ("a", 4, None),
@@ -166,26 +166,26 @@ def test_a_commit_on_a_topic_that_is_gone_keeps_its_row() -> None:
 
 
 def test_an_end_that_is_unknown_names_its_reason() -> None:
-    """A partition without a leader has a commit and no lag."""
+    """A partition without a leader has a commit, but no lag."""
     row = only(rows([commit("a", 0, 1)], [end("a", 0, None, problem="LEADER_NOT_AVAILABLE")]))
     assert (row.committed_offset, row.lag, row.lag_basis, row.problem) == (1, None, "unknown", "LEADER_NOT_AVAILABLE")
 
 
 def test_a_topic_that_changed_has_no_lag() -> None:
-    """The commit belongs to one incarnation and the end to another."""
+    """The commit and the end offset belong to different topics with one name."""
     for change in (TOPIC_DELETED, TOPIC_RECREATED):
         row = only(rows([commit("a", 0, 1)], [end("a", 0, 5)], topology=replace(TOPOLOGY, changed={"a": change})))
         assert (row.lag, row.lag_lower_bound, row.lag_basis, row.problem) == (None, None, "unknown", change)
 
 
 def test_commits_that_could_not_be_read_are_not_missing_commits() -> None:
-    """A group whose coordinator did not answer says so, and never NO_COMMIT."""
+    """If a coordinator does not answer, its groups have that reason, and never NO_COMMIT."""
     row = only(rows([], [end("a", 0, 5)], [member(a=(0,))], unread={"g": "COORDINATOR_NOT_AVAILABLE"}))
     assert (row.lag, row.lag_basis, row.problem) == (None, "unknown", "COORDINATOR_NOT_AVAILABLE")
 
 
 def test_a_pending_transaction_keeps_the_older_commit() -> None:
-    """The lag is that of the current commit, and the problem says that it will change."""
+    """The lag is that of the current commit, and the problem says that the commit may change."""
     row = only(rows([commit("a", 0, 1, "UNSTABLE_OFFSET_COMMIT")], [end("a", 0, 5)]))
     assert (row.lag, row.lag_basis, row.problem) == (4, "committed", "UNSTABLE_OFFSET_COMMIT")
 
@@ -197,7 +197,7 @@ partitions = st.sets(st.tuples(st.sampled_from(["a", "b", "gone"]), st.integers(
 def test_every_expected_partition_has_exactly_one_row(
     committed: set[tuple[str, int]], assigned: set[tuple[str, int]], known: set[tuple[str, int]]
 ) -> None:
-    """Every committed or assigned partition has one row; a row without lag says why."""
+    """Every committed or assigned partition has one row; a row without lag has a reason."""
     owned: dict[str, tuple[int, ...]] = {}
     for topic, partition in sorted(assigned):
         owned[topic] = (*owned.get(topic, ()), partition)

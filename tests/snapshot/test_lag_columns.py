@@ -1,4 +1,4 @@
-"""Lag by column is the lag that is worked out row by row, on random clusters with everything that can be odd."""
+"""Lag computed by column equals lag computed row by row, on random clusters with every oddity."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -63,7 +63,7 @@ problems = st.none() | st.none() | st.sampled_from(["GROUP_AUTHORIZATION_FAILED"
 
 @st.composite
 def facts(draw: st.DrawFn) -> Facts:
-    """A cluster: topics with up to four partitions, and groups."""
+    """A cluster with topics of up to four partitions, and groups."""
     counts = {topic: draw(st.integers(0, 4)) for topic in EXISTING}
     groups = []
     for number in range(draw(st.integers(0, 4))):
@@ -86,7 +86,7 @@ def facts(draw: st.DrawFn) -> Facts:
 
 
 def by_column(made: Facts) -> LagColumns:
-    """The product's rows for the same cluster."""
+    """Compute the rows of the same cluster by column."""
     topology = _topology(made)
     committed = _committed(made)
     state = GroupState(
@@ -94,7 +94,7 @@ def by_column(made: Facts) -> LagColumns:
         listed={},
         groups=Groups(groups=[_group(one) for one in made.groups], members=_members(made), failures=[]),
         commits=commits_of(committed, topology),
-        shares=None,  # type: ignore[arg-type]  # not looked at
+        shares=None,  # type: ignore[arg-type]  # not used
         left_out=0,
         after={
             HIGH_WATERMARK: _offsets(made, "high"),
@@ -107,7 +107,7 @@ def by_column(made: Facts) -> LagColumns:
 
 
 def _topology(made: Facts) -> Topology:
-    names = sorted({topic for topic, _ in made.logs}, reverse=True)  # brokers list topics in no order
+    names = sorted({topic for topic, _ in made.logs}, reverse=True)  # brokers list topics in any order
     return Topology(
         metadata=MetadataResponse(),
         topic_ids={**{name: f"id-{name}" for name in names}, **dict.fromkeys(made.hidden)},
@@ -206,7 +206,7 @@ def check(made: Facts) -> None:
 @settings(max_examples=examples(150))
 @given(made=facts())
 def test_columns_agree_with_rows(made: Facts) -> None:
-    """On clusters of three topics and four groups."""
+    """They agree on clusters of three topics and four groups."""
     check(made)
 
 
@@ -214,5 +214,5 @@ def test_columns_agree_with_rows(made: Facts) -> None:
 @settings(max_examples=5_000)
 @given(made=facts())
 def test_columns_agree_with_rows_very_often(made: Facts) -> None:
-    """The same, five thousand times."""
+    """They agree in five thousand examples."""
     check(made)

@@ -13,12 +13,12 @@ STORAGE_ERROR = 56
 
 
 def replica(index: int, size: int, lag: int = 0, *, is_future: bool = False) -> DescribeLogDirsPartition:
-    """A replica of a partition."""
+    """Make a replica of a partition."""
     return DescribeLogDirsPartition(partition_index=index, partition_size=size, offset_lag=lag, is_future_key=is_future)
 
 
 def answers() -> dict[int, DescribeLogDirsResponse]:
-    """Broker 1 with two directories, one of them broken; broker 2 is too old to return sizes of volumes."""
+    """Make responses: broker 1 has two directories, one of which failed; broker 2 is too old to return sizes of volumes."""
     orders = DescribeLogDirsTopic(name="orders", partitions=(replica(1, 20, 7, is_future=True), replica(0, 10)))
     audit = DescribeLogDirsTopic(name="audit", partitions=(replica(0, 5),))
     healthy = DescribeLogDirsResult(
@@ -33,7 +33,7 @@ def answers() -> dict[int, DescribeLogDirsResponse]:
 
 
 def test_every_directory_is_a_row() -> None:
-    """Sizes of a broken directory are unknown, not 0; sizes of volumes are null if the broker returns none."""
+    """Sizes of a failed directory are unknown, not 0; sizes of volumes are null if the broker does not return them."""
     assert list(log_dir_rows(answers())) == [
         LogDirRow(
             broker_id=1,
@@ -69,7 +69,7 @@ def test_every_directory_is_a_row() -> None:
 
 
 def test_every_replica_is_a_row() -> None:
-    """Ordered by broker, directory, topic and partition, future replicas too."""
+    """Rows are ordered by broker, directory, topic and partition, and include future replicas."""
     rows = list(replica_rows(answers()))
     assert [(row.topic, row.partition) for row in rows] == [("audit", 0), ("orders", 0), ("orders", 1)]
     assert rows[2] == ReplicaRow(
@@ -78,7 +78,7 @@ def test_every_replica_is_a_row() -> None:
 
 
 def test_a_stored_replica_has_what_is_known_of_its_directory() -> None:
-    """Its topic's id by name, and the sizes of the volume."""
+    """It has the id of its topic, and the sizes of the volume."""
     rows = list(stored_replica_rows(answers(), {"orders": "id-of-orders"}, {1}))
     places = [(row.broker_id, row.log_dir, row.topic, row.partition) for row in rows]
     assert places == [
@@ -106,7 +106,7 @@ def test_a_stored_replica_has_what_is_known_of_its_directory() -> None:
 
 
 def test_a_directory_without_replicas_has_a_row() -> None:
-    """A failed directory has a reason; values that an old broker lacks are null, not false."""
+    """A failed directory has a reason; values that an old broker does not return are null, not false."""
     *_, failed, empty = stored_replica_rows(answers(), {}, {1})
     assert (failed.problem, failed.size_bytes, failed.is_cordoned) == ("KAFKA_STORAGE_ERROR", None, None)
     assert (empty.problem, empty.size_bytes, empty.is_cordoned, empty.usable_bytes) == (None, None, None, None)

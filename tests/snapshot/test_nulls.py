@@ -1,4 +1,4 @@
-"""Every null of a snapshot has its reason, for any responses of brokers."""
+"""Every null of a snapshot has a reason, for any responses of brokers."""
 
 import importlib
 import pkgutil
@@ -21,7 +21,7 @@ from tests.snapshot.test_collect import captured
 @pytest.mark.long
 @pytest.mark.parametrize("odd", ODDITIES)
 def test_no_null_without_a_reason(odd: str) -> None:
-    """A column that is null says why in `problem`, or its declaration says that null is a plain value then."""
+    """A null has a reason in `problem`, or is a plain value by the declaration of its column."""
     state = every_shape()
     ODDITIES[odd](state)
     assert unexplained_of(captured(state)) == []
@@ -29,7 +29,7 @@ def test_no_null_without_a_reason(odd: str) -> None:
 
 @pytest.mark.long
 def test_what_happens_meanwhile_is_a_reason_too() -> None:
-    """A broker dies, a topic is deleted and another re-created while the snapshot is taken: these are reasons, too."""
+    """A broker that dies, and topics that are deleted or re-created during the snapshot, are reasons, too."""
     state = every_shape()
 
     def meanwhile(brokers: dict[int, FakeBroker], step: str) -> None:
@@ -42,7 +42,7 @@ def test_what_happens_meanwhile_is_a_reason_too() -> None:
 
 
 def test_each_kind_of_offset_that_is_refused_is_named() -> None:
-    """Also where null could be a plain value of the column."""
+    """This holds even if null could be a plain value of the column."""
     state = every_shape()
     refused_offsets(state)
     problems = {(one.topic, one.partition): one.problem for one in captured(state).of(PartitionOffsetsRow)}
@@ -51,7 +51,7 @@ def test_each_kind_of_offset_that_is_refused_is_named() -> None:
 
 
 def test_odd_offsets() -> None:
-    """A timestamp that no calendar has is kept as a number and is no problem; -1 where every log has an offset is one."""
+    """A timestamp out of range is kept as a number, without a problem; -1 for an offset that every log has is a problem."""
     state = every_shape()
     odd_offsets(state)
     rows = {one.partition: one for one in captured(state).of(PartitionOffsetsRow) if one.topic == "orders"}
@@ -60,7 +60,7 @@ def test_odd_offsets() -> None:
 
 
 def test_what_null_means_is_declared() -> None:
-    """A nullable column has a column `problem` beside it, or says when null is a plain value."""
+    """A nullable column has a column `problem` beside it, or its declaration says when null is a plain value."""
     classes = list(row_classes())
     assert len(classes) > 30
     assert [line for cls in classes for line in undeclared(cls)] == []

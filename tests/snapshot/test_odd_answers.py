@@ -1,7 +1,7 @@
-"""A snapshot of brokers whose answers are odd in one way each: no traceback, no row twice, and nothing numbered below 0.
+"""Odd responses of brokers cause no traceback, no duplicate row, and no partition or broker below 0 in a snapshot.
 
-Every list of every answer is doubled, shortened, emptied, contradicts itself or has what nobody asked for; every value is one
-that Kafka never sends. How bytes become answers is tested elsewhere (tests/wire).
+Each list of a response is doubled, shortened, emptied, contradicts itself or has unrequested items, and each value is set to
+values that Kafka never sends. tests/wire tests how bytes are decoded.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ from tests.fake.direct import answered_directly, unaltered
 from tests.fake.odd_answers import outcomes
 from tests.snapshot.test_collectors import everything
 
-# Keys of tables from checked responses. The others declare them (StateTable.key).
+# Keys of tables that are made from checked responses. The other tables declare theirs (StateTable.key).
 _KEYS = {
     TOPICS: ("topic",),
     PARTITIONS: ("topic", "partition"),
@@ -45,12 +45,12 @@ _KEYS = {
     LOG_DIRS: ("broker_id", "log_dir", "topic", "partition", "is_future"),
 }
 _TABLES = {table: table.table.key or _KEYS[table] for table in COLLECTORS if table.table.key or table in _KEYS}
-_SHORT = 16  # `make test` tries one of so many mutations, `make proof` all
+_SHORT = 16  # `make test` tries one of this many mutations, `make proof` all of them
 
 
 @pytest.fixture
 def state(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
-    """A cluster that has something for every table."""
+    """A cluster that fills every table."""
     for api, answer in (*security.ANSWERS, *quorum.ANSWERS, *resources.ANSWERS):
         monkeypatch.setitem(SPOKEN, api.key, (api, answer))
     cluster = everything()
@@ -83,7 +83,7 @@ def test_every_table_is_looked_at() -> None:
 
 @pytest.mark.long
 def test_odd_answers(state: FakeCluster) -> None:
-    """A sample of the mutations."""
+    """This holds for a sample of the mutations."""
     seen = {name: list(faults(outcome)) for name, outcome in outcomes(state, taken, _SHORT)}
     assert len(seen) > 80
     assert {name: lines for name, lines in seen.items() if lines} == {}
@@ -91,14 +91,14 @@ def test_odd_answers(state: FakeCluster) -> None:
 
 @pytest.mark.proof
 def test_every_odd_answer(state: FakeCluster) -> None:
-    """All of them; most leave a snapshot."""
+    """This holds for all mutations, most of which still give a snapshot."""
     seen = [(name, outcome, list(faults(outcome))) for name, outcome in outcomes(state, taken)]
     assert len(seen) > 1_500
     assert {name: lines for name, _, lines in seen if lines} == {}
     assert sum(isinstance(outcome, Snapshot) for _, outcome, _ in seen) > len(seen) * 0.9
 
 
-# A contradiction is a failure. For OffsetForLeaderEpoch and others that a snapshot does not send, see tests/fetch.
+# A contradiction is a failure. For OffsetForLeaderEpoch and other APIs that a snapshot does not send, see tests/fetch.
 _CONTRADICTIONS = (
     *("ListOffsets topics.partitions", "OffsetFetch groups", "OffsetFetch groups.topics"),
     *("OffsetFetch groups.topics.partitions", "DescribeGroups groups", "DescribeGroups groups.members"),
@@ -113,7 +113,7 @@ def failed(outcome: Any) -> set[tuple[str, str]]:
 
 
 def test_contradictions_are_failures(state: FakeCluster) -> None:
-    """Two items of one name that differ: a failure more than of the same cluster with answers that agree."""
+    """Two items with one name and different values add a failure to those of the same cluster with consistent responses."""
     with answered_directly(state, unaltered) as (cluster, deadline):
         healthy = failed(taken(cluster, deadline))
     several = dict(

@@ -1,4 +1,4 @@
-"""One row per partition of the topology, for any responses of leaders: -1 is null, and the first reason is named."""
+"""Each partition has one row, for any responses of leaders: -1 is null, and the first reason is named."""
 
 from kafka_lagoon.admin.offsets import (
     ALL_KINDS,
@@ -33,7 +33,7 @@ def refused(code: int) -> Offsets:
 
 
 def row_of(changed: str | None = None, **replaced: Offsets) -> PartitionOffsetsRow:
-    """A row of a log from 5 to 90 whose answers of some kinds are replaced."""
+    """Make the row of a log from 5 to 90 with some offsets replaced."""
     offsets: dict[Kind, Offsets] = {kind: answered(90, leader_epoch=3) for kind in ALL_KINDS}
     offsets[LOG_START], offsets[LARGEST_TIMESTAMP] = answered(5), answered(89, 1_000)
     kinds = {"start": LOG_START, "end": HIGH_WATERMARK, "largest": LARGEST_TIMESTAMP, "tiered": TIERED_END}
@@ -49,7 +49,7 @@ def row_of(changed: str | None = None, **replaced: Offsets) -> PartitionOffsetsR
 
 
 def test_every_offset_has_its_column() -> None:
-    """None of them is taken for another."""
+    """Offsets of different kinds are not mixed up."""
     row = row_of()
     assert (row.topic, row.topic_id, row.partition, row.log_start_offset) == ("orders", "id", 0, 5)
     assert (row.high_watermark, row.last_stable_offset, row.leader_epoch, row.read_at_ms) == (90, 90, 3, 77)
@@ -58,7 +58,7 @@ def test_every_offset_has_its_column() -> None:
 
 
 def test_no_offset_is_null() -> None:
-    """-1 says that there is none; of the end of a log that cannot be, so it is a problem."""
+    """-1 means that there is no such offset; for the end of a log that is a problem, because every log has an end."""
     row = row_of(largest=answered(-1), tiered=answered(-1))
     assert (row.max_timestamp_offset, row.max_timestamp_ms, row.tiered_offset, row.problem) == (None, None, None, None)
     row = row_of(end=answered(-1))
@@ -66,7 +66,7 @@ def test_no_offset_is_null() -> None:
 
 
 def test_refusals_are_named() -> None:
-    """A refusal is a problem; a leader that is too old for a kind of offset is not, except for the ends of the log."""
+    """A refusal is a problem. A leader that is too old for a kind of offset is only a problem for the ends of the log."""
     assert row_of(start=refused(29)).problem == "TOPIC_AUTHORIZATION_FAILED"
     assert row_of(tiered=refused(35)).problem is None
     row = row_of(end=refused(35))
@@ -74,5 +74,5 @@ def test_refusals_are_named() -> None:
 
 
 def test_what_happened_to_the_topic_comes_first() -> None:
-    """Offsets of two incarnations of a topic have nothing to do with each other."""
+    """Offsets of a deleted or re-created topic do not belong to the topic of the row."""
     assert row_of(TOPIC_RECREATED, end=refused(29)).problem == TOPIC_RECREATED

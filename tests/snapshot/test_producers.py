@@ -1,4 +1,4 @@
-"""Rows of producers, with the state of hanging transactions, from hand-made messages."""
+"""Rows of producers, with the verdict on hanging transactions, from messages made by hand."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ LISTED = replace(UNKNOWN, transactional_ids={7: "payer"})
 
 
 def producer(idle_ms: int | None, open_since: int = 5, producer_id: int = 7) -> ProducerState:
-    """A producer whose last record is so old, with an open transaction."""
+    """Make a producer with an open transaction, whose last record has this age."""
     return ProducerState(
         producer_id=producer_id,
         producer_epoch=1,
@@ -48,7 +48,7 @@ def producer(idle_ms: int | None, open_since: int = 5, producer_id: int = 7) -> 
 
 
 def described(*topics: TransactionTopic) -> ProducersTransactions:
-    """The transaction of the producer has these partitions."""
+    """Describe the producer's transaction with these partitions."""
     return replace(LISTED, descriptions={"payer": transaction("payer", 7, topics)})
 
 
@@ -84,20 +84,20 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_rules_of_find_hanging(case: str) -> None:
-    """Transactions that hang, that do not, and that are undecided while coordinators do not answer."""
+    """A transaction hangs, does not hang, or is undecided while a coordinator does not answer."""
     state, transactions, expected = CASES[case]
     assert verdict(ORDERS, state, transactions, NOW_MS) == expected
 
 
 def test_only_what_may_hang_is_looked_up() -> None:
-    """Producers with a transaction that is open for longer than 15 minutes."""
+    """Only producers with a transaction that has been open for more than 15 minutes are looked up."""
     states = (producer(OLD, producer_id=1), producer(OLD - 1, producer_id=2), producer(OLD, -1, producer_id=3))
     answer = DescribeProducersPartitionResponse(partition_index=0, error_code=0, active_producers=states)
     assert candidates(Gathered({ORDERS: answer}, {}, {}), NOW_MS) == {1}
 
 
 def test_partitions_with_an_open_transaction() -> None:
-    """Their last stable offset is below the high watermark, or a coordinator names them; unknown offsets select none."""
+    """The last stable offset is below the high watermark, or a coordinator names the partition; unknown offsets select none."""
     offsets = [
         row(PartitionOffsetsRow, topic="a", partition=index, last_stable_offset=stable, high_watermark=high)
         for index, (stable, high) in enumerate([(4, 5), (5, 5), (None, 5), (4, None)])
@@ -111,7 +111,7 @@ def test_partitions_with_an_open_transaction() -> None:
 
 
 def test_every_producer_is_a_row_and_every_partition_without_answer() -> None:
-    """Rows are ordered; values that a leader did not return are null and have a reason."""
+    """Rows are ordered; values that a leader did not return are null, with a reason."""
     states = (producer(OLD, producer_id=8), producer(None, -1))
     answer = DescribeProducersPartitionResponse(partition_index=0, error_code=0, active_producers=states)
     producers = Gathered({ORDERS: answer}, {}, {TopicPartition("hidden", 3): UNREACHABLE})

@@ -19,7 +19,7 @@ from kafka_lagoon.tables.cluster_rows import QuorumStateRow
 
 
 def response(leader_id: int = 1, leader_end: int = 100, error_code: int = 0) -> DescribeQuorumResponse:
-    """Two voters and an observer of which the leader knows nothing."""
+    """Make a response with two voters, and an observer about which the leader knows nothing."""
     partition = QuorumPartition(
         partition_index=0,
         error_code=error_code,
@@ -38,7 +38,7 @@ def response(leader_id: int = 1, leader_end: int = 100, error_code: int = 0) -> 
 
 
 def test_the_metadata_log_is_a_row() -> None:
-    """With its leader, voters and observers; -1 is null."""
+    """The row has leader, voters and observers; -1 is null."""
     assert list(quorum_rows(response())) == [
         QuorumRow(leader_id=1, leader_epoch=7, high_watermark=99, voters=(1, 2), observers=(9,))
     ]
@@ -46,12 +46,12 @@ def test_the_metadata_log_is_a_row() -> None:
 
 
 def test_a_refused_partition_has_no_row() -> None:
-    """The refusal is a failure elsewhere."""
+    """Its refusal is a failure in another table."""
     assert list(quorum_rows(response(error_code=41))) == []
 
 
 def test_every_replica_is_a_row() -> None:
-    """Voters first; lag is against the leader's end, and null where an end is unknown."""
+    """Voters come first; lag is computed from the leader's end offset, and null if an end offset is unknown."""
     leader, voter, observer = quorum_replica_rows(response())
     assert leader == QuorumReplicaRow(
         replica_id=1,
@@ -68,13 +68,13 @@ def test_every_replica_is_a_row() -> None:
 
 
 def test_nobody_has_a_lag_without_the_leaders_end() -> None:
-    """Unknown is null, not the difference to -1."""
+    """An unknown lag is null, not the difference to -1."""
     assert {row.lag for row in quorum_replica_rows(response(leader_end=-1))} == {None}
     assert {row.lag for row in quorum_replica_rows(response(leader_id=-1))} == {None}
 
 
 def test_a_row_of_the_table_has_the_replica_and_the_log() -> None:
-    """Missing listeners of a broker are null, those of an observer empty."""
+    """Listeners are null if the broker returns none for any replica, and empty for an observer."""
     leader, _, observer = quorum_state_rows(response(), has_listeners=True)
     assert leader == QuorumStateRow(
         replica_id=1,

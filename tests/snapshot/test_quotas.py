@@ -6,7 +6,7 @@ from tests.security_samples import quotas
 
 
 def test_every_limit_of_an_entity_is_a_row() -> None:
-    """A null name is the default; a part that the entity does not have is null."""
+    """A null name means the default; a part that the entity lacks is null."""
     entries = [
         quotas({"user": "b", "client-id": None}, producer_byte_rate=1.5, consumer_byte_rate=2.0),
         quotas({"ip": None}, connection_creation_rate=3.0),

@@ -10,14 +10,14 @@ from kafka_lagoon.tables.cluster_rows import ReassignmentRow
 
 
 def moving(partition: int) -> OngoingPartitionReassignment:
-    """A partition on its way from broker 1 to broker 3."""
+    """Make a partition that moves from broker 1 to broker 3."""
     return OngoingPartitionReassignment(
         partition_index=partition, replicas=(3, 2, 1), adding_replicas=(3,), removing_replicas=(1,)
     )
 
 
 def test_every_partition_that_is_moved_is_a_row() -> None:
-    """Ordered by topic and partition; a topic that was created after the metadata has no id."""
+    """Rows are ordered by topic and partition; a topic that was created after the metadata was read has no id."""
     topics = (
         OngoingTopicReassignment(name="b", partitions=(moving(2), moving(0))),
         OngoingTopicReassignment(name="a", partitions=(moving(1),)),

@@ -8,7 +8,7 @@ UNACCEPTABLE_CREDENTIAL = 93
 
 
 def test_every_credential_is_a_row() -> None:
-    """Ordered by user and mechanism; a mechanism that has no name here keeps its number."""
+    """Rows are ordered by user and mechanism; an unknown mechanism keeps its number."""
     assert list(scram_user_rows([scram_user("b", 2, 1), scram_user("a", 9)])) == [
         ScramUserRow(user="a", mechanism="UNKNOWN_9", iterations=36864, problem=None),
         ScramUserRow(user="b", mechanism="SCRAM-SHA-256", iterations=4096, problem=None),
@@ -17,7 +17,7 @@ def test_every_credential_is_a_row() -> None:
 
 
 def test_a_user_with_an_error_says_so() -> None:
-    """It has a row, not none."""
+    """The user has a row with the error."""
     assert list(scram_user_rows([scram_user("a", error_code=UNACCEPTABLE_CREDENTIAL)])) == [
         ScramUserRow(user="a", mechanism=None, iterations=None, problem="UNACCEPTABLE_CREDENTIAL")
     ]

@@ -40,7 +40,7 @@ TOPOLOGY = Topology(
 
 
 def member(member_id: str, *partitions: int, topics: tuple[str, ...] | None = None) -> GroupMemberRow:
-    """A member that is given these partitions."""
+    """Make a member with these assigned partitions."""
     assignment = (TopicPartitions(topic="orders", topic_id=None, partitions=partitions),)
     return row(
         GroupMemberRow,
@@ -53,7 +53,7 @@ def member(member_id: str, *partitions: int, topics: tuple[str, ...] | None = No
 
 
 def shares(*partitions: object, failures: tuple[Failure, ...] = (), name: str = "orders") -> ShareOffsets:
-    """The coordinator's offsets of a group in one topic."""
+    """Make the coordinator's offsets of a group in one topic."""
     topic = DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=bytes(16), partitions=partitions)
     group = DescribeShareGroupOffsetsResponseGroup(group_id="g", topics=(topic,), error_code=0)
     return ShareOffsets(answers={"g": group}, failures=failures)
@@ -62,7 +62,7 @@ def shares(*partitions: object, failures: tuple[Failure, ...] = (), name: str = 
 def rows(
     offsets: ShareOffsets, *members: GroupMemberRow, topology: Topology = TOPOLOGY
 ) -> dict[tuple[str, int], ConsumerLagRow]:
-    """The rows by partition."""
+    """Return the rows by partition."""
     groups = [GROUP, row(ConsumerGroupRow, group_id="other", group_type="consumer")]
     made = share_lag_rows(groups, members, offsets, OFFSETS, topology)
     assert [(one.topic, one.partition) for one in made] == sorted((one.topic, one.partition) for one in made)
@@ -70,7 +70,7 @@ def rows(
 
 
 def test_the_lag_is_the_coordinators() -> None:
-    """It may be less than the distance from the start offset to the end: some records after the start are done."""
+    """It may be less than the end offset minus the start offset, because some records after the start are acknowledged."""
     lag_row = rows(shares(partition(1, 5, lag=7)), member("b", 1), member("a", 1))["orders", 1]
     assert (lag_row.lag, lag_row.lag_basis, lag_row.share_start_offset, lag_row.problem) == (7, "share", 5, None)
     assert (lag_row.committed_offset, lag_row.lag_lower_bound, lag_row.lag_read_committed) == (None, None, None)
@@ -81,7 +81,7 @@ def test_the_lag_is_the_coordinators() -> None:
 
 
 def test_records_before_the_log_start_may_have_been_done() -> None:
-    """The start offset is known to be below the log; the number of lost records is unknown."""
+    """The start offset is below the log's, but the number of lost records is unknown."""
     lag_row = rows(shares(partition(0, 1, lag=7)))["orders", 0]
     assert (lag_row.retention_margin, lag_row.records_lost) == (-3, None)
 
@@ -91,13 +91,13 @@ def test_records_before_the_log_start_may_have_been_done() -> None:
     [(-1, -1, "SHARE_NOT_STARTED"), (5, -1, "SHARE_LAG_NOT_RETURNED")],
 )
 def test_what_is_not_counted(start_offset: int, lag: int, problem: str) -> None:
-    """A partition that was never read has no start; brokers before KIP-1226 have no lag."""
+    """A partition that was never read has no start offset; brokers before KIP-1226 return no lag."""
     lag_row = rows(shares(partition(0, start_offset, lag=lag)))["orders", 0]
     assert (lag_row.lag, lag_row.lag_basis, lag_row.problem) == (None, "unknown", problem)
 
 
 def test_every_partition_of_a_member_is_a_row() -> None:
-    """Assigned and subscribed ones, too, of which nothing is stored yet."""
+    """Assigned and subscribed partitions without a stored offset have rows, too."""
     made = rows(shares(partition(0, 5, lag=1)), member("a", 1, topics=("orders",)))
     assert {at: one.problem for at, one in made.items()} == {
         ("orders", 0): None,
@@ -106,20 +106,20 @@ def test_every_partition_of_a_member_is_a_row() -> None:
 
 
 def test_a_group_that_is_refused() -> None:
-    """The rows of its members' partitions name the reason."""
+    """The rows of its members' partitions have the reason."""
     failure = failure_of(DESCRIBE_SHARE_GROUP_OFFSETS, Scope.group("g"), NOT_AUTHORIZED)
     made = rows(ShareOffsets(answers={}, failures=(failure,)), member("a", 1))
     assert {at: one.problem for at, one in made.items()} == {("orders", 1): "GROUP_AUTHORIZATION_FAILED"}
 
 
 def test_a_partition_that_is_refused() -> None:
-    """Its own error is the reason."""
+    """The row has the partition's own error as its reason."""
     made = rows(shares(partition(0, -1, error_code=29)))
     assert made["orders", 0].problem == "TOPIC_AUTHORIZATION_FAILED"
 
 
 def test_a_topic_that_did_not_last() -> None:
-    """The group's offset belongs to another log than the end offsets: no lag."""
+    """There is no lag, because the group's offset and the end offsets belong to different logs."""
     gone = replace(TOPOLOGY, changed={"orders": TOPIC_DELETED})
     lag_row = rows(shares(partition(0, 5, lag=7)), topology=gone)["orders", 0]
     assert (lag_row.lag, lag_row.retention_margin, lag_row.problem) == (None, None, TOPIC_DELETED)
@@ -127,13 +127,13 @@ def test_a_topic_that_did_not_last() -> None:
 
 
 def test_a_topic_that_is_not_there() -> None:
-    """The lag is known, the offsets of the log are not."""
+    """The lag is known, but the offsets of the log are not."""
     lag_row = rows(shares(partition(0, 5, lag=7), name="gone"))["gone", 0]
     assert (lag_row.lag, lag_row.high_watermark, lag_row.problem) == (7, None, "UNKNOWN_TOPIC_OR_PARTITION")
 
 
 def test_a_topic_without_a_name_is_a_failure() -> None:
-    """A row needs the name of its topic."""
+    """Every row needs the name of its topic."""
     offsets = shares(partition(0, 5, lag=7), name="")
     assert not rows(offsets)
     (failure,) = unnamed_topics(offsets, TOPOLOGY)
@@ -141,5 +141,5 @@ def test_a_topic_without_a_name_is_a_failure() -> None:
 
 
 def test_other_groups_have_no_such_rows() -> None:
-    """They have rows of their own."""
+    """Groups of other types have rows of consumer lag."""
     assert share_lag_rows([replace(GROUP, group_type="consumer")], [], shares(), OFFSETS, TOPOLOGY) == []

@@ -13,7 +13,7 @@ TOPIC_ID, TOPIC_ID_TEXT = b"\1" * 16, "AQEBAQEBAQEBAQEBAQEBAQ"
 def partition(
     index: int, start_offset: int, lag: int = -1, error_code: int = 0
 ) -> DescribeShareGroupOffsetsResponsePartition:
-    """A group's stored offset of a partition."""
+    """Make the stored offset of a partition."""
     return DescribeShareGroupOffsetsResponsePartition(
         partition_index=index, start_offset=start_offset, leader_epoch=3, lag=lag, error_code=error_code
     )
@@ -22,14 +22,14 @@ def partition(
 def rows(
     *partitions: DescribeShareGroupOffsetsResponsePartition, name: str = "orders", names: dict[str, str] | None = None
 ) -> list[ShareOffsetRow]:
-    """Rows of a group with one topic."""
+    """Return the rows of a group with one topic."""
     topic = DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=TOPIC_ID, partitions=partitions)
     group = DescribeShareGroupOffsetsResponseGroup(group_id="g", topics=(topic,), error_code=0)
     return list(share_offset_rows({"g": group}, names or {}))
 
 
 def test_every_partition_is_a_row() -> None:
-    """The lag is the coordinator's; it is not made out of offsets."""
+    """The lag is the coordinator's, and is not computed from offsets."""
     assert rows(partition(0, 5, lag=2)) == [
         ShareOffsetRow(
             group_id="g",
@@ -52,7 +52,7 @@ def test_what_is_not_known_is_null() -> None:
 
 
 def test_a_topic_without_a_name() -> None:
-    """Its id gives the name if metadata has the id; otherwise the row has a problem."""
+    """The name is taken from metadata if metadata has the id; otherwise the row has a problem."""
     [named] = rows(partition(0, 5), name="", names={TOPIC_ID_TEXT: "orders"})
     [unnamed] = rows(partition(0, 5), name="")
     assert (named.topic, named.problem) == ("orders", None)

@@ -1,4 +1,4 @@
-"""The time lag of rows of consumer lag: the requested positions, and the method for each response."""
+"""The time lag in rows of consumer lag: which positions are requested, and the method for each answer."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -59,7 +59,7 @@ def timed_rows(
     epochs: Sequence[int | None] = (),
     tiered: dict[TopicPartition, int] | None = None,
 ) -> tuple[list[ConsumerLagRow], list[Position]]:
-    """Return the rows with the same response for each position, and the requested positions."""
+    """Return the rows with the same answer for each position, and the requested positions."""
     positions: list[Position] = []
 
     def measure(several: Sequence[Position]) -> UnreadRecords:
@@ -125,14 +125,14 @@ def columns(lag: ConsumerLagRow) -> tuple[Any, ...]:
     ],
 )
 def test_each_method(changes: dict[str, Any], answer: dict[str, Any], expected: tuple[Any, ...]) -> None:
-    """The method follows from the row and the response for its position."""
+    """The method follows from the row and the answer for its position."""
     fields = {name: getattr(RECORD, name) for name in FirstUnread.__dataclass_fields__}
     (lag,), _ = timed_rows([behind(**changes)], FirstUnread(**{**fields, **answer}))
     assert columns(lag) == expected
 
 
 def test_what_needs_no_request() -> None:
-    """No lag, a commit past the end, an unknown lag, tiered storage, and everything where it is switched off."""
+    """No lag, a commit past the end, an unknown lag, and tiered storage need no request; switched off, no row does."""
     rows = [
         behind(lag=0, committed_offset=9),
         behind(lag=-3, committed_offset=12),
@@ -157,7 +157,7 @@ def test_what_needs_no_request() -> None:
 
 
 def test_positions_are_asked_about_once_the_largest_lag_first() -> None:
-    """Groups at the same offset share a position; one whose records are deleted has none of the commit's epoch."""
+    """Groups at the same offset share a position; if the record at the commit is deleted, the position has no leader epoch."""
     rows = [
         behind(group_id="a"),
         behind(group_id="b"),
@@ -174,7 +174,7 @@ def test_positions_are_asked_about_once_the_largest_lag_first() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12)), max_size=30), st.integers(1, 12))
 def test_a_limit_measures_what_sorting_all_positions_would(commits: list[tuple[int, int]], most: int) -> None:
-    """Of more positions than may be measured those with the largest lag are, and all rows say the same."""
+    """If there are too many positions, those with the largest lag are measured, and all rows are as without the limit."""
     rows = [
         behind(group_id=f"g{number}", partition=partition, committed_offset=offset, lag=9 - offset, log_start_offset=2)
         for number, (partition, offset) in enumerate(commits)
@@ -196,7 +196,7 @@ def test_a_limit_measures_what_sorting_all_positions_would(commits: list[tuple[i
 
 
 def test_tiered_storage_is_known_from_the_offsets() -> None:
-    """The partitions whose leader has only the newer part on its own disk."""
+    """These are partitions of which the leader has only the newer part on its own disk."""
     offsets = [
         row(PartitionOffsetsRow, topic="t", partition=number, log_start_offset=3, local_log_start_offset=local)
         for number, local in enumerate((3, 8, None))
@@ -205,7 +205,7 @@ def test_tiered_storage_is_known_from_the_offsets() -> None:
 
 
 def captured(state: FakeCluster) -> Snapshot:
-    """A snapshot with time lag, fetched by the driver."""
+    """Take a snapshot with time lag, fetched by the driver."""
     with fake_cluster(state):
         deadline = Deadline.after(CLOCK, 8_000)
         with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
@@ -217,7 +217,7 @@ def captured(state: FakeCluster) -> Snapshot:
 
 
 def test_a_snapshot_with_time_lag() -> None:
-    """Rows have it, its requests are in coverage, nulls have reasons; failures leave the snapshot complete."""
+    """Rows have the time lag, its requests are in coverage, nulls have reasons; failures leave the snapshot complete."""
     state = FakeCluster()
     topic = state.add_topic("t", 3, end=0)
     for partition in topic.partitions:
@@ -236,7 +236,7 @@ def test_a_snapshot_with_time_lag() -> None:
 
 
 def test_without_the_permission_to_read() -> None:
-    """The snapshot is complete; each row, and one row of collection_failures, have the refusal."""
+    """The snapshot is complete; each row has the refusal, and so has one row of collection_failures."""
 
     def refused(response: Any) -> Any:
         for topic in response.responses:

@@ -1,4 +1,4 @@
-"""Rows of brokers, topics and partitions are made of metadata alone: unknown is null, with its reason."""
+"""Rows of brokers, topics and partitions are made from metadata alone: unknown values are null, with a reason."""
 
 from collections.abc import Callable
 from typing import Any
@@ -66,7 +66,7 @@ def partition(needed: int | None = 1, **values: Any) -> PartitionRow:
 
 
 def test_a_healthy_partition() -> None:
-    """Nothing is wrong with it, and everything is known."""
+    """It has no finding, and all of its values are known."""
     row = partition()
     assert (row.topic, row.partition, row.leader_id, row.leader_epoch, row.replicas, row.isr) == (
         "orders",
@@ -82,26 +82,26 @@ def test_a_healthy_partition() -> None:
 
 @pytest.mark.parametrize(("needed", "under", "exactly"), [(1, False, True), (2, True, False), (None, None, None)])
 def test_min_isr(needed: int | None, under: bool | None, exactly: bool | None) -> None:
-    """With one replica in sync: at the minimum, under it, or unknown with the reason."""
+    """With one replica in sync, a partition is at the minimum, under it, or unknown with a reason."""
     row = partition(needed, isr_nodes=(2,))
     assert (row.is_under_min_isr, row.is_at_min_isr, row.is_under_replicated) == (under, exactly, True)
     assert row.problem == (None if needed else "REFUSED")
 
 
 def test_no_leader() -> None:
-    """-1 means that there is no leader; then it is unknown if the preferred replica leads."""
+    """-1 means that there is no leader; whether the preferred replica leads is unknown then."""
     row = partition(leader_id=-1, leader_epoch=-1, error_code=5)
     assert (row.leader_id, row.leader_epoch, row.is_leaderless, row.is_preferred_leader) == (None, None, True, None)
     assert row.problem == "LEADER_NOT_AVAILABLE"
 
 
 def test_a_rack_that_is_unknown() -> None:
-    """The racks of replicas cannot be counted while a broker with one of them is down."""
+    """The racks of replicas cannot be counted while one of their brokers is unknown."""
     assert partition(replica_nodes=(1, 9)).rack_count is None
 
 
 def test_a_topic_that_is_hidden() -> None:
-    """Its row has the name and the reason, and no other values."""
+    """Its row has only the name and the reason."""
     response = MetadataResponse(topics=(MetadataTopic(name="secret", error_code=REFUSED),))
     topology = topology_of(response)
     (row,) = topic_rows(topology)
@@ -111,13 +111,13 @@ def test_a_topic_that_is_hidden() -> None:
 
 
 def test_changes_of_topics() -> None:
-    """Deleted, and deleted and created again, are different reasons; new topics are none."""
+    """A deleted topic and a re-created topic have different reasons; a new topic has none."""
     before, after = {"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "9", "d": "4"}
     assert changes(before, after) == {"b": TOPIC_RECREATED, "c": TOPIC_DELETED}
 
 
 def test_brokers_without_a_description() -> None:
-    """A broker that was not described has nulls, with the reason."""
+    """A broker without a description has nulls, with the reason."""
     identity = Identity(described=None, controller_id=2, controller_problem=None, failures=())
     rows = list(broker_rows(metadata(), identity))
     assert [(row.broker_id, row.is_controller, row.is_fenced) for row in rows] == [(1, False, None), (2, True, None)]
@@ -128,14 +128,14 @@ def test_brokers_without_a_description() -> None:
 def test_offline_replicas_that_brokers_do_not_return_are_null(
     state: FakeCluster, connect: Callable[[], Cluster], version: int, offline: tuple[int, ...] | None
 ) -> None:
-    """Metadata before v5 has no such field: an empty list would say that all replicas are online."""
+    """Metadata before v5 has no such field; an empty list would mean that all replicas are online."""
     state.highest[METADATA.key] = version
     topology = read_topology(connect(), None, Deadline.after(CLOCK, 5_000))
     assert {row.offline_replicas for row in partition_rows(topology, NOT_READ)} == {offline}
 
 
 def test_only_named_topics_are_read(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
-    """Others are not in the topology."""
+    """Other topics are not in the topology."""
     state.add_topic("other", 1)
     topology = read_topology(connect(), ["other"], Deadline.after(CLOCK, 5_000))
     assert list(topology.partitions) == ["other"]

@@ -22,13 +22,13 @@ TRANSACTION_APIS = (LIST_TRANSACTIONS.key, DESCRIBE_TRANSACTIONS.key, DESCRIBE_P
 
 
 def apis(state: FakeCluster) -> list[int]:
-    """Return the APIs of transactions, in the order in which brokers first got them, and again after another API."""
+    """Return the APIs of transactions in the order of their requests, without repetitions that follow each other."""
     keys = [key for _, key, _ in state.requests if key in TRANSACTION_APIS]
     return [key for index, key in enumerate(keys) if index == 0 or keys[index - 1] != key]
 
 
 def test_coordinators_are_asked_again_after_the_leaders() -> None:
-    """As in Kafka's tool: a transaction that ended between the two lists does not hang."""
+    """As in Kafka's tool, a transaction that ended between the two lists does not hang."""
     state = every_shape()
     taken = captured(state)
     lists, describes, producers = TRANSACTION_APIS
@@ -42,7 +42,7 @@ def test_coordinators_are_asked_again_after_the_leaders() -> None:
 
 
 def test_a_cluster_without_transactions_costs_one_list() -> None:
-    """Each broker gets one request; producers are not requested."""
+    """Each broker gets one request, and no request for producers is sent."""
     state = healthy()
     captured(state)
     assert apis(state) == [LIST_TRANSACTIONS.key]
@@ -50,7 +50,7 @@ def test_a_cluster_without_transactions_costs_one_list() -> None:
 
 
 def test_a_transactional_id_that_expires_meanwhile_is_no_failure() -> None:
-    """Its row stays, with the values of the list and the reason for the others."""
+    """Its row has the values of the list, and the reason why the others are missing."""
     state = every_shape()
     state.transactions["idle"].described.error_code = TRANSACTIONAL_ID_NOT_FOUND
     taken = captured(state)
@@ -66,7 +66,7 @@ def test_a_transactional_id_that_expires_meanwhile_is_no_failure() -> None:
 
 
 def test_what_may_not_be_read_is_a_row_and_a_failure() -> None:
-    """Refused descriptions leave the rows of listed ids; the snapshot is otherwise complete."""
+    """Transactions that may not be described have rows with the values of the list; the rest of the snapshot is complete."""
     state = every_shape()
     ODDITIES["commits and transactions that may not be read"](state)
     taken = captured(state)
@@ -80,7 +80,7 @@ def test_what_may_not_be_read_is_a_row_and_a_failure() -> None:
 
 
 def test_a_list_that_fails_is_no_verdict() -> None:
-    """Without all coordinators it is not known that no coordinator has a producer."""
+    """If a coordinator has not answered, it may have the transaction, so the verdict is unknown."""
     state = every_shape()
     fails(LIST_TRANSACTIONS)(state)
     taken = captured(state)
@@ -90,7 +90,7 @@ def test_a_list_that_fails_is_no_verdict() -> None:
 
 
 def test_brokers_that_list_no_transactions() -> None:
-    """Kafka 2.8 describes producers but lists no transactions: hanging ones are unknown, and there is no failure."""
+    """Kafka 2.8 describes producers, but lists no transactions: the verdict is unknown, and there is no failure."""
     state = every_shape()
     state.missing = {node: {LIST_TRANSACTIONS.key, DESCRIBE_TRANSACTIONS.key} for node in (1, 2, 3)}
     taken = captured(state)
@@ -102,13 +102,13 @@ def test_brokers_that_list_no_transactions() -> None:
 
 
 def test_the_list_of_transactions_is_proven_or_not() -> None:
-    """Brokers leave out transactional ids that we may not describe, so `coverage` says how far the list can be trusted."""
+    """Brokers leave out transactional ids that we may not describe; `coverage` says if the list is complete."""
     rows = [row for row in captured(every_shape()).of(CoverageRow) if row.api == LIST_TRANSACTIONS.name]
     assert {row.visibility for row in rows} == {"complete"}
 
 
 def test_producers_of_topics_that_are_not_chosen() -> None:
-    """Leaders get no request for them, although a transaction names them."""
+    """Leaders get no request for them, even if a transaction names them."""
     state = every_shape()
     with fake_cluster(state):
         deadline = Deadline.after(CLOCK, 8_000)

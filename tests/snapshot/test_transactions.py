@@ -17,13 +17,13 @@ from kafka_lagoon.tables.transaction_rows import TransactionRow
 
 
 def listing(*names: str, state: str = "Ongoing") -> ListTransactionsResponse:
-    """A coordinator's list of transactions."""
+    """Make a coordinator's list of transactions."""
     listed = tuple(ListedTransaction(transactional_id=name, producer_id=7, transaction_state=state) for name in names)
     return ListTransactionsResponse(error_code=0, unknown_state_filters=(), transaction_states=listed)
 
 
 def test_every_listed_id_is_a_row() -> None:
-    """Rows are ordered by id; an id that two brokers list, because it moved, is one row."""
+    """Rows are ordered by id; an id that two brokers list, because it has moved, has one row."""
     answers = {2: listing("b", "a", state="Empty"), 1: listing("b")}
     assert list(listed_transaction_rows(Gathered(answers, {}, {}))) == [
         ListedTransactionRow(transactional_id="a", state="Empty", producer_id=7, coordinator_id=2),
@@ -32,7 +32,7 @@ def test_every_listed_id_is_a_row() -> None:
 
 
 def described(start_ms: int) -> DescribedTransaction:
-    """A transaction of two topics."""
+    """Make a transaction of two topics."""
     return DescribedTransaction(
         error_code=0,
         transactional_id="a",
@@ -46,7 +46,7 @@ def described(start_ms: int) -> DescribedTransaction:
 
 
 def test_a_described_transaction_is_a_row() -> None:
-    """It lasts until now, by our clock; topics and partitions are ordered."""
+    """Its duration ends now, by our clock; topics and partitions are ordered."""
     gathered = Gathered({"a": described(1_000)}, {"a": Source(2, 5)}, {})
     assert list(transaction_rows(gathered, 1_500)) == [
         TransactionRow(
@@ -68,13 +68,13 @@ def test_a_described_transaction_is_a_row() -> None:
 
 
 def test_a_transaction_that_has_not_begun() -> None:
-    """-1 is no time, and no duration since 1969."""
+    """A start time of -1 is null, and so is the duration."""
     [row] = transaction_rows(Gathered({"a": described(-1)}, {"a": Source(2, 5)}, {}), 1_500)
     assert (row.started_at_ms, row.duration_ms) == (None, None)
 
 
 def test_every_producer_is_a_row() -> None:
-    """Ordered by partition and producer; -1 is null in each of the fields that have it."""
+    """Rows are ordered by partition and producer; -1 is null in each field that may have it."""
     known = ProducerState(
         producer_id=8,
         producer_epoch=1,

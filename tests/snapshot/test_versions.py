@@ -29,7 +29,7 @@ UNKNOWN_KEY = 9_999
 
 
 def offers(*apis: tuple[int, int, int], level: int = 1, finalized: int | None = None) -> ApiVersionsResponse:
-    """A broker that lists these APIs, supports a feature up to `level` and knows its finalized level."""
+    """Make the response of a broker with these APIs, with a feature up to `level`, and with its finalized level."""
     return ApiVersionsResponse(
         api_keys=tuple(OfferedApi(api_key=key, min_version=low, max_version=high) for key, low, high in apis),
         supported_features=(SupportedFeature(name="f", min_version=0, max_version=level),),
@@ -41,7 +41,7 @@ def offers(*apis: tuple[int, int, int], level: int = 1, finalized: int | None = 
 
 
 def test_every_known_broker_is_a_row() -> None:
-    """A broker that did not answer has the reason."""
+    """The row of a broker that did not answer has the reason."""
     listed = recorded()["3.9.2", "kraft"]
     answer = offers(*((key, low, high) for key, (low, high) in listed.items()))
     brokers = {2: SimpleNamespace(host="b2", port=2), 1: SimpleNamespace(host="b1", port=1)}
@@ -53,7 +53,7 @@ def test_every_known_broker_is_a_row() -> None:
 
 
 def test_brokers_that_differ_have_rows_of_their_own() -> None:
-    """During an upgrade an API has several ranges; our version is the highest that both support."""
+    """During an upgrade an API has a row for each range; our version is the highest that both sides support."""
     old, new = offers((METADATA, 0, 9)), offers((METADATA, 0, 99), (UNKNOWN_KEY, 0, 1))
     rows = list(api_version_rows({1: old, 2: new, 3: old}))
     assert [(row.api_key, row.broker_ids, row.highest) for row in rows] == [
@@ -75,14 +75,14 @@ def test_brokers_that_differ_have_rows_of_their_own() -> None:
 
 
 def test_no_version_in_common_is_null() -> None:
-    """Not the highest of one side."""
+    """The spoken version is null, not the highest version of one side."""
     [row] = api_version_rows({1: offers((METADATA, 98, 99))})
     assert row.spoken is None
     assert row.our_highest is not None
 
 
 def test_features_are_of_the_newest_epoch() -> None:
-    """A broker that has not heard of the newest level does not decide which is in force."""
+    """The finalized level is that of the newest epoch, even for a broker that does not know it yet."""
     rows = list(feature_rows({1: offers(level=1), 2: offers(level=2, finalized=2)}))
     assert rows == [
         FeatureRow(feature="f", broker_ids=(1,), lowest=0, highest=1, finalized=2),
@@ -91,7 +91,7 @@ def test_features_are_of_the_newest_epoch() -> None:
 
 
 def test_a_finalized_feature_that_nobody_supports() -> None:
-    """It has a row without brokers."""
+    """The feature has a row without brokers."""
     answer = offers(finalized=3)
     answer.supported_features = ()
     assert list(feature_rows({1: answer})) == [
@@ -101,14 +101,14 @@ def test_a_finalized_feature_that_nobody_supports() -> None:
 
 
 def test_every_broker_has_its_own_apis() -> None:
-    """One row per broker and API, with the version that we speak with it."""
+    """Each broker and API has a row, with the version that we use."""
     rows = list(broker_api_rows({2: offers((UNKNOWN_KEY, 0, 1), (METADATA, 0, 9)), 1: offers((METADATA, 98, 99))}))
     assert rows[0] == BrokerApiRow(broker_id=1, api_key=METADATA, api="Metadata", lowest=98, highest=99, spoken=None)
     assert [(row.broker_id, row.api_key, row.spoken) for row in rows[1:]] == [(2, METADATA, 9), (2, UNKNOWN_KEY, None)]
 
 
 def test_every_broker_has_its_own_features() -> None:
-    """A broker that does not know the finalized level has none; one that does not support the feature has a row too."""
+    """The finalized level is null for a broker that does not know it; a broker without the feature has a row, too."""
     unaware, knowing, without = offers(level=1), offers(level=2, finalized=2), offers(finalized=3)
     without.supported_features = ()
     assert list(broker_feature_rows({1: unaware, 2: knowing, 3: without})) == [

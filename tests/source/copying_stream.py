@@ -1,4 +1,4 @@
-"""A Spark job that copies a topic into another as a stream, until it is killed or up to the current end.
+"""A Spark job that copies a topic to another as a stream, until it is killed or reaches the current end.
 
 python -m tests.source.copying_stream SERVERS SOURCE TARGET TRANSACTIONS CHECKPOINT follow|finish
 """
@@ -11,7 +11,7 @@ from kafka_lagoon.source.data_source import LagoonSource
 
 
 def main(servers: str, source: str, target: str, transactions: str, checkpoint: str, until: str) -> None:
-    """Micro-batches of 200 records in two tasks, each for one partition."""
+    """Run micro-batches of 200 records in two tasks, each for one partition."""
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     spark.dataSource.register(LagoonSource)

@@ -1,4 +1,4 @@
-"""A Spark job of its own that writes 2,000 rows in two tasks, of which one is struck by a fault in its first attempt.
+"""A Spark job that writes 2,000 rows in two tasks, and makes the first attempt of a task fail.
 
 python -m tests.source.faulty_write SERVERS TOPIC TRANSACTIONS FAULT MASTER
 """
@@ -19,11 +19,11 @@ from kafka_lagoon.source.data_source import LagoonSource
 from kafka_lagoon.source.write_batch import LagoonWriter
 
 ROWS = 2_000
-_ROWS_BEFORE = 500  # that the first attempt writes
+_ROWS_BEFORE = 500  # rows that the first attempt writes
 
 
 def struck(batches: Iterator[Any], fault: str) -> Iterator[Any]:
-    """The rows of a task; in the first attempt of task 0 the fault comes when half of them are written."""
+    """Yield the rows of a task; in the first attempt of task 0 the fault happens when half of the rows are written."""
     context = TaskContext.get()
     assert context is not None
     is_struck = context.partitionId() == 0 and context.attemptNumber() == 0
@@ -33,18 +33,18 @@ def struck(batches: Iterator[Any], fault: str) -> Iterator[Any]:
         yield batch
         if is_struck and taken >= _ROWS_BEFORE:
             is_struck = False
-            time.sleep(1)  # the records taken before are in the log then
+            time.sleep(1)  # until the rows before are in the log
             match fault:
                 case "raise":
                     raise RuntimeError("struck")
                 case "kill":
                     os.kill(os.getpid(), signal.SIGKILL)
                 case "stall":
-                    time.sleep(60)  # Spark ends it when the other attempt has ended
+                    time.sleep(60)  # Spark kills it when the other attempt has finished
 
 
 class StruckWriter(LagoonWriter):
-    """Writes as ever, until the fault comes."""
+    """Writes like the sink, until the fault happens."""
 
     fault = ""
 
@@ -53,7 +53,7 @@ class StruckWriter(LagoonWriter):
 
 
 class StruckSource(LagoonSource):
-    """The sink under another name."""
+    """The sink with the fault, under another name."""
 
     @classmethod
     def name(cls) -> str:
@@ -72,7 +72,7 @@ def main(servers: str, topic: str, transactions: str, master: str) -> None:
     builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
     builder = builder.config(
         "spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"]
-    )  # of executors with an environment of their own
+    )  # for executors with their own environment
     builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "50")
     builder = builder.config("spark.speculation", str(FAULT == "stall").lower()).config(
         "spark.speculation.interval", "200ms"
@@ -83,7 +83,7 @@ def main(servers: str, topic: str, transactions: str, master: str) -> None:
     spark.dataSource.register(StruckSource)
     rows = spark.range(0, ROWS, numPartitions=2)
     partition = functions.spark_partition_id()
-    if FAULT == "data":  # nothing strikes the task, but its first row has no place
+    if FAULT == "data":  # the task is not struck, but its first row has an invalid partition
         partition = functions.when(functions.col("id") == 0, 99).otherwise(partition)
     columns = rows.select(functions.col("id").cast("string").alias("value"), partition.alias("partition"))
     writer = columns.write.format("struck").mode("append").option("kafka.bootstrap.servers", servers)

@@ -22,26 +22,26 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 def admin(kafka: LocalKafka) -> AdminClient:
-    """A client that makes and deletes topics."""
+    """Return a client that creates and deletes topics."""
     return AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
 
 
 def create(kafka: LocalKafka, topic: str, partitions: int = 1, replicas: int = 1, **config: str) -> None:
-    """A new topic, whose old records stay; dots in names of properties are written as underscores."""
+    """Create a topic that keeps old records; dots in names of properties are written as underscores."""
     properties = {"retention.ms": "-1"} | {name.replace("_", "."): text for name, text in config.items()}
-    client = admin(kafka)  # kept until it has answered
+    client = admin(kafka)  # in scope until it has answered
     client.create_topics([NewTopic(topic, partitions, replicas, config=properties)])[topic].result()
 
 
 def add_partitions(kafka: LocalKafka, topic: str, total: int) -> None:
-    """More partitions for a topic, which every broker knows when this returns."""
+    """Add partitions to a topic, and wait until every broker knows them."""
     client = admin(kafka)
     client.create_partitions([NewPartitions(topic, total)])[topic].result()
     _wait_until_known(kafka, topic, total)
 
 
 def _wait_until_known(kafka: LocalKafka, topic: str, partitions: int) -> None:
-    """Wait until all brokers know the topics, because a query may use any of them."""
+    """Wait until all brokers know the topics, because a query may use any broker."""
     deadline = Deadline.after(CLOCK, 30_000)
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
     request = MetadataRequest(topics=(MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False)
@@ -52,13 +52,13 @@ def _wait_until_known(kafka: LocalKafka, topic: str, partitions: int) -> None:
 
 
 def delete_records(kafka: LocalKafka, topic: str, before_offset: int, partition: int = 0) -> None:
-    """Move the start of a log."""
+    """Move the log start offset of a partition."""
     client, position = admin(kafka), TopicPartition(topic, partition, before_offset)
     client.delete_records([position])[position].result()
 
 
 def produce(kafka: LocalKafka, topic: str, values: Iterable[Any], partition: int = 0, **properties: Any) -> None:
-    """One record for each value: bytes, or a mapping of produce()'s arguments; timestamps are seconds apart otherwise."""
+    """Write a record for each value, which is bytes or arguments of produce(); timestamps are a second apart by default."""
     producer = _producer(kafka, properties)
     for number, value in enumerate(values):
         _send(producer, topic, partition, value, START_MS + 1_000 * number)
@@ -69,7 +69,7 @@ def produce(kafka: LocalKafka, topic: str, values: Iterable[Any], partition: int
 def open_transaction(
     kafka: LocalKafka, topic: str, values: Sequence[Any], partition: int = 0, *, commits: bool
 ) -> Iterator[None]:
-    """Write this many records in a transaction that ends with the context; later records are stable then."""
+    """Write this many records in a transaction that ends with the context, and wait until they are stable."""
     producer = _producer(kafka, {"transactional.id": f"{topic}-{partition}-{commits}"})
     producer.init_transactions(30)
     producer.begin_transaction()
@@ -85,7 +85,7 @@ def open_transaction(
 
 
 def _wait_until_stable(kafka: LocalKafka, partition: TopicPartition) -> None:
-    """Brokers write the markers of a transaction after they have said that it is over."""
+    """Wait until the markers of a transaction are written, which happens after brokers have answered its end."""
     client, latest = admin(kafka), {partition: OffsetSpec.latest()}
     for _ in range(300):
         ends = {
@@ -100,7 +100,7 @@ def _wait_until_stable(kafka: LocalKafka, partition: TopicPartition) -> None:
 
 def _producer(kafka: LocalKafka, properties: Mapping[str, Any]) -> Producer:
     named = {name.replace("_", "."): value for name, value in properties.items()}
-    # In order even where the first batch meets a leader that does not know the topic yet and is sent again.
+    # Order is kept even if the first batch is sent again, because the leader does not know the topic yet.
     in_order = {"max.in.flight.requests.per.connection": 1}
     return Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 50, **in_order, **named})
 
@@ -112,7 +112,7 @@ def _send(producer: Producer, topic: str, partition: int, value: Any, timestamp_
 
 
 def fill_mixed(kafka: LocalKafka, topic: str) -> None:
-    """Three partitions with every codec, headers of every kind, nulls, empties, and transactions both ways."""
+    """Fill three partitions with all codecs, headers, nulls, empty values, and committed and aborted transactions."""
     create(kafka, topic, partitions=3)
     odd: list[dict[str, Any]] = [
         {"key": None, "value": None},

@@ -1,4 +1,4 @@
-"""The columns of the data source are those of the connector and of table records."""
+"""The columns of the data source are those of Spark's connector and of table records."""
 
 import pytest
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
@@ -12,7 +12,7 @@ NOT_KAFKA_S = {"cluster", "cluster_id", "ingest_id", "ingest_date"}
 
 
 def test_columns_of_table_records_have_its_types():
-    """It has every column of table records except those that an ingest adds, with the same names and types."""
+    """All columns of table records that an ingest does not add are there, with the same names and types."""
     table = {column.name: from_arrow_type(column.type).simpleString() for column in RECORDS.columns}
     wanted = {name: kind for name, kind in table.items() if name not in NOT_KAFKA_S}
     assert {name: COLUMNS[name].simpleString() for name in wanted} == wanted
@@ -20,7 +20,7 @@ def test_columns_of_table_records_have_its_types():
 
 
 def test_default_is_the_connectors_schema():
-    """The schema has seven columns in the connector's order, and headers after them if requested."""
+    """The schema has the connector's seven columns in its order, and headers after them if they are requested."""
     names = ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType"]
     assert default_schema(with_headers=False).names == names
     with_headers = default_schema(with_headers=True)
@@ -31,7 +31,7 @@ def test_default_is_the_connectors_schema():
 
 
 def test_only_what_is_asked_for_is_decoded():
-    """Columns that are the same in all rows of a partition are not decoded; headers of batches say how many rows there are."""
+    """Columns that are constant in a partition are not decoded; batch headers have the number of rows."""
     assert decoded(["offset", "value", "topic"]) == {"offset", "value"}
     assert decoded(["timestampType"]) == {"timestamp_type"}
     assert decoded(["topic", "partition", "topic_id"]) == set()
@@ -52,7 +52,7 @@ def test_only_what_is_asked_for_is_decoded():
     ],
 )
 def test_a_column_that_is_none_is_refused(name: str, kind: DataType, line: str):
-    """One line names the column and the existing ones."""
+    """One line names the column and the columns that there are."""
     with pytest.raises(ConfigError) as refused:
         require_known(StructType().add("offset", LongType()).add(name, kind))
     assert len(refused.value.problems) == 1
@@ -60,6 +60,6 @@ def test_a_column_that_is_none_is_refused(name: str, kind: DataType, line: str):
 
 
 def test_not_null_is_refused():
-    """Spark does not check columns that are declared NOT NULL; a null key would be read as garbage."""
+    """Spark does not check columns that are declared NOT NULL, and would read a null key as garbage."""
     with pytest.raises(ConfigError, match="column key: leave out NOT NULL"):
         require_known(StructType().add("key", BinaryType(), nullable=False))

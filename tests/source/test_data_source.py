@@ -1,4 +1,4 @@
-"""Batches of the data source in Spark, held against Spark's own connector."""
+"""Batches of the data source in Spark, compared with Spark's own connector."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ MIXED = "source-mixed"
 
 @pytest.fixture(scope="module")
 def source(spark: SparkSession) -> SparkSession:
-    """The session, with our data source and with Spark's connector."""
+    """The session, with our data source and Spark's connector."""
     register_source(spark)
     for jar in jar_paths("connector-4.2.0"):
         spark.sql(f"ADD JAR '{jar}'")
@@ -26,7 +26,7 @@ def source(spark: SparkSession) -> SparkSession:
 
 
 @pytest.fixture(scope="module")
-def mixed(kafka: LocalKafka, source: SparkSession) -> str:  # noqa: ARG001  what fails without Spark fails first
+def mixed(kafka: LocalKafka, source: SparkSession) -> str:  # noqa: ARG001  a failure without Spark comes first
     """A topic with records of every kind."""
     fill_mixed(kafka, MIXED)
     return MIXED
@@ -34,7 +34,7 @@ def mixed(kafka: LocalKafka, source: SparkSession) -> str:  # noqa: ARG001  what
 
 @pytest.fixture(scope="module")
 def theirs(source: SparkSession, kafka: LocalKafka, mixed: str) -> DataFrame:
-    """The connector's rows of it, committed records only."""
+    """Return the connector's rows of the topic, committed records only."""
     options = {"subscribe": mixed, "includeHeaders": "true", "kafka.isolation.level": "read_committed"}
     return load(source, kafka, "kafka", **options).cache()
 
@@ -42,18 +42,18 @@ def theirs(source: SparkSession, kafka: LocalKafka, mixed: str) -> DataFrame:
 def load(
     source: SparkSession, kafka: LocalKafka, name: str = "lagoon", schema: str | None = None, **options: Any
 ) -> Any:
-    """A frame of one of the two sources."""
+    """Load a frame by one of the two sources."""
     reader = source.read.format(name).option("kafka.bootstrap.servers", kafka.bootstrap_servers).options(**options)
     return (reader.schema(schema) if schema else reader).load()
 
 
 def rows(frame: DataFrame) -> list[Row]:
-    """All rows in the order of the logs."""
+    """Return all rows in the order of the logs."""
     return sorted(frame.collect(), key=lambda row: (row.topic, row.partition, row.offset))
 
 
 def test_rows_are_the_connectors(source: SparkSession, kafka: LocalKafka, mixed: str, theirs: DataFrame):
-    """Same columns, same types, same rows; headers are null where there are none."""
+    """Columns, types and rows are the same; headers are null if a record has none."""
     ours = load(source, kafka, subscribe=mixed, includeHeaders="true")
     assert ours.schema == theirs.schema
     own_rows = rows(ours)
@@ -69,7 +69,7 @@ def test_uncommitted_rows_are_the_connectors(source: SparkSession, kafka: LocalK
 
 
 def test_columns_by_name(source: SparkSession, kafka: LocalKafka, mixed: str):
-    """A schema picks columns of the connector and of table records, in any order."""
+    """A schema selects columns of the connector and of table records, in any order."""
     ddl = "is_transactional boolean, topic_id string, offset bigint, topic string, timestamp_ms bigint, partition int"
     records = rows(load(source, kafka, schema=f"{ddl}, leader_epoch int, producer_id bigint", subscribe=mixed))
     assert len(records) == 3 * 225 + 10
@@ -81,7 +81,7 @@ def test_columns_by_name(source: SparkSession, kafka: LocalKafka, mixed: str):
 
 @pytest.mark.proof
 def test_aborted_records_are_marked(source: SparkSession, kafka: LocalKafka, mixed: str):
-    """With read_uncommitted, column is_aborted marks them; it is null while a transaction is open."""
+    """With read_uncommitted, column is_aborted marks aborted records; it is null while a transaction is open."""
     create(kafka, "source-open")
     options = {"kafka.isolation.level": "read_uncommitted", "schema": "value binary, is_aborted boolean"}
     records = load(source, kafka, subscribe=mixed, **options).filter("is_aborted").collect()
@@ -109,13 +109,13 @@ def test_aborted_records_are_marked(source: SparkSession, kafka: LocalKafka, mix
     ],
 )
 def test_filters_change_nothing(source: SparkSession, kafka: LocalKafka, mixed: str, theirs: DataFrame, condition: str):
-    """A filter gives the same rows as the same filter after the connector."""
+    """A filter gives the same rows as if it were evaluated after the connector."""
     ours = load(source, kafka, subscribe=mixed, includeHeaders="true").filter(condition)
     assert rows(ours) == rows(theirs.filter(condition))
 
 
 def test_filters_reach_the_source(source: SparkSession, kafka: LocalKafka, mixed: str):
-    """Filters on partitions and offsets are no longer in Spark's plan; times are evaluated again."""
+    """Spark's plan no longer has filters on partitions and offsets; filters on times are evaluated again."""
     frame = load(source, kafka, subscribe=mixed).filter("partition = 1 and offset < 30 and timestamp > '2023-11-14'")
     plan = frame._jdf.queryExecution().executedPlan().toString()
     filters = [line for line in plan.splitlines() if "Filter" in line and "Scan" not in line]
@@ -126,7 +126,7 @@ def test_filters_reach_the_source(source: SparkSession, kafka: LocalKafka, mixed
 
 
 def test_loss_is_an_error_or_accepted(source: SparkSession, kafka: LocalKafka):
-    """Records that are gone when the query is planned fail it; with failOnDataLoss=false the others are read."""
+    """Records that are gone when the query is planned fail it; with failOnDataLoss=false the other records are read."""
     create(kafka, "source-lost")
     produce(kafka, "source-lost", [b"v"] * 30)
     delete_records(kafka, "source-lost", 10)
@@ -167,7 +167,7 @@ def test_loss_after_planning(source: SparkSession, kafka: LocalKafka):
     ],
 )
 def test_bad_options(source: SparkSession, kafka: LocalKafka, mixed: str, options: dict[str, str], line: str):
-    """One line in Spark's message names the wrong option and the remedy."""
+    """One line in Spark's message names the wrong option, and what to do."""
     assert mixed == MIXED
     with pytest.raises(PySparkException) as refused:
         load(source, kafka, **options).collect()
@@ -176,7 +176,7 @@ def test_bad_options(source: SparkSession, kafka: LocalKafka, mixed: str, option
 
 @pytest.mark.proof
 def test_a_query_over_it(source: SparkSession, kafka: LocalKafka, mixed: str):
-    """It is a frame like any other; more and smaller tasks give the same rows."""
+    """The frame can be queried like any other; more and smaller tasks give the same rows."""
     frame = load(source, kafka, subscribe=mixed, minPartitions="8")
     counted = frame.groupBy("partition").agg(F.count("*").alias("records"), F.countDistinct("offset").alias("offsets"))
     assert counted.orderBy("partition").collect() == [(0, 230, 230), (1, 230, 230), (2, 225, 225)]

@@ -1,4 +1,4 @@
-"""Filters become ranges, and never exclude rows that match them."""
+"""Filters become ranges, and never exclude rows that pass."""
 
 import operator
 from datetime import UTC, datetime, timedelta
@@ -34,20 +34,20 @@ OPERATORS = {
 
 
 def filters_on(column: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Filter]:
-    """Any comparison of a column with these values."""
+    """Compare a column in any way with these values."""
     compared = [st.builds(kind, st.just((column,)), values) for kind in OPERATORS if kind is not In]
     several = st.builds(In, st.just((column,)), st.lists(values, min_size=1, max_size=3).map(tuple))
     return st.one_of(*compared, several)
 
 
 def passes(filters: list[Filter], value: Any) -> bool:
-    """The result of a comparison in SQL."""
+    """Evaluate the filters as SQL does."""
     return all(OPERATORS[type(one)](value, one.value) for one in filters)  # type: ignore[attr-defined]
 
 
 @given(st.lists(filters_on("offset", st.integers(0, 20)), max_size=4), st.integers(0, 25))
 def test_offsets_are_exact(filters: list[Filter], offset: int):
-    """Exactly the offsets that pass the filters are read; the others are left to Spark."""
+    """The offsets that are read, and the filters that are left to Spark, select exactly the offsets that pass."""
     pushed, rest = push(filters)
     read = pushed.from_offset <= offset and (pushed.to_offset is None or offset < pushed.to_offset)
     assert (read and passes(rest, offset)) == passes(filters, offset)
@@ -55,7 +55,7 @@ def test_offsets_are_exact(filters: list[Filter], offset: int):
 
 @given(st.lists(filters_on("topic", st.sampled_from("abc")), max_size=3), st.sampled_from("abcd"))
 def test_topics_are_exact(filters: list[Filter], topic: str):
-    """A topic is read exactly if it passes, and nothing is left to Spark."""
+    """A topic is read if and only if it passes, and no filter is left to Spark."""
     pushed, rest = push(filters)
     assert pushed.admits(topic, 0) == passes(filters, topic)
     assert rest == []
@@ -63,7 +63,7 @@ def test_topics_are_exact(filters: list[Filter], topic: str):
 
 @given(st.lists(filters_on("partition", st.integers(0, 5)), max_size=3), st.integers(0, 6))
 def test_partitions_are_exact(filters: list[Filter], partition: int):
-    """A partition is read exactly if it passes, and nothing is left to Spark."""
+    """A partition is read if and only if it passes, and no filter is left to Spark."""
     pushed, rest = push(filters)
     assert pushed.admits("orders", partition) == passes(filters, partition)
     assert rest == []
@@ -74,7 +74,7 @@ MOMENTS = st.integers(-3_000, 9_000).map(lambda micros: EPOCH + timedelta(micros
 
 @given(st.lists(filters_on("timestamp", MOMENTS), max_size=4), st.integers(-2, 9))
 def test_no_record_of_the_time_is_left_out(filters: list[Filter], timestamp_ms: int):
-    """A record that passes is never before the first millisecond that is read; Spark filters all of them again."""
+    """No record that passes is before the first millisecond that is read; Spark evaluates all of these filters again."""
     pushed, rest = push(filters)
     assert rest == filters
     if passes(filters, EPOCH + timedelta(milliseconds=timestamp_ms)):
@@ -97,25 +97,25 @@ def test_no_record_of_the_time_is_left_out(filters: list[Filter], timestamp_ms: 
     ],
 )
 def test_bounds_of_time(predicate: Filter, from_ms: int | None):
-    """The first millisecond that passes; before 1970 Kafka's numbers have other meanings, and there is no bound."""
+    """The bound is the first millisecond that passes; before 1970, where Kafka's numbers have other meanings, there is none."""
     assert push([predicate]) == (Pushed(from_ms=from_ms), [predicate])
 
 
 def test_what_is_never_null_needs_no_check():
-    """Spark adds IS NOT NULL to every comparison; of these columns it is always true."""
+    """Spark adds IS NOT NULL to every comparison; for these columns it is always true."""
     never = [IsNotNull((name,)) for name in ("topic", "partition", "offset")]
     assert push(never) == (Pushed(), [])
 
 
 def test_other_filters_are_left_to_spark():
-    """A filter on another column, or of another kind, changes nothing."""
+    """A filter on another column, or of another kind, does not narrow what is read."""
     others = [Not(EqualTo(("topic",), "a")), StringStartsWith(("topic",), "a"), EqualTo(("key",), b"k")]
     others += [EqualTo(("headers", "key"), "k"), IsNotNull(("value",))]
     assert push(others) == (Pushed(), others)
 
 
 def test_filters_on_several_columns():
-    """All have to hold."""
+    """All filters have to pass."""
     filters = [
         EqualTo(("topic",), "a"),
         In(("partition",), (0, 2)),

@@ -1,4 +1,4 @@
-"""Kafka's own topics, decoded in Spark from a real broker, against the formatters of Kafka's console consumer."""
+"""Kafka's own topics, decoded in Spark from a real broker, compared with the formatters of Kafka's console consumer."""
 
 import json
 import time
@@ -25,7 +25,7 @@ FORMATTERS = "org.apache.kafka.tools.consumer."
 
 @pytest.fixture(scope="module")
 def load(spark: SparkSession, kafka: LocalKafka) -> Callable[[str], DataFrame]:
-    """Frames of topics, after commits, groups and transactions of every kind."""
+    """Load topics after commits, groups and transactions of every kind."""
     register_source(spark)
     create(kafka, TOPIC, partitions=2)
     produce(kafka, TOPIC, [f"v{number}" for number in range(10)])
@@ -79,10 +79,10 @@ def _commit_in_transaction(kafka: LocalKafka, end: str) -> None:
 
 
 def _printed(kafka: LocalKafka, topic: str, formatter: str) -> list[dict[str, Any]]:
-    """The console consumer's output for a topic, an object a record."""
+    """Return the console consumer's output for a topic, an object per record."""
     options = ("--bootstrap-server", kafka.bootstrap_servers, "--from-beginning", "--timeout-ms", "4000")
     text = kafka.tool(CONSOLE_CONSUMER, *options, "--topic", topic, "--formatter", FORMATTERS + formatter)
-    objects, position = [], text.find("{")  # the formatters print no ends of lines
+    objects, position = [], text.find("{")  # the formatters print no line breaks
     while position >= 0:
         made, position = json.JSONDecoder().raw_decode(text, position)
         objects.append(made)
@@ -96,7 +96,7 @@ def _ms(time: datetime | None) -> int | None:
 
 @pytest.fixture(scope="module")
 def offsets(load: Callable[[str], DataFrame]) -> list[Row]:
-    """All records of __consumer_offsets of this file's groups."""
+    """Return all records of __consumer_offsets about this file's groups."""
     return [row for row in consumer_offsets(load("__consumer_offsets")).collect() if _is_ours(row.group_id)]
 
 
@@ -105,7 +105,7 @@ def _is_ours(name: str | None) -> bool:
 
 
 def test_commits_are_those_of_kafkas_formatter(offsets: list[Row], kafka: LocalKafka) -> None:
-    """Each commit, of aborted transactions too, and each tombstone."""
+    """Each commit, including those of aborted transactions, and each tombstone are the same."""
     theirs = Counter(
         (
             key["group"],
@@ -130,7 +130,7 @@ def test_commits_are_those_of_kafkas_formatter(offsets: list[Row], kafka: LocalK
 
 
 def test_groups_are_those_of_kafkas_formatter(offsets: list[Row], kafka: LocalKafka) -> None:
-    """Rows of classic groups have subscriptions and assignments of their members, as in Kafka's formatter."""
+    """Classic groups have the subscriptions and assignments of their members."""
     theirs = Counter(
         (one["key"]["data"]["group"], data["generation"], data["protocol"], len(data["members"]))
         for one in _printed(kafka, "__consumer_offsets", "GroupMetadataMessageFormatter")
@@ -165,7 +165,7 @@ def test_members_of_consumer_groups(offsets: list[Row]) -> None:
 
 
 def test_transactions_are_those_of_kafkas_formatter(load: Callable[[str], DataFrame], kafka: LocalKafka) -> None:
-    """Each step of each transaction, with its partitions."""
+    """Each step of each transaction is the same, with its partitions."""
     rows = [row for row in transaction_state(load("__transaction_state")).collect() if _is_ours(row.transactional_id)]
     states = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead")
     theirs = Counter(
@@ -195,7 +195,7 @@ def test_transactions_are_those_of_kafkas_formatter(load: Callable[[str], DataFr
 def test_the_snippet_of_the_page_runs(
     spark: SparkSession, kafka: LocalKafka, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """docs/values.md shows the newest commits and the steps of transactions."""
+    """The snippet of docs/values.md shows the newest commits and the steps of transactions."""
     names = run_snippet(VALUES.read_text("utf-8"), "consumer_offsets", spark, kafka.bootstrap_servers)
     assert names["commits"].columns[:3] == ["log_partition", "log_offset", "written_at"]
     assert f"{PREFIX}classic" in {row.group_id for row in names["commits"].collect()}
@@ -203,8 +203,8 @@ def test_the_snippet_of_the_page_runs(
 
 
 def test_what_is_no_record_of_kafkas(spark: SparkSession) -> None:
-    """Rows stay, in table `records` too, and say why they are null; the position is left out where there is none."""
-    odd_name = b"\0\2\0\3g\xff\\"  # bytes that are not UTF-8 are escaped
+    """Such rows are kept, also from table `records`, with the reason for their nulls; the offset column is optional."""
+    odd_name = b"\0\2\0\3g\xff\\"  # bytes that are not UTF-8, which are escaped
     values = [(None, b"x"), (b"\0\1", None), (b"\0\x63", b""), (odd_name, None)]
     frame = spark.createDataFrame(values, "key binary, value binary")
     rows = consumer_offsets(frame).collect()

@@ -12,20 +12,20 @@ BROKERS = {"kafka.bootstrap.servers": "localhost:9092"}
 
 
 def options(**given: Any) -> SourceOptions:
-    """Options as Spark hands them over: names in lower case, all values text."""
+    """Parse options as Spark passes them: names in lower case, all values text."""
     named = {name.replace("kafka_", "kafka.").replace("_", ".").lower(): str(value) for name, value in given.items()}
     return parse({**BROKERS, **named})
 
 
 def problems(**given: Any) -> list[str]:
-    """The lines that refuse these options."""
+    """Return the lines that refuse these options."""
     with pytest.raises(ConfigError) as refused:
         options(**given)
     return list(refused.value.problems)
 
 
 def test_defaults_are_the_connectors():
-    """Data loss fails, headers are left out, ends are the latest; but only committed records are read."""
+    """Data loss fails, headers are left out, and reading ends at the latest offset; but only committed records are read."""
     parsed = options(subscribe="orders")
     assert (parsed.topics, parsed.pattern, parsed.assigned) == (("orders",), None, None)
     assert (parsed.start, parsed.end) == (None, OffsetSpecs(name="endingOffsets", default=LATEST))
@@ -40,7 +40,7 @@ def test_defaults_are_the_connectors():
 
 
 def test_names_have_any_case():
-    """Spark hands options over in lower case; people write them in any."""
+    """Spark passes options in lower case; people write them in any case."""
     parsed = parse({"KAFKA.Bootstrap.Servers": "a:1", "SUBSCRIBE": "b , a", "FAILonDataLoss": "FALSE"})
     assert parsed.topics == ("a", "b")
     assert parsed.kafka == {"bootstrap.servers": "a:1"}
@@ -48,7 +48,7 @@ def test_names_have_any_case():
 
 
 def test_offsets_of_partitions():
-    """JSON as for the connector; -2 and -1 stand for the earliest and the latest offset."""
+    """The JSON is the connector's; -2 and -1 mean the earliest and the latest offset."""
     parsed = options(
         assign='{"a":[0,1]}', startingOffsets='{"a":{"0":23,"1":-2}}', endingOffsets='{"a":{"0":50,"1":-1}}'
     )
@@ -61,7 +61,7 @@ def test_offsets_of_partitions():
 
 
 def test_times_precede_offsets():
-    """One time for all precedes times of partitions, and these precede offsets."""
+    """A time for all partitions precedes times per partition, and these precede offsets."""
     by_partition = '{"a":{"0":1700000000000}}'
     parsed = options(subscribe="a", startingOffsets="earliest", startingOffsetsByTimestamp=by_partition)
     assert parsed.start == OffsetSpecs(
@@ -72,7 +72,7 @@ def test_times_precede_offsets():
 
 
 def test_a_stream_s_offsets_are_starting_offsets():
-    """The offsets of a checkpoint are accepted; topic ids beside the offsets are compared."""
+    """Offsets from a checkpoint are accepted; the topic ids in them are compared."""
     parsed = options(subscribe="a", startingOffsets='{"a":{"0":23},"#topic_ids":{"a":"WRt"}}')
     assert parsed.start == OffsetSpecs(
         name="startingOffsets", by_partition={("a", 0): AtOffset(23)}, topic_ids={"a": "WRt"}
@@ -101,7 +101,7 @@ def test_a_stream_s_offsets_are_starting_offsets():
     ],
 )
 def test_a_bad_option_is_one_line(given: dict[str, str], line: str):
-    """The line names the option, and its valid values."""
+    """The line names the option and its valid values."""
     assert problems(subscribe="a", **given) == [line]
 
 
@@ -125,12 +125,12 @@ def test_all_faults_at_once():
     ],
 )
 def test_a_bad_choice_of_topics(choice: dict[str, str], line: str):
-    """Topics, a pattern and partitions are each refused in their own words."""
+    """Wrong topics, patterns and partitions have different lines."""
     assert problems(**choice)[0].startswith(line)
 
 
 def test_batches_and_streams_refuse_what_is_the_others():
-    """A batch has no trigger and does not start at its end; a stream has no end."""
+    """A batch has no trigger and does not start at the latest offset; a stream has no end."""
     with pytest.raises(ConfigError, match="maxOffsetsPerTrigger: only streams have triggers"):
         options(subscribe="a", maxOffsetsPerTrigger="10").require_batch()
     with pytest.raises(ConfigError, match="startingOffsets: a batch cannot start at latest"):
@@ -143,6 +143,6 @@ def test_batches_and_streams_refuse_what_is_the_others():
 
 
 def test_options_of_the_connectors_consumers_change_nothing():
-    """A query that is moved over keeps them: they are about consumers, of which there are none here."""
+    """A query that is ported keeps these options, which are about consumers; here they have no effect."""
     assert options(subscribe="a", groupIdPrefix="x", kafka_max_poll_records="5").topics == ("a",)
     assert parse({**BROKERS, "subscribe": "a", "kafkaConsumer.pollTimeoutMs": "9"}).topics == ("a",)

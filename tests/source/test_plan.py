@@ -1,4 +1,4 @@
-"""A batch of the data source is planned against real brokers, without Spark."""
+"""A batch of the data source is planned with real brokers, without Spark."""
 
 import json
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def topic(kafka: LocalKafka) -> str:
 
 @pytest.fixture
 def reader(kafka: LocalKafka) -> Reader:
-    """Makes readers as Spark does."""
+    """Make readers as Spark does."""
 
     def make(schema: StructType | None = None, **options: Any) -> DataSourceReader:
         named = {name: one if isinstance(one, str) else json.dumps(one) for name, one in options.items()}
@@ -44,13 +44,13 @@ def reader(kafka: LocalKafka) -> Reader:
 
 
 def splits(reader: DataSourceReader) -> list[Split]:
-    """The splits of the reader's tasks, in order."""
+    """Return the splits of the reader's tasks, in order."""
     planned = [split for task in reader.partitions() for split in task.value.splits]
     return sorted(planned, key=lambda split: (split.topic, split.partition, split.from_offset))
 
 
 def ranges(reader: DataSourceReader) -> dict[int, tuple[int, int]]:
-    """First and last offset by partition, where splits follow each other."""
+    """Return the first and the last offset of each partition, whose splits must be consecutive."""
     bounds: dict[int, tuple[int, int]] = {}
     for split in splits(reader):
         start, end = bounds.get(split.partition, (split.from_offset, split.from_offset))
@@ -60,12 +60,12 @@ def ranges(reader: DataSourceReader) -> dict[int, tuple[int, int]]:
 
 
 def test_everything_by_default(reader: Reader, topic: str):
-    """From the earliest to the latest offsets; a partition without records has no split."""
+    """The earliest to the latest offsets are read; a partition without records has no split."""
     assert ranges(reader(subscribe=topic)) == {0: (0, 200), 1: (0, 100)}
 
 
 def test_selections_of_topics(reader: Reader, topic: str):
-    """By name, by whole name's pattern, or partition by partition."""
+    """Topics are selected by name, by a pattern for the whole name, or by partition."""
     assert {one.topic for one in splits(reader(subscribePattern="source-pl.*"))} == {topic}
     assert splits(reader(subscribePattern="source-pl")) == []
     assert ranges(reader(assign={topic: [1, 2]})) == {1: (0, 100)}
@@ -94,14 +94,14 @@ def test_starts_and_ends(reader: Reader, topic: str, options: dict[str, Any], ex
 
 
 def refusal(reader: DataSourceReader) -> list[str]:
-    """The lines that refuse a plan."""
+    """Return the lines that refuse a plan."""
     with pytest.raises(ConfigError) as refused:
         reader.partitions()
     return list(refused.value.problems)
 
 
 def test_bad_starts_and_ends_are_one_line_each(reader: Reader, topic: str):
-    """A partition that an option forgets or invents, and a time that no record has reached."""
+    """A line names a partition that an option omits or invents, or that has no record as late as a time."""
     assert refusal(reader(subscribe=topic, startingOffsets={topic: {"0": 1, "1": 1, "7": 1}})) == [
         f"startingOffsets: nothing is said of {topic}:2",
         f"startingOffsets: {topic}:7 is not among what is read",
@@ -119,7 +119,7 @@ def test_bad_starts_and_ends_are_one_line_each(reader: Reader, topic: str):
 
 
 def test_unknown_topics_and_partitions(reader: Reader, topic: str):
-    """Each is named, with the topic that was probably meant."""
+    """Each one is named, with the topic that was probably meant."""
     assert refusal(reader(subscribe="source-plam,nothing-like-it-xyz")) == [
         "there is no topic nothing-like-it-xyz",
         f"there is no topic source-plam (did you mean {topic}?)",
@@ -128,13 +128,13 @@ def test_unknown_topics_and_partitions(reader: Reader, topic: str):
 
 
 def test_brokers_that_are_not_there(reader: Reader):
-    """Faulty addresses are refused without a request."""
+    """An address without a port is refused."""
     with pytest.raises(ConfigError, match=r"kafka\.bootstrap\.servers: .*'nowhere' is not host:port"):
         reader(subscribe="a", **{"kafka.bootstrap.servers": "nowhere"})
 
 
 def test_offsets_outside_of_the_log(kafka: LocalKafka, reader: Reader):
-    """They count as lost: an error with the existing offsets, or with failOnDataLoss=false these offsets are read."""
+    """Such offsets are an error that names the existing offsets; with failOnDataLoss=false only these are read."""
     create(kafka, "source-short")
     produce(kafka, "source-short", [b"v"] * 50)
     delete_records(kafka, "source-short", 20)
@@ -151,7 +151,7 @@ def test_offsets_outside_of_the_log(kafka: LocalKafka, reader: Reader):
 
 
 def test_committed_records_end_at_the_last_stable_offset(kafka: LocalKafka, reader: Reader):
-    """Records of an open transaction are read by kafka.isolation.level=read_uncommitted only."""
+    """Records of an open transaction are only read with kafka.isolation.level=read_uncommitted."""
     create(kafka, "source-stable")
     produce(kafka, "source-stable", [b"v"] * 5)
     uncommitted = {"kafka.isolation.level": "read_uncommitted"}
@@ -166,9 +166,9 @@ def test_committed_records_end_at_the_last_stable_offset(kafka: LocalKafka, read
     [({}, 1, 200), ({"minPartitions": "6"}, 6, 60), ({"maxRecordsPerPartition": "30"}, 11, 30)],
 )
 def test_splits(reader: Reader, topic: str, options: dict[str, str], tasks: int, most: int):
-    """Small partitions share a task; minPartitions and maxRecordsPerPartition divide them, and nothing gets lost.
+    """Small partitions share a task; minPartitions and maxRecordsPerPartition divide partitions without a gap.
 
-    Splits of a divided partition know the leader epoch before them, so that an election in between is noticed.
+    A split that is not the first of its partition knows the leader epoch before it, so that an election is noticed.
     """
     made = reader(subscribe=topic, **options)
     partitions = made.partitions()
@@ -184,7 +184,7 @@ TOPIC, PARTITION, OFFSET, TIMESTAMP = ("topic",), ("partition",), ("offset",), (
 
 
 def moment(seconds: int) -> datetime:
-    """The time of the record with this offset."""
+    """Return the timestamp of the record with this offset."""
     return datetime.fromtimestamp(START_MS / 1000 + seconds, UTC)
 
 
@@ -203,7 +203,7 @@ def moment(seconds: int) -> datetime:
 def test_filters_narrow_the_ranges(
     reader: Reader, topic: str, filters: list[Filter], expected: dict[int, tuple[int, int]]
 ):
-    """Offsets that no filter accepts are not planned."""
+    """Offsets that pass no filter are not planned."""
     made = reader(subscribe=topic)
     made.pushFilters(filters)
     assert ranges(made) == expected
@@ -211,25 +211,25 @@ def test_filters_narrow_the_ranges(
 
 @pytest.fixture
 def request_stats(monkeypatch: pytest.MonkeyPatch) -> RequestStats:
-    """The requests of the readers."""
+    """Return the request statistics of the readers."""
     shared = RequestStats()
     monkeypatch.setattr(source_read, "RequestStats", lambda: shared)
     return shared
 
 
 def fetched(request_stats: RequestStats) -> tuple[int, int]:
-    """Answers to Fetch requests, and the bytes in them."""
+    """Return the number of Fetch responses, and their bytes."""
     stats = [one for (api, _), one in request_stats.by_api.items() if api == "Fetch"]
     return sum(one.answers for one in stats), sum(one.answer_bytes for one in stats)
 
 
 def read(reader: DataSourceReader) -> list[dict[str, Any]]:
-    """All rows, as tasks would give them one after the other."""
+    """Read all rows as tasks do, one task after the other."""
     return [row for one in reader.partitions() for batch in reader.read(one) for row in batch.to_pylist()]
 
 
 def test_a_filtered_read_fetches_little(kafka: LocalKafka, reader: Reader, request_stats: RequestStats):
-    """Of 4 MB in a partition, a filter on ten offsets or on a late time fetches a batch or two."""
+    """Of 4 MB in a partition, a filter on ten offsets or on a late time fetches one or two batches."""
     create(kafka, "source-large")
     produce(kafka, "source-large", [b"z" * 1_000] * 4_000, batch_num_messages=10)
     assert len(read(reader(subscribe="source-large"))) == 4_000
@@ -255,7 +255,7 @@ def test_a_new_partition_is_read(kafka: LocalKafka, reader: Reader):
 
 
 def test_large_partitions_are_divided_by_bytes(monkeypatch: pytest.MonkeyPatch, reader: Reader, topic: str):
-    """A partition that is larger than a task should read is divided; a task's bytes are those on the leader's disk."""
+    """A partition that is too large for one task is divided by its size on the leader's disk."""
     monkeypatch.setattr(source_plan, "_TASK_BYTES", 5_000)
     made = reader(subscribe=topic)
     lengths = [sum(split.to_offset - split.from_offset for split in one.value.splits) for one in made.partitions()]

@@ -1,4 +1,4 @@
-"""A task of the data source passes the records and failures of its splits on to Spark."""
+"""A task of the data source passes records and failures of its splits to Spark."""
 
 from collections.abc import Callable, Iterator
 
@@ -37,7 +37,7 @@ Play = Callable[[SplitOutcome, pa.RecordBatch | None], None]
 
 @pytest.fixture
 def play(monkeypatch: pytest.MonkeyPatch) -> Play:
-    """Return the batches and the final outcome of the split's reader."""
+    """Play these batches and this outcome as the split's reader."""
 
     def play(outcome: SplitOutcome, batch: pa.RecordBatch | None = None) -> None:
         class Played:
@@ -51,7 +51,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
                     yield batch.select(sorted(self.columns or ()))
 
             def close(self) -> None:
-                """Nothing is open."""
+                """Do nothing, because nothing is open."""
 
         monkeypatch.setattr(source_read, "SplitReader", Played)
         monkeypatch.setattr(Cluster, "refresh", lambda *_: None)
@@ -60,7 +60,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
 
 
 def rows(*columns: str, fail_on_data_loss: bool = True) -> list[pa.RecordBatch]:
-    """The rows that the task returns to Spark."""
+    """Return the rows that the task passes to Spark."""
     return list(read(reading(*columns, fail_on_data_loss=fail_on_data_loss), CLOCK, Task(splits=(SPLIT,))))
 
 
@@ -77,7 +77,7 @@ def reading(*columns: str, fail_on_data_loss: bool = True, kafka: KafkaSettings 
 
 
 def decoded(count: int, **columns: list[object]) -> pa.RecordBatch:
-    """A batch as the decoder gives it."""
+    """Make a batch as the decoder does."""
     defaults = {"offset": range(count), "timestamp_ms": [0] * count, "timestamp_type": [1] * count}
     defaults |= {"headers": [[]] * count, "is_transactional": [False] * count, **columns}
     arrays = [pa.array(defaults.get(field.name, [None] * count), field.type) for field in DECODED]
@@ -85,14 +85,14 @@ def decoded(count: int, **columns: list[object]) -> pa.RecordBatch:
 
 
 def test_rows_without_a_column_of_the_decoder(play: Play):
-    """A query of columns that are constant in a partition has a row for each record, without decoding."""
+    """A query of constant columns has a row for each record, without decoding."""
     play(WHOLE, decoded(3))
     (batch,) = rows("topic", "partition")
     assert batch.to_pylist() == [{"topic": "orders", "partition": 3}] * 3
 
 
 def test_columns_as_spark_calls_them(play: Play):
-    """The split's own facts are in every row, timestampType is timestamp_type, headers are null where there are none."""
+    """Constant columns are in every row, timestampType is timestamp_type, and headers are null if a record has none."""
     headers = [[("a", b"1"), ("a", None)], [], [("", b"")]]
     play(WHOLE, decoded(3, headers=[[{"key": key, "value": value} for key, value in one] for one in headers]))
     (batch,) = rows("headers", "topic", "partition", "topic_id", "timestampType")
@@ -109,7 +109,7 @@ def test_columns_as_spark_calls_them(play: Play):
 
 
 def test_large_batches_are_cut(play: Play, monkeypatch: pytest.MonkeyPatch):
-    """Spark gets batches of a size that its caches like, and every row once."""
+    """Spark gets batches of a limited number of rows, and every row once."""
     monkeypatch.setattr(source_read, "_ROWS", 4)
     play(WHOLE, decoded(10))
     batches = rows("offset", "topic")
@@ -118,7 +118,7 @@ def test_large_batches_are_cut(play: Play, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_small_partitions_share_batches(monkeypatch: pytest.MonkeyPatch):
-    """Each row has its own topic and partition; a damaged partition is read alone and reported as usual."""
+    """Each row has its own topic and partition; a partition with damaged batches is read and reported alone."""
     monkeypatch.setattr(source_read, "_ROWS", 5)
     state = FakeCluster()
     for number, partition in enumerate(state.add_topic("t", 4, end=0).partitions):
@@ -146,7 +146,7 @@ def test_small_partitions_share_batches(monkeypatch: pytest.MonkeyPatch):
 
 
 def outcome(failure: str | None = None, next_offset: int = 20, **counts: int) -> SplitOutcome:
-    """A split that was not simply read."""
+    """Make the outcome of a split that was not completely read."""
     problems = (BROKEN, SPELLED) if counts.get("corrupt") else (SPELLED,)
     return SplitOutcome(
         split=SPLIT, next_offset=next_offset, counts=Counts(**counts), problems=problems, failure=failure, detail="why"
@@ -163,7 +163,7 @@ def outcome(failure: str | None = None, next_offset: int = 20, **counts: int) ->
     ],
 )
 def test_loss_fails_unless_it_is_accepted(play: Play, said: SplitOutcome, line: str):
-    """Lost, corrupt or re-created offsets are an error that names them; failOnDataLoss=false continues."""
+    """Lost, corrupt, truncated or re-created offsets are an error that names them, unless failOnDataLoss=false is set."""
     play(said, None)
     with pytest.raises(RecordsError) as lost:
         rows()
@@ -172,7 +172,7 @@ def test_loss_fails_unless_it_is_accepted(play: Play, said: SplitOutcome, line: 
 
 
 def test_what_is_no_loss_always_fails(play: Play):
-    """A leader that does not answer has not lost anything: Spark tries the task again."""
+    """If a leader makes no progress, nothing is lost: Spark must run the task again."""
     play(outcome("NO_PROGRESS", 12), None)
     with pytest.raises(RecordsError) as failed:
         rows(fail_on_data_loss=False)
@@ -180,6 +180,6 @@ def test_what_is_no_loss_always_fails(play: Play):
 
 
 def test_header_keys_that_are_spelled_out_are_no_loss(play: Play):
-    """Nothing is missing of such records."""
+    """No offset of such a record is missing."""
     play(outcome(), None)
     assert rows() == []

@@ -1,4 +1,4 @@
-"""The offsets of a stream: their JSON, and where reading starts between two of them."""
+"""The offsets of a stream: their JSON, and the offsets at which reading starts between two of them."""
 
 import json
 
@@ -9,19 +9,19 @@ A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b",
 
 
 def reached(offsets: dict[TopicPartition, int], **topic_ids: str) -> StreamOffsets:
-    """StreamOffsets of topics that all have ids."""
+    """Make the StreamOffsets of topics that all have ids."""
     return StreamOffsets(offsets=offsets, topic_ids={at.topic: "id" for at in offsets} | topic_ids)
 
 
 def test_json_has_the_connectors_shape():
-    """Topics, in them partitions, in them the next offset; in a fixed order, because Spark compares the text."""
+    """Topics contain partitions, and these the next offset; the order is fixed, because Spark compares the text."""
     shape = reached({B0: 3, TopicPartition("a", 10): 2, A0: 1}).to_json()
     assert json.dumps(shape) == '{"a": {"0": 1, "10": 2}, "b": {"0": 3}, "#topic_ids": {"a": "id", "b": "id"}}'
     assert StreamOffsets.from_json(shape) == reached({B0: 3, TopicPartition("a", 10): 2, A0: 1})
 
 
 def test_without_ids_it_is_the_connectors_json():
-    """Brokers before Kafka 2.8 give no ids, and the connector's own offsets have none."""
+    """Brokers before Kafka 2.8 return no ids, and the connector's own offsets have none."""
     connectors = {"a": {"0": 1, "1": 5}}
     assert StreamOffsets.from_json(connectors).to_json() == connectors
     starts, lines = reached({A0: 7, A1: 7}).since(StreamOffsets.from_json(connectors))
@@ -30,26 +30,26 @@ def test_without_ids_it_is_the_connectors_json():
 
 
 def test_new_partitions_begin_at_the_beginning():
-    """A partition, or a topic, that was not there before is read from offset 0."""
+    """A new partition, or a partition of a new topic, is read from offset 0."""
     starts, lines = reached({A0: 7, A1: 4, B0: 2}).since(reached({A0: 5}))
     assert starts.offsets == {A0: 5, A1: 0, B0: 0}
     assert lines == []
 
 
 def test_what_is_gone_is_said():
-    """A missing partition counts as a loss."""
+    """A partition that no longer exists counts as a loss."""
     assert reached({A0: 7}).since(reached({A0: 5, B0: 2}))[1] == ["b:0 is gone"]
 
 
 def test_a_re_created_topic_is_another():
-    """Its old offsets are invalid: reading begins at 0, and the loss is reported."""
+    """Its old offsets are invalid: reading starts at 0, and the loss is reported."""
     starts, lines = reached({A0: 7}, a="new").since(reached({A0: 5}))
     assert starts.offsets == {A0: 0}
     assert lines == ["topic a was re-created"]
 
 
 def test_a_log_that_was_cut_off():
-    """If a log is shorter than the read offsets, the loss is reported, and reading continues at its end."""
+    """If a log is shorter than the offsets that were read, the loss is reported, and reading continues at its end."""
     starts, lines = reached({A0: 4}).since(reached({A0: 5}))
     assert starts.offsets == {A0: 4}
     assert lines == ["a:0 ends at 4, and was read up to 5"]

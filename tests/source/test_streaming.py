@@ -1,4 +1,4 @@
-"""Streams of the data source in Spark: batches, restarts, and changes of topics in between."""
+"""Streams of the data source in Spark: batches, restarts, and changes of topics between runs."""
 
 import json
 from collections.abc import Iterator
@@ -18,19 +18,19 @@ TIMEOUT_S = 60
 
 
 class Stream:
-    """A query from topics into a folder of Parquet files, which can be run again and again."""
+    """A query from topics to a folder of Parquet files, which can be run again and again."""
 
     def __init__(self, spark: SparkSession, kafka: LocalKafka, folder: Path) -> None:
         self.spark, self.kafka, self.folder = spark, kafka, folder
 
     def run(self, **options: str) -> list[Any]:
-        """Run up to the current end; return the batches that have rows."""
+        """Run up to the current end, and return the batches that have rows."""
         query = self._start(options, availableNow=True)
         assert query.awaitTermination(TIMEOUT_S)
         return [batch for batch in query.recentProgress if batch.numInputRows]
 
     def start(self, **options: str) -> StreamingQuery:
-        """Run until it is stopped."""
+        """Start the query, which runs until it is stopped."""
         return self._start(options, processingTime="100 milliseconds")
 
     def _start(self, options: dict[str, str], **trigger: Any) -> StreamingQuery:
@@ -40,11 +40,11 @@ class Stream:
         return writer.trigger(**trigger).start(str(self.folder / "out"))
 
     def written(self) -> DataFrame:
-        """The rows that the query wrote."""
+        """Return the rows that the query wrote."""
         return self.spark.read.parquet(str(self.folder / "out"))
 
     def offsets(self, partition: int = 0) -> list[int]:
-        """The offsets of a partition that came out, in order."""
+        """Return the offsets of a partition that were written, in order."""
         return sorted(row.offset for row in self.written().filter(f"partition = {partition}").collect())
 
 
@@ -58,7 +58,7 @@ def stream(spark: SparkSession, kafka: LocalKafka, tmp_path: Path) -> Iterator[S
 
 
 def test_available_now_and_restarts(kafka: LocalKafka, stream: Stream):
-    """Batches have at most maxOffsetsPerTrigger, in proportion; a restart continues, and finds a new partition."""
+    """Batches have at most maxOffsetsPerTrigger, divided in proportion; a restart continues, and finds a new partition."""
     create(kafka, "stream-a", partitions=2)
     produce(kafka, "stream-a", [b"v"] * 40, 0)
     produce(kafka, "stream-a", [b"v"] * 20, 1)
@@ -79,7 +79,7 @@ def test_available_now_and_restarts(kafka: LocalKafka, stream: Stream):
 
 @pytest.mark.proof
 def test_a_running_stream_follows(kafka: LocalKafka, stream: Stream):
-    """Records written while the query runs are read, also of topics that begin to match a pattern."""
+    """Records that are written while the query runs are read, including those of topics that begin to match a pattern."""
     create(kafka, "stream-b-1")
     produce(kafka, "stream-b-1", [b"v"] * 10)
     query = stream.start(subscribePattern="stream-b-.*")
@@ -97,7 +97,7 @@ def test_a_running_stream_follows(kafka: LocalKafka, stream: Stream):
 
 @pytest.mark.proof
 def test_loss_between_runs(kafka: LocalKafka, stream: Stream):
-    """Records that retention removed before they were read fail the stream; if accepted, the rest is read."""
+    """Records that were deleted before they were read fail the stream; if that is accepted, the other records are read."""
     create(kafka, "stream-c")
     produce(kafka, "stream-c", [b"v"] * 10)
     stream.run(subscribe="stream-c")
@@ -111,7 +111,7 @@ def test_loss_between_runs(kafka: LocalKafka, stream: Stream):
 
 @pytest.mark.proof
 def test_a_re_created_topic(kafka: LocalKafka, stream: Stream):
-    """Another topic of the same name fails the stream, however long it is; if accepted, it is read from its beginning."""
+    """A new topic of the same name fails the stream, even if it is longer; if that is accepted, all of it is read."""
     create(kafka, "stream-d")
     produce(kafka, "stream-d", [b"old"] * 10)
     stream.run(subscribe="stream-d")
@@ -134,7 +134,7 @@ def _create_when_gone(kafka: LocalKafka, topic: str) -> None:
 
 @pytest.mark.proof
 def test_starting_at_the_latest(kafka: LocalKafka, stream: Stream):
-    """A stream without startingOffsets begins where the logs end; its offsets may start another query."""
+    """A stream without startingOffsets starts at the end of the logs; its offsets can start another query."""
     create(kafka, "stream-e")
     produce(kafka, "stream-e", [b"v"] * 10)
     assert stream.run(subscribe="stream-e", startingOffsets='{"stream-e":{"0":7}}')[0].numInputRows == 3
@@ -143,7 +143,7 @@ def test_starting_at_the_latest(kafka: LocalKafka, stream: Stream):
 
 @pytest.mark.proof
 def test_bad_options(kafka: LocalKafka, stream: Stream):
-    """A stream has no end; the line says so."""
+    """A stream has no end, and the line says so."""
     create(kafka, "stream-f")
     with pytest.raises(Exception, match="endingOffsets: a stream has no end"):
         stream.run(subscribe="stream-f", endingOffsets="latest")

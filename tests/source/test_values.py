@@ -1,4 +1,4 @@
-"""docs/values.md: its unchanged statements and snippets, on the data source, table `records` and a real broker.
+"""docs/values.md: its statements and snippets run unchanged on the data source, table `records` and a real broker.
 
 The snippet about Kafka's own topics runs in test_internal_topics.py, where they have records.
 """
@@ -48,7 +48,7 @@ def test_json_in_spark(spark: SparkSession, archive: Path) -> None:
 
 @pytest.fixture
 def registry() -> Iterator[Registry]:
-    """With the schemas of the samples."""
+    """A registry with the schemas of the samples."""
     schemas = {int(number): schema for number, schema in SAMPLES["schemas"].items()}
     with serving(Registry(schemas, SAMPLES["subjects"])) as running:
         yield running
@@ -58,9 +58,9 @@ def registry() -> Iterator[Registry]:
 def test_values_of_a_schema_registry(
     spark: SparkSession, kafka: LocalKafka, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The snippet on a topic with several schemas, and with records that have none."""
+    """The snippet reads a topic with several schemas, and with records that have none."""
     monkeypatch.chdir(VALUES.parents[1])
-    monkeypatch.setattr(sys, "path", [*sys.path])  # addPyFile adds to it
+    monkeypatch.setattr(sys, "path", [*sys.path])  # addPyFile changes it
     create(kafka, "orders-avro")
     produce(kafka, "orders-avro", [*VALUES_OF_SAMPLES, b"plain text", None])
     names = run_snippet(PAGE, "addPyFile", spark, kafka.bootstrap_servers, registry.url)

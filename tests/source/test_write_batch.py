@@ -1,4 +1,4 @@
-"""DataFrames written to topics: written records, refusals, and transactions that are committed or aborted."""
+"""DataFrames are written to topics: rows, refusals, and transactions that are committed or aborted."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +19,7 @@ MODES = ("run", *(pytest.param(mode, marks=pytest.mark.proof) for mode in ("none
 
 @pytest.fixture
 def lagoon(spark: SparkSession) -> SparkSession:
-    """A session that knows the data source."""
+    """A session with the data source."""
     register_source(spark)
     return spark
 
@@ -32,7 +32,7 @@ def save(frame: DataFrame, kafka: LocalKafka, **options: str) -> None:
 
 
 def read(spark: SparkSession, kafka: LocalKafka, topic: str, level: str = "read_committed") -> list[Any]:
-    """The records of a topic, by partition and offset."""
+    """Return the records of a topic, by partition and offset."""
     reader = spark.read.format("lagoon").option("kafka.bootstrap.servers", kafka.bootstrap_servers)
     frame = reader.options(**{"subscribe": topic, "includeHeaders": "true", "kafka.isolation.level": level}).load()
     return sorted(frame.collect(), key=lambda row: (row.partition, row.offset))
@@ -40,7 +40,7 @@ def read(spark: SparkSession, kafka: LocalKafka, topic: str, level: str = "read_
 
 @pytest.mark.parametrize("transactions", MODES)
 def test_every_column(lagoon: SparkSession, kafka: LocalKafka, transactions: str) -> None:
-    """Keys, values, headers, partitions and times arrive as they are; a key without a partition chooses it."""
+    """Keys, values, headers, partitions and times are written unchanged; without a partition the key chooses it."""
     topic = f"sink-columns-{transactions}"
     create(kafka, topic, partitions=4)
     written_at = datetime(2024, 2, 29, 12, 30, 0, 123_000, UTC)
@@ -64,7 +64,7 @@ def test_every_column(lagoon: SparkSession, kafka: LocalKafka, transactions: str
 @pytest.mark.proof
 @pytest.mark.parametrize("transactions", MODES)
 def test_several_tasks_and_topics(lagoon: SparkSession, kafka: LocalKafka, transactions: str) -> None:
-    """Every row once, in the topic that its column names, whichever task writes it."""
+    """Every row is written once, to the topic in its column, by any task."""
     names = [f"sink-several-{transactions}-{number}" for number in range(2)]
     for name in names:
         create(kafka, name, partitions=3)
@@ -80,7 +80,7 @@ def test_several_tasks_and_topics(lagoon: SparkSession, kafka: LocalKafka, trans
 
 
 def test_a_failing_task_undoes_all(lagoon: SparkSession, kafka: LocalKafka) -> None:
-    """With transactions readers of committed records see nothing, and no transaction stays open."""
+    """With transactions, consumers of committed records see no row, and no transaction stays open."""
     for transactions in ("task", "run"):
         topic = f"sink-fails-{transactions}"
         create(kafka, topic, partitions=2)
@@ -90,7 +90,7 @@ def test_a_failing_task_undoes_all(lagoon: SparkSession, kafka: LocalKafka) -> N
         rows = lagoon.range(0, 60_000, numPartitions=2).select(
             value.alias("value"), functions.spark_partition_id().alias("partition")
         )
-        # Small batches, of which few may wait: the first of several Arrow batches is sent before the last row fails.
+        # Small batches and a small buffer: the first of several Arrow batches is sent before the last row fails.
         small = {"kafka_batch_size": "4096", "kafka_buffer_memory": "65536"}
         with pytest.raises(PySparkException, match="the last row"):
             save(rows, kafka, topic=topic, transactions=transactions, **small)
@@ -101,7 +101,7 @@ def test_a_failing_task_undoes_all(lagoon: SparkSession, kafka: LocalKafka) -> N
 
 @pytest.mark.proof
 def test_tasks_that_share_a_partition(lagoon: SparkSession, kafka: LocalKafka) -> None:
-    """One transaction for all needs one writer per partition: nothing is committed, and the line names the remedy."""
+    """One transaction for all needs one writer per partition: nothing is committed, and a line says what to do."""
     create(kafka, "sink-shared")
     rows = lagoon.range(0, 100, numPartitions=2).select(functions.col("id").cast("string").alias("value"))
     with pytest.raises(PySparkException, match=r"several tasks wrote to sink-shared-0|another task writes"):
@@ -112,7 +112,7 @@ def test_tasks_that_share_a_partition(lagoon: SparkSession, kafka: LocalKafka) -
 
 
 def test_what_is_refused_before_a_record_is_written(lagoon: SparkSession, kafka: LocalKafka) -> None:
-    """All faults of options and columns at once; a topic that does not exist is not made."""
+    """All faults of options and columns are listed together; a missing topic is not created."""
     create(kafka, "sink-refused")
     rows = lagoon.range(1).select(functions.col("id").alias("vlaue"), functions.col("id").alias("key"))
     with pytest.raises(PySparkException) as refused:
@@ -160,7 +160,7 @@ FAULTS = {
 @pytest.mark.proof
 @pytest.mark.parametrize("transactions", first(["run", "none"]))
 def test_faults_of_data_have_their_reasons(lagoon: SparkSession, kafka: LocalKafka, transactions: str) -> None:
-    """The exception names the fault of a row, for refusals by the sink and by the brokers."""
+    """The exception names the fault of a row, if the sink refuses it and if a broker does."""
     good = lagoon.createDataFrame([("k", "v")] * 3, "key string, value string").coalesce(1)
     limits = {"message.timestamp.before.max.ms": "3600000", "cleanup.policy": "compact"}
     topic = f"sink-faults-{transactions}"

@@ -1,4 +1,4 @@
-"""Options and columns of the sink: their meaning, and refusals with a remedy."""
+"""Options and columns of the sink: their meaning, and refusals that say what to do."""
 
 from collections.abc import Mapping
 
@@ -28,7 +28,7 @@ SERVERS = {"kafka.bootstrap.servers": "broker:9092"}
 
 
 def schema_of(columns: str) -> StructType:
-    """From `name kind` pairs; Spark's own parser needs a session."""
+    """Make a schema of `name kind` pairs; Spark's own parser needs a session."""
     pairs = [pair.split() for pair in columns.split(",")]
     return StructType([StructField(name, KINDS[kind]) for name, kind in pairs])
 
@@ -44,7 +44,7 @@ def problems(options: Mapping[str, str], columns: str = "value binary", *, is_st
 
 
 def test_what_options_mean() -> None:
-    """Kafka's properties of a producer, in any case; a batch is without transactions unless an option says so."""
+    """Kafka's producer properties have any case; a batch has no transactions unless an option says so."""
     plain = parsed({})
     assert (plain.transactions, plain.acks, plain.codec, plain.prefix) == ("none", -1, 0, None)
     given = {"Transactions": "run", "kafka.transactional.id": "nightly", "kafka.transaction.timeout.ms": "30000"}
@@ -55,7 +55,7 @@ def test_what_options_mean() -> None:
 
 
 def test_streams_are_in_transactions() -> None:
-    """Of the tasks, unless an option says otherwise, under the name of the query; without a name or an id that is refused."""
+    """Without an option each task has a transaction, named after the query; without a query name or an id it is refused."""
     named = parsed({"queryName": "orders", "checkpointLocation": "/c"}, is_stream=True)
     assert (named.transactions, named.prefix) == ("task", "orders")
     assert parsed({"transactions": "none"}, is_stream=True).prefix is None
@@ -78,12 +78,12 @@ def test_streams_are_in_transactions() -> None:
     ],
 )  # fmt: skip
 def test_options_that_are_refused(options: Mapping[str, str], line: str) -> None:
-    """Each refusal has the option's name and the remedy."""
+    """Each refusal has the name of the option and says what to do."""
     assert problems(options) == [line]
 
 
 def test_columns_that_are_refused() -> None:
-    """Misspelt, badly typed, repeated or missing columns are refused; columns that brokers set are left out of records."""
+    """Misspelt, repeated or missing columns, and wrong types, are refused; columns that brokers set are not written."""
     assert problems({}, "vlaue binary, timestamp bigint, key string, KEY string") == [
         "column vlaue: records have no such column (did you mean value?)",
         "column timestamp: it must be timestamp, not bigint: cast it",
@@ -96,7 +96,7 @@ def test_columns_that_are_refused() -> None:
 
 
 def test_which_columns_are_written() -> None:
-    """Columns are found in any case; the option's topic and the exact time take precedence."""
+    """Columns are found in any case; the topic of the option and timestamp_ms take precedence."""
     names = ["Value", "offset", "topic", "timestamp", "timestamp_ms"]
     assert written_columns(names, None) == {"value": 0, "topic": 2, "timestamp_ms": 4}
     assert written_columns(names[:4], "t") == {"value": 0, "timestamp": 3}

@@ -1,4 +1,4 @@
-"""Streams written to topics: each micro-batch is written once, also after repetitions and crashes."""
+"""Streams are written to topics: each micro-batch once, also after repetitions and crashes."""
 
 import os
 import pickle
@@ -41,7 +41,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 class Copying:
-    """A query from one topic into another, which can be run again and again."""
+    """A query from one topic to another, which can be run again and again."""
 
     def __init__(self, spark: SparkSession, kafka: LocalKafka, folder: Path, name: str) -> None:
         self.spark, self.kafka, self.folder, self.name = spark, kafka, folder, name
@@ -63,13 +63,13 @@ class Copying:
         return query
 
     def forget_last_commit(self) -> None:
-        """Make the state of a driver that died after the sink committed and before Spark wrote that down."""
+        """Remove Spark's last commit, as if the driver had died between the sink's commit and Spark's."""
         last = max((self.folder / "checkpoint" / "commits").glob("[0-9]*"), key=lambda file: int(file.name))
         last.unlink()
         (last.parent / f".{last.name}.crc").unlink(missing_ok=True)
 
     def written(self) -> list[int]:
-        """The values that readers of committed records get."""
+        """Return the values of committed records."""
         return sorted(int(row.value) for row in read(self.spark, self.kafka, self.target))
 
 
@@ -77,7 +77,7 @@ class Copying:
 def copying(
     spark: SparkSession, kafka: LocalKafka, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[Copying]:
-    """A query, and 100 records to be copied."""
+    """A query, and 100 records to copy."""
     register_source(spark)
     name = request.node.name.replace("[", "-").replace("]", "").removeprefix("test_")
     copying = Copying(spark, kafka, tmp_path, name)
@@ -93,7 +93,7 @@ def copying(
 @pytest.mark.proof
 @pytest.mark.parametrize("transactions", ["task", pytest.param("run", marks=pytest.mark.proof)])
 def test_a_repeated_micro_batch(copying: Copying, transactions: str) -> None:
-    """Three micro-batches; the last one, run again because Spark does not know that it is written, is not written again."""
+    """Of three micro-batches the last one is run again, because Spark has lost its commit; it is not written again."""
     assert len([one for one in copying.run(transactions).recentProgress if one.numInputRows]) == 3
     assert copying.written() == list(range(100))
     copying.forget_last_commit()
@@ -106,7 +106,7 @@ def test_a_repeated_micro_batch(copying: Copying, transactions: str) -> None:
 
 @pytest.mark.proof
 def test_a_new_checkpoint_is_another_query(copying: Copying) -> None:
-    """Its micro-batches have the numbers of the first one's, and are written all the same."""
+    """Its micro-batches have the same numbers as those of the first query, and are written all the same."""
     copying.run("task")
     copying.run("task", checkpoint="another")
     assert copying.written() == sorted([*range(100), *range(100)])
@@ -114,7 +114,7 @@ def test_a_new_checkpoint_is_another_query(copying: Copying) -> None:
 
 @pytest.mark.proof
 def test_without_transactions_a_repeated_micro_batch_is_doubled(copying: Copying) -> None:
-    """As docs/spark.md says of transactions=none."""
+    """This is what docs/spark.md says about transactions=none."""
     copying.run("none")
     copying.forget_last_commit()
     copying.run("none")
@@ -123,7 +123,7 @@ def test_without_transactions_a_repeated_micro_batch_is_doubled(copying: Copying
 
 @pytest.mark.proof
 def test_tasks_that_share_partitions(copying: Copying) -> None:
-    """One transaction for all tasks refuses them; transactions of tasks take them."""
+    """One transaction for all tasks refuses them; a transaction for each task accepts them."""
     with pytest.raises(StreamingQueryException, match=r"several tasks wrote to|another task writes"):
         copying.run("run", coalesced=False)
     assert copying.written() == []
@@ -132,7 +132,7 @@ def test_tasks_that_share_partitions(copying: Copying) -> None:
 
 
 def _decided(cluster: Cluster, topic: str, *, is_open: bool = True) -> BatchProgress:
-    """A micro-batch of two tasks whose driver died when it had decided to commit it."""
+    """A micro-batch of two tasks whose driver died after it had decided to commit."""
     transactions = [init_transactions(cluster, f"{topic}.task-{number}-0", 60_000, soon()) for number in range(2)]
     for number, transaction in enumerate(transactions):
         assert not write(cluster, transaction, topic, b"%d" % number).failures
@@ -142,7 +142,7 @@ def _decided(cluster: Cluster, topic: str, *, is_open: bool = True) -> BatchProg
     commit(cluster, deciding, soon())
     init_transactions(cluster, topic, 60_000, soon())  # waits until the commit is in the group's log
     if not is_open:
-        init_transactions(cluster, f"{topic}.task-1-0", 60_000, soon())  # aborts it, as its timeout would
+        init_transactions(cluster, f"{topic}.task-1-0", 60_000, soon())  # aborts the transaction, as its timeout would
     return progress
 
 
@@ -155,7 +155,7 @@ def _writer(kafka: LocalKafka, topic: str) -> Any:
 
 
 def test_a_driver_that_died_between_commits(kafka: LocalKafka) -> None:
-    """The next driver commits decided transactions, and stores that; doing it twice has no effect."""
+    """The next driver commits the decided transactions, and records that; a second driver changes nothing."""
     topic = f"decided-{CLOCK.now_ms()}"
     create(kafka, topic)
     with connected(kafka, topic) as cluster:
@@ -171,7 +171,7 @@ def test_a_driver_that_died_between_commits(kafka: LocalKafka) -> None:
 
 @pytest.mark.proof
 def test_a_decided_transaction_that_timed_out(kafka: LocalKafka) -> None:
-    """The query stops: the error names the missing records and the remedy."""
+    """The query stops, and the error names the missing records and what to do."""
     topic = f"timed-out-{CLOCK.now_ms()}"
     create(kafka, topic)
     with connected(kafka, topic) as cluster:
@@ -184,7 +184,7 @@ def test_a_decided_transaction_that_timed_out(kafka: LocalKafka) -> None:
 
 
 def end_offset(kafka: LocalKafka, topic: str) -> int:
-    """The end of the log of partition 0."""
+    """Return the end offset of partition 0."""
     client, partition = admin(kafka), TopicPartition(topic, 0)
     end: int = client.list_offsets({partition: OffsetSpec.latest()})[partition].result(30).offset
     return end
@@ -194,7 +194,7 @@ def end_offset(kafka: LocalKafka, topic: str) -> int:
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("transactions", ["task", "run"])
 def test_a_driver_that_is_killed_again_and_again(kafka: LocalKafka, tmp_path: Path, transactions: str) -> None:
-    """Killed with all its workers at any point and started again: librdkafka and the Java consumer read each record once."""
+    """It is killed at any time with its workers, and started again: librdkafka and the Java consumer read each record once."""
     source, target = f"killed-{transactions}-source", f"killed-{transactions}-target"
     create(kafka, source)
     create(kafka, target)

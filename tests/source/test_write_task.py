@@ -1,4 +1,4 @@
-"""Tasks that fail, are killed or run twice while they write: nothing is doubled, and nothing is half there.
+"""Tasks that fail, are killed or run twice while they write: no row is written twice, and no task is committed in part.
 
 Each case is a Spark job of its own, because the session of the tests does not repeat tasks.
 """
@@ -47,7 +47,7 @@ def job(
 
 
 def committed(kafka: LocalKafka, topic: str) -> list[int]:
-    """The records that librdkafka reads of both partitions, in order; it waits for open transactions."""
+    """Return the committed records of both partitions as librdkafka reads them, in order; it waits for open transactions."""
     return sorted(
         int(one.value or b"-1")
         for partition in range(2)
@@ -58,19 +58,19 @@ def committed(kafka: LocalKafka, topic: str) -> list[int]:
 @pytest.mark.proof
 @pytest.mark.parametrize("fault", ["kill", "raise"])
 def test_transactions_of_tasks(kafka: LocalKafka, fault: str) -> None:
-    """The records of a task that is repeated after its Python worker was killed exist once, and no transaction stays open."""
+    """After its Python worker was killed a task is repeated: each record exists once, and no transaction stays open."""
     check_once(kafka, fault, REPEATING)
 
 
 @pytest.mark.proof
 def test_transactions_of_tasks_that_run_twice(kafka: LocalKafka, tmp_path: Path) -> None:
-    """Speculation repeats a hanging task on another host, and the records of the first attempt are aborted."""
+    """Speculation repeats a hanging task on another host; the records of the first attempt are aborted."""
     with Standalone(tmp_path / "cluster") as cluster:
         check_once(kafka, "stall", cluster.master, f"--properties-file {cluster.properties} ")
 
 
 def check_once(kafka: LocalKafka, fault: str, master: str, options: str = "") -> None:
-    """Run the job: readers of committed records see each row once, and records of the first attempt are aborted."""
+    """Run the job: committed records have each row once, and records of the first attempt are aborted."""
     topic = f"faulty-task-{fault}"
     create(kafka, topic, partitions=2)
     done = job(kafka, topic, "task", fault, master, options)
@@ -85,7 +85,7 @@ def check_once(kafka: LocalKafka, fault: str, master: str, options: str = "") ->
 @pytest.mark.parametrize("fault", ["kill", "raise"])
 @pytest.mark.parametrize("transactions", ["none", "run"])
 def test_without_them_a_task_is_not_repeated(kafka: LocalKafka, transactions: str, fault: str) -> None:
-    """The job fails with one clear line; with one transaction for all nothing is visible, without any no row exists twice."""
+    """The job fails with one line. One transaction for all commits nothing; without transactions no row is written twice."""
     topic = f"faulty-{transactions}-{fault}"
     create(kafka, topic, partitions=2)
     done = job(kafka, topic, transactions, fault, REPEATING)
@@ -98,7 +98,7 @@ def test_without_them_a_task_is_not_repeated(kafka: LocalKafka, transactions: st
 @pytest.mark.proof
 @pytest.mark.parametrize("transactions", ["none", "run"])
 def test_the_first_reason_is_reported(kafka: LocalKafka, transactions: str) -> None:
-    """If Spark would repeat the task, the job fails with the fault of the data, not with the refusal of another attempt."""
+    """If Spark repeats the task, the job fails with the fault of the data, not with the refusal of a later attempt."""
     topic = f"faulty-data-{transactions}"
     create(kafka, topic, partitions=2)
     done = job(kafka, topic, transactions, "data", REPEATING)

@@ -1,4 +1,4 @@
-"""Every column of every table is named by a test, because an unchecked column may be wrong unnoticed."""
+"""Every column of every table is named in a test, because a column that no test checks could be wrong."""
 
 import re
 
@@ -8,7 +8,7 @@ from kafka_lagoon.tables.schema import TABLES
 from kafka_lagoon.tables.table import Table
 from tests.test_tree import TESTS
 
-# Columns that no test names so far; none is added to these.
+# Columns that no test names yet; do not add any.
 _UNNAMED = {
     "brokers": {"is_controller"},
     "topics": {"is_internal"},
@@ -33,12 +33,12 @@ def test_every_column_is_named_by_a_test(named: set[str], table: Table) -> None:
 
 
 def _problems(table: Table) -> set[str]:
-    """The values that the comments of columns such as `problem` name: Kafka's names of errors, and ours."""
+    """Return the values that comments of columns such as `problem` name: Kafka's error names, and ours."""
     comments = [column.comment for column in table.columns if column.name.endswith(("problem", "because", "evidence"))]
     return {word for comment in comments for word in re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", comment)}
 
 
 @pytest.mark.parametrize("table", [table for table in TABLES if _problems(table)], ids=lambda table: table.name)
 def test_every_problem_is_named_by_a_test(named: set[str], table: Table) -> None:
-    """Each reason that a comment names is expected by a test."""
+    """Each reason that a comment names occurs in a test."""
     assert _problems(table) <= named

@@ -1,4 +1,4 @@
-"""Rows are made by keyword, or by position from values that bear the names of the fields."""
+"""Rows are made by keyword, or by position from values that have the names of the fields."""
 
 import ast
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def trees() -> dict[str, ast.AST]:
 
 @pytest.fixture(scope="module")
 def row_classes(trees: dict[str, ast.AST]) -> dict[str, list[str]]:
-    """Return fields of every class with `@row`, by its name, except classes of two or three fields."""
+    """Return the fields of every class with `@row` by its name, except for classes of two or three fields."""
     classes = {
         node.name: [
             item.target.id
@@ -36,7 +36,7 @@ def row_classes(trees: dict[str, ast.AST]) -> dict[str, list[str]]:
 
 
 def misplaced(tree: ast.AST, row_classes: dict[str, list[str]]) -> Iterator[str]:
-    """Return positional arguments of row classes whose names differ from their fields; None may stand for any."""
+    """Return positional arguments of row classes whose names differ from their fields; None may be passed for any field."""
     for node in ast.walk(tree):
         name = getattr(node.func, "id", getattr(node.func, "attr", None)) if isinstance(node, ast.Call) else None
         if not isinstance(node, ast.Call) or name not in row_classes:
@@ -49,13 +49,13 @@ def misplaced(tree: ast.AST, row_classes: dict[str, list[str]]) -> Iterator[str]
 
 @pytest.mark.long
 def test_no_value_stands_in_the_place_of_another(trees: dict[str, ast.AST], row_classes: dict[str, list[str]]) -> None:
-    """Two neighbours of one type that are swapped pass every type checker; by position their names have to agree."""
+    """No type checker finds two swapped values of one type, so values by position must have the names of their fields."""
     misplaced_values = {module: list(misplaced(tree, row_classes)) for module, tree in trees.items()}
     assert {module: lines for module, lines in misplaced_values.items() if lines} == {}
 
 
 def test_the_check_finds_neighbours_that_are_swapped(row_classes: dict[str, list[str]]) -> None:
-    """By position a value of another name is refused, by keyword Python itself assigns it."""
+    """A value of another name is refused by position, and accepted by keyword."""
     classes = {"LagRow": ["partition", "lag", "lag_lower_bound"]}
     good = "LagRow(place.partition, lag, None); LagRow(partition=1, lag=high - offset, lag_lower_bound=2)"
     assert list(misplaced(ast.parse(good), classes)) == []
@@ -66,7 +66,7 @@ def test_the_check_finds_neighbours_that_are_swapped(row_classes: dict[str, list
 
 
 def test_a_row_needs_every_field() -> None:
-    """An unknown value must be given as None; rows are equal by value."""
+    """An unknown value must be passed as None; rows are equal by value."""
 
     @row
     class Sample:

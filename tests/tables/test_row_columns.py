@@ -1,4 +1,4 @@
-"""Rows that are kept in columns equal the row objects that they replace."""
+"""Rows that are kept in columns equal the same rows as objects."""
 
 from array import array
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ samples = st.lists(st.builds(Sample, st.integers(0, 9), st.none() | st.sampled_f
 
 @given(rows=samples, start=st.integers(-3, 12), stop=st.integers(-3, 12), size=st.integers(1, 4))
 def test_columns_are_rows(rows: list[Sample], start: int, stop: int, size: int) -> None:
-    """Whole, sliced, one by one, in blocks and by column they have the same values as row objects."""
+    """They have the same values as a whole, sliced, one by one, in blocks and by column."""
     kept = stored(rows)
     assert list(kept) == rows
     assert kept == rows
@@ -54,7 +54,7 @@ def test_columns_are_rows(rows: list[Sample], start: int, stop: int, size: int) 
 
 @given(first=samples, second=samples, third=samples)
 def test_joined_rows_are_all_of_them(first: list[Sample], second: list[Sample], third: list[Sample]) -> None:
-    """Rows in columns and row objects are consecutive, and every block has only one kind."""
+    """Rows in columns and row objects are joined in order, and every block has only one kind."""
     joined = Joined(Sample, stored(first), second, stored(third))
     assert list(joined) == [*first, *second, *third]
     assert list(column_of(joined, "number")) == [one.number for one in (*first, *second, *third)]
@@ -63,7 +63,7 @@ def test_joined_rows_are_all_of_them(first: list[Sample], second: list[Sample], 
 
 
 def test_a_column_can_be_replaced() -> None:
-    """The others stay; a column that is too short is refused."""
+    """Other columns are unchanged; a column of another length is refused."""
     rows = stored([Sample(1, "a"), Sample(2, None)])
     assert list(WithColumns(rows, text=["x", "y"])) == [Sample(1, "x"), Sample(2, "y")]
     assert list(WithColumns(rows, text=["x", "y"])[1:]) == [Sample(2, "y")]
@@ -72,7 +72,7 @@ def test_a_column_can_be_replaced() -> None:
 
 
 def test_few_values_are_kept_once() -> None:
-    """A value of many rows is one object, and slices share it."""
+    """A value of many rows is one object, which slices share."""
     assert list(choose(["a", "b", "a", None])) == ["a", "b", "a", None]
     assert choose("aab").values == ("a", "b")
     assert list(runs([2, 0, 1], ["a", "b", "c"])) == ["a", "a", "c"]
@@ -81,7 +81,7 @@ def test_few_values_are_kept_once() -> None:
 
 
 def test_a_place_before_the_first_is_null() -> None:
-    """-1 stands for null, in a column and in a difference, which may have a least value."""
+    """Index -1 stands for null, in a column and in a difference, which may have a lower limit."""
     ends, offsets = Chosen(array("i", [0, -1, 1]), [5, 9]), Chosen(array("i", [0, 0, 1]), array("q", [7, 2]))
     assert list(ends) == [5, None, 9]
     assert [ends[1], ends[2]] == [None, 9]

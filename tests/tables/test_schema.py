@@ -15,7 +15,7 @@ BY_NAME = {table.name: table for table in TABLES}
 
 
 def test_every_row_class_has_its_table() -> None:
-    """No collector is without a table and no table without a collector, in one order; `snapshots` is published last."""
+    """Tables and collectors are the same in the same order; `snapshots` is published last."""
     assert [table.row for table in STATE_TABLES] == [collector.row for collector in COLLECTORS]
     assert STATE_TABLES[-1].row is SnapshotRow
     assert {table.row for table in RECORD_TABLES} == {
@@ -35,7 +35,7 @@ def test_table_and_columns_are_explained(table: Table) -> None:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_columns_come_between_header_and_partition(table: Table) -> None:
-    """State tables begin with the common columns; each table ends with the one it is partitioned by; no name occurs twice."""
+    """State tables begin with the common columns; each table ends with its partition column; no name occurs twice."""
     names = [column.name for column in table.columns]
     if table in STATE_TABLES:
         assert table.columns[: len(HEADER)] == HEADER
@@ -64,20 +64,20 @@ def test_columns_come_between_header_and_partition(table: Table) -> None:
     ],
 )
 def test_annotations_become_types(table: str, column: str, kind: pa.DataType, nullable: bool) -> None:
-    """A field's annotation decides type and nullability; a timestamp's column drops `_ms`, a duration's keeps it."""
+    """A field's annotation decides type and nullability; `_ms` is dropped from the names of timestamps, not of durations."""
     field = BY_NAME[table].file_schema().field(column)
     assert (field.type, field.nullable) == (kind, nullable)
 
 
 def test_assignments_are_structs() -> None:
-    """A member's assignment is one value: topics with their ids and partitions."""
+    """The assignment of a member is one value: topics with their ids and partitions."""
     (column,) = (column for column in BY_NAME["group_members"].columns if column.name == "assignment")
     assert column.type.value_type.names == ["topic", "topic_id", "partitions"]
     assert "ARRAY<STRUCT<topic: STRING COMMENT 'Name" in column.ddl()
 
 
 def test_headers_keep_order_and_null() -> None:
-    """Headers of a record are a list of pairs, so that order, duplicates and null values stay."""
+    """Headers of a record are a list of pairs, which keeps order, duplicates and null values."""
     headers = BY_NAME["records"].file_schema().field("headers")
     assert not headers.nullable
     assert [(field.name, field.type) for field in headers.type.value_type] == [
@@ -87,15 +87,15 @@ def test_headers_keep_order_and_null() -> None:
 
 
 def test_positions_can_be_stored_beside_records() -> None:
-    """SQL makes tables whose commits hold positions with the feature that domain metadata needs; others stay plain."""
+    """The DDL of tables whose commits have positions names the feature of domain metadata; that of other tables does not."""
     asking = [table.name for table in TABLES if "'delta.feature.domainMetadata' = 'supported'" in table.ddl("t")]
     assert asking == ["records", "restore_map"]
 
 
 def test_tables_of_0_1_0_go_on() -> None:
-    """The columns of 0.1.0 are as they were, and every later one may be null, so that it can be added to a table with rows.
+    """The columns of 0.1.0 are unchanged, and later columns are nullable, so that tables with rows can get them.
 
-    `scope` stays what it was, a text for people, so that queries over the failures of old snapshots and new ones go on.
+    `scope` is still a text for people, so that queries over failures of old and new snapshots keep running.
     """
     of_0_1_0 = {
         "coverage": "api api_version broker_id expected answered failed visibility requests bytes elapsed_ms throttle_ms",

@@ -1,4 +1,4 @@
-"""Rows are stored again only if they differ, on another day, or if something did not answer."""
+"""Rows are stored again if they differ, if the day is another, or if a broker did not answer."""
 
 import pytest
 
@@ -11,7 +11,7 @@ DAY_MS = 86_400_000
 
 
 def config(value: str | None, *synonyms: str) -> ConfigRow:
-    """A config with values of other sources."""
+    """Make a config with values from other sources."""
     return ConfigRow(
         resource_type="topic",
         resource_name="orders",
@@ -27,7 +27,7 @@ def config(value: str | None, *synonyms: str) -> ConfigRow:
 
 
 def test_equal_rows_have_equal_digests() -> None:
-    """Rows are compared by value, also those that are kept in columns."""
+    """Rows are compared by value, including rows that are kept in columns."""
     first, second = ([config("".join(("1", str(number))), "7")] for number in (2, 2))
     assert digest_of(first, ConfigRow) == digest_of(second, ConfigRow)
     values = {"user": ["a"], "client_id": [None], "ip": [None], "name": ["x"], "value": [1.5]}
@@ -49,12 +49,12 @@ def test_equal_rows_have_equal_digests() -> None:
     ],
 )
 def test_any_difference_changes_the_digest(other: list[ConfigRow]) -> None:
-    """Values, nulls, nested values, and how many there are."""
+    """Values, nulls, nested values and the number of rows count."""
     assert digest_of(other, ConfigRow) != digest_of([config("1", "7")], ConfigRow)
 
 
 def test_the_order_of_rows_counts() -> None:
-    """Rows are ordered when they are made; a digest of the same rows in another order may differ."""
+    """The digest depends on the order of rows, which are ordered when they are made."""
     first, second = (
         AclRow(
             resource_type="TOPIC",
@@ -71,7 +71,7 @@ def test_the_order_of_rows_counts() -> None:
 
 
 def test_a_snapshot_refers_to_rows_of_the_same_day_only() -> None:
-    """Tables are partitioned by day: each day is whole, and can be deleted, without the others."""
+    """Tables are partitioned by day: each day is complete, and can be deleted without the others."""
     stored = StoredTable(snapshot_id="s", captured_at_ms=10 * DAY_MS + 1, digest="d")
     assert stored.holds("d", 11 * DAY_MS - 1)
     assert not stored.holds("d", 11 * DAY_MS)

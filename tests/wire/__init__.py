@@ -1,1 +1,1 @@
-"""Kafka's encoding rules, one by one."""
+"""Kafka's encoding rules, one at a time."""

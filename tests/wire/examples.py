@@ -1,4 +1,4 @@
-"""Small messages that show one rule each."""
+"""Small messages for one rule each."""
 
 from kafka_lagoon.wire.schema import (
     Bool,
@@ -20,7 +20,7 @@ from kafka_lagoon.wire.schema import (
 
 @struct
 class Scalars:
-    """One of each width, neighbours all."""
+    """Numbers of every width, next to each other."""
 
     flag: Bool
     tiny: Int8
@@ -35,7 +35,7 @@ class Scalars:
 
 @struct
 class Lengths:
-    """Everything that has a length."""
+    """All types that have a length."""
 
     text: String
     raw: Bytes
@@ -45,7 +45,7 @@ class Lengths:
 
 @struct
 class NullableLengths:
-    """Everything that has a length, or null."""
+    """All types that have a length, nullable."""
 
     text: String | None = wire(default=None)
     raw: Bytes | None = wire(default=None)
@@ -62,7 +62,7 @@ class LaterNull:
 
 @struct
 class Point:
-    """Something to nest."""
+    """A struct to nest."""
 
     x: Int8
     y: Int8 = wire(since=1, default=-1)
@@ -79,7 +79,7 @@ class Nests:
 
 @struct
 class Tagged:
-    """Tagged fields, declared in another order than that of their tags, around a plain one."""
+    """Tagged fields around a plain one, not in the order of their tags."""
 
     late: Int16 = wire(tag=5, default=-1)
     plain: Int8
@@ -100,7 +100,7 @@ class History:
 
 @struct
 class Legacy:
-    """A string that stays classic in flexible versions."""
+    """A string that has a classic length in flexible versions."""
 
     classic: String | None = wire(legacy=True)
     compact: String | None
@@ -108,35 +108,35 @@ class Legacy:
 
 @struct
 class Ghost:
-    """Nothing at all in version 0."""
+    """A struct without any bytes in version 0."""
 
     late: Int8 = wire(since=1)
 
 
 @struct
 class Haunted:
-    """Many of nothing."""
+    """An array of structs without bytes."""
 
     ghosts: tuple[Ghost, ...]
 
 
 @struct
 class Fetched:
-    """Record data, left where it is."""
+    """Record data, which is not copied."""
 
     records: Records | None
 
 
 @struct
 class Repeats:
-    """Values that are often the same."""
+    """Numbers that are often equal."""
 
     points: tuple[Int32, ...] = wire(repeats=True)
 
 
 @struct
 class ManyRepeats:
-    """Several of them."""
+    """An array of them."""
 
     items: tuple[Repeats, ...]
     last: Int8

@@ -1,4 +1,4 @@
-"""The same encoding rules once more, slow and obvious: bytes taken apart from the front, no closures, no fusion.
+"""The same encoding rules once more, slow and obvious: bytes are read from the front, without closures or fused steps.
 
 The twin that `kafka_lagoon.wire.reading` and `kafka_lagoon.wire.writing` must agree with on everything, right or wrong.
 """
@@ -13,28 +13,28 @@ _NO_TAGS: Mapping[int, bytes] = {}
 
 
 class Malformed(Exception):
-    """These bytes are not that message."""
+    """The bytes are not this message."""
 
 
 class Input:
-    """Bytes that are taken from the front."""
+    """Bytes that are read from the front."""
 
     def __init__(self, remaining: bytes) -> None:
         self.remaining = remaining
 
     def take(self, size: int) -> bytes:
-        """The next bytes, all of them or none."""
+        """Return the next bytes, or raise if some are missing."""
         if size > len(self.remaining):
             raise Malformed("short")
         taken, self.remaining = self.remaining[:size], self.remaining[size:]
         return taken
 
     def integer(self, size: int) -> int:
-        """A signed integer."""
+        """Return a signed integer."""
         return int.from_bytes(self.take(size), "big", signed=True)
 
     def varint(self) -> int:
-        """An unsigned varint: seven bits a byte, lowest first, the top bit says that more follow."""
+        """Return an unsigned varint: seven bits per byte, lowest first; the top bit means that another byte follows."""
         value = 0
         for place in range(5):
             (byte,) = self.take(1)
@@ -45,7 +45,7 @@ class Input:
 
 
 def reference_decode(cls: type, version: int, flexible: bool, payload: bytes) -> Any:
-    """The message that is all of `payload`, or Malformed."""
+    """Return the message that takes up all of `payload`, or raise Malformed."""
     source = Input(payload)
     made = _read_struct(cls, version, flexible, source)
     if source.remaining:
@@ -110,7 +110,7 @@ def _read_item(kind: Kind, version: int, flexible: bool, source: Input) -> Any:
 
 
 def reference_encode(message: Any, version: int, flexible: bool, unknown_tags: Mapping[int, bytes] = _NO_TAGS) -> bytes:
-    """The bytes of a message that the version can carry, with `unknown_tags` in every tag section at any depth."""
+    """Return the bytes of a message that fits the version, with `unknown_tags` in every tag section at any depth."""
     written, tags = b"", dict(unknown_tags)
     for field in fields_of(type(message)):
         if not field.spec.present(version):

@@ -1,4 +1,4 @@
-"""Limits of decoding one answer: a few megabytes on the wire can claim no gigabytes and no minutes."""
+"""Limits of decoding one response: a few megabytes cannot take gigabytes of memory or minutes of time."""
 
 import time
 import tracemalloc
@@ -26,7 +26,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _bomb(api: Api, path: Sequence[str], count: int, version: int) -> bytes:  # type: ignore[type-arg]
-    """An answer whose list at this path has a number of its smallest structs."""
+    """Make a response whose list at this path has this many of its smallest structs."""
     message = api.response()
     holder = message
     for name in path[:-1]:
@@ -45,7 +45,7 @@ def _item(cls: type, name: str) -> type:
 
 
 def _lists(cls: type, version: int, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """The lists of structs in a message, nested ones too."""
+    """Yield the lists of structs in a message, including nested ones."""
     several = []
     for field in fields_of(cls):
         if field.spec.present(version) and isinstance(field.kind, Array) and isinstance(field.kind.item, Nested):
@@ -58,7 +58,7 @@ _EVERY_LIST = [(api, path) for api in APIS.values() for path in _lists(api.respo
 
 @pytest.mark.usefixtures("small")
 def test_every_list_is_bounded() -> None:
-    """For every API the memory stays near the limit, and larger answers are refused."""
+    """For every API the memory stays near the limit, and a larger response is refused."""
     passed, high, reasons = [], {}, set()
     for api, path in _EVERY_LIST:
         name, version = f"{api.name} {'.'.join(path)}", api.versions.highest
@@ -78,7 +78,7 @@ def test_every_list_is_bounded() -> None:
 
 
 def test_a_megabyte_of_empty_directories() -> None:
-    """As DescribeLogDirs v1 it took 7.8 s. With a topic in each it takes as long, so some more of them are refused."""
+    """It once took 7.8 s as DescribeLogDirs v1. Now a struct costs about as much as a partition of Metadata."""
     encoded = _bomb(DESCRIBE_LOG_DIRS, ("results",), 131_072, 1)
     assert len(encoded) > 1 << 20
     plain = _bomb(METADATA, ("topics", "partitions"), 131_072, 12)
@@ -92,7 +92,7 @@ def test_a_megabyte_of_empty_directories() -> None:
 
 
 def test_a_large_answer_is_read() -> None:
-    """100,000 partitions are far from the limit, and each message, in each thread, has all of it."""
+    """100,000 partitions are far below the limit, and each message in each thread has all of it."""
     encoded = _bomb(METADATA, ("topics", "partitions"), 100_000, 12)
 
     def left_after() -> int:
@@ -102,14 +102,14 @@ def test_a_large_answer_is_read() -> None:
         return budget.BUDGET.left
 
     for _ in range(2):
-        with ThreadPoolExecutor(1) as thread:  # a new one: no connection has given it a deadline
+        with ThreadPoolExecutor(1) as thread:  # a new thread, for which no connection has set a deadline
             assert thread.submit(left_after).result() > budget.DECODED_MAX_BYTES * 0.9
 
 
 def test_what_a_deadline_leaves() -> None:
-    """An answer that would take longer than the time left is refused; small answers are read without time left."""
+    """A response that would take longer than the time left is refused; small responses are always decoded."""
     few, many = (_bomb(METADATA, ("topics", "partitions"), count, 12) for count in (1_000, 300_000))
-    with ThreadPoolExecutor(1) as thread:  # a budget is a thread's own
+    with ThreadPoolExecutor(1) as thread:  # each thread has its own budget
         thread.submit(budget.BUDGET.obey, lambda: 0.0).result()
         assert thread.submit(decode, METADATA.response, 12, True, few).result()
         with pytest.raises(DecodeError, match="bytes of memory"):

@@ -1,4 +1,4 @@
-"""Arrays of structs that are read in columns: the same messages, with any texts and tags."""
+"""Arrays of structs that are read in columns equal the same messages, with any texts and tags."""
 
 from array import array
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from kafka_lagoon.wire.writing import encode
 
 @struct
 class Plain:
-    """The same as `OffsetFetchResponsePartition`, read as messages."""
+    """The fields of `OffsetFetchResponsePartition`, read as messages."""
 
     partition_index: Int32
     metadata: String | None = wire(default=None)
@@ -57,7 +57,7 @@ items = st.lists(
 
 @given(items=items, repeated=st.integers(1, 60), flexible=st.booleans())
 def test_columns_are_the_messages(items: tuple[Plain, ...], repeated: int, flexible: bool) -> None:
-    """The columns are right with short and long texts, nulls, and more structs than are unpacked at once."""
+    """This holds for short and long texts, nulls, and more structs than are unpacked at once."""
     message = Many(items=items * repeated)
     frame = encode(message, 0, flexible)
     assert frame == encode(Few(items=items * repeated), 0, flexible)
@@ -70,7 +70,7 @@ def test_columns_are_the_messages(items: tuple[Plain, ...], repeated: int, flexi
 
 @given(items=items, cut=st.integers(0, 400), flexible=st.booleans())
 def test_short_bytes_are_refused_at_the_same_place(items: tuple[Plain, ...], cut: int, flexible: bool) -> None:
-    """The error names struct, field and position as it does for messages."""
+    """The error has the struct, field and position that it has for messages."""
     frame = encode(Few(items=items), 0, flexible)[:cut]
     outcomes = []
     for cls in (Many, Few):
@@ -82,7 +82,7 @@ def test_short_bytes_are_refused_at_the_same_place(items: tuple[Plain, ...], cut
 
 
 def test_tags_are_passed_over() -> None:
-    """An unknown tag in a struct makes reading slower and changes nothing."""
+    """An unknown tag in a struct makes decoding slower, and changes nothing."""
     plain = bytes.fromhex("03  00000001 01 0000 00  00000002 00 0000")
     tagged = plain + bytes.fromhex("01 05 02 aabb") + b"\0"
     read = decode(Many, 0, True, tagged)
@@ -119,7 +119,7 @@ nested = st.lists(st.lists(st.lists(st.integers(-1, 2**62), max_size=4), max_siz
 
 @given(commits=nested, version=st.sampled_from([8, 9]))
 def test_arrays_in_arrays_are_one_column(commits: list[list[list[int]]], version: int) -> None:
-    """The structs of all arrays are in the same columns, with the length of each array; made by hand or read."""
+    """The structs of all arrays are in the same columns, with the length of each array, decoded or made by hand."""
     message = OffsetFetchResponse(groups=_groups(commits))
     read = decode(OffsetFetchResponse, version, True, encode(message, version, True))
     assert read == message
@@ -136,7 +136,7 @@ def test_arrays_in_arrays_are_one_column(commits: list[list[list[int]]], version
 
 
 def test_numbers_are_kept_as_numbers() -> None:
-    """A column of numbers is an array, without an object per number."""
+    """A column of numbers is an array, without an object for each number."""
     read = decode(Many, 0, True, encode(Many(items=(Plain(partition_index=7, error_code=-1),)), 0, True))
     assert isinstance(read.items, Structs)
     assert read.items.column("partition_index") == array("i", [7])
@@ -146,7 +146,7 @@ def test_numbers_are_kept_as_numbers() -> None:
 
 
 def test_an_array_that_may_be_null_is_not_read_so() -> None:
-    """A class that cannot be read by column is a TypeError when it is composed."""
+    """A class with a tagged field cannot be read by column: composing the reader raises TypeError."""
 
     @struct
     class Inner:
@@ -156,7 +156,7 @@ def test_an_array_that_may_be_null_is_not_read_so() -> None:
 
     @struct
     class Outer:
-        """An array that cannot be read by column."""
+        """An array of it."""
 
         items: Sequence[Inner]
 
@@ -165,7 +165,7 @@ def test_an_array_that_may_be_null_is_not_read_so() -> None:
 
 
 def test_lists_can_be_sliced() -> None:
-    """Lists are sliced as any sequence."""
+    """Lists can be sliced like any sequence."""
     lists = Lists([1, 2], Structs(Plain, 3, [[1, 2, 3], ["", "", ""], [0, 0, 0]]))
     assert [len(one) for one in lists[:2]] == [1, 2]
     assert lists[1][1].partition_index == 3

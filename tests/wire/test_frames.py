@@ -1,4 +1,4 @@
-"""Frames: bytes that arrive in any pieces give whole frames."""
+"""Bytes that arrive in any pieces give complete frames."""
 
 import tracemalloc
 
@@ -38,7 +38,7 @@ def test_any_chopping(frames: list[bytes], data: st.DataObject) -> None:
 
 
 def test_missing() -> None:
-    """The number of missing bytes is known: first those of the prefix, then those of the frame."""
+    """The number of missing bytes is known: first of the prefix, then of the frame."""
     buffer = FrameBuffer(LIMIT)
     assert buffer.missing() == 4
     buffer.feed(b"\0\0\0")
@@ -50,14 +50,14 @@ def test_missing() -> None:
 
 
 def test_empty_frame() -> None:
-    """A frame of no bytes is a frame."""
+    """A frame without bytes is a frame."""
     buffer = FrameBuffer(LIMIT)
     buffer.feed(bytes(4))
     assert (buffer.take(), buffer.take()) == (b"", None)
 
 
 def test_kinds_of_bytes() -> None:
-    """Memory that a socket reads into can be fed to the frames, and read into again."""
+    """Frames can be fed from memory that a socket reads into again later."""
     buffer, scratch = FrameBuffer(LIMIT), bytearray(_prefixed(b"ab"))
     buffer.feed(memoryview(scratch)[:3])
     buffer.feed(memoryview(scratch)[3:])
@@ -66,7 +66,7 @@ def test_kinds_of_bytes() -> None:
 
 
 def _poured(buffer: FrameBuffer, stream: bytes, most: int = 1 << 30) -> list[bytes | memoryview]:
-    """Put a stream into the buffer's room, at most so many bytes at once, as a socket does."""
+    """Write a stream to the buffer's free space, at most this many bytes at once, as a socket does."""
     frames = []
     while stream:
         with buffer.room() as room:
@@ -85,14 +85,14 @@ def _large(seed: int, size: int) -> bytes:
 
 @given(st.lists(st.sampled_from([0, 5, 65_000, 70_000, 300_000, 1_200_000]), max_size=5), st.integers(1_000, 400_000))
 def test_large_and_small_frames(sizes: list[int], most: int) -> None:
-    """Frames of all sizes, one after the other through the same room, come out as they went in."""
+    """Frames of all sizes, one after another through the same memory, are unchanged."""
     frames = [_large(seed, size) for seed, size in enumerate(sizes)]
     buffer = FrameBuffer(2_000_000)
     assert _poured(buffer, b"".join(map(_prefixed, frames)), most) == frames
 
 
 def test_large_frames_stay_where_they_arrived() -> None:
-    """A frame with a view of it, or of a part, keeps its bytes; memory without views is used again."""
+    """A frame keeps its bytes while there is a view of it or of a part; memory without views is reused."""
     buffer = FrameBuffer(2_000_000)
     (first,) = _poured(buffer, _prefixed(_large(1, 500_000)))
     assert isinstance(first, memoryview)
@@ -109,7 +109,7 @@ def test_large_frames_stay_where_they_arrived() -> None:
 
 
 def test_memory_is_taken_as_bytes_arrive() -> None:
-    """A length within the limit whose bytes never arrive costs a fraction of its memory."""
+    """A length within the limit takes only a fraction of its memory until the bytes arrive."""
     buffer = FrameBuffer(1 << 30)
     tracemalloc.start()
     _poured(buffer, (1 << 30).to_bytes(4, "big") + bytes(1000))
@@ -130,7 +130,7 @@ def test_sizes_beyond_the_limit(size: int) -> None:
 
 
 def test_the_largest_frame() -> None:
-    """A frame of exactly the limit is taken."""
+    """A frame of exactly the limit is accepted."""
     buffer = FrameBuffer(LIMIT)
     buffer.feed(_prefixed(bytes(LIMIT)))
     assert buffer.take() == bytes(LIMIT)
@@ -141,7 +141,7 @@ def test_the_largest_frame() -> None:
     [(b"HTTP/1.1 400 Bad Request", "HTTP"), (b"\x15\x03\x01\x00\x02\x02\x46", "TLS"), (b"SSH-2.0-OpenSSH_9", "SSH")],
 )
 def test_other_protocols(start: bytes, protocol: str) -> None:
-    """Another protocol is recognised by its first bytes, and the message names it."""
+    """Another protocol is recognized by its first bytes, and the message names it."""
     buffer = FrameBuffer(100 * 2**20)
     buffer.feed(start)
     with pytest.raises(FrameTooLarge, match=f"the answer is {protocol}, not Kafka") as caught:

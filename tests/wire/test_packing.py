@@ -1,4 +1,4 @@
-"""Structs that are kept by column are written as the same bytes as messages."""
+"""Structs that are kept by column are encoded to the same bytes as messages."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ def request(topics: Sequence[tuple[str, Sequence[int]]], max_num_offsets: int = 
 
 @given(topics=requested, version=st.sampled_from(list(LIST_OFFSETS.versions)))
 def test_columns_are_written_as_messages_are(topics: list[tuple[str, list[int]]], version: int) -> None:
-    """Structs of every version are packed, and equal when they are read back."""
+    """In every version the bytes are the same, and also after they are decoded and encoded again."""
     message, flexible = request(topics), LIST_OFFSETS.is_flexible(version)
     frame = encode(message, version, flexible)
     message.topics = by_column(message.topics, ListOffsetsTopic)
@@ -48,7 +48,7 @@ def test_columns_are_written_as_messages_are(topics: list[tuple[str, list[int]]]
 
 @struct
 class Narrow:
-    """Numbers, one of which later versions lack."""
+    """Two numbers, the second of which later versions lack."""
 
     number: Int16
     early: Int16 = wire(until=0, default=1)
@@ -63,7 +63,7 @@ class Around:
 
 @pytest.mark.parametrize("by", [tuple, lambda some: by_column(some, Narrow)])
 def test_what_cannot_be_written_is_named(by: object) -> None:
-    """A number that does not fit, and a field that the version lacks, are refused as in messages."""
+    """A number out of range, and a field that the version lacks, are refused as for messages."""
     assert callable(by)
     with pytest.raises(EncodeError, match=r"Narrow\.number"):
         encode(Around(items=by((Narrow(number=1 << 20),))), 0, True)

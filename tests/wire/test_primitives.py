@@ -1,4 +1,4 @@
-"""Lengths and ids."""
+"""Varints and ids."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from kafka_lagoon.wire.primitives import read_uvarint, uuid_bytes, uuid_text, wr
 
 @given(st.integers(0, 2**32 - 1))
 def test_varint_round_trip(value: int) -> None:
-    """Every number of 32 bits comes back, in at most five bytes."""
+    """Every number of 32 bits is decoded as it was encoded, in at most five bytes."""
     out = bytearray(b"..")
     write_uvarint(out, value)
     assert read_uvarint(bytes(out), 2) == (value, len(out))
@@ -21,14 +21,14 @@ def test_varint_round_trip(value: int) -> None:
     [(0, "00"), (127, "7f"), (128, "8001"), (300, "ac02"), (2**31 - 1, "ffffffff07"), (2**32 - 1, "ffffffff0f")],
 )
 def test_varint_bytes(value: int, encoded: str) -> None:
-    """Seven bits a byte, lowest first."""
+    """A varint has seven bits per byte, lowest first."""
     out = bytearray()
     write_uvarint(out, value)
     assert out.hex() == encoded
 
 
 def test_varint_of_more_than_five_bytes() -> None:
-    """Any sixth byte is refused."""
+    """A sixth byte is always refused."""
     with pytest.raises(ValueError, match="more than five bytes"):
         read_uvarint(b"\x80\x80\x80\x80\x80\x00", 0)
 
@@ -40,18 +40,18 @@ def test_varint_without_end() -> None:
 
 
 def test_varint_padded_with_zeros() -> None:
-    """A number written with more bytes than it needs is that number, as for Kafka."""
+    """A number that is encoded in more bytes than it needs is accepted, as in Kafka."""
     assert read_uvarint(b"\x81\x80\x80\x80\x00", 0) == (1, 5)
 
 
 def test_zero_uuid_is_no_id() -> None:
-    """The zero id, of topics on brokers without ids, is nothing to show."""
+    """Brokers without topic ids return the zero id, which has no text."""
     assert uuid_text(bytes(16)) is None
 
 
 @given(st.binary(min_size=16, max_size=16).filter(any))
 def test_uuid_round_trip(raw: bytes) -> None:
-    """An id in Kafka's spelling has 22 characters of URL-safe base64 and comes back."""
+    """An id has 22 characters of URL-safe base64 as in Kafka, and is decoded to the same bytes."""
     text = uuid_text(raw)
     assert text is not None
     assert len(text) == 22
@@ -59,5 +59,5 @@ def test_uuid_round_trip(raw: bytes) -> None:
 
 
 def test_uuid_spelling() -> None:
-    """The id of the metadata topic, as Kafka's tools print it."""
+    """The id of the metadata topic is spelled as by Kafka's tools."""
     assert uuid_text(bytes(15) + b"\x01") == "AAAAAAAAAAAAAAAAAAAAAQ"

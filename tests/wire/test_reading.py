@@ -1,4 +1,4 @@
-"""Reading, rule by rule, on bytes written by hand."""
+"""Decoding, rule by rule, from bytes written by hand."""
 
 from typing import Any
 
@@ -28,19 +28,19 @@ CLASSIC, FLEXIBLE = False, True
 
 
 def read(cls: type, version: int, flexible: bool, spelled: str) -> Any:
-    """The message in hexadecimal bytes, with spaces."""
+    """Decode the message in these hexadecimal bytes, which may have spaces."""
     return decode(cls, version, flexible, bytes.fromhex(spelled))
 
 
 def refused(cls: type, version: int, flexible: bool, spelled: str) -> DecodeError:
-    """The error of reading hexadecimal bytes, with spaces."""
+    """Return the error of decoding these hexadecimal bytes."""
     with pytest.raises(DecodeError) as caught:
         read(cls, version, flexible, spelled)
     return caught.value
 
 
 def test_scalars() -> None:
-    """Numbers are big-endian; ports and counts are unsigned; any byte but 0 is true; ids stay raw."""
+    """Numbers are big-endian; ports and counts are unsigned; any byte except 0 is true; ids are raw bytes."""
     spelled = "02 ff 8000 ffff 80000000 ffffffff 7fffffffffffffff 3ff8000000000000" + "00" * 15 + "01"
     assert read(Scalars, 0, CLASSIC, spelled) == Scalars(
         flag=True,
@@ -64,12 +64,12 @@ def test_scalars() -> None:
     ids=["classic", "compact"],
 )
 def test_lengths(flexible: bool, spelled: str) -> None:
-    """Classic lengths have 2 bytes (strings) or 4, compact ones are varints of one more."""
+    """Classic lengths have 2 bytes (strings) or 4; compact lengths are varints and one larger."""
     assert read(Lengths, 0, flexible, spelled) == Lengths(text="hi", raw=b"\0", numbers=(1, -2), texts=("a",))
 
 
 def test_a_view_of_a_frame() -> None:
-    """Read from a view, text and bytes are copies of their own; only record data stays a view of the frame."""
+    """From a view, text and bytes are copied; only record data is a view of the frame."""
     frame = memoryview(
         bytearray.fromhex("0002 6869 00000001 00 00000002 00000001 fffffffe 00000001 0001 61")
     ).toreadonly()
@@ -88,13 +88,13 @@ def test_a_view_of_a_frame() -> None:
     ids=["classic", "compact"],
 )
 def test_null(flexible: bool, spelled: str) -> None:
-    """A length of -1, or a compact 0, is null if null is valid and refused otherwise."""
+    """A length of -1, or compact 0, is null if the field is nullable, and refused otherwise."""
     assert read(NullableLengths, 0, flexible, spelled) == NullableLengths()
     assert "null where it is not allowed" in str(refused(Lengths, 0, flexible, spelled))
 
 
 def test_null_is_any_negative_length() -> None:
-    """Kafka takes every negative length for null."""
+    """Kafka treats every negative length as null."""
     assert read(NullableLengths, 0, CLASSIC, "8000 80000000 fffffffe fffffffd") == NullableLengths()
 
 
@@ -112,7 +112,7 @@ def test_null_in_an_array() -> None:
 
 
 def test_nullable_since_a_version() -> None:
-    """Null is refused in versions before the one that allows it."""
+    """Null is refused in versions before the one that permits it."""
     assert read(LaterNull, 0, CLASSIC, "") == LaterNull(name="")
     assert "LaterNull.name" in str(refused(LaterNull, 1, CLASSIC, "ffff"))
     assert read(LaterNull, 2, CLASSIC, "ffff") == LaterNull(name=None)
@@ -120,26 +120,26 @@ def test_nullable_since_a_version() -> None:
 
 @pytest.mark.parametrize(("marker", "expected"), [("ff", None), ("80", None), ("01 05 06 00", Point(x=5, y=6))])
 def test_nullable_struct(marker: str, expected: Point | None) -> None:
-    """A byte comes before a nullable struct, negative for null (KIP-893); a struct that is not nullable has none."""
+    """A byte comes before a nullable struct, negative for null (KIP-893); a required struct has none."""
     decoded = read(Nests, 1, FLEXIBLE, f"01 02 00 {marker} 02 03 04 00 00")
     assert decoded == Nests(single=Point(x=1, y=2), maybe=expected, many=(Point(x=3, y=4),))
 
 
 def test_absent_fields() -> None:
-    """A field that the version lacks has its default, not zero, inside structs too."""
+    """A field that the version lacks has its default, not zero, also inside structs."""
     assert read(History, 0, CLASSIC, "01 0001 61") == History(always=1, added=7, removed="a", forgettable=7)
     assert read(Nests, 0, CLASSIC, "01 ff 00000001 02") == Nests(single=Point(x=1, y=-1), many=(Point(x=2, y=-1),))
 
 
 def test_tags() -> None:
-    """Tagged fields are read by their tags; missing ones have their default."""
+    """Tagged fields are read by their tags; missing fields have their default."""
     assert read(Tagged, 1, FLEXIBLE, "09 00") == Tagged(plain=9)
     decoded = read(Tagged, 1, FLEXIBLE, "09 04  00 03 03 6869  02 04 01 05 06 00  03 04 02 07 08 00  05 02 1234")
     assert decoded == Tagged(plain=9, early="hi", point=Point(x=5, y=6), points=(Point(x=7, y=8),), late=0x1234)
 
 
 def test_unknown_tags_are_skipped_by_their_size() -> None:
-    """Unknown tags are skipped, between known tags, around them, empty or large."""
+    """Unknown tags are skipped before, between and after known tags, empty or large."""
     spelled = "09 04  01 00  05 02 0001  06 03 aabbcc  ff01 8101" + "00" * 129
     assert read(Tagged, 1, FLEXIBLE, spelled) == Tagged(plain=9, late=1)
 
@@ -163,24 +163,24 @@ def test_a_tag_of_a_later_version_is_unknown() -> None:
     ],
 )
 def test_broken_tags(tags: str, why: str) -> None:
-    """Tags ascend, and the size of each is the size of its value."""
+    """Tags must ascend, and the size of each must be the size of its value."""
     assert why in str(refused(Tagged, 1, FLEXIBLE, f"09 {tags}"))
 
 
 def test_legacy_string() -> None:
-    """The client id is never compact, the following string is."""
+    """The client id never has a compact length, the string after it does."""
     assert read(Legacy, 0, FLEXIBLE, "0001 61 02 62 00") == Legacy(classic="a", compact="b")
     assert read(Legacy, 0, FLEXIBLE, "ffff 00 00") == Legacy(classic=None, compact=None)
 
 
 def test_text_that_is_not_utf8() -> None:
-    """Bytes that are not text are kept: they are data, and a request may have to name the group with them."""
+    """Bytes that are not UTF-8 are kept: a request may have to name the group with them."""
     (decoded,) = read(Lengths, 0, FLEXIBLE, "01 01 01 02 03 fffe 00").texts
     assert decoded.encode("utf-8", "surrogateescape") == b"\xff\xfe"
 
 
 def test_records_are_not_copied() -> None:
-    """Record data is a view of the frame, null and empty are distinguished."""
+    """Record data is a view of the frame, and null differs from empty."""
     frame = bytes.fromhex("05 0a0b0c0d 00")
     records = decode(Fetched, 0, FLEXIBLE, frame).records
     assert isinstance(records, memoryview)
@@ -203,25 +203,25 @@ def test_records_are_not_copied() -> None:
     ],
 )
 def test_impossible_lengths(flexible: bool, spelled: str) -> None:
-    """A length beyond the end of the bytes is refused where it is read."""
+    """A length beyond the end of the bytes is refused before anything is read."""
     error = refused(Lengths, 0, flexible, spelled)
     assert error.position <= len(bytes.fromhex(spelled))
     assert "Lengths." in error.reason
 
 
 def test_many_of_nothing() -> None:
-    """A count of structs without bytes cannot claim billions, either."""
+    """The count of structs that have no bytes is limited, too."""
     assert "an array of 2147483647 items" in str(refused(Haunted, 0, CLASSIC, "7fffffff"))
 
 
 def test_varint_of_more_than_five_bytes() -> None:
-    """A compact length ends."""
+    """A compact length has at most five bytes."""
     assert "more than five bytes" in str(refused(Lengths, 0, FLEXIBLE, "808080808001"))
 
 
 @pytest.mark.parametrize("count", [0, 1, 62, 63, 64, 65, 126, 127, 128, 1000])
 def test_long_arrays_of_numbers(count: int) -> None:
-    """Arrays are read alike however long they are: short ones have a path of their own."""
+    """Short and long arrays of numbers, which are read in different ways, give the same numbers."""
     numbers = tuple(range(-5, count - 5))
     body = b"".join(number.to_bytes(4, "big", signed=True) for number in numbers)
     compact = bytes([count + 1]) if count < 127 else bytes([(count + 1) % 128 + 128, (count + 1) // 128])
@@ -231,19 +231,19 @@ def test_long_arrays_of_numbers(count: int) -> None:
 
 
 def test_errors_say_where() -> None:
-    """A refusal names message, version, byte and field, also deep inside."""
+    """An error names message, version, byte and field, also inside nested structs."""
     error = refused(Nests, 1, CLASSIC, "01 02 ff 00000001 03")
     assert (error.message, error.version, error.position) == ("Nests", 1, 7)
     assert str(error) == "Nests v1 at byte 7: Point.x: the bytes end here"
 
 
 def test_left_over() -> None:
-    """Bytes after a message are refused with their number."""
+    """Bytes after a message are refused, with their number."""
     assert "2 bytes left over" in str(refused(Point, 0, CLASSIC, "01 02 03"))
 
 
 def test_the_start_of_something_longer() -> None:
-    """If other data follow, the position after the message is returned with it."""
+    """If other data follow a message, the position after it is returned, too."""
     assert decode_start(Point, 1, CLASSIC, b"..\x01\x02..", 2) == (Point(x=1, y=2), 4)
     with pytest.raises(DecodeError):
         decode_start(Point, 1, CLASSIC, b"..\x01", 2)
@@ -251,7 +251,7 @@ def test_the_start_of_something_longer() -> None:
 
 @pytest.mark.parametrize("flexible", [CLASSIC, FLEXIBLE])
 def test_values_that_repeat(flexible: bool) -> None:
-    """Equal bytes give the same value, others their own: also with the same beginning, and beyond the number of kept values."""
+    """Equal bytes give the same object, others their own, even with an equal beginning or more values than are kept."""
     lists = [(1, 2), (), (1, 2, 3), (1,), *((number, 1) for number in range(40)), (1, 2), (39, 1), ()]
     message = ManyRepeats(items=tuple(Repeats(points=one) for one in lists), last=7)
     sent = encode(message, 0, flexible)

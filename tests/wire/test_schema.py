@@ -1,4 +1,4 @@
-"""The vocabulary: the list of fields of a class has the facts of its declaration."""
+"""The fields of a class have the facts of their declarations."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.wire.examples import Fetched, History, LaterNull, Lengths, Nests, Nul
 
 
 def test_order_and_kinds() -> None:
-    """Fields are listed in the order of their declaration, each with its kind."""
+    """Fields are listed in the order of declaration, each with its kind."""
     assert [(field.name, field.kind) for field in fields_of(Lengths)] == [
         ("text", Text()),
         ("raw", Blob(view=False)),
@@ -21,13 +21,13 @@ def test_order_and_kinds() -> None:
 
 
 def test_presence() -> None:
-    """A field exists from `since` to `until`, both included."""
+    """A field exists from `since` to `until`, both inclusive."""
     present = {field.name: [v for v in range(4) if field.spec.present(v)] for field in fields_of(History)}
     assert present == {"always": [0, 1, 2, 3], "added": [2, 3], "removed": [0, 1], "forgettable": [2, 3]}
 
 
 def test_nullability() -> None:
-    """Null is valid if the type is nullable, from `nullable_since` on."""
+    """Null is valid if the type is nullable, since `nullable_since`."""
     (name,) = fields_of(LaterNull)
     assert [name.nullable(version) for version in range(4)] == [False, False, True, True]
     assert all(field.nullable(0) for field in fields_of(NullableLengths))
@@ -35,25 +35,25 @@ def test_nullability() -> None:
 
 
 def test_defaults() -> None:
-    """Every field has a default: the declared one, else zero, empty, or a struct of defaults; null only if declared."""
+    """A field has its declared default, or else zero, empty, or a struct of defaults; null only if declared."""
     assert Lengths() == Lengths(text="", raw=b"", numbers=(), texts=())
     assert Nests() == Nests(single=Point(x=0, y=-1), maybe=None, many=())
     assert (History().added, LaterNull().name, Tagged().late) == (7, "", -1)
 
 
 def test_defaults_are_not_shared() -> None:
-    """Two messages do not share a struct that both have by default."""
+    """Two messages do not share the struct that is their default."""
     assert Nests().single is not Nests().single
 
 
 def test_messages_have_no_other_attributes() -> None:
-    """A misspelt field is an error at run time too."""
+    """A misspelt field is an error at run time, too."""
     with pytest.raises(AttributeError):
         Point().z = 1  # type: ignore[attr-defined]
 
 
 def test_versions() -> None:
-    """A range holds both ends; two ranges have those in common that are in both."""
+    """Both ends belong to a range; the common range of two ranges has the versions that are in both."""
     assert list(Versions(2, 4)) == [2, 3, 4]
     assert Versions(0, 4).common(Versions(2, 9)) == Versions(2, 4)
     assert Versions(0, 4).common(Versions(4, 9)) == Versions(4, 4)
@@ -62,13 +62,13 @@ def test_versions() -> None:
 
 @struct
 class PingRequest:
-    """Asks for nothing."""
+    """A request without fields."""
 
     number: Int32
 
 
 def test_api() -> None:
-    """An API has the name of its request, and is flexible from a version on, or never."""
+    """An API has the name of its request, and is flexible since a version, or never."""
     never = Api(key=0, versions=Versions(0, 1), flexible=None, request=PingRequest, response=Point)
     assert never.name == "Ping"
     assert not any(never.is_flexible(version) for version in never.versions)

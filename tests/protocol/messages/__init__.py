@@ -1,1 +1,1 @@
-"""Surprising facts of single APIs, byte by byte."""
+"""Surprising facts about single APIs, byte by byte."""

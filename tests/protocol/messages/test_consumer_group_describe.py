@@ -10,7 +10,7 @@ from kafka_lagoon.wire.reading import decode
 
 
 def test_assignments() -> None:
-    """Assignments are structs that must be there, without a marker byte; the type of a member came later."""
+    """Assignments are structs that are never null, so no byte comes before them; the type of a member was added later."""
     owned = ConsumerGroupAssignment(
         topic_partitions=(ConsumerGroupTopicPartitions(topic_id=b"\x0f" * 16, topic_name="a", partitions=(3,)),)
     )

@@ -44,6 +44,6 @@ def test_assignment() -> None:
 
 
 def test_expression() -> None:
-    """A version that does not know expressions refuses them, since the member would subscribe to nothing."""
+    """A version without regular expressions refuses them, since the member would subscribe to nothing."""
     with pytest.raises(EncodeError):
         encode(ConsumerGroupHeartbeatRequest(subscribed_topic_regex="a.*"), 0, True)

@@ -10,7 +10,7 @@ from kafka_lagoon.wire.writing import encode
 
 
 def test_all_that_can_be_read() -> None:
-    """-1 is all up to the high watermark, in every version."""
+    """Offset -1 deletes all records up to the high watermark, in every version."""
     partition = DeleteRecordsPartition(partition_index=1, offset=HIGH_WATERMARK)
     request = DeleteRecordsRequest(topics=(DeleteRecordsTopic(name="a", partitions=(partition,)),), timeout_ms=100)
     everything = "00000001 ffffffffffffffff"

@@ -19,5 +19,5 @@ def test_fenced_brokers() -> None:
 
 
 def test_endpoints() -> None:
-    """Answers of brokers that do not know of endpoint types are about brokers."""
+    """Responses of brokers that do not know endpoint types are about brokers."""
     assert DescribeClusterRequest().endpoint_type == DescribeClusterResponse().endpoint_type == BROKERS

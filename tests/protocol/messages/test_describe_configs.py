@@ -14,7 +14,7 @@ from kafka_lagoon.wire.writing import encode
 
 
 def test_all_settings() -> None:
-    """Null requests all configs, in every version; brokers treat an empty list equally."""
+    """Null requests all configs in every version; brokers treat an empty list in the same way."""
     every = DescribeConfigsResource(resource_type=TOPIC, resource_name="a", configuration_keys=None)
     request = DescribeConfigsRequest(resources=(every,))
     assert encode(request, 0, False) == bytes.fromhex("00000001 02 0001 61 ffffffff")

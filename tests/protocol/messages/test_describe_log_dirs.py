@@ -31,6 +31,6 @@ def test_replicas() -> None:
 
 
 def test_refused() -> None:
-    """From v3 on a missing right is an error of the whole answer."""
+    """From v3 on a missing permission is an error of the whole response."""
     decoded = decode(DescribeLogDirsResponse, 3, True, bytes.fromhex("00000000 001f 01 00"))
     assert (decoded.error_code, decoded.results) == (31, ())

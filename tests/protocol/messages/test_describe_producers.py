@@ -5,7 +5,7 @@ from kafka_lagoon.wire.reading import decode
 
 
 def test_producer_without_batches() -> None:
-    """Fields that a producer does not have are -1; its epoch has four bytes here."""
+    """Fields that a producer does not have are -1; its epoch has four bytes in this message."""
     spelled = "0000000000000009 00000002 ffffffff ffffffffffffffff 00000004 ffffffffffffffff 00"
     decoded = decode(ProducerState, 0, True, bytes.fromhex(spelled))
     assert (decoded.producer_id, decoded.producer_epoch, decoded.coordinator_epoch) == (9, 2, 4)

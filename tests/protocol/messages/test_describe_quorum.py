@@ -5,7 +5,7 @@ from kafka_lagoon.wire.reading import decode
 
 
 def test_ports_are_unsigned() -> None:
-    """A port above 32,767 is a port."""
+    """A port above 32,767 is valid."""
     spelled = "0000 00 01 02 00000001 02 0261 0268 ffff 00 00 00"
     (node,) = decode(DescribeQuorumResponse, 2, True, bytes.fromhex(spelled)).nodes
     assert node.listeners == (QuorumListener(name="a", host="h", port=65535),)

@@ -27,7 +27,7 @@ def _asking(**partition: int) -> FetchRequest:
 
 
 def test_oldest_request() -> None:
-    """v0 asks as a consumer, by name, without a limit of all and without isolation."""
+    """A v0 request is a consumer's, with names, without a limit for the whole response and without isolation level."""
     head = "ffffffff 00000005 00000001"
     topic = "00000001 0001 61 00000001 00000001 0000000000000007 00000064"
     assert encode(_asking(), 0, False) == bytes.fromhex(head + topic)
@@ -44,21 +44,21 @@ def test_names_then_ids() -> None:
 
 
 def test_consumers_are_no_replicas() -> None:
-    """From v15 on a consumer says nothing of itself: the tag of a replica's state is left out."""
+    """From v15 on a consumer sends nothing about itself: the tag with a replica's state is left out."""
     spelled = encode(_asking(), 15, True)
     assert spelled.startswith(bytes.fromhex("00000005 00000001"))
     assert spelled.endswith(bytes.fromhex("01 01 00"))
 
 
 def test_what_older_versions_cannot_say() -> None:
-    """The leader's epoch is optional; the epoch of the last record asks for a check of its own."""
+    """Versions without the leader's epoch drop it; versions without the epoch of the last record refuse it."""
     assert encode(_asking(current_leader_epoch=3), 8, False) == encode(_asking(), 8, False)
     with pytest.raises(EncodeError):
         encode(_asking(last_fetched_epoch=3), 11, False)
 
 
 def test_throttled_away() -> None:
-    """No topics, no error, and a time to wait."""
+    """A throttled response has no topics, no error, and a throttle time."""
     decoded = decode(FetchResponse, 13, True, bytes.fromhex("00001389 0000 00000000 01 00"))
     assert (decoded.throttle_time_ms, decoded.responses) == (5001, ())
 
@@ -77,7 +77,7 @@ def test_diverging_epoch_and_leader() -> None:
 
 
 def test_records_stay_in_the_frame() -> None:
-    """Record data is a view of the answer and no copy; the aborted list is as it came."""
+    """Record data is a view of the frame, not a copy; the list of aborted transactions is unchanged."""
     head = "00000000 00000001 0001 61 00000001"
     partition = "00000001 0000 000000000000000a 000000000000000a 00000002"
     aborted = "0000000000000009 0000000000000004 0000000000000007 0000000000000001"

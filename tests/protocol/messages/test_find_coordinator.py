@@ -21,13 +21,13 @@ def test_one_key_or_many() -> None:
 
 
 def test_groups_only() -> None:
-    """v0 knows groups and nothing else."""
+    """v0 knows only groups."""
     with pytest.raises(EncodeError):
         encode(FindCoordinatorRequest(key="t", key_type=TRANSACTION), 0, False)
 
 
 def test_answer_for_many() -> None:
-    """From v4 on errors are in the entries, and the fields of the single answer are gone."""
+    """From v4 on errors are in the entries, and the fields of a single response are gone."""
     spelled = "00000000 02 0267 00000001 0268 00002384 0000 00 00 00"
     decoded = decode(FindCoordinatorResponse, 4, True, bytes.fromhex(spelled))
     (item,) = decoded.coordinators

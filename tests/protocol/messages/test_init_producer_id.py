@@ -13,7 +13,7 @@ from kafka_lagoon.wire.writing import encode
 
 
 def test_id_to_go_on_with() -> None:
-    """From v3 on the id that a producer has is sent, -1 for none, and refused before (KIP-360)."""
+    """From v3 on a producer sends its current id, or -1; older versions refuse it (KIP-360)."""
     idempotent = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
     assert encode(idempotent, 2, True) == bytes.fromhex("00 0000ea60 00")
     assert encode(idempotent, 3, True) == bytes.fromhex("00 0000ea60 ffffffffffffffff ffff 00")
@@ -22,7 +22,7 @@ def test_id_to_go_on_with() -> None:
 
 
 def test_no_id() -> None:
-    """No id is -1, in requests as in answers, since 0 is one."""
+    """A missing id is -1 in requests and responses, since 0 is a valid id."""
     assert (InitProducerIdRequest().producer_id, InitProducerIdRequest().producer_epoch) == (
         NO_PRODUCER_ID,
         NO_PRODUCER_EPOCH,

@@ -24,14 +24,14 @@ REQUEST = JoinGroupRequest(
 
 
 def test_oldest_requests() -> None:
-    """v0 has one timeout, v1 two; the second is that of the session unless it is given."""
+    """v0 has one timeout, v1 has two; the second one is the session timeout unless it is given."""
     tail = "0000 0008 636f6e73756d6572 00000001 0005 72616e6765 00000001 07"
     assert encode(REQUEST, 0, False) == bytes.fromhex(f"0001 67 00002710 {tail}")
     assert encode(REQUEST, 1, False) == bytes.fromhex(f"0001 67 00002710 ffffffff {tail}")
 
 
 def test_id_to_join_with() -> None:
-    """The first answer of all is error 79 and an id; without a generation, and with null for the protocol (v7)."""
+    """The first response is error 79 with a member id; it has no generation, and from v7 on the protocol is null."""
     spelled = "00000000 004f ffffffff 00 00 01 026d 01 00"
     decoded = decode(JoinGroupResponse, 7, True, bytes.fromhex(spelled))
     assert (decoded.error_code, decoded.member_id, decoded.generation_id) == (79, "m", NO_GENERATION)
@@ -39,6 +39,6 @@ def test_id_to_join_with() -> None:
 
 
 def test_static_members() -> None:
-    """A version that does not know static members refuses them (KIP-345), since they would not be static."""
+    """A version without static members refuses them (KIP-345), since they would not be static."""
     with pytest.raises(EncodeError):
         encode(JoinGroupRequest(group_instance_id="i"), 4, False)

@@ -23,6 +23,6 @@ def test_one_member_or_many() -> None:
 
 
 def test_static_member() -> None:
-    """A static member goes by its instance id alone; why it goes is sent from v5 on, and dropped before (KIP-800)."""
+    """A static member is identified by its instance id alone; the reason is sent from v5 on, and dropped before (KIP-800)."""
     assert encode(STATIC, 4, True) == bytes.fromhex("0267 02 01 0269 00 00")
     assert encode(STATIC, 5, True) == bytes.fromhex("0267 02 01 0269 0272 00 00")

@@ -16,6 +16,6 @@ def test_filters_are_not_ignorable(version: int, filter_: str) -> None:
 
 
 def test_groups_without_state_or_type() -> None:
-    """Versions without state or type leave both empty."""
+    """Versions without state or type leave the field empty."""
     decoded = decode(ListGroupsResponse, 3, True, bytes.fromhex("00000000 0000 02 0267 0263 00 00"))
     assert decoded.groups == (ListedGroup(group_id="g", protocol_type="c", group_state="", group_type=""),)

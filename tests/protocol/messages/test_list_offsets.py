@@ -23,7 +23,7 @@ def _asking(**partition: int) -> ListOffsetsRequest:
 
 
 def test_oldest_request() -> None:
-    """v0 asks for a number of offsets, one by default; v1 for one."""
+    """v0 has a maximum number of offsets, 1 by default; v1 returns one offset."""
     head = "ffffffff 00000001 0001 61 00000001 00000001 ffffffffffffffff"
     assert encode(_asking(timestamp=LATEST), 0, False) == bytes.fromhex(head + "00000001")
     assert encode(_asking(timestamp=LATEST), 1, False) == bytes.fromhex(head)
@@ -32,14 +32,14 @@ def test_oldest_request() -> None:
 
 
 def test_oldest_response() -> None:
-    """v0 answers with a list of offsets and has neither timestamp nor offset: both are -1, not 0."""
+    """v0 returns a list of offsets; the missing timestamp and offset are -1, not 0."""
     spelled = "00000001 0001 61 00000001 00000001 0000 00000002 0000000000000009 0000000000000000"
     (item,) = decode(ListOffsetsResponse, 0, False, bytes.fromhex(spelled)).topics[0].partitions
     assert (item.old_style_offsets, item.offset, item.timestamp, item.leader_epoch) == ((9, 0), -1, -1, -1)
 
 
 def test_newest_request() -> None:
-    """Isolation, epoch, special timestamp and timeout in one request."""
+    """A request can have isolation level, leader epoch, a special timestamp and a timeout."""
     request = _asking(timestamp=EARLIEST_PENDING_UPLOAD, current_leader_epoch=5)
     request = ListOffsetsRequest(replica_id=-1, isolation_level=READ_COMMITTED, topics=request.topics, timeout_ms=1000)
     expected = "ffffffff 01 02 0261 02 00000001 00000005 fffffffffffffffa 00 00 000003e8 00"

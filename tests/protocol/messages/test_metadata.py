@@ -14,7 +14,7 @@ def _written(request: MetadataRequest, version: int) -> str:
 
 
 def test_all_topics_and_none() -> None:
-    """v0 knows no null: its empty list is all topics, which later versions say by null."""
+    """An empty list means all topics in v0, which has no null; later versions send null for all topics."""
     with pytest.raises(EncodeError):
         _written(MetadataRequest(topics=None), 0)
     assert _written(MetadataRequest(topics=()), 0) == "00 00 00 00"
@@ -23,7 +23,7 @@ def test_all_topics_and_none() -> None:
 
 
 def test_creation_of_topics() -> None:
-    """Versions without the flag always create topics: a request that forbids it is refused there."""
+    """Versions without the flag always create topics, so they refuse a request that forbids it."""
     assert MetadataRequest().allow_auto_topic_creation
     with pytest.raises(EncodeError):
         _written(MetadataRequest(allow_auto_topic_creation=False), 3)
@@ -31,7 +31,7 @@ def test_creation_of_topics() -> None:
 
 
 def test_names_and_ids() -> None:
-    """A topic without a name is refused before v10; its id is left out where there is none."""
+    """A topic without a name is refused before v10; its id is left out in versions without ids."""
     by_id = MetadataRequestTopic(name=None, topic_id=bytes(range(16)))
     with pytest.raises(EncodeError):
         _written(MetadataRequest(topics=(by_id,)), 9)
@@ -41,7 +41,7 @@ def test_names_and_ids() -> None:
 
 
 def test_authorized_operations() -> None:
-    """The cluster's operations can only be requested in v8 to v10; a response without them marks them as not requested."""
+    """The cluster's operations can only be requested in v8 to v10; otherwise the response marks them as not requested."""
     for version in (7, 11):
         with pytest.raises(EncodeError):
             _written(MetadataRequest(include_cluster_authorized_operations=True), version)
@@ -49,13 +49,13 @@ def test_authorized_operations() -> None:
 
 
 def test_topic_that_no_id_has() -> None:
-    """From v12 on a topic that was requested by an unknown id has no name."""
+    """From v12 on the response for an unknown topic id has no name."""
     topic = "0064 00 " + "00" * 15 + "01 00 01 80000000 00"
     decoded = decode(MetadataResponse, 12, True, bytes.fromhex("00000000 01 00 ffffffff 02 " + topic + " 00"))
     assert (decoded.topics[0].name, decoded.topics[0].error_code) == (None, 100)
 
 
 def test_bootstrap_again() -> None:
-    """v13 ends with an error of the whole answer (KIP-1102)."""
+    """v13 ends with an error of the whole response (KIP-1102)."""
     decoded = decode(MetadataResponse, 13, True, bytes.fromhex("00000000 01 00 ffffffff 01 0081 00"))
     assert decoded.error_code == 129

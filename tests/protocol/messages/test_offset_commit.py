@@ -17,7 +17,7 @@ REQUEST = OffsetCommitRequest(group_id="g", topics=(TOPIC,))
 
 
 def test_three_oldest_requests() -> None:
-    """v0 knows no members, v1 a time for each commit, v2 to v4 a time to keep them; -1 is the broker's."""
+    """v0 has no members, v1 a timestamp per commit, v2 to v4 a retention time, v5 neither; -1 leaves both to the broker."""
     topic, commit, absent = "00000001 0001 61 00000001", "00000001 0000000000000005", "ffffffffffffffff"
     for version, expected in (
         (0, f"0001 67 {topic} {commit} 0000"),

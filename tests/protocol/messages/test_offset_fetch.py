@@ -26,7 +26,7 @@ def test_one_group_or_many() -> None:
 
 
 def test_all_topics() -> None:
-    """Null is all topics, from v2 on."""
+    """Null means all topics, from v2 on."""
     assert encode(REQUEST, 2, False).hex(" ") == "00 01 67 ff ff ff ff"
     with pytest.raises(EncodeError):
         encode(REQUEST, 1, False)
@@ -42,7 +42,7 @@ def test_names_give_way_to_ids() -> None:
 
 
 def test_what_old_answers_lack() -> None:
-    """Without its epoch a commit has epoch -1, which is none, and not 0, which is one."""
+    """A commit without a leader epoch has -1, not 0, which is a valid epoch."""
     spelled = "00000001 0001 61 00000001 00000000 0000000000000005 0000 0000 0000"
     decoded = decode(OffsetFetchResponse, 2, False, bytes.fromhex(spelled))
     (item,) = decoded.topics[0].partitions

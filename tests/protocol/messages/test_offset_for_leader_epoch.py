@@ -27,12 +27,12 @@ def test_requests() -> None:
 
 
 def test_the_default_is_no_consumer() -> None:
-    """Kafka's default replica id is a debugger's, which can read beyond the high watermark."""
+    """Kafka's default replica id is a debugger's, which may read beyond the high watermark."""
     assert OffsetForLeaderEpochRequest(topics=()).replica_id == -2
 
 
 def test_oldest_response() -> None:
-    """v0 does not have the epoch that the end belongs to."""
+    """v0 lacks the epoch that the end offset belongs to."""
     spelled = "00000001 0001 61 00000001 0000 00000001 0000000000000009"
     (item,) = decode(OffsetForLeaderEpochResponse, 0, False, bytes.fromhex(spelled)).topics[0].partitions
     assert (item.leader_epoch, item.end_offset) == (UNKNOWN_EPOCH, 9)

@@ -27,7 +27,7 @@ REQUEST = ProduceRequest(acks=ALL_ACKS, timeout_ms=100, topic_data=(TOPIC,))
 
 
 def test_oldest_requests() -> None:
-    """The transactional id is the first field from v3 on, and is refused before (KIP-98)."""
+    """The transactional id is the first field from v3 on; older versions refuse it (KIP-98)."""
     body = bytes.fromhex("ffff 00000064 00000001 0001 61 00000001 00000001 00000003 78797a")
     assert encode(REQUEST, 2, False) == body
     assert encode(REQUEST, 3, False) == b"\xff\xff" + body
@@ -44,7 +44,7 @@ def test_names_then_ids() -> None:
 
 
 def test_oldest_response() -> None:
-    """v0 has the offset; times and the log start offset are absent: -1 and not 0."""
+    """v0 has the base offset; the log append time and the log start offset are -1, not 0."""
     spelled = "00000001 0001 61 00000001 00000001 0000 0000000000000005"
     (item,) = decode(ProduceResponse, 0, False, bytes.fromhex(spelled)).responses[0].partition_responses
     assert (item.base_offset, item.log_append_time_ms, item.log_start_offset) == (5, NO_LOG_APPEND_TIME, NO_OFFSET)

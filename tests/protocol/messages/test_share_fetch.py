@@ -42,13 +42,13 @@ def test_way_to_acquire() -> None:
 
 
 def test_renewal_is_not_ignorable() -> None:
-    """A version that does not know renewals refuses them (KIP-1222), since the locks would time out."""
+    """A version without renewals refuses them (KIP-1222), since the locks would time out."""
     with pytest.raises(EncodeError):
         encode(ShareFetchRequest(is_renew_ack=True), 1, True)
 
 
 def test_acquired_records() -> None:
-    """The leader is sent without a tag or a byte before it; records are the member's by offset, ends included."""
+    """The current leader is a plain struct, without a tag; acquired records are ranges of offsets, both ends included."""
     acquired = "02 0000000000000005 0000000000000007 0001 00"
     spelled = f"00000001 0000 00 0000 00 00000000 00000000 00 04 78797a {acquired} 00"
     decoded = decode(ShareFetchPartitionData, 1, True, bytes.fromhex(spelled))

@@ -20,7 +20,7 @@ def test_unchanged() -> None:
 
 
 def test_topology_and_endpoint() -> None:
-    """A byte 1 comes before present structs, and ports are unsigned."""
+    """A byte of 1 comes before a struct that is present; ports are unsigned."""
     request = StreamsGroupHeartbeatRequest(
         group_id="g",
         member_id="m",
@@ -32,6 +32,6 @@ def test_topology_and_endpoint() -> None:
 
 
 def test_status() -> None:
-    """A problem comes as a code and as a text."""
+    """A status has a code and a text."""
     decoded = decode(StreamsStatus, 0, True, bytes.fromhex("01 0261 00"))
     assert decoded == StreamsStatus(status_code=MISSING_SOURCE_TOPICS, status_detail="a")

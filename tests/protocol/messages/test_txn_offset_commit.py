@@ -21,7 +21,7 @@ REQUEST = TxnOffsetCommitRequest(
 
 
 def test_membership() -> None:
-    """From v3 on the member is sent, -1 and nothing for none, so that the group can fence it (KIP-447)."""
+    """From v3 on the member is sent, so that the group can fence it (KIP-447); without a member it is -1 and empty."""
     producer = "0000000000000009 0002"
     old = f"0001 74 0001 67 {producer} 00000001 0001 61 00000001 00000001 0000000000000005 ffffffff ffff"
     new = f"0274 0267 {producer} ffffffff 01 00 02 0261 02 00000001 0000000000000005 ffffffff 00 00 00 00"
@@ -30,7 +30,7 @@ def test_membership() -> None:
 
 
 def test_membership_is_not_ignorable() -> None:
-    """A version without the member refuses it, because the commit would not be fenced."""
+    """A version without the member refuses it, since the commit would not be fenced."""
     for request in (TxnOffsetCommitRequest(generation_id=1), TxnOffsetCommitRequest(member_id="m")):
         with pytest.raises(EncodeError):
             encode(request, 2, False)

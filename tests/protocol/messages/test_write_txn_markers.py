@@ -21,14 +21,14 @@ MARKER = WritableTxnMarker(
 
 
 def test_version_of_transactions() -> None:
-    """The version of transactions is sent from v2 on, and dropped before (KIP-1228)."""
+    """The transaction version is sent from v2 on, and dropped before (KIP-1228)."""
     head = "02 0000000000000009 0001 00 02 0261 02 00000003 00 00000004"
     assert encode(WriteTxnMarkersRequest(markers=(MARKER,)), 1, True) == bytes.fromhex(f"{head} 00 00")
     assert encode(WriteTxnMarkersRequest(markers=(MARKER,)), 2, True) == bytes.fromhex(f"{head} 02 00 00")
 
 
 def test_no_throttle_time() -> None:
-    """The answer begins with the markers: no version of it has a throttle time."""
+    """The response begins with the markers: no version has a throttle time."""
     spelled = "00000001 0000000000000009 00000001 0001 61 00000001 00000003 0034"
     (marker,) = decode(WriteTxnMarkersResponse, 0, False, bytes.fromhex(spelled)).markers
     assert marker.topics[0].partitions[0].error_code == 52

@@ -1,4 +1,4 @@
-"""Runs views by Spark and by DuckDB over tables in memory, which hold the rows of all examples of all files."""
+"""Runs views by Spark and DuckDB over tables in memory, which have the rows of all examples."""
 
 from collections.abc import Container, Mapping
 from typing import Any
@@ -15,14 +15,14 @@ Rows = list[dict[str, Any]]
 
 
 class Engines:
-    """Both engines with the same tables; each view is run once. Views outside of `both` are run by DuckDB alone."""
+    """Spark and DuckDB with the same tables; each view is run once, and only views of `both` are run by Spark, too."""
 
     def __init__(self, spark: SparkSession, tables: Mapping[str, pa.Table], both: Container[str]) -> None:
         self._spark, self._tables, self._both = spark, tables, both
         self._results: dict[str, Rows] = {}
 
     def rows(self, view: str) -> Rows:
-        """All rows of a view: columns, types and rows are the same in both."""
+        """Return all rows of a view, after a check that columns, types and rows are the same with both engines."""
         if view not in self._results:
             here = by_duckdb(self._tables, view)
             self._results[view] = _sorted(here)
@@ -43,7 +43,7 @@ class Engines:
 
 
 def by_duckdb(tables: Mapping[str, pa.Table], view: str) -> pa.Table:
-    """The rows of a view over these tables in DuckDB."""
+    """Return the rows of a view over these tables, by DuckDB."""
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         for name, table in tables.items():

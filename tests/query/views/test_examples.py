@@ -21,7 +21,7 @@ CASES = {
     for number, expected in enumerate(example.expected, 1)
 }
 EXPECTED = {expected.view for example in EVERY for expected in example.expected}
-_OF_THE_CLUSTER = {"cluster", "cluster_id", "snapshot_date", "snapshot_id"}  # the reader sets and checks these
+_OF_THE_CLUSTER = {"cluster", "cluster_id", "snapshot_date", "snapshot_id"}  # set and checked by the reader
 
 
 pytestmark = pytest.mark.examples
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.examples
 
 @pytest.fixture(scope="module")
 def engines(spark: SparkSession) -> Engines:
-    """Spark and DuckDB with the tables of all examples; Spark runs the shortest views in `make test`, all in `make proof`."""
+    """Spark and DuckDB with the tables of all examples; Spark runs only the shortest views in `make test`."""
     lengths = {view.name: len(view.sql) for view in VIEWS}
     views = sorted(EXPECTED, key=lengths.__getitem__)
     return Engines(spark, dict(tables_of(EVERY)), views[: examples(len(views))])
@@ -37,7 +37,7 @@ def engines(spark: SparkSession) -> Engines:
 
 @pytest.mark.parametrize("case", CASES)
 def test_views_say_what_the_example_says(engines: Engines, case: str) -> None:
-    """Every row that is written there, and no other."""
+    """A view has every row of the example, and no other row."""
     example, expected = CASES[case]
     rows = [row for row in engines.rows(expected.view) if row["cluster"] == example.name]
     assert _lines(_shown(rows, expected.columns, example)) == _lines(_wanted(expected))
@@ -52,7 +52,7 @@ def _shown(rows: Sequence[dict[str, Any]], columns: Sequence[str], example: Exam
 
 
 def _plain(value: Any, numbers: dict[str, str]) -> Any:
-    """Ids of snapshots as their numbers; so many digits as an example has."""
+    """Replace ids of snapshots by their numbers, and round to the digits of the examples."""
     if isinstance(value, float):
         return round(value, 6)
     return numbers.get(value, value) if isinstance(value, str) else value
@@ -68,12 +68,12 @@ def _wanted(expected: Expected) -> list[list[Any]]:
 
 
 def _lines(rows: Sequence[Sequence[Any]]) -> list[str]:
-    """In an order of their own, one line a row: pytest shows which differ."""
+    """Sort the rows, one per line, so that pytest shows which rows differ."""
     return sorted(" | ".join(map(str, row)) for row in rows)
 
 
 def test_examples_have_names_of_their_own() -> None:
-    """An example has a name, and so a cluster, of its own; it speaks of tables and views that there are."""
+    """Each example has its own name, which is also its cluster's; it uses existing tables and views."""
     names = [example.name for example in EVERY]
     assert len(names) == len(set(names))
     assert {view.name for view in VIEWS} - TABLES.keys() >= EXPECTED
@@ -81,7 +81,7 @@ def test_examples_have_names_of_their_own() -> None:
 
 @pytest.mark.parametrize("view", sorted({*HISTORY, *EXPECTED}))
 def test_every_column_has_an_example(view: str) -> None:
-    """Every column of a view has an example, and a comment of its own."""
+    """Every column of a view occurs in an example, and has a comment."""
     shown = {
         name for example in EVERY for expected in example.expected if expected.view == view for name in expected.columns
     }

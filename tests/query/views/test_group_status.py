@@ -1,4 +1,4 @@
-"""Statuses of random histories follow Burrow's rules, evaluated in order, over the ten snapshots of the window."""
+"""Statuses of random histories follow Burrow's rules, evaluated in order, over a window of ten snapshots."""
 
 import itertools
 import random
@@ -24,7 +24,7 @@ class Seen:
 
 
 def expected_status(history: Sequence[Seen]) -> str | None:
-    """The status at the last snapshot of a history, slowly."""
+    """Return the status at the last snapshot of a history, by Burrow's rules in plain Python."""
     now = history[-1]
     window = [seen for seen in history[-_WINDOW:] if seen.committed_offset is not None]
     if now.committed_offset is None or len(window) < 3:
@@ -45,7 +45,7 @@ def expected_status(history: Sequence[Seen]) -> str | None:
 
 
 def _has_stopped(window: Sequence[Seen], commits: Sequence[int], now: Seen) -> bool:
-    """True if the last commit is longer ago than the time between the first and the last, as snapshots first saw them."""
+    """True if the last change of the commit is longer ago than the time from the first to the last commit of the window."""
     last = 0
     for index in range(1, len(commits)):
         if commits[index] != commits[index - 1]:
@@ -59,7 +59,7 @@ def _had_read_all(before: Seen, now: Seen) -> bool:
 
 
 def _history(chance: random.Random, times: Sequence[datetime]) -> Iterator[Seen]:
-    """A group that reads, rests, goes back and is not known now and then."""
+    """Make the history of a group that reads, pauses, goes back, and is sometimes unknown."""
     committed, end = chance.randrange(5, 20), chance.randrange(10, 25)
     pace, moves, is_owned = chance.randrange(4), chance.choice([0, 0.3, 1]), chance.random() < 0.5
     for captured_at in times:
@@ -71,7 +71,7 @@ def _history(chance: random.Random, times: Sequence[datetime]) -> Iterator[Seen]
 
 
 def test_statuses_follow_the_rules_of_burrow() -> None:
-    """For random histories, over midnight, and with snapshots at irregular times."""
+    """This holds for random histories that cross midnight, with snapshots at irregular times."""
     chance = random.Random(11)
     times = [_START + timedelta(minutes=20 * number, seconds=chance.randrange(900)) for number in range(_SNAPSHOTS)]
     histories = {f"group {number}": list(_history(chance, times)) for number in range(_GROUPS)}

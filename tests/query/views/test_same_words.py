@@ -54,7 +54,7 @@ def _shown(partitions: list[PartitionRow]) -> set[tuple[int, str]]:
 
 
 def test_partitions_have_the_findings_of_the_verb() -> None:
-    """View and `lagoon kafka health` agree for every combination of known and unknown values."""
+    """View and `lagoon kafka health` agree on every combination of known and unknown values."""
     partitions = _every_state()
     wanted = {(one.partition, finding) for one in partitions for finding in findings(one)}
     assert {finding for _, finding in wanted} == set(FINDINGS)
@@ -69,7 +69,7 @@ def test_lists_come_from_the_apis_that_tables_declare() -> None:
     listing = {
         "committed_offsets": {"ListGroups"},
         "features": {"ApiVersions"},
-    }  # groups' tables; every connection sends it
+    }  # tables of groups; every connection sends ApiVersions
     assert sources
     for table, api in sources:
         assert api in declared[table] | listing.get(table, set())

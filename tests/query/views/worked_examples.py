@@ -8,8 +8,8 @@ view, then columns) and end with an empty line; the first cell of each row is th
     2         | 10:10       | no
 
 Table `snapshots` comes first. `captured_at` is a time of 20 November 2026, or has a day of that month before it: `21 10:00`. A snapshot
-that is not published has rows in the other tables alone. A view without snapshot_id has `.` for the number. A cell is empty for
-what is not given (null, or else empty, 0 or false), `-` for null, `''` for empty text; lists are JSON, assignments also `topic:0,1`.
+that is not published only has rows in the other tables. A view without snapshot_id has `.` for the number. An empty cell means that
+no value is given (null, or else empty, 0 or false), `-` is null, `''` is empty text; lists are JSON, assignments also `topic:0,1`.
 Lines that begin with `#` say what the numbers show.
 """
 
@@ -41,7 +41,7 @@ class Expected:
 
 @dataclass(slots=True)
 class Example:
-    """The snapshots of one cluster, and the rows of views over them."""
+    """The snapshots of one cluster, and the expected rows of views over them."""
 
     name: str
     captured_at: dict[str, datetime] = field(default_factory=dict)  # by number of the snapshot
@@ -49,16 +49,16 @@ class Example:
     expected: list[Expected] = field(default_factory=list)
 
     def snapshot_id(self, number: str) -> str:
-        """An id that says nothing about the order of snapshots: views go by captured_at."""
+        """Return an id that says nothing about the order of snapshots: views order them by captured_at."""
         return f"{9 - int(number) % 10}-{self.name}-{number}"
 
     def numbers(self) -> dict[str, str]:
-        """Number of each snapshot by its id."""
+        """Return the number of each snapshot by its id."""
         return {self.snapshot_id(number): number for number in self.captured_at}
 
 
 def read_examples(file: Path) -> list[Example]:
-    """All examples of a file."""
+    """Read all examples of a file."""
     examples: list[Example] = []
     for block in file.read_text("utf-8").split("\n\n"):
         lines = [line for line in block.splitlines() if line.strip() and not line.startswith("#")]
@@ -142,7 +142,7 @@ def _time(cell: str) -> datetime:
 
 
 def tables_of(examples: Sequence[Example]) -> Iterator[tuple[str, pa.Table]]:
-    """Every state table with the rows of all examples, as the tables themselves hold them."""
+    """Return every state table with the rows of all examples."""
     for table in STATE_TABLES:
         rows = [row for example in examples for row in example.rows.get(table.name, ())]
         yield table.name, pa.Table.from_pylist(rows, pa.schema([(one.name, one.type) for one in table.columns]))

@@ -31,7 +31,7 @@ WITH in_order AS (
 days AS (
   SELECT cluster, snapshot_date, min(number) AS first_number FROM in_order GROUP BY cluster, snapshot_date
 ),
--- Each day with the nine snapshots before it, so that a filter on the day limits what is read.
+-- Each day with the nine snapshots before it, so that a filter on the day is also a filter on the tables.
 needed AS (
   SELECT
     in_order.*,
@@ -61,7 +61,7 @@ compared AS (
     CASE WHEN lag < lag(lag) OVER series THEN 1 ELSE 0 END AS shrank,
     CASE WHEN number - 1 = lag(number) OVER series THEN lag(high_watermark) OVER series END AS previous_end
   FROM seen
-  -- What is not known is a series of its own, so the others are compared past it.
+  -- Unknown values are a series of their own, so that a known value is compared with the known value before it.
   WINDOW series AS (
     PARTITION BY cluster, day, group_id, topic, topic_id, partition, is_known ORDER BY number
   )
@@ -74,7 +74,7 @@ measured AS (
     max(committed_offset) OVER recent AS highest_commit,
     min(committed_offset) OVER recent AS lowest_commit,
     min(lag) OVER recent AS least_lag,
-    -- The first of the window is compared with one before the window, which does not count.
+    -- The first row of the window was compared with a row before the window, which does not count.
     sum(shrank) OVER recent - first_value(shrank) OVER recent AS times_lag_shrank,
     max(moved_at) OVER recent AS last_moved_at
   FROM compared
@@ -111,7 +111,7 @@ SELECT
   CASE
     WHEN no_status_because IS NOT NULL THEN NULL
     WHEN lag <= 0 THEN 'OK'
-    -- Burrow waits as long as its newest ends of the log (some minutes) still show that all had been read.
+    -- Burrow waits while the newest end offsets that it keeps (some minutes) show that everything had been read.
     WHEN is_unowned
       AND unix_millis(captured_at) - unix_millis(unmoved_since)
         > unix_millis(unmoved_since) - unix_millis(window_from)

@@ -27,7 +27,7 @@ WITH racks AS (
 suspect AS (
   SELECT
     partitions.*,
-    -- As many racks as there are, or one for each replica.
+    -- Replicas should be on as many racks as there are, or on one rack each.
     coalesce(partitions.rack_count < least(cardinality(partitions.replicas), racks.racks), FALSE) AS shares_racks,
     coalesce(cardinality(partitions.offline_replicas) > 0, FALSE) AS has_offline_replicas
   FROM partitions_published AS partitions
@@ -95,7 +95,7 @@ found AS (
       ELSE suspect.shares_racks
     END
   UNION ALL
-  -- A fifth more than its even share, and at least two partitions more.
+  -- A broker that leads a fifth more than its even share, and at least two partitions more.
   SELECT
     cluster, snapshot_id, snapshot_date, 'topics', 'leader_skew', 'info', 'broker', CAST(broker_id AS STRING),
     NULL, NULL, NULL, broker_id,
@@ -137,7 +137,7 @@ found AS (
   FROM producers_published
   WHERE is_hanging
   UNION ALL
-  -- Times of the leader's clock both; a voter that has not caught up since the leader took over has none.
+  -- Both times are of the leader's clock; a voter that has not caught up since the leader was elected has none.
   SELECT
     voters.cluster, voters.snapshot_id, voters.snapshot_date, 'quorum', 'lagging_voter', 'warning', 'voter',
     CAST(voters.replica_id AS STRING), NULL, NULL, NULL, voters.replica_id,
@@ -157,7 +157,7 @@ found AS (
     voters.role = 'voter'
     AND coalesce(unix_millis(leader.last_caught_up_at) - unix_millis(voters.last_caught_up_at) > 10000, TRUE)
   UNION ALL
-  -- Configs that are meant to differ are left out: ids, addresses, racks, folders and the key store of a host.
+  -- Configs that should differ between brokers are left out: ids, addresses, racks, folders and key stores.
   SELECT
     cluster, snapshot_id, snapshot_date, 'configs', 'config_drift', 'warning', 'config', concat('broker ', name),
     NULL, NULL, NULL, NULL,
@@ -216,7 +216,7 @@ SELECT
   snapshot_id,
   snapshot_date,
   captured_at,
-  -- Nothing tells how far a reassignment is; an hour without an end, or a new target, is taken for stuck.
+  -- The progress of a reassignment is unknown, so it counts as stuck after an hour without an end or a new target.
   CASE
     WHEN finding = 'reassignment' AND captured_at >= since + INTERVAL '1' HOUR THEN 'stuck_reassignment'
     ELSE finding

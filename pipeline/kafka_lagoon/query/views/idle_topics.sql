@@ -54,7 +54,7 @@ logs AS (
     count(ends_now.high_watermark) AS known_partitions,
     CAST(sum(ends_now.high_watermark - ends_now.log_start_offset) AS BIGINT) AS records,
     max(ends_now.max_timestamp) AS last_record_timestamp,
-    -- The end of a topic that is new and empty has not moved.
+    -- The end offset of a new and empty topic has not moved.
     max(CASE WHEN ends_since.end_since > first_seen.history_since AND ends_now.high_watermark > 0 THEN ends_since.end_since END)
       AS last_produced_at
   FROM ends_now

@@ -10,7 +10,7 @@ CREATE OR REPLACE VIEW lag_by_group (
   topics COMMENT 'Topics of these partitions.',
   partitions COMMENT 'Partitions that the group has committed offsets of, is assigned or subscribes to.',
   known_partitions COMMENT 'Partitions whose lag is known: lag and worst_lag are about these only.',
-  lag COMMENT 'Sum of lag over known_partitions, raw; null if there are none.',
+  lag COMMENT 'Sum of lag over known_partitions, in which negative lags count, too; null if there are none.',
   worst_lag COMMENT 'Largest lag of a partition; null if no lag is known.',
   worst_topic COMMENT 'Topic of that partition.',
   worst_partition COMMENT 'Number of that partition.',

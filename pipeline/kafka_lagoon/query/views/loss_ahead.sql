@@ -120,7 +120,7 @@ joined AS (
     sizes.size_bytes * 1.0E0 / nullif(lags.high_watermark - lags.log_start_offset, 0) AS record_bytes,
     unix_millis(lags.captured_at) AS captured_ms,
     unix_millis(lags.first_unread_timestamp) AS first_unread_ms,
-    -- A record with the time of another century would give a time that no calendar has.
+    -- A timestamp far out of range would give a time that no engine can represent.
     unix_millis(lags.first_unread_timestamp) BETWEEN 0 AND 100000000000000
       AND limits.retention_ms BETWEEN 0 AND 10000000000000 AS has_expiry
   FROM consumer_lag_published AS lags

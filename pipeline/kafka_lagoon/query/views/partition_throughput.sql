@@ -15,14 +15,14 @@ CREATE OR REPLACE VIEW partition_throughput (
   produced COMMENT 'How far the end offset has moved since then; negative if the log was truncated. Null if no_rate_because is set.',
   records_per_second COMMENT 'Offsets produced per second; null if no_rate_because is set.',
   produced_bytes COMMENT 'Bytes that were added since then; null if bytes_method is null.',
-  bytes_per_second COMMENT 'produced_bytes per second; null if bytes_method is.',
+  bytes_per_second COMMENT 'produced_bytes per second; null if bytes_method is null.',
   bytes_method COMMENT 'size_change: the leader is the same, nothing was deleted, and the growth of the replica is known. mean_record: produced times the present mean size of an offset on disk. Null if neither is known: no_rate_because is set, no size, or an empty log.',
   no_rate_because COMMENT 'Why there is no rate: end_unknown (now), first_snapshot (no earlier snapshot), previous_end_unknown (or no row then), topic_recreated (another topic id, or none then), end_moved_back. Null if there is a rate.'
 )
 COMMENT 'How much is produced to each partition: records by its end offset, bytes by the size of its leader replica, compared with the previous published snapshot; one row per partition and snapshot.'
 AS
--- Rows of both snapshots of a pair are brought together by GROUP BY: every table is joined to the few ids of snapshots alone, so that
--- a filter on them limits what is read of each. An outer join reads all of its right side.
+-- GROUP BY joins the rows of both snapshots of a pair: each table is joined only to the few snapshot ids, so that a filter on
+-- them limits the rows that are read. An outer join would read all of its right side.
 WITH sides AS (
   SELECT
     cluster,
@@ -171,7 +171,7 @@ compared AS (
     high_watermark - log_start_offset AS records,
     high_watermark - end_then AS end_change,
     high_watermark - disk_start_offset AS offsets_on_disk,
-    -- Deleted segments and those that only remote storage has make a replica smaller than what was added to it.
+    -- Deleted segments, and segments that are only in remote storage, are missing from the growth of a replica.
     CASE
       WHEN leader_id = leader_then AND disk_start_offset = disk_start_then AND size_bytes >= size_then
         THEN size_bytes - size_then

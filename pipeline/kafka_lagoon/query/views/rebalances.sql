@@ -143,7 +143,7 @@ compared AS (
     membership.joined AS members_joined,
     membership.gone AS members_left,
     coalesce(membership.changes, 0) AS member_changes,
-    -- A group without members in both has no row in membership: nobody owns anything, and that is known.
+    -- A group without members in both snapshots has no row in membership: it is known that no partition has an owner.
     CASE WHEN coalesce(membership.unknown_assignments, 0) = 0 THEN coalesce(ownership.gained, 0) END AS partitions_gained,
     CASE WHEN coalesce(membership.unknown_assignments, 0) = 0 THEN coalesce(ownership.lost, 0) END AS partitions_lost,
     CASE WHEN coalesce(membership.unknown_assignments, 0) = 0 THEN coalesce(ownership.moved, 0) END AS partitions_moved
@@ -167,7 +167,7 @@ compared AS (
     AND ownership.snapshot_id = this.snapshot_id
     AND ownership.snapshot_date = this.snapshot_date
     AND ownership.group_id = this.group_id
-  -- Members of a group that could not be described are not known, and have not left.
+  -- The members of a group that could not be described are unknown, which does not mean that they have left.
   WHERE this.members IS NOT NULL AND earlier.members IS NOT NULL
 ),
 judged AS (

@@ -6,7 +6,7 @@ CREATE OR REPLACE VIEW superseded_ranges (
   ingest_id COMMENT 'The run that archived the superseded records.',
   from_offset COMMENT 'First offset of those records.',
   to_offset COMMENT 'First offset after those records.',
-  reason COMMENT 'TRUNCATED: an unclean leader election removed them from the log. COPY: they had been archived before, by a version that believed a single broker which denied the topic.'
+  reason COMMENT 'TRUNCATED: an unclean leader election removed them from the log. COPY: they had been archived before; an old version archived them again after a single broker denied that the topic exists.'
 )
 COMMENT 'Ranges of archived records that are not part of the history of a log; view records_now leaves them out.'
 AS

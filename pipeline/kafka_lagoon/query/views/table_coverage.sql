@@ -16,8 +16,8 @@ CREATE OR REPLACE VIEW table_coverage (
 COMMENT 'Tables of each published snapshot in which a missing row means that the entity is gone, and the earlier snapshot to compare them with: one row per requested table and snapshot.'
 AS
 WITH sources AS (
-  -- is_needed: nothing is known without the API. is_list: it returns the whole table, so that its failure hides all of it;
-  -- a failure of the others hides some rows, which topology_changes finds out by what there is of a topic, group or broker.
+  -- is_needed: nothing is known without the API. is_list: the API returns the whole table, so that its failure hides every row.
+  -- A failure of another API hides some rows; topology_changes finds them by the column ground of topology_facts.
   SELECT * FROM (VALUES
     ('brokers', 'Metadata', TRUE, TRUE),
     ('brokers', 'DescribeCluster', FALSE, TRUE),

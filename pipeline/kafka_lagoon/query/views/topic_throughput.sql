@@ -17,7 +17,7 @@ CREATE OR REPLACE VIEW topic_throughput (
   estimated_partitions COMMENT 'Partitions among these whose bytes are computed from the mean size of a record, see bytes_method of partition_throughput.',
   bytes_per_second COMMENT 'Sum of the rates of bytes, before replication; null if there is none.'
 )
-COMMENT 'Records and bytes a second that are produced to each topic, between two published snapshots: one row per topic and snapshot.'
+COMMENT 'Records and bytes per second that are produced to each topic, between two published snapshots: one row per topic and snapshot.'
 AS
 SELECT
   cluster,

@@ -22,7 +22,7 @@ CREATE OR REPLACE VIEW topology_changes (
 COMMENT 'Changes between two published snapshots of a cluster, one row per change. An entity that appears or disappears is a single row, without its parts. The changes of a table that is incomplete in a snapshot show in the next snapshot with the whole table.'
 AS
 WITH sides AS (
-  -- The later snapshot of a pair gives it its name and time, so that a filter on them reaches the tables.
+  -- A pair has the id and the time of its later snapshot, so that a filter on them is also a filter on the tables.
   SELECT
     cluster,
     snapshot_id AS pair,
@@ -100,7 +100,7 @@ differing AS (
       WHEN 'held' THEN old_value IS DISTINCT FROM new_value
       ELSE NOT was_there OR NOT is_there OR old_value <> new_value
     END
-    -- The end and the start of a log, and a commit, move on all the time. To commit for the first time is no change.
+    -- End offsets, log start offsets and commits always advance: only a step back is a change, and a first commit is not.
     AND CASE
       WHEN attribute IN ('high_watermark', 'log_start_offset') THEN CAST(new_value AS BIGINT) < CAST(old_value AS BIGINT)
       WHEN attribute = 'committed_offset'
@@ -147,7 +147,7 @@ described AS (
   FROM configs_published
   GROUP BY cluster, snapshot_id, snapshot_date, resource_type, resource_name
   UNION ALL
-  -- Groups, client metrics and what all brokers share are listed only while something is set on them.
+  -- Configs of groups, of client metrics and of all brokers are listed only while a value is set.
   SELECT configs.cluster, configs.snapshot_id, configs.snapshot_date, 'configs', 'configs'
   FROM configs_published AS configs
   ANTI JOIN collection_failures AS failures
@@ -169,7 +169,7 @@ described AS (
   FROM features_published
   GROUP BY cluster, snapshot_id, snapshot_date
   UNION ALL
-  -- While a group rebalances, or where a member does not tell, nobody knows who owns what.
+  -- Owners are unknown while a group rebalances, or if the assignment of a member is unknown.
   SELECT groups.cluster, groups.snapshot_id, groups.snapshot_date, 'consumer_groups', concat('owners ', groups.group_id)
   FROM consumer_groups_published AS groups
   ANTI JOIN group_members_published AS members
@@ -249,7 +249,7 @@ LEFT JOIN grounds
   AND changes.ground = grounds.ground
 WHERE
   (changes.ground IS NULL OR grounds.ground IS NOT NULL)
-  -- What a topic or group that appeared, went or was made again consists of is not listed.
+  -- The parts of a topic or group that was added, removed or re-created are not listed.
   AND (
     changes.topic IS NULL
     OR same_topics.topic IS NOT NULL
@@ -261,7 +261,7 @@ WHERE
     OR changes.entity_type = 'group' AND changes.kind = 'thing'
     OR changes.entity_type = 'config'
   )
-  -- A list that was proven to be whole only before, or only now, says nothing about what is missing in the other.
+  -- A topic or group is missing only if the list without it is complete, or if both lists have the same visibility.
   AND CASE
     WHEN changes.entity_type NOT IN ('topic', 'group') OR changes.kind <> 'thing' THEN TRUE
     WHEN NOT changes.was_there

@@ -100,7 +100,7 @@ FROM log_dirs_published
 CROSS JOIN (VALUES ('problem'), ('is_cordoned')) AS names (attribute)
 WHERE names.attribute = 'problem' OR is_cordoned IS NOT NULL
 UNION ALL
--- Of configs what is set on the resource itself: a default, and what all brokers share, would show one change many times.
+-- Only configs that are set on the resource itself: a default, or a value of all brokers, would show one change many times.
 SELECT
   cluster, snapshot_id, snapshot_date, 'configs', 'thing', 'config', concat(resource_type, ' ', resource_name), name,
   value, source, CASE resource_type WHEN 'topic' THEN resource_name END, NULL,
