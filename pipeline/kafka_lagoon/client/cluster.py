@@ -10,14 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, TypeVar
 
+from kafka_lagoon.client.access import access_to
 from kafka_lagoon.client.broker import Broker, Call, Reply
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.identity import cluster_id_fault
 from kafka_lagoon.client.metadata_checks import checked_metadata
-from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.client.session import Access
-from kafka_lagoon.client.tls import context
 from kafka_lagoon.clock import Clock, Deadline, backoff
 from kafka_lagoon.errors import (
     AddressRefused,
@@ -89,13 +87,7 @@ class Cluster:
 
     def __init__(self, settings: KafkaSettings, clock: Clock, request_stats: RequestStats) -> None:
         self.settings, self.clock, self.request_stats = settings, clock, request_stats
-        self._access = Access(
-            settings=settings,
-            tls=context(settings) if settings.uses_tls() else None,
-            clock=clock,
-            request_stats=request_stats,
-            pace=Pace(clock, settings.max_bytes_per_second),
-        )
+        self._access = access_to(settings, clock, request_stats)
         self.brokers: dict[int, Broker] = {}
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
         self.cluster_id: str | None = None
