@@ -17,7 +17,7 @@ MOST = {
     "kafka_lagoon.restore.archive_reader": 16,
     "kafka_lagoon.delta.record_files": 12,
 }
-_LONGEST_CHAIN = 30
+_LONGEST_CHAIN = 24
 
 
 @pytest.mark.parametrize("module", MOST)

@@ -13,7 +13,7 @@ from kafka_lagoon.admin.elections import elect_leaders
 from kafka_lagoon.admin.offsets import LOG_START, list_offsets
 from kafka_lagoon.admin.topics import delete_records, describe_topics
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
-from kafka_lagoon.apply.kinds.names import internal_guards
+from kafka_lagoon.apply.kinds.topic_guards import internal_guards
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline

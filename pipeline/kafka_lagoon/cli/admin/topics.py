@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.apply.action import Action, Guard
-from kafka_lagoon.apply.kinds.names import partition_notes
 from kafka_lagoon.apply.kinds.partitions import delete_records_before
+from kafka_lagoon.apply.kinds.topic_guards import partition_notes
 from kafka_lagoon.apply.kinds.topics import create_topic, delete_topic, extend_topic
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.selection import SPELLING, find, placed, selected
