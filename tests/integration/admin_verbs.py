@@ -8,6 +8,7 @@ import pytest
 
 from kafka_lagoon.cli.main import main
 from tests.integration.administered import Administered
+from tests.integration.every_broker import have_applied_changes
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,11 @@ class Ran:
 def admin(
     administered: Administered, capsys: pytest.CaptureFixture[str], *arguments: str, user: str | None = None
 ) -> Ran:
-    """Run a verb as a script does, as a super user or as a user of listener SCRAM."""
+    """Run a verb as a script does, as a super user or as a user of listener SCRAM.
+
+    The broker that answers the verb knows all earlier changes.
+    """
+    have_applied_changes(administered.bootstrap_servers)
     capsys.readouterr()
     exit_code = main(["admin", *arguments, *administered.arguments(user), "--yes", "--json"])
     printed, lines = capsys.readouterr()

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_lagoon.cli.main import main
 from tests.integration.administered import Administered
-from tests.integration.every_broker import wait_until
+from tests.integration.every_broker import have_applied_changes, wait_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,9 @@ class Hand:
     capsys: pytest.CaptureFixture[str]
 
     def run(self, *arguments: str, user: str | None = None, confirm: str = "--yes") -> Ran:
-        """Run a verb with its arguments; repeat it while a broker does not know an earlier change yet."""
+        """Run a verb with its arguments once each broker knows all earlier changes; repeat it while the cluster changes."""
         while True:
+            have_applied_changes(self.administered.bootstrap_servers)
             self.capsys.readouterr()
             code = main(["admin", *arguments, confirm, *self.administered.arguments(user)])
             printed = self.capsys.readouterr()

@@ -15,6 +15,7 @@ from kafka_lagoon.delta import sessionless
 from kafka_lagoon.delta.plain_jvm import plain_kernel
 from kafka_lagoon.query import duckdb_engine
 from tests.documents import blocks, page
+from tests.integration import every_broker
 from tests.integration.administered import Administered
 
 COMMANDS = [
@@ -25,8 +26,9 @@ COMMANDS = [
 ]
 
 
-def carried_out(command: list[str]) -> int:
-    """Return the exit code; retry while a removed controller does not follow yet, or brokers do not know a change."""
+def carried_out(administered: Administered, command: list[str]) -> int:
+    """Return the exit code of a command that each broker answers alike; retry while a removed controller does not follow."""
+    every_broker.have_applied_changes(administered.bootstrap_servers)
     words = [*command, "--yes"] if command[0] == "admin" else command
     for _ in range(60 if "add-voter" in command or command[0] == "kafka" else 1):
         exit_code = main(words)
@@ -65,7 +67,7 @@ def test_every_recipe_runs(
         for command in COMMANDS:
             if "delete-records" in command:
                 produce(administered)
-            assert carried_out(here(administered, command)) == 0, (command, capsys.readouterr().err)
+            assert carried_out(administered, here(administered, command)) == 0, (command, capsys.readouterr().err)
         put_back = ["admin", "alter-configs", "broker", "<default>", "--unset", "log.cleaner.threads", "--yes"]
         assert main(put_back) == 0
     printed = capsys.readouterr()

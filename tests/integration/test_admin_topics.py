@@ -57,10 +57,10 @@ def test_create_extend_delete(administered: Administered, hand: Hand) -> None:
 
 def test_assignments(administered: Administered, hand: Hand) -> None:
     """Replicas are on the requested brokers, also those of new partitions."""
-    hand.done("create-topic", "placed", "--assignment", "0=3,1", "--assignment", "1=2,3")
-    hand.done("create-partitions", "placed", "--partitions", "3", "--assignment", "2=1,2")
+    hand.done("create-topic", "assigned", "--assignment", "0=3,1", "--assignment", "1=2,3")
+    hand.done("create-partitions", "assigned", "--partitions", "3", "--assignment", "2=1,2")
     wanted = ["3,1", "2,3", "1,2"]
-    wait_until(lambda: re.findall(r"Replicas: (\S+)", described(administered, "placed")) == wanted)
+    wait_until(lambda: re.findall(r"Replicas: (\S+)", described(administered, "assigned")) == wanted)
 
 
 def test_failures_are_of_each_topic(administered: Administered, hand: Hand) -> None:

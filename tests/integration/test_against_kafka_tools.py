@@ -33,6 +33,15 @@ def snapshot_of(kafka: LocalKafka) -> Snapshot:
         return collect(cluster, "test", CLOCK.now_ms(), deadline, lambda _name, _items: None)
 
 
+def consumers_of(snapshot: Snapshot) -> dict[str, ConsumerGroupRow]:
+    """The groups that kafka-consumer-groups lists; other tests leave share groups and groups of workers on the brokers."""
+    return {
+        row.group_id: row
+        for row in snapshot.of(ConsumerGroupRow)
+        if row.group_type in (None, "classic", "consumer") and row.protocol_type in (None, "", "consumer")
+    }
+
+
 YEAR_10000_MS = 253_402_300_800_000
 THREE_BROKERS, OLDER = "4.3.1, three brokers", "3.9.2, one broker"
 
@@ -49,6 +58,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
 def test_lag_equals_kafka_consumer_groups(cluster: LocalKafka) -> None:
     """Offsets, lag and owners of every group and partition are equal, without missing or additional lines."""
     printed = tools.group_offsets(cluster)
+    snapshot = snapshot_of(cluster)
     ours = {
         tools.GroupOffset(
             row.group_id,
@@ -61,7 +71,8 @@ def test_lag_equals_kafka_consumer_groups(cluster: LocalKafka) -> None:
             row.client_host,
             row.client_id,
         )
-        for row in snapshot_of(cluster).of(ConsumerLagRow)
+        for row in snapshot.of(ConsumerLagRow)
+        if row.group_id in consumers_of(snapshot)
     }
     assert printed
     assert ours == printed
@@ -72,7 +83,7 @@ def test_groups_equal_kafka_consumer_groups(cluster: LocalKafka) -> None:
     snapshot = snapshot_of(cluster)
     ours = {
         row.group_id: (row.coordinator_id, row.protocol or "", row.state, row.members)
-        for row in snapshot.of(ConsumerGroupRow)
+        for row in consumers_of(snapshot).values()
     }
     assert ours == tools.group_states(cluster)
     owned = {
@@ -84,6 +95,7 @@ def test_groups_equal_kafka_consumer_groups(cluster: LocalKafka) -> None:
             sum(len(one.partitions) for one in row.assignment or ()),
         )
         for row in snapshot.of(GroupMemberRow)
+        if row.group_id in consumers_of(snapshot)
     }
     assert owned == tools.group_members(cluster)
 
