@@ -18,7 +18,7 @@ from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.apply.desired.resources import Acl, ScramUser
 from kafka_lagoon.apply.kinds.names import DEFAULT, quota_name
 from kafka_lagoon.apply.kinds.quotas import quotas_of
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol import acls
@@ -31,6 +31,7 @@ from kafka_lagoon.protocol.messages.describe_configs import (
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM_MECHANISMS
 from kafka_lagoon.protocol.messages.metadata import MetadataPartition, MetadataTopic
 from kafka_lagoon.tables.row_classes import named
+from kafka_lagoon.topic_partition import TopicPartition
 
 # By the resource types of actions.
 CONFIG_TYPES: Mapping[str, int] = {

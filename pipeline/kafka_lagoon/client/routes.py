@@ -7,7 +7,7 @@ An API alone does not decide that: DescribeConfigs goes to any broker except for
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import (
@@ -17,6 +17,7 @@ from kafka_lagoon.protocol.error_codes import (
     NOT_CONTROLLER,
 )
 from kafka_lagoon.protocol.messages.find_coordinator import GROUP, TRANSACTION
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 class ByLeader:

@@ -8,14 +8,13 @@ from kafka_lagoon.apply.kinds.names import (
     parse_listener,
     parse_partition,
     parse_quota_name,
-    partition_name,
     quota_entity,
     quota_name,
     quoted,
     words,
 )
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.protocol.messages.describe_client_quotas import QuotaEntity
+from kafka_lagoon.topic_partition import TopicPartition
 
 NAMES = st.none() | st.text(min_size=1, max_size=8) | st.sampled_from(["<default>", "a, ip=b", 'x"y'])
 ENTITIES = st.dictionaries(st.sampled_from(["user", "client-id"]), NAMES, min_size=1) | st.fixed_dictionaries(
@@ -28,7 +27,7 @@ TEXTS = st.text(min_size=0, max_size=12) | st.text(alphabet='a "\\=,', max_size=
 def test_partitions_are_split_at_the_last_dash(topic: str, partition: int) -> None:
     """Dashes and dots of a topic's name stay in it."""
     item = TopicPartition(topic, partition)
-    assert parse_partition(partition_name(item)) == item
+    assert parse_partition(str(item)) == item
 
 
 @pytest.mark.parametrize("name", ["orders", "orders-", "-0", "orders-x", "orders-0 "])

@@ -36,12 +36,12 @@ from kafka_lagoon.apply.desired.resources import (
 )
 from kafka_lagoon.apply.desired.validators import at_next, matching, one_of, owned, parsed, reading_of
 from kafka_lagoon.apply.kinds.names import DEFAULT, parse_partition, quota_entity, quota_name
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.fetch import offset_specs
 from kafka_lagoon.protocol.acls import CLUSTER_NAME, WILDCARD
 from kafka_lagoon.protocol.messages.alter_user_scram_credentials import FEWEST_ITERATIONS, MOST_ITERATIONS
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM_MECHANISMS
 from kafka_lagoon.secret import Secret
+from kafka_lagoon.topic_partition import TopicPartition
 
 _MOST_INT16, _MOST_INT32, _MOST_INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 _TOPIC_NAME = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}", re.ASCII)

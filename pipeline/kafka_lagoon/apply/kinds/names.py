@@ -8,8 +8,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.protocol.messages.describe_client_quotas import CLIENT_ID, IP, USER, QuotaEntity
+from kafka_lagoon.topic_partition import TopicPartition
 
 DEFAULT = "<default>"  # as Kafka's tools print it
 _ENTITY_TYPES = (USER, CLIENT_ID, IP)
@@ -20,13 +20,8 @@ _PLAIN = re.compile(r"[^\s\"]+")
 _WORD = re.compile(r'\s*(?P<word>"(?:[^"\\]|\\.)*"|[^\s"]+)(?=\s|$)')
 
 
-def partition_name(partition: TopicPartition) -> str:
-    """The name of a partition, such as `orders-0`."""
-    return f"{partition.topic}-{partition.partition}"
-
-
 def parse_partition(name: str) -> TopicPartition:
-    """The partition with this name; ValueError for anything else."""
+    """The partition with this name, as `str` spells it; ValueError for anything else."""
     match = _PARTITION.fullmatch(name)
     if not match:
         raise ValueError(f"{name!r} is not TOPIC-PARTITION")
