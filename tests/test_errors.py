@@ -7,12 +7,12 @@ import pytest
 
 from kafka_lagoon import errors
 from kafka_lagoon.cli.output import failure_lines
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.errors import BrokerError, PipelineError, UnsupportedVersion
 from kafka_lagoon.protocol.error_codes import ERROR_CODES
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.source.plan import refuse_failures
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.plain_lines import python_in
 
 SCOPES = (

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 from kafka_lagoon import jaas
 from kafka_lagoon.addresses import is_loopback, parse_address
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.sasl.registry import MECHANISMS, mechanism_names
+from kafka_lagoon.sasl_mechanisms import MECHANISMS, Mechanism, mechanism_names
 from kafka_lagoon.secret import Secret
 
 ENV_PREFIX = "LAGOON_"  # of environment variables that are settings
@@ -240,10 +240,7 @@ class KafkaSettings:
         if not mechanism:
             yield f"security_protocol {self.security_protocol} needs sasl_mechanism"
             return
-        for name in MECHANISMS[mechanism].needs:
-            if not getattr(self, name):
-                yield f"sasl_mechanism {mechanism} needs {name}"
-        yield from MECHANISMS[mechanism].faults(self)
+        yield from self._faults_of(MECHANISMS[mechanism])
         if self.shows_secrets() and not self.allow_plaintext_credentials:
             if not self.uses_tls():
                 yield (
@@ -252,6 +249,22 @@ class KafkaSettings:
                 )
             else:
                 yield f"{mechanism} needs ssl_endpoint_identification_algorithm https, or allow_plaintext_credentials"
+
+    def _faults_of(self, mechanism: Mechanism) -> Iterator[str]:
+        for name in mechanism.needs:
+            if not getattr(self, name):
+                yield f"sasl_mechanism {mechanism.name} needs {name}"
+        given = [name for name in mechanism.needs_one_of if getattr(self, name)]
+        if mechanism.needs_one_of and len(given) != 1:
+            one_of = ", ".join(mechanism.needs_one_of)
+            yield f"{mechanism.name} needs one of {one_of}, and has {' and '.join(given) or 'none'}"
+        for setting, others in mechanism.needs_with.items():
+            for name in others:
+                if getattr(self, setting) and not getattr(self, name):
+                    yield f"{setting} needs {name}"
+        for name in mechanism.local_only:
+            if getattr(self, name) and not self.is_local():
+                yield f"{name} is for brokers on this machine only"
 
     def _tls_faults(self) -> Iterator[str]:
         given = [

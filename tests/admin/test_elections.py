@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from kafka_lagoon.admin.elections import elect_leaders
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.messages.elect_leaders import ELECT_LEADERS, PREFERRED, UNCLEAN
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster
 

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.admin.log_dirs import Replica, describe_log_dirs, move_replicas, replica_places, replica_sizes
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.messages.alter_replica_log_dirs import ALTER_REPLICA_LOG_DIRS
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault

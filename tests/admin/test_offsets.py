@@ -1,8 +1,9 @@
 """Offsets and leader epochs of fake leaders."""
 
 from kafka_lagoon.admin.offsets import epoch_ends, offsets_at
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_lagoon.admin.reassignments import alter_reassignments, list_reassignments
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.alter_partition_reassignments import ALTER_PARTITION_REASSIGNMENTS
 from kafka_lagoon.protocol.messages.list_partition_reassignments import (
@@ -11,6 +11,7 @@ from kafka_lagoon.protocol.messages.list_partition_reassignments import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Close, Fault

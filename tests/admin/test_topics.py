@@ -5,13 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from kafka_lagoon.admin.topics import create_partitions, create_topics, delete_records, delete_topics, describe_topics
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.create_partitions import CreatePartitionsTopic
 from kafka_lagoon.protocol.messages.create_topics import BROKER_DEFAULT, CREATE_TOPICS, CreatableTopic
 from kafka_lagoon.protocol.messages.delete_records import DELETE_RECORDS
 from kafka_lagoon.protocol.messages.delete_topics import DELETE_TOPICS
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataTopic
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster

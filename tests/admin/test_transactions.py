@@ -13,13 +13,14 @@ from kafka_lagoon.admin.transactions import (
     fence_producers,
     list_transactions,
 )
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.messages import describe_transactions as messages
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, TRANSACTION
 from kafka_lagoon.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster, FakeTransaction
 from tests.fake.faults import Altered, Close, Fault

@@ -10,14 +10,14 @@ from kafka_lagoon.admin.scram import ScramCredential
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.apply.guards import missing_guards, require_guards, unresolved
 from kafka_lagoon.apply.kinds.configs import change_configs
-from kafka_lagoon.apply.kinds.names import partition_notes
 from kafka_lagoon.apply.kinds.partitions import delete_records_before
+from kafka_lagoon.apply.kinds.topic_guards import partition_notes
 from kafka_lagoon.apply.kinds.topics import create_topic, delete_topic, extend_topic
 from kafka_lagoon.apply.kinds.users import alter_scram
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.secret import Secret
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.apply.kinds_in_memory import Rows, Things, action
 from tests.apply.lives import topic, values
 

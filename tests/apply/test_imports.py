@@ -11,7 +11,8 @@ from kafka_lagoon.apply.desired.writing import toml_text, yaml_text
 from kafka_lagoon.apply.desired.yaml_document import yaml_document
 from kafka_lagoon.apply.diff import diff
 from kafka_lagoon.apply.imports import left_out, state_of
-from kafka_lagoon.apply.kinds.quotas import entity, number, quota_name
+from kafka_lagoon.apply.kinds.names import quota_entity, quota_name
+from kafka_lagoon.apply.kinds.quotas import number
 from kafka_lagoon.apply.kinds.users import MECHANISMS
 from kafka_lagoon.apply.live import Live
 from kafka_lagoon.apply.move_plan import move_actions
@@ -156,7 +157,7 @@ def clusters(draw: st.DrawFn) -> Live:
         configs,
         acls=draw(st.frozensets(ACLS, max_size=6)),
         quotas={
-            quota_name(entity(parts)): limits
+            quota_name(quota_entity(parts)): limits
             for parts, limits in draw(st.lists(st.tuples(ENTITIES, LIMITS), max_size=4))
         },
         scram_users=draw(

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from kafka_lagoon.apply.offset_resets import NO_COMMIT, OUTSIDE, ResetSpec, ShiftBy, reset_actions
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, AtOffset, AtTime, BeforeEnd
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import altering_apis, cluster, soon
 from tests.admin.test_share_groups import topic
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_lagoon.apply.proposals import with_factor, without_broker
-from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 @st.composite

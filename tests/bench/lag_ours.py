@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from kafka_lagoon.admin.committed_offsets import committed_offsets
 from kafka_lagoon.admin.groups import list_groups
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, KINDS_OF_LAG, list_offsets
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.garbage import gc_paused
@@ -18,6 +18,7 @@ from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.topology import topology_of
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
 from kafka_lagoon.tables.snapshot_rows import Snapshot
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.bench.lag_peers import Lag
 
 _BUDGET_MS = 60_000

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kafka_lagoon.client.pace import Pace
+from kafka_lagoon.client.access import access_to
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.session import Access
 from kafka_lagoon.clock import Clock, Deadline
@@ -24,8 +24,7 @@ _HEADER = struct.Struct(">ihhi")
 def access(clock: Clock, **settings: object) -> Access:
     """Make the values that connections to a cluster with these settings share, without TLS."""
     kafka = checked({"bootstrap_servers": "127.0.0.1:9092", **settings})
-    pace = Pace(clock, kafka.max_bytes_per_second)
-    return Access(settings=kafka, tls=None, clock=clock, request_stats=RequestStats(), pace=pace)
+    return access_to(kafka, clock, RequestStats())
 
 
 class Loopback:

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ClusterRefused, ConfigError, ConnectionFailed, UnsupportedVersion
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakeGroup

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.client.routes import ByBroker, ByController, ByCoordinator, ByLeader
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, TRANSACTION
 from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster, FakeGroup
 

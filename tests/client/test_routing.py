@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.admin.committed_offsets import committed_offsets
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LARGEST_TIMESTAMP, list_offsets
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.routes import ByController, ByCoordinator, ByLeader
@@ -29,6 +29,7 @@ from kafka_lagoon.protocol.messages.list_offsets import (
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
 from kafka_lagoon.snapshot.commits import commits_of
 from kafka_lagoon.snapshot.topology import topology_of
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK, Hands
 from tests.effort import examples
 from tests.fake.broker import FakeBroker, fake_cluster

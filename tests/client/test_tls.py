@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from kafka_lagoon.client.tls import context, server_name
+from kafka_lagoon.client.tls import context
 from kafka_lagoon.kafka_settings import from_properties
 from tests.certificates import CLIENT, tls_settings
 
@@ -66,12 +66,3 @@ def test_keys_leave_no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     context(tls_settings(ssl_keystore_certificate_chain=CLIENT.chain_pem(), ssl_keystore_key=CLIENT.key_pem()))
     assert seen == [[]]
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("host", "name"),
-    [("broker.example.", "broker.example"), ("10.0.0.1", "10.0.0.1"), ("fe80::1%eth0", "fe80::1"), ("", "")],
-)
-def test_the_name_to_check(host: str, name: str) -> None:
-    """The final dot of a full name and the zone of an address are not part of a certificate's names."""
-    assert server_name(host) == name

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from kafka_lagoon.client.tls import context
-from kafka_lagoon.client.transport import Transport
+from kafka_lagoon.client.transport import Transport, server_name
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConnectionFailed, ConnectionLost, DeadlinePassed
 from kafka_lagoon.sandbox.certificates import Certificate, issue, pem, revoke
@@ -206,3 +206,12 @@ def test_hosts_that_are_no_names(host: str) -> None:
     with pytest.raises(ConnectionFailed) as caught:
         Transport.connect(host, 9093, Deadline.after(CLOCK, 1_000), context(tls_settings()))
     assert caught.value.phase in {"resolve", "tls"}
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [("broker.example.", "broker.example"), ("10.0.0.1", "10.0.0.1"), ("fe80::1%eth0", "fe80::1"), ("", "")],
+)
+def test_the_name_to_check(host: str, name: str) -> None:
+    """The final dot of a full name and the zone of an address are not part of a certificate's names."""
+    assert server_name(host) == name

@@ -17,10 +17,10 @@ from typing import Any
 from pyspark.java_gateway import launch_gateway
 
 from kafka_lagoon.delta import kernel, log_store
+from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
 from kafka_lagoon.delta.publish import publish, snapshot_lock
 from kafka_lagoon.delta.record_files import RecordFiles
-from kafka_lagoon.delta.s3_access import s3_access
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.warehouse import Warehouse, at_path
 from kafka_lagoon.fetch.accounting import Reconciled

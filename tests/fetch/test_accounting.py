@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.fetch.accounting import FILE_LEFT_OUT, STOPPED, RunIdentity, reconcile
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange
@@ -21,6 +20,7 @@ from kafka_lagoon.fetch.tasks import TaskOutcome
 from kafka_lagoon.fetch.topic_identity import NOT_CONFIRMED
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
 from kafka_lagoon.records.decoding import Counts, Problem
+from kafka_lagoon.topic_partition import TopicPartition
 
 PARTITION = TopicPartition("t", 0)
 

@@ -1,11 +1,11 @@
 """Start and end of logs, and estimated sizes of ranges."""
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds, range_bytes
 from kafka_lagoon.fetch.ranges import LogBounds, PlannedRange
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
 from tests.fetch.reading import Connect

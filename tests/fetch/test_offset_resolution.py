@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import ResolvedOffsets, resolve
@@ -19,6 +19,7 @@ from kafka_lagoon.fetch.offset_specs import (
 )
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.fetch.offset_specs import (
     EARLIEST,
     LATEST,
@@ -13,6 +12,7 @@ from kafka_lagoon.fetch.offset_specs import (
     OffsetSpecs,
     parse_offset_specs,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 
 NOW_MS = 1_795_300_000_000
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
@@ -26,6 +26,7 @@ from kafka_lagoon.fetch.topic_identity import NOT_CONFIRMED
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse, MetadataTopic
 from kafka_lagoon.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster

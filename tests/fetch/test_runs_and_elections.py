@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.fetch import truncation_checks
 from kafka_lagoon.fetch.accounting import RunIdentity, reconcile
 from kafka_lagoon.fetch.archived import Archived
@@ -19,6 +18,7 @@ from kafka_lagoon.fetch.split import SplitOutcome
 from kafka_lagoon.fetch.tasks import TaskOutcome, divide
 from kafka_lagoon.fetch.truncation_checks import check_epochs, check_positions, epochs_read
 from kafka_lagoon.records.decoding import Counts
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.effort import examples
 from tests.fetch.elections import Partition
 

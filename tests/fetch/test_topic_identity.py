@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.ranges import Position
@@ -20,6 +20,7 @@ from kafka_lagoon.fetch.topic_identity import (
     same_for_leaders,
 )
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster

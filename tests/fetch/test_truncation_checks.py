@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.ranges import PlannedRange
 from kafka_lagoon.fetch.split import Split, SplitOutcome
@@ -11,6 +11,7 @@ from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
 from kafka_lagoon.records.decoding import Counts
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Close, Fault

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kafka_lagoon.client.broker import Broker
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
@@ -25,6 +25,7 @@ from kafka_lagoon.protocol.messages.produce import (
 )
 from kafka_lagoon.records.encoding import Producer, Record, encode_batch
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.schema import Versions
 from tests.integration import every_broker
 

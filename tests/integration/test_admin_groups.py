@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka import TopicPartition as Librdkafkas
 from confluent_kafka.admin import AclOperation, NewTopic, ResourceType
 
-from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.integration.admin_verbs import admin
 from tests.integration.administered import Administered, soon

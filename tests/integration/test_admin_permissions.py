@@ -13,8 +13,8 @@ from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.admin.acls import Acl, create_acls, delete_acls
 from kafka_lagoon.admin.permissions import Permission
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.protocol import acls
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.integration import every_broker
 from tests.integration.admin_verbs import admin

@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.admin.offsets import Kind, list_offsets
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
@@ -18,6 +18,7 @@ from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionOffsetsRow, PartitionRow, TopicRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
 from kafka_lagoon.tables.snapshot_rows import Snapshot, SnapshotRow
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
 from tests.integration.state import commit, create_topics, every_shape, live_member

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.produce.arrow_writer import ArrowWriter, WriteOptions
 from kafka_lagoon.produce.partitioner import partition_of
 from kafka_lagoon.produce.producer_state import ProducerState
@@ -22,6 +22,7 @@ from kafka_lagoon.produce.targets import describe_targets
 from kafka_lagoon.produce.transactions import TransactionalProducer
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.integration.every_broker import wait_until
 from tests.integration.producers import ODD, Consumed, JavaProducers, Sent, consume, create, java_producers
 from tests.integration.test_produce_and_fetch import RELEASES, connected, dumped, kept, soon

@@ -18,13 +18,13 @@ from kafka_lagoon.apply.outcomes import Outcome
 from kafka_lagoon.apply.recording import NoRecorder, Run
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.cluster import TopicPartition as Partition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.restore.group_offsets import RestoredPartition, SavedCommit, offset_actions, translated
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap, joined
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.topic_partition import TopicPartition as Partition
 from tests.clock import CLOCK
 from tests.integration.state import create_topics, delete_topics
 from tests.jobs.commands import here

@@ -10,7 +10,7 @@ from confluent_kafka import TopicPartition as TheirPartition
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LOG_START, list_offsets, offsets_at
 from kafka_lagoon.cli.main import run
 from kafka_lagoon.client import session
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
@@ -22,6 +22,7 @@ from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH, OffsetFetc
 from kafka_lagoon.protocol.messages.produce import LEADER_ACKS
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.records.encoding import Record
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.schema import Versions
 from tests.clock import CLOCK
 from tests.integration.producers import AS_SENT, ODD, Consumed, by_librdkafka, consume

@@ -14,9 +14,9 @@ from kafka_lagoon.apply.kinds.cluster import voters
 from kafka_lagoon.apply.outcomes import Outcome
 from kafka_lagoon.apply.plan import PlanResult, plan_state
 from kafka_lagoon.apply.recording import NoRecorder, Run
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import checked
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.integration import every_broker
 from tests.integration.administered import Administered, soon

@@ -17,7 +17,6 @@ from kafka_lagoon.admin.offsets import (
     offsets_at,
 )
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.cluster import TopicPartition as At
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.reader import SplitReader
@@ -27,6 +26,7 @@ from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.layout import BASE_OFFSET, LAST_OFFSET, POSITION
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.topic_partition import TopicPartition as At
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.integration.producers import folder

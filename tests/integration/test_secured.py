@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from kafka_lagoon.admin.acls import Acl, AclFilter, acls_of, describe_acls
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LOG_START, list_offsets
 from kafka_lagoon.cli.main import main
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.doctor.checks import Examination, examine
@@ -35,6 +35,7 @@ from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionOffsetsRow, Quo
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
 from kafka_lagoon.tables.security_rows import DelegationTokenRow
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot, SnapshotRow
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 from kafka_lagoon.wire.schema import Versions
 from tests.clock import CLOCK

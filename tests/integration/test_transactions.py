@@ -13,7 +13,7 @@ from confluent_kafka import Producer as Librdkafka
 from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.cli.main import main
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
@@ -21,6 +21,7 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.tables.cluster_rows import ReassignmentRow
 from kafka_lagoon.tables.snapshot_rows import Snapshot
 from kafka_lagoon.tables.transaction_rows import PartitionProducerRow, TransactionRow
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.integration.hanging import hang, unverified
 from tests.integration.state import create_topics, delete_topics

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.produce.sending import Delivery, SendResult, send_batches
 from kafka_lagoon.produce.sequences import SequenceNumbers
 from kafka_lagoon.protocol.messages.produce import LEADER_ACKS
 from kafka_lagoon.records.encoding import Record
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import BrokerError, CorruptBatch, RowRefused
 from kafka_lagoon.produce.arrow_writer import RECORD_TOO_LARGE, ArrowWriter, WriteOptions
 from kafka_lagoon.produce.batch_queues import AFTER_UNWRITTEN
@@ -17,6 +17,7 @@ from kafka_lagoon.produce.targets import describe_targets
 from kafka_lagoon.protocol.messages.produce import LEADER_ACKS, NO_ACKS, PRODUCE
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.records.encoding import Producer
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Close, Fault, Hang, Slow
 from tests.produce.conftest import refuse, soon

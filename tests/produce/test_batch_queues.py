@@ -2,11 +2,11 @@
 
 import pytest
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Scope, own_failure
 from kafka_lagoon.errors import AuthenticationFailed, ConnectionFailed, ConnectionLost, DecodeError, PipelineError
 from kafka_lagoon.produce.batch_queues import AFTER_UNWRITTEN, Batch, BatchQueues, Reconciled, Refusal, Written
 from kafka_lagoon.protocol.messages.produce import BatchIndexAndErrorMessage, PartitionProduceResponse
+from kafka_lagoon.topic_partition import TopicPartition
 
 FIRST, OTHER = TopicPartition("news", 0), TopicPartition("news", 1)
 NOT_LEADER, OUT_OF_ORDER, TIMED_OUT, TOO_FEW, UNKNOWN_TOPIC = 6, 45, 7, 19, 3

@@ -4,9 +4,9 @@ import copy
 
 import pytest
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.produce.producer_state import ProducerState
 from kafka_lagoon.records.encoding import NOT_IDEMPOTENT, Producer
+from kafka_lagoon.topic_partition import TopicPartition
 
 FIRST, OTHER = TopicPartition("news", 0), TopicPartition("news", 1)
 

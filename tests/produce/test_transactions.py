@@ -9,7 +9,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
@@ -29,6 +29,7 @@ from kafka_lagoon.produce.transactions import (
 )
 from kafka_lagoon.records.encoding import TRANSACTIONAL, Record
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.integration.producers import consume, create
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.batching import ProducerRecord
@@ -18,6 +18,7 @@ from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
 from kafka_lagoon.produce.writer import Target, TopicWriter, WriteResult, find_topic, write_records
 from kafka_lagoon.protocol.messages.produce import LEADER_ACKS, NO_ACKS, PRODUCE, BatchIndexAndErrorMessage
 from kafka_lagoon.records.compressing import CODECS
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster

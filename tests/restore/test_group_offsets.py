@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.restore.group_offsets import RestoredPartition, saved_commits, translated
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap, Position
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.restore.saved import saved
 
 

@@ -10,7 +10,6 @@ from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.admin.topics import delete_records
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.cluster import TopicPartition as Partition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.split import ReadOptions
@@ -22,6 +21,7 @@ from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePla
 from kafka_lagoon.restore.progress import Position
 from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, restore_partitions
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.topic_partition import TopicPartition as Partition
 from tests.clock import CLOCK
 from tests.integration.state import create_topics
 from tests.restore.lake import records, wanted, write_files

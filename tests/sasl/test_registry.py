@@ -1,19 +1,17 @@
 """A new mechanism is checked through its declaration: it cannot send a secret without TLS by mistake."""
 
-import importlib
-import pkgutil
 from typing import Any
 
 import pytest
 
-from kafka_lagoon import sasl
 from kafka_lagoon.client.logins import login_for
 from kafka_lagoon.client.policy import admit
 from kafka_lagoon.errors import AddressRefused
 from kafka_lagoon.kafka_settings import NAMES, KafkaSettings, checked
-from kafka_lagoon.sasl.mechanism import Mechanism, Peer
+from kafka_lagoon.sasl.peer import Peer
 from kafka_lagoon.sasl.plain import Plain
-from kafka_lagoon.sasl.registry import MECHANISMS
+from kafka_lagoon.sasl.registry import LOGINS
+from kafka_lagoon.sasl_mechanisms import MECHANISMS, Mechanism
 from tests.clock import CLOCK
 
 
@@ -23,15 +21,17 @@ def _login(peer: Peer) -> Plain:
 
 @pytest.fixture(params=[True, False])
 def added(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Mechanism:
-    """Add a mechanism to the registry that sends a secret, or that does not."""
+    """A mechanism that is declared and has a login, and that either sends a secret or does not."""
     mechanism = Mechanism(
         name="ADDED",
-        login=_login,
         sends_secret=request.param,
-        needs=("sasl_username",),
-        faults=lambda settings: [] if settings.sasl_kerberos_keytab else ["no keytab"],
+        needs=("sasl_username", "sasl_kerberos_keytab"),
+        needs_one_of=("sasl_oauthbearer_token", "sasl_oauthbearer_scope"),
+        needs_with={"sasl_oauthbearer_scope": ("sasl_oauthbearer_client_id",)},
+        local_only=("sasl_oauthbearer_scope",),
     )
     monkeypatch.setitem(MECHANISMS, mechanism.name, mechanism)  # type: ignore[arg-type]
+    monkeypatch.setitem(LOGINS, mechanism.name, _login)  # type: ignore[arg-type]
     return mechanism
 
 
@@ -44,6 +44,7 @@ def settings(**given: Any) -> KafkaSettings:
             "sasl_mechanism": "ADDED",
             "sasl_username": "alice",
             "sasl_kerberos_keytab": "/keys",
+            "sasl_oauthbearer_token": "abc",
             **given,
         }
     )
@@ -52,7 +53,7 @@ def settings(**given: Any) -> KafkaSettings:
 def test_a_declaration_says_whether_a_secret_is_sent() -> None:
     """A mechanism cannot be declared without it, because it has no default."""
     with pytest.raises(TypeError, match="sends_secret"):
-        Mechanism(name="ADDED", login=_login)  # type: ignore[call-arg]
+        Mechanism(name="ADDED")  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(
@@ -73,32 +74,38 @@ def test_secrets_are_refused_without_tls(added: Mechanism, without_proof: dict[s
 
 
 def test_declared_settings_are_asked_for(added: Mechanism) -> None:
-    """A missing setting and the mechanism's own faults are listed together."""
-    with pytest.raises(ValueError, match=f"sasl_mechanism {added.name} needs sasl_username; no keytab"):
-        settings(sasl_username="", sasl_kerberos_keytab=None)
+    """Settings that are missing, or that exclude each other or the cluster, are listed at once."""
+    with pytest.raises(
+        ValueError,
+        match=f"sasl_mechanism {added.name} needs sasl_username; sasl_mechanism {added.name} needs sasl_kerberos_keytab; "
+        f"{added.name} needs one of sasl_oauthbearer_token, sasl_oauthbearer_scope, and has none ",
+    ):
+        settings(sasl_username="", sasl_kerberos_keytab=None, sasl_oauthbearer_token=None)
+    with pytest.raises(
+        ValueError,
+        match=r"and has sasl_oauthbearer_token and sasl_oauthbearer_scope; sasl_oauthbearer_scope needs "
+        r"sasl_oauthbearer_client_id; sasl_oauthbearer_scope is for brokers on this machine only ",
+    ):
+        settings(sasl_oauthbearer_scope="all")
 
 
 def test_the_login_is_the_mechanisms(added: Mechanism) -> None:
-    """A connection authenticates with the login that the mechanism declares."""
+    """A connection authenticates with the login that the registry lists."""
     assert added.name == "ADDED"
     assert login_for(settings(), "b.example", CLOCK) == Plain(username="b.example", password="alice")  # noqa: S106
 
 
 def test_unknown_mechanisms(added: Mechanism) -> None:
-    """The error lists every mechanism of the registry, including the added one."""
+    """The error lists every declared mechanism, the added one too."""
     for unknown in ("PLAIM", ["PLAIN"]):
         with pytest.raises(ValueError, match=rf"must be PLAIN, SCRAM-SHA-256, .* or {added.name}"):
             settings(sasl_mechanism=unknown)
 
 
-def test_every_declared_mechanism_is_listed() -> None:
-    """The registry has each mechanism that a module of sasl/ declares, and the settings that it needs exist."""
-    modules = [
-        importlib.import_module(f"{sasl.__name__}.{module.name}") for module in pkgutil.iter_modules(sasl.__path__)
-    ]
-    declared = {
-        name: value for module in modules for name, value in vars(module).items() if isinstance(value, Mechanism)
-    }
-    assert {mechanism.name for mechanism in declared.values()} == set(MECHANISMS)
+def test_every_declared_mechanism_has_a_login() -> None:
+    """The registry lists a login of each, and the settings that are declared exist."""
+    assert list(LOGINS) == list(MECHANISMS)
     for mechanism in MECHANISMS.values():
-        assert set(mechanism.needs) <= NAMES, mechanism.name
+        beside = [name for setting, others in mechanism.needs_with.items() for name in (setting, *others)]
+        declared = {*mechanism.needs, *mechanism.needs_one_of, *beside, *mechanism.local_only}
+        assert declared <= NAMES, mechanism.name

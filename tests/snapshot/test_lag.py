@@ -5,7 +5,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from kafka_lagoon.snapshot.lag import lag_rows
 from kafka_lagoon.snapshot.lag_logs import EndOffsets
@@ -18,6 +17,7 @@ from kafka_lagoon.tables.group_rows import (
     GroupMemberRow,
     TopicPartitions,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 
 TOPOLOGY = Topology(
     metadata=MetadataResponse(), topic_ids={"a": "id-a", "b": "id-b"}, partitions={"a": (0, 1), "b": (0,)}

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.admin.committed_offsets import CommittedOffsets
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, Offsets
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routing import Gathered, Source
 from kafka_lagoon.protocol.error_codes import error_code
@@ -28,6 +27,7 @@ from kafka_lagoon.snapshot.lag import LagColumns
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.topology import TOPIC_RECREATED, Topology
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow, GroupMemberRow, TopicPartitions
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.effort import examples
 from tests.reference.lag import Commit, Facts, Group, Log, Member, lag
 

@@ -9,7 +9,6 @@ from kafka_lagoon.admin.offsets import (
     Kind,
     Offsets,
 )
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Scope, failure_of
 from kafka_lagoon.client.routing import Gathered, Source
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsResponsePartition
@@ -17,6 +16,7 @@ from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.topology import TOPIC_RECREATED, Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
+from kafka_lagoon.topic_partition import TopicPartition
 
 PARTITION = TopicPartition("orders", 0)
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from kafka_lagoon.admin.transactions import ProducersTransactions
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routing import Gathered
 from kafka_lagoon.protocol.error_codes import COORDINATOR_NOT_AVAILABLE
@@ -26,6 +25,7 @@ from kafka_lagoon.snapshot.producers import (
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.group_rows import TopicPartitions
 from kafka_lagoon.tables.transaction_rows import TransactionRow
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.delta.samples import row
 from tests.fake.oddities import transaction
 

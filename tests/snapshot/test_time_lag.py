@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.first_unread import first_unread
@@ -26,6 +26,7 @@ from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
 from kafka_lagoon.tables.row_columns import Joined
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.delta.samples import lag_row, row
 from tests.fake.broker import fake_cluster

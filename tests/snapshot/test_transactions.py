@@ -1,6 +1,5 @@
 """Rows of transactions and producers, from messages made by hand."""
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.routing import Gathered, Source
 from kafka_lagoon.protocol.messages.describe_producers import DescribeProducersPartitionResponse, ProducerState
 from kafka_lagoon.protocol.messages.describe_transactions import DescribedTransaction, TransactionTopic
@@ -14,6 +13,7 @@ from kafka_lagoon.snapshot.transactions import (
 )
 from kafka_lagoon.tables.group_rows import TopicPartitions
 from kafka_lagoon.tables.transaction_rows import TransactionRow
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 def listing(*names: str, state: str = "Ongoing") -> ListTransactionsResponse:

@@ -2,8 +2,8 @@
 
 import json
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.source.stream import StreamOffsets
+from kafka_lagoon.topic_partition import TopicPartition
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 

@@ -5,7 +5,7 @@ An unclean election loses the records that the new leader lacks. A partition tha
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByController
 from kafka_lagoon.client.routing import ShardedRequest, gather
@@ -22,6 +22,7 @@ from kafka_lagoon.protocol.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.schema import LATEST, Versions
 
 _WITH_TYPES = Versions(1, LATEST)  # KIP-460; before, every election is of the preferred replica

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
@@ -41,6 +41,7 @@ from kafka_lagoon.protocol.messages.offset_delete import (
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_bytes
 from kafka_lagoon.wire.schema import Versions
 

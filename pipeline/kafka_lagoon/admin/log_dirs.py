@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka_lagoon.admin.repeated_items import names_any_twice
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByBroker, ByLeader
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
@@ -35,6 +35,7 @@ from kafka_lagoon.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResponse,
     DescribeLogDirsTopic,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.columns import by_column
 
 Sizes = Gathered[TopicPartition, int]

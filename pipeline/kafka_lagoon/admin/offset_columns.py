@@ -6,7 +6,6 @@ A snapshot asks for seven offsets of every partition: an answer, a source and a 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.routing import Intake, Refusal, Source
 from kafka_lagoon.errors import Contradiction
 from kafka_lagoon.protocol.messages.list_offsets import (
@@ -16,6 +15,7 @@ from kafka_lagoon.protocol.messages.list_offsets import (
     ListOffsetsResponseTopic,
     ListOffsetsTopic,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.columns import Lists, Structs, by_column
 
 _NONE = -1

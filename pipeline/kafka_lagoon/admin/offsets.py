@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from kafka_lagoon.admin.offset_columns import OffsetColumns, PartitionOrder
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope, own_failure
 from kafka_lagoon.client.routes import ByLeader
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
@@ -39,6 +39,7 @@ from kafka_lagoon.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.schema import LATEST as NEWEST
 from kafka_lagoon.wire.schema import Versions
 

@@ -19,12 +19,10 @@ from kafka_lagoon.protocol.messages.describe_client_quotas import (
     ClientQuotaEntity,
     ClientQuotas,
     DescribeClientQuotasRequest,
+    QuotaEntity,
 )
 
 _CHUNK = 1_000  # entities in one request
-
-# The parts of an entity by type (`user`, `client-id`, `ip`), sorted; the name None is the default of the type.
-QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 def describe_client_quotas(cluster: Cluster, deadline: Deadline) -> Sequence[ClientQuotas] | Failure:

@@ -5,7 +5,7 @@ The controller answers; under KRaft any broker passes the request on. The list n
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByController
 from kafka_lagoon.client.routing import ShardedRequest, gather
@@ -22,6 +22,7 @@ from kafka_lagoon.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 
 _ALL = "all reassignments"
 _CHUNK = 5_000  # each partition is a record of the metadata log, of which the controller takes 10,000 at once

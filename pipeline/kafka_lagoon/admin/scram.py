@@ -32,7 +32,6 @@ from kafka_lagoon.secret import Secret
 
 _HASHES = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
 _SALT_BYTES = 24
-FEWEST_ITERATIONS, MOST_ITERATIONS = 4096, 16384  # that brokers accept
 
 
 class ScramCredential(NamedTuple):

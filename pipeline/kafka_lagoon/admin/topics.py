@@ -7,7 +7,7 @@ may have been carried out or not: callers describe the topic before they decide.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByController, ByLeader
 from kafka_lagoon.client.routing import ShardedRequest, gather
@@ -33,6 +33,7 @@ from kafka_lagoon.protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataTopic
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_bytes
 from kafka_lagoon.wire.schema import LATEST, Versions
 

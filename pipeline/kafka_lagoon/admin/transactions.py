@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator, ByLeader
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
@@ -48,6 +48,7 @@ from kafka_lagoon.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.schema import LATEST, Versions
 
 _CHUNK = 500  # transactional ids, or partitions with all of their producers, in one request

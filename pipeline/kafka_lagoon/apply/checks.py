@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from kafka_lagoon.apply.config_texts import type_fault
 from kafka_lagoon.apply.desired.document import Path
 from kafka_lagoon.apply.desired.model import DesiredTopic
-from kafka_lagoon.apply.desired.resources import DEFAULT
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.diff import differs, written_configs
+from kafka_lagoon.apply.kinds.names import DEFAULT
 from kafka_lagoon.apply.live import Live, LiveTopic
 from kafka_lagoon.text import did_you_mean
 

@@ -10,22 +10,22 @@ from itertools import groupby
 from typing import Any
 
 from kafka_lagoon.admin.config_values import SENSITIVE
-from kafka_lagoon.admin.scram import FEWEST_ITERATIONS, MOST_ITERATIONS
 from kafka_lagoon.apply.desired.resources import (
     CONFIG_SECTIONS,
-    DEFAULT,
     Acl,
     can_be_limit,
     can_be_written,
     limits_of,
     types_to_announce,
 )
-from kafka_lagoon.apply.kinds.quotas import number, parse_quota_name
+from kafka_lagoon.apply.kinds.names import DEFAULT, parse_quota_name
+from kafka_lagoon.apply.kinds.quotas import number
 from kafka_lagoon.apply.kinds.users import MECHANISMS
 from kafka_lagoon.apply.live import CONFIG_TYPES, Live, LiveTopic, Wanted, read_live
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.alter_user_scram_credentials import FEWEST_ITERATIONS, MOST_ITERATIONS
 
 # A feature that a cluster does not offer is no failure.
 _NOT_OFFERED = frozenset({UNSUPPORTED, "SECURITY_DISABLED"})

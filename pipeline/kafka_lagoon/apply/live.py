@@ -15,9 +15,10 @@ from kafka_lagoon.admin.quotas import describe_client_quotas
 from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.admin.scram import describe_scram_users
 from kafka_lagoon.admin.topics import describe_topics
-from kafka_lagoon.apply.desired.resources import DEFAULT, Acl, ScramUser
-from kafka_lagoon.apply.kinds.quotas import quota_name, quotas_of
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.apply.desired.resources import Acl, ScramUser
+from kafka_lagoon.apply.kinds.names import DEFAULT, quota_name
+from kafka_lagoon.apply.kinds.quotas import quotas_of
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol import acls
@@ -30,6 +31,7 @@ from kafka_lagoon.protocol.messages.describe_configs import (
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM_MECHANISMS
 from kafka_lagoon.protocol.messages.metadata import MetadataPartition, MetadataTopic
 from kafka_lagoon.tables.row_classes import named
+from kafka_lagoon.topic_partition import TopicPartition
 
 # By the resource types of actions.
 CONFIG_TYPES: Mapping[str, int] = {

@@ -14,7 +14,7 @@ from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.kinds.moves import cancel, reassign
 from kafka_lagoon.apply.live import Live, LiveTopic
 from kafka_lagoon.apply.proposals import Replicas, with_factor, without_broker
-from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 @dataclass(slots=True)

@@ -17,16 +17,17 @@ from kafka_lagoon.apply.kinds.groups import (
     read_commits,
     read_share_offsets,
 )
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import resolve
-from kafka_lagoon.fetch.offset_specs import OffsetSpec, OffsetSpecs, Partition
+from kafka_lagoon.fetch.offset_specs import OffsetSpec, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import READ_UNCOMMITTED
 from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.topic_partition import TopicPartition
 
 NO_COMMIT, OUTSIDE, HAS_MEMBERS = "NO_COMMIT", "OFFSET_OUT_OF_RANGE", "NON_EMPTY_GROUP"
 _API = "reset"
@@ -113,7 +114,7 @@ def _targets(
 ) -> tuple[dict[TopicPartition, int | ShiftBy], list[Failure]]:
     """The offsets that the specs name; shifts as they are."""
     shifts = {partition: spec for partition, spec in specs.items() if isinstance(spec, ShiftBy)}
-    others: dict[Partition, OffsetSpec] = {
+    others: dict[TopicPartition, OffsetSpec] = {
         partition: spec for partition, spec in specs.items() if not isinstance(spec, ShiftBy)
     }
     resolved = resolve(

@@ -34,12 +34,13 @@ from kafka_lagoon.apply.kinds.transactions import abort_transaction
 from kafka_lagoon.apply.live import Live
 from kafka_lagoon.apply.move_plan import may_touch
 from kafka_lagoon.apply.offset_resets import ShiftBy, reset_actions
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import resolve
 from kafka_lagoon.fetch.offset_specs import OffsetSpecs
+from kafka_lagoon.topic_partition import TopicPartition
 
 _EVERY_RECORD = "read_uncommitted"
 _WITHOUT_MEMBERS = ("Empty", "Dead")

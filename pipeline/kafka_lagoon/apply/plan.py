@@ -10,8 +10,8 @@ from kafka_lagoon.apply.desired.resources import CONFIG_SECTIONS
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.diff import diff
 from kafka_lagoon.apply.guards import unresolved
-from kafka_lagoon.apply.kinds.names import partition_notes
 from kafka_lagoon.apply.kinds.registry import KINDS
+from kafka_lagoon.apply.kinds.topic_guards import partition_notes
 from kafka_lagoon.apply.live import Live, Wanted, read_live
 from kafka_lagoon.apply.move_plan import left_on, move_actions, needs_moves
 from kafka_lagoon.apply.one_off_plan import plan_one_offs

@@ -6,7 +6,7 @@ Pure functions of the replicas and racks of a cluster: the same input gives the 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.topic_partition import TopicPartition
 
 Replicas = tuple[int, ...]
 Racks = Mapping[int, str | None]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kafka_lagoon.apply.action import Action, Guard
-from kafka_lagoon.apply.kinds.names import MOST_PARTITIONS
+from kafka_lagoon.apply.kinds.topic_guards import MOST_PARTITIONS
 from kafka_lagoon.cli.arguments import add_flags
 from kafka_lagoon.client.failures import Failure
 

@@ -8,16 +8,14 @@ anything: no topic is auto-created, and FindCoordinator is sent only for groups 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 
+from kafka_lagoon.client.access import access_to
 from kafka_lagoon.client.broker import Broker, Call, Reply
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.identity import cluster_id_fault
 from kafka_lagoon.client.metadata_checks import checked_metadata
-from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.client.session import Access
-from kafka_lagoon.client.tls import context
 from kafka_lagoon.clock import Clock, Deadline, backoff
 from kafka_lagoon.errors import (
     AddressRefused,
@@ -43,6 +41,7 @@ from kafka_lagoon.protocol.messages.metadata import (
     MetadataResponse,
     MetadataTopic,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 from kafka_lagoon.wire.schema import LATEST, Api, Versions
 
@@ -51,17 +50,6 @@ _ROUNDS = 3
 CREATES_NOTHING = Versions(4, LATEST)  # before Kafka 0.11 a request for a topic may create it
 _UNKNOWN = (NO_LEADER, -1)
 _ONE_KEY, _MANY_KEYS = Versions(0, 3), Versions(4, LATEST)  # KIP-699: FindCoordinator takes several groups from v4 on
-
-
-class TopicPartition(NamedTuple):
-    """A partition of a topic. A tuple, because a snapshot hashes it several times: 5 times as fast as a dataclass."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        """As Kafka spells it in its logs and messages: `orders-0`."""
-        return f"{self.topic}-{self.partition}"
 
 
 @dataclass(slots=True)
@@ -89,13 +77,7 @@ class Cluster:
 
     def __init__(self, settings: KafkaSettings, clock: Clock, request_stats: RequestStats) -> None:
         self.settings, self.clock, self.request_stats = settings, clock, request_stats
-        self._access = Access(
-            settings=settings,
-            tls=context(settings) if settings.uses_tls() else None,
-            clock=clock,
-            request_stats=request_stats,
-            pace=Pace(clock, settings.max_bytes_per_second),
-        )
+        self._access = access_to(settings, clock, request_stats)
         self.brokers: dict[int, Broker] = {}
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
         self.cluster_id: str | None = None

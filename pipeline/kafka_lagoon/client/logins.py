@@ -5,17 +5,17 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.sasl.conversation import Login
-from kafka_lagoon.sasl.mechanism import Peer, revealed
-from kafka_lagoon.sasl.registry import MECHANISMS
+from kafka_lagoon.sasl.peer import Peer, revealed
+from kafka_lagoon.sasl.registry import LOGINS
 from kafka_lagoon.sasl.token import Source
 
 
 def login_for(settings: KafkaSettings, host: str, clock: Clock) -> Login:
-    """Return the login for one connection to the broker at `host`; errors as `Mechanism.login` has them."""
+    """Return the login for one connection to the broker at `host`; errors as `LOGINS` has them."""
     if not settings.sasl_mechanism:
         raise ConfigError([f"security_protocol {settings.security_protocol} needs sasl_mechanism"])
     peer = Peer(settings=settings, host=host, clock=clock, token_endpoint=_token_endpoint)
-    return MECHANISMS[settings.sasl_mechanism].login(peer)
+    return LOGINS[settings.sasl_mechanism](peer)
 
 
 def _token_endpoint(settings: KafkaSettings) -> Source:

@@ -1,13 +1,13 @@
 """Routes requests: which broker answers for a partition, a group, a broker, or a change of the cluster.
 
 An API alone does not decide that: DescribeConfigs goes to any broker except for a broker's own settings. So the caller of
-`gather` passes a route.
+`gather` passes a route (`Route` in client/routing.py).
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import (
@@ -17,24 +17,7 @@ from kafka_lagoon.protocol.error_codes import (
     NOT_CONTROLLER,
 )
 from kafka_lagoon.protocol.messages.find_coordinator import GROUP, TRANSACTION
-
-J = TypeVar("J", contravariant=True)
-
-
-class Route(Protocol[J]):
-    """Finds the broker for a request about an item."""
-
-    unroutable_code: int  # the error code of an item whose broker is not known
-    unroutable_rounds: int  # how often such an item is looked up again before it fails
-
-    def node_of(self, item: J) -> int | None:
-        """The id of the broker to ask, None if it is not known."""
-
-    def scope_of(self, item: J) -> Scope:
-        """The scope of a failure of the item."""
-
-    def refresh(self, items: Sequence[J], deadline: Deadline) -> None:
-        """Look up the brokers of these items again."""
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 class ByLeader:

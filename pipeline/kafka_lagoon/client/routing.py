@@ -11,12 +11,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from types import MappingProxyType
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from kafka_lagoon.client.broker import Call, Reply, may_have_arrived
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
-from kafka_lagoon.client.routes import Route
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import (
     AddressRefused,
@@ -40,6 +39,7 @@ from kafka_lagoon.protocol.error_codes import (
 from kafka_lagoon.wire.schema import Api, Versions
 
 I = TypeVar("I", bound=Hashable)  # noqa: E741  an item: a partition, a group, a broker
+J = TypeVar("J", contravariant=True)
 A = TypeVar("A")
 R = TypeVar("R")
 
@@ -64,6 +64,22 @@ ItemAnswer: TypeAlias = tuple[I, int | Contradiction, A | None] | tuple[I, int |
 
 # A broker's error code, an answer that contradicts itself, or None for an item that the answer leaves out.
 Refusal = int | Contradiction | None
+
+
+class Route(Protocol[J]):
+    """Finds the broker for a request about an item."""
+
+    unroutable_code: int  # the error code of an item whose broker is not known
+    unroutable_rounds: int  # how often such an item is looked up again before it fails
+
+    def node_of(self, item: J) -> int | None:
+        """The id of the broker to ask, None if it is not known."""
+
+    def scope_of(self, item: J) -> Scope:
+        """The scope of a failure of the item."""
+
+    def refresh(self, items: Sequence[J], deadline: Deadline) -> None:
+        """Look up the brokers of these items again."""
 
 
 class Intake(ABC, Generic[I, A]):

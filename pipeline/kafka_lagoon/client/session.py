@@ -29,6 +29,7 @@ from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
 from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.sasl.conversation import Login
 from kafka_lagoon.wire.budget import BUDGET
 from kafka_lagoon.wire.schema import Api, Versions
 
@@ -46,10 +47,11 @@ _RENEWED_AFTER_S = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Values that the connections to a cluster share; `tls` is None for connections without TLS."""
+    """Values that the connections to a cluster share; `tls` is None without TLS, `login` without SASL."""
 
     settings: KafkaSettings
     tls: ssl.SSLContext | None
+    login: Callable[[str], Login] | None  # the login of one connection to the broker at this host
     clock: Clock
     request_stats: RequestStats
     pace: Pace
@@ -63,7 +65,7 @@ class Session:
         self.node_id = node_id  # None for a bootstrap server whose broker is not known yet
         self._transport, self._host = transport, host
         self._settings, self._clock, self._request_stats = access.settings, access.clock, access.request_stats
-        self._pace = access.pace
+        self._login, self._pace = access.login, access.pace
         self._connection = Connection(self._settings.client_id, self._settings.receive_message_max_bytes)
         self.versions: ApiVersionsResponse | None = None  # its ApiVersions response
         self._offered: dict[int, Versions] = {}
@@ -91,8 +93,7 @@ class Session:
         try:
             session = cls(transport, node_id, host, access)
             session.versions = session._negotiate(deadline)
-            if access.settings.uses_sasl():
-                session.authenticate(deadline)
+            session.authenticate(deadline)
         except BaseException:
             transport.close()
             raise
@@ -167,15 +168,15 @@ class Session:
         self._request_stats.answered((answer.request.api.name, self.node_id), answer.size, sent_at, now, throttle_ms)
 
     def authenticate(self, deadline: Deadline) -> None:
-        """Authenticate, or do so again; nothing may be in flight. AuthenticationFailed when the broker refuses."""
+        """Authenticate where SASL is used, or do so again; nothing may be in flight. AuthenticationFailed if refused."""
+        if not self._login:
+            return
         from kafka_lagoon.client.authentication import authenticate  # noqa: PLC0415  not needed without SASL
-        from kafka_lagoon.client.logins import login_for  # noqa: PLC0415
 
         def ask(api: Api[Any, R], request: object) -> R:
             return self._ask(api, self.version(api, None), request, deadline, "authenticate")
 
-        login = login_for(self._settings, self._host, self._clock)
-        lifetime_ms = _driven(authenticate(login, self.address), ask)
+        lifetime_ms = _driven(authenticate(self._login(self._host), self.address), ask)
         share = random.uniform(*_RENEWED_AT)  # noqa: S311  jitter, not a secret
         wait_s = max(lifetime_ms / 1000 * share, _RENEWED_AFTER_S)
         self._renew_at = self._clock.monotonic() + wait_s if lifetime_ms else None

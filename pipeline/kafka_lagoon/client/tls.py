@@ -34,11 +34,6 @@ def context(settings: KafkaSettings) -> ssl.SSLContext:
     return made
 
 
-def server_name(host: str) -> str:
-    """The name that a broker's certificate must have: the advertised host, without the dot that may end a full name."""
-    return host.rstrip(".").partition("%")[0]  # fe80::1%eth0 is fe80::1 on that network
-
-
 def _trusting(settings: KafkaSettings) -> ssl.SSLContext:
     certificates = keystores.trusted(settings)
     try:

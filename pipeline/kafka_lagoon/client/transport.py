@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from kafka_lagoon.client import tls_faults
-from kafka_lagoon.client.tls import server_name
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import AddressRefused, ConnectionFailed, ConnectionLost, DeadlinePassed
 
@@ -246,6 +245,11 @@ def _open(
         stream.close()
         raise
     return stream
+
+
+def server_name(host: str) -> str:
+    """The name that a broker's certificate must have: the advertised host, without the dot that may end a full name."""
+    return host.rstrip(".").partition("%")[0]  # fe80::1%eth0 is fe80::1 on that network
 
 
 def _secured(stream: socket.socket, tls: ssl.SSLContext, host: str, address: str, deadline: Deadline) -> ssl.SSLSocket:

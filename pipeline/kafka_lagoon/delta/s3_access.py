@@ -1,19 +1,12 @@
-"""Says how tasks on executors reach a bucket of S3: as the driver does, whose file system of Hadoop's is asked.
+"""Declares how tasks on executors reach a bucket of S3.
 
-So Hadoop's settings (`spark.hadoop.fs.s3a.*`) are the only place for endpoint, region and credentials. Keys travel with the
-settings of a task, as those of Kafka do, and are written nowhere. Where s3a looks at its machine for credentials, each
-executor looks at its own.
+Keys travel with the settings of a task, as those of Kafka do, and are written nowhere.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
-from kafka_lagoon.errors import TableError
 from kafka_lagoon.secret import Secret
 
-_OF_THE_MACHINE = ("software.amazon.awssdk.", "org.apache.hadoop.fs.s3a.auth.IAMInstanceCredentialsProvider")
 _NO_KEY = Secret("")
 
 
@@ -29,69 +22,3 @@ class S3Access:
     access_key: str | None = None
     secret_key: Secret = field(default=_NO_KEY)
     session_token: Secret | None = None
-
-
-def s3_access(storage: Storage, url: str) -> S3Access | None:
-    """Access to a bucket that Hadoop's s3a serves, None for other file systems; TableError if s3a cannot open it."""
-    if not url.startswith("s3"):
-        return None
-    path = storage.jvm.org.apache.hadoop.fs.Path(url)
-    try:
-        files = path.getFileSystem(storage.conf)
-        if not files.getClass().getName().endswith(".S3AFileSystem"):
-            return None
-        conf = files.getConf()  # with the settings of this bucket
-        endpoint = conf.get("fs.s3a.endpoint", "") or ""
-        named, _, host = endpoint.rpartition("://")
-        return S3Access(
-            region=conf.get("fs.s3a.endpoint.region", "") or _region_of(path.toUri().getHost(), endpoint),
-            endpoint=host or None,
-            scheme=named or ("https" if conf.getBoolean("fs.s3a.connection.ssl.enabled", True) else "http"),
-            path_style=conf.getBoolean("fs.s3a.path.style.access", False),
-            **_credentials(files),
-        )
-    except JAVA_ERRORS as error:
-        raise TableError(f"{url}: {reason(error)}") from error
-
-
-def _credentials(files: Any) -> dict[str, Any]:
-    """Credentials of the first of s3a's providers that has some; none if that provider asks the machine."""
-    shared = files.getS3AInternals().shareCredentials("executors of Kafka Lagoon")
-    try:
-        providers = shared.getProviders()
-        return _first_of(providers.get(number) for number in range(providers.size()))
-    finally:
-        shared.close()  # decrements the reference count
-
-
-def _first_of(providers: Iterator[Any]) -> dict[str, Any]:
-    for provider in providers:
-        name = provider.getClass().getName()
-        if name.startswith(_OF_THE_MACHINE):
-            return {}
-        if name.endswith(".AnonymousAWSCredentialsProvider"):
-            return {"anonymous": True}
-        try:
-            credentials = provider.resolveCredentials()
-        except JAVA_ERRORS:
-            continue
-        is_session = credentials.getClass().getSimpleName() == "AwsSessionCredentials"
-        return {
-            "access_key": credentials.accessKeyId(),
-            "secret_key": Secret(credentials.secretAccessKey()),
-            "session_token": Secret(credentials.sessionToken()) if is_session else None,
-        }
-    return {}
-
-
-def _region_of(bucket: str, endpoint: str) -> str | None:
-    """The region that Amazon returns for a bucket; None if it returns none, or for another store."""
-    from pyarrow import fs  # noqa: PLC0415  no driver needs it for tables in folders
-
-    if endpoint and not endpoint.endswith("amazonaws.com"):
-        return None
-    try:
-        region: str = fs.resolve_s3_region(bucket)
-    except OSError:
-        return None
-    return region

@@ -5,12 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from kafka_lagoon.admin.releases import kafka_version_range
+from kafka_lagoon.client.access import access_to
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.policy import admit
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.session import Access, Session
-from kafka_lagoon.client.tls import context
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.doctor.certificates import of_broker
 from kafka_lagoon.doctor.results import Check, Result
@@ -49,13 +48,7 @@ class Server:
 
 def access(kafka: KafkaSettings, clock: Clock) -> Access:
     """The access that all checks share; ConfigError if a truststore or keystore cannot be used."""
-    return Access(
-        settings=kafka,
-        tls=context(kafka) if kafka.uses_tls() else None,
-        clock=clock,
-        request_stats=RequestStats(),
-        pace=Pace(clock, kafka.max_bytes_per_second),
-    )
+    return access_to(kafka, clock, RequestStats())
 
 
 def bootstrap_servers(kafka: KafkaSettings) -> Sequence[Server]:

@@ -76,7 +76,7 @@ def _warehouse(spark: Any, path: str) -> "Warehouse":
 
 def _with_folder(spark: Any, path: str, probe: Probe) -> Probe:
     """Add the warehouse to the probe, unless the driver cannot reach it."""
-    from kafka_lagoon.delta.s3_access import s3_access  # noqa: PLC0415
+    from kafka_lagoon.delta.hadoop_s3 import s3_access  # noqa: PLC0415
 
     try:
         warehouse = _warehouse(spark, path)

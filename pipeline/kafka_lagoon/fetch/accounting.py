@@ -7,7 +7,6 @@ task read after that offset are left out, with their files, so that ranges join 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange
 from kafka_lagoon.fetch.plan import Plan
@@ -26,6 +25,7 @@ from kafka_lagoon.fetch.topic_identity import NOT_CONFIRMED
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
 from kafka_lagoon.records.decoding import Counts, Problem
 from kafka_lagoon.tables.record_rows import RecordProblemRow, RecordRangeRow
+from kafka_lagoon.topic_partition import TopicPartition
 
 STOPPED = "STOPPED"  # a task gave no reason
 FILE_LEFT_OUT = "FILE_LEFT_OUT"  # the records are in a file together with records that a truncation took back

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.client.routes import ByLeader
 from kafka_lagoon.client.routing import ShardedRequest, gather
@@ -39,6 +39,7 @@ from kafka_lagoon.protocol.messages.fetch import (
     PartitionData,
 )
 from kafka_lagoon.records.first_record import FirstRecord, NoRecord, UnreadableBatch, first_record
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_bytes
 from kafka_lagoon.wire.schema import Versions
 

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kafka_lagoon.admin.offsets import epoch_ends
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.fetch.tasks import Task
+from kafka_lagoon.topic_partition import TopicPartition
 
 _MAX_EPOCHS = 20  # rounds of requests at most; earlier splits get no epoch
 

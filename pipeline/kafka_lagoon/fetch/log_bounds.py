@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from kafka_lagoon.admin.log_dirs import replica_sizes
 from kafka_lagoon.admin.offset_columns import columns_of
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, list_offsets
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.ranges import LogBounds, PlannedRange
 from kafka_lagoon.fetch.split import READ_COMMITTED
+from kafka_lagoon.topic_partition import TopicPartition
 
 _KINDS = (LOG_START, HIGH_WATERMARK, LAST_STABLE)
 _GUESSED_BYTES = 512  # of a record, where the brokers do not say how large their logs are

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from kafka_lagoon.admin.offsets import offsets_at
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.offset_specs import AtOffset, AtTime, BeforeEnd, Earliest, Latest, OffsetSpec, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LogBounds
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

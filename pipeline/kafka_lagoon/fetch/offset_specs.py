@@ -9,8 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from kafka_lagoon.times import FORMS, parse_time_ms
-
-Partition = tuple[str, int]  # equal to a TopicPartition, whose module takes longer to load
+from kafka_lagoon.topic_partition import TopicPartition
 
 SPELLINGS = (
     f"earliest, latest, latest-N (N offsets before the end), an offset, topic:partition=offset,..., or a time ({FORMS})"
@@ -66,10 +65,10 @@ class OffsetSpecs:
 
     name: str
     default: OffsetSpec | None = None
-    by_partition: Mapping[Partition, OffsetSpec] = field(default_factory=dict)
+    by_partition: Mapping[TopicPartition, OffsetSpec] = field(default_factory=dict)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, partition: Partition) -> OffsetSpec:
+    def of(self, partition: TopicPartition) -> OffsetSpec:
         """The spec of one partition; KeyError where there is none."""
         return self.by_partition[partition] if self.default is None else self.by_partition.get(partition, self.default)
 
@@ -78,7 +77,7 @@ class OffsetSpecs:
         specs = (self.default, *self.by_partition.values())
         return [spec.timestamp_ms for spec in specs if isinstance(spec, AtTime)]
 
-    def problems(self, partitions: Collection[Partition], topic_ids: Mapping[str, str | None]) -> list[str]:
+    def problems(self, partitions: Collection[TopicPartition], topic_ids: Mapping[str, str | None]) -> list[str]:
         """Faults of these specs for the partitions that are read: partitions without a spec, and specs of other partitions."""
         missing = sorted(set(partitions) - set(self.by_partition)) if self.default is None else []
         unread = sorted(set(self.by_partition) - set(partitions))
@@ -110,11 +109,11 @@ def _parse(words: str, text: str, now_ms: int) -> OffsetSpec:
     return AtOffset(int(words)) if _OFFSET.fullmatch(words) else AtTime(parse_time_ms(text, now_ms))
 
 
-def _assignments(text: str) -> dict[Partition, OffsetSpec]:
-    specs: dict[Partition, OffsetSpec] = {}
+def _assignments(text: str) -> dict[TopicPartition, OffsetSpec]:
+    specs: dict[TopicPartition, OffsetSpec] = {}
     for part in text.split(","):
         match = _ASSIGNMENT.fullmatch(part.strip())
         if not match:
             raise ValueError(f"{part.strip()!r} is not topic:partition=offset")
-        specs[match[1], int(match[2])] = AtOffset(int(match[3]))
+        specs[TopicPartition(match[1], int(match[2]))] = AtOffset(int(match[3]))
     return specs

@@ -7,7 +7,7 @@ ranges with an event before another sequence begins.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
@@ -38,6 +38,7 @@ from kafka_lagoon.fetch.truncation_checks import CheckedEpochs, check_positions
 from kafka_lagoon.protocol.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse, MetadataTopic
 from kafka_lagoon.text import did_you_mean
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 

@@ -7,13 +7,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from kafka_lagoon.client.broker import Broker
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import ConnectionLost, EncodeError, PipelineError, UnsupportedVersion
 from kafka_lagoon.fetch.requests import FetchPosition, partition_data, requests
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.fetch.stalls import Limits
 from kafka_lagoon.protocol.error_codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_ID
 from kafka_lagoon.protocol.messages.fetch import FETCH, NO_RACK, NO_REPLICA, PartitionData
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ for the error or one of ours. No answer of a broker raises. An empty answer is n
 from dataclasses import dataclass
 
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LOCAL_START, LOG_START, list_offsets
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, refusal_name
 from kafka_lagoon.clock import backoff
 from kafka_lagoon.errors import (
@@ -35,6 +35,7 @@ from kafka_lagoon.protocol.error_codes import (
 )
 from kafka_lagoon.protocol.messages.fetch import PartitionData
 from kafka_lagoon.protocol.messages.metadata import MetadataTopic
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 NO_PROGRESS, THROTTLED, BATCH_TOO_LARGE, CORRUPT_LOG = "NO_PROGRESS", "THROTTLED", "BATCH_TOO_LARGE", "CORRUPT_LOG"

@@ -11,7 +11,7 @@ from itertools import islice
 import pyarrow as pa
 
 from kafka_lagoon.client.broker import Call
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import EncodeError, PipelineError, UnsupportedVersion
 from kafka_lagoon.fetch.batch_headers import epoch_ranges, trusted_end
 from kafka_lagoon.fetch.last_batch import is_doubtful
@@ -29,6 +29,7 @@ from kafka_lagoon.protocol.messages import fetch
 from kafka_lagoon.protocol.messages.fetch import FETCH, NO_RACK, NO_REPLICA, FetchResponse, PartitionData
 from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.small_partitions import SharedColumns
+from kafka_lagoon.topic_partition import TopicPartition
 
 _MOST_AT_ONCE = 1_000  # partitions in one request
 _SMALL = 16  # so many of them fit into an answer

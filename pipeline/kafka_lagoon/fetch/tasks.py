@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.fetch.ranges import PlannedRange
 from kafka_lagoon.fetch.split import Split, SplitOutcome
+from kafka_lagoon.topic_partition import TopicPartition
 
 _SMALLEST_TASK = 8 << 20  # below this a task costs more than it spreads
 _MANY_PARTITIONS = 5_000  # are one task if they are small: about a second, which is worth one file for all

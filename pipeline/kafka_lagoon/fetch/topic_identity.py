@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_lagoon.client.broker import Call
-from kafka_lagoon.client.cluster import CREATES_NOTHING, Cluster, TopicPartition, metadata_request
+from kafka_lagoon.client.cluster import CREATES_NOTHING, Cluster, metadata_request
 from kafka_lagoon.client.metadata_checks import checked_metadata
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import PipelineError
@@ -19,6 +19,7 @@ from kafka_lagoon.protocol.messages.metadata import (
     MetadataResponse,
     MetadataTopic,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 NOT_CONFIRMED = "NOT_CONFIRMED"  # brokers disagree about a topic, or one of them did not answer

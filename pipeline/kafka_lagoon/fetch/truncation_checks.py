@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.admin.offsets import several_epoch_ends
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.fetch.leader_epochs import Divergence, EpochEnd, EpochRange, confirms, divergence, joined
@@ -17,6 +17,7 @@ from kafka_lagoon.fetch.split import SplitOutcome
 from kafka_lagoon.fetch.topic_identity import is_same_id, same_for_leaders
 from kafka_lagoon.protocol.messages.fetch import BY_ID, FETCH
 from kafka_lagoon.protocol.messages.offset_for_leader_epoch import EpochEndOffset
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import refusal_name
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock
@@ -19,6 +19,7 @@ from kafka_lagoon.fetch.stalls import BOOTSTRAP, RUN_DEADLINE_PASSED, Limits, St
 from kafka_lagoon.fetch.tasks import Task, TaskOutcome
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.records.decoding import Counts
+from kafka_lagoon.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kafka_lagoon.delta.record_files import RecordFiles

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import RecordTooLarge, RowRefused
@@ -33,6 +33,7 @@ from kafka_lagoon.records.encode_columns import (
     RecordColumns,
 )
 from kafka_lagoon.records.encoding import TRANSACTIONAL
+from kafka_lagoon.topic_partition import TopicPartition
 
 RECORD_TOO_LARGE = "RECORD_TOO_LARGE"
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_lagoon.admin.committed_offsets import committed_offsets
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.transactions import OffsetToCommit, Transaction, commit_offsets
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
+from kafka_lagoon.topic_partition import TopicPartition
 
 _IN_ONE_GROUP = 100  # transactions: some 25 bytes each, and brokers take 4,096 by default (offset.metadata.max.bytes)
 _KEYS = {"series", "groups", "id", "timeout_ms", "implicit", "open"}

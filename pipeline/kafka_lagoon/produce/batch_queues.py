@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.client.broker import may_have_arrived
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.errors import AddressRefused, AuthenticationFailed, ConnectionFailed, PipelineError
 from kafka_lagoon.produce.sending import explained, refused_records
@@ -25,6 +24,7 @@ from kafka_lagoon.protocol.error_codes import (
     error_code,
 )
 from kafka_lagoon.protocol.messages.produce import PRODUCE, PartitionProduceResponse
+from kafka_lagoon.topic_partition import TopicPartition
 
 AFTER_UNWRITTEN = "AFTER_UNWRITTEN_BATCH"
 _GONE, _GONE_ROUNDS = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID}), 3  # as in client/routing.py

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 from kafka_lagoon.client.broker import Call, Reply
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import ConnectionFailed, PipelineError
@@ -25,6 +25,7 @@ from kafka_lagoon.produce.sending import (
 )
 from kafka_lagoon.protocol.error_codes import LEADER_NOT_AVAILABLE
 from kafka_lagoon.protocol.messages.produce import NO_ACKS, PRODUCE
+from kafka_lagoon.topic_partition import TopicPartition
 
 _MAX_REQUEST_BYTES = 4 << 20  # brokers take socket.request.max.bytes, 100 MB; smaller requests overlap better
 

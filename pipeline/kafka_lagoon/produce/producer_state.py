@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.records.encoding import NO_PRODUCER, NOT_IDEMPOTENT, Producer, next_sequence
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 @dataclass(slots=True)

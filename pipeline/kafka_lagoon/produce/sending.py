@@ -7,7 +7,7 @@ answer. Without a producer id, a batch that may have been written is not sent ag
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByLeader
 from kafka_lagoon.client.routing import ShardedRequest, gather
@@ -32,6 +32,7 @@ from kafka_lagoon.protocol.messages.produce import (
     TopicProduceData,
 )
 from kafka_lagoon.records.encoding import NO_PRODUCER, producer_of
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.schema import LATEST, Versions
 
 _FORMAT_2 = Versions(3, LATEST)  # the only format that we write

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.protocol.error_codes import error_code
@@ -16,6 +16,7 @@ from kafka_lagoon.records.encoding import (
     encode_batch,
     next_sequence,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 
 _TRANSACTION_TIMEOUT_MS = 60_000  # ignored without a transactional id
 

@@ -4,12 +4,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from kafka_lagoon.admin.configs import describe_configs
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.topic_partition import TopicPartition
 
 _LARGEST = "max.message.bytes"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import ShardedRequest, gather
@@ -26,6 +26,7 @@ from kafka_lagoon.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.schema import Api, Versions
 
 FENCED = frozenset({INVALID_PRODUCER_EPOCH, PRODUCER_FENCED})  # another producer has it, or the coordinator aborted it

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import ShardedRequest, gather
@@ -53,6 +53,7 @@ from kafka_lagoon.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from kafka_lagoon.records.encoding import Producer
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.schema import LATEST, Api, Versions
 
 DEFAULT_TIMEOUT_MS = 60_000  # Kafka's own default

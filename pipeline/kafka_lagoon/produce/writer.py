@@ -8,7 +8,7 @@ pickled, so Spark tasks can call it.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock, Deadline
@@ -23,6 +23,7 @@ from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS, PRODUCE
 from kafka_lagoon.records.compressing import NONE
 from kafka_lagoon.records.encoding import Record
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,13 @@ from kafka_lagoon.admin.groups import list_groups
 from kafka_lagoon.apply.action import Action, same_state
 from kafka_lagoon.apply.kinds.groups import alter_offsets_action, read_commits
 from kafka_lagoon.apply.offset_resets import members_failure
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.restore.offset_map import PartitionMap, Position
 from kafka_lagoon.restore.saved_rows import rows_of
+from kafka_lagoon.topic_partition import TopicPartition
 
 VIEWS = ("committed_offsets_published",)  # tables and views that `saved_commits` reads
 NOT_RESTORED, OTHER_TOPIC = "NOT_RESTORED", "TOPIC_RECREATED"

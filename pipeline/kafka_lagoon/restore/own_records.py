@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, list_offsets
 from kafka_lagoon.admin.transactions import describe_producers
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, TargetChanged
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions, Split
 from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 def find_own_records(

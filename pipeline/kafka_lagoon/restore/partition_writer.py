@@ -8,7 +8,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import BrokerError, OtherAttempt, TargetChanged
 from kafka_lagoon.produce.arrow_writer import RECORD_TOO_LARGE, ArrowWriter, WriteOptions
 from kafka_lagoon.produce.batch_queues import Unwritten
@@ -21,6 +21,7 @@ from kafka_lagoon.records.encode_columns import TARGET_BATCH_BYTES
 from kafka_lagoon.records.encoding import Producer
 from kafka_lagoon.restore.header_keys import unescaped
 from kafka_lagoon.restore.offset_map import OffsetRange, batch_ranges
+from kafka_lagoon.topic_partition import TopicPartition
 
 BUFFER_BYTES = 16 << 20
 _OTHERS = (OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER)

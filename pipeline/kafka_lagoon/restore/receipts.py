@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.compare.reading import Chunk, HashedReader, unread
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
@@ -20,6 +20,7 @@ from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split
 from kafka_lagoon.records.digests import ALL_FIELDS, Hashes, SequenceDigest
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
+from kafka_lagoon.topic_partition import TopicPartition
 
 RECORDS_DIFFER, RECORDS_MISSING, RECORDS_DOUBLED = "RECORDS_DIFFER", "RECORDS_MISSING", "RECORDS_DOUBLED"
 ORDER_DIFFERS, OTHER_RECORDS = "ORDER_DIFFERS", "OTHER_RECORDS"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.kinds.topics import create_topic
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError, TableError
@@ -20,6 +20,7 @@ from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.saved_rows import rows_of
 from kafka_lagoon.restore.topics import acl_actions, saved_acls, saved_topics, topic_actions
 from kafka_lagoon.settings import local_folder
+from kafka_lagoon.topic_partition import TopicPartition
 
 _NAMES = frozenset({"snapshots", *topics.VIEWS, *group_offsets.VIEWS})
 

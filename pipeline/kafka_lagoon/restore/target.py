@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from kafka_lagoon.admin.config_values import ConfigResource, Values, config_values
 from kafka_lagoon.admin.topics import describe_topics
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
@@ -19,6 +19,7 @@ from kafka_lagoon.protocol.messages.describe_configs import BROKER, TOPIC
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.survey import Times
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 MAX_BATCH_BYTES, TIMESTAMP_TYPE = "max.message.bytes", "message.timestamp.type"

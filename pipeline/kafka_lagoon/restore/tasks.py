@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafka_lagoon.admin.committed_offsets import committed_offsets
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
@@ -32,6 +32,7 @@ from kafka_lagoon.restore.own_records import find_own_records, last_sequence
 from kafka_lagoon.restore.partition_writer import PartitionWriter, SendOptions
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
+from kafka_lagoon.topic_partition import TopicPartition
 
 _PAUSE_S = 0.5
 _UNKNOWN_FOR_MS = 10_000

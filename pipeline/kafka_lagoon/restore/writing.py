@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DescribedFile
-from kafka_lagoon.delta.s3_access import s3_access
+from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.job_settings import RestoreSettings

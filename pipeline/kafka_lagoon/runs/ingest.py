@@ -16,7 +16,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.executors import Meter
-from kafka_lagoon.delta.s3_access import s3_access
+from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, LONGEST_COMMIT_WAIT_MS, Warehouse
 from kafka_lagoon.fetch.accounting import Reconciled, RunIdentity, is_loss, reconcile
 from kafka_lagoon.fetch.last_epochs import with_last_epochs

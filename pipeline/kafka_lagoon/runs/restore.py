@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
@@ -35,6 +35,7 @@ from kafka_lagoon.runs.restore_preparation import (
     requested_topics,
 )
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
+from kafka_lagoon.topic_partition import TopicPartition
 
 STEPS = ("plan", "survey", "topics", "write", "check", "offsets")
 

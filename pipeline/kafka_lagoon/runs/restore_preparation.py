@@ -14,7 +14,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.admin_actions import recording
 from kafka_lagoon.delta.files import DescribedFile
-from kafka_lagoon.delta.s3_access import s3_access
+from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.job_settings import RestoreSettings

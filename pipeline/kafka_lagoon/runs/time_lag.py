@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, refusal_name
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
@@ -19,6 +19,7 @@ from kafka_lagoon.job_settings import SnapshotSettings
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.runs.earlier_offsets import interpolated
 from kafka_lagoon.snapshot.time_lag import Limited, Measure
+from kafka_lagoon.topic_partition import TopicPartition
 
 _TASK_POSITIONS = 10_000
 EXECUTORS_FAILED = "EXECUTORS_FAILED"

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.sasl.conversation import MechanismFailed, Tokens, quoted
-from kafka_lagoon.sasl.mechanism import Mechanism, Peer
+from kafka_lagoon.sasl.peer import Peer
+from kafka_lagoon.sasl_mechanisms import GSSAPI
 
 _NO_LAYER = 1  # of the bits for the protection of later data
 _OFFER_LENGTH = 4  # those bits, and the longest message of a protected connection, which is not used
@@ -25,7 +26,7 @@ class Kerberos:
     service: str
     principal: str | None = None
     keytab: str | None = None
-    name: ClassVar[str] = "GSSAPI"
+    name: ClassVar[str] = GSSAPI.name
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -77,13 +78,11 @@ def _library() -> Any:
         ) from error
 
 
-def _login(peer: Peer) -> Kerberos:
+def login(peer: Peer) -> Kerberos:
+    """The login as the principal of the settings."""
     return Kerberos(
         host=peer.host.rstrip("."),
         service=peer.settings.sasl_kerberos_service_name,
         principal=peer.settings.sasl_kerberos_principal,
         keytab=peer.settings.sasl_kerberos_keytab,
     )
-
-
-GSSAPI = Mechanism(name="GSSAPI", login=_login, sends_secret=False)

@@ -6,33 +6,26 @@ A token cannot add other parts to the message, whatever it contains, and is neve
 import json
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from kafka_lagoon.addresses import is_loopback
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.sasl.conversation import MechanismFailed, Tokens, quoted
-from kafka_lagoon.sasl.mechanism import Mechanism, Peer
+from kafka_lagoon.sasl.peer import Peer
 from kafka_lagoon.sasl.token import Token, TokenCache
 from kafka_lagoon.sasl.token_provider import TokenProvider
-
-if TYPE_CHECKING:
-    from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.sasl_mechanisms import OAUTHBEARER
 
 _SEPARATOR = "\x01"
 _TOKEN = re.compile(r"[-_~+/.a-zA-Z0-9]+=*")  # RFC 6750
 _EXTENSION_NAME = re.compile(r"[A-Za-z]+")
 _EXTENSION_VALUE = re.compile(r"[\x21-\x7e \t\r\n]+")
 _UNSECURED_LIFETIME_MS = 3_600_000
-_SOURCES = (
-    "sasl_oauthbearer_token",
-    "sasl_oauthbearer_token_endpoint_url",
-    "sasl_oauthbearer_token_provider",
-    "sasl_oauthbearer_unsecured_principal",
-)
 _REASONS = ("status", "scope", "openid-configuration")  # fields of a refusal (RFC 7628)
+_TOKENS = TokenCache()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +34,7 @@ class OAuthBearer:
 
     token: Token
     extensions: tuple[tuple[str, str], ...] = ()
-    name: ClassVar[str] = "OAUTHBEARER"
+    name: ClassVar[str] = OAUTHBEARER.name
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -102,19 +95,8 @@ def _part(claims: Mapping[str, object]) -> str:
     return urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
 
 
-def _faults(settings: "KafkaSettings") -> Iterator[str]:
-    sources = [name for name in _SOURCES if getattr(settings, name)]
-    if len(sources) != 1:
-        yield f"OAUTHBEARER needs one of {', '.join(_SOURCES)}, and has {' and '.join(sources) or 'none'}"
-    if settings.sasl_oauthbearer_token_endpoint_url:
-        for name in ("sasl_oauthbearer_client_id", "sasl_oauthbearer_client_secret"):
-            if not getattr(settings, name):
-                yield f"sasl_oauthbearer_token_endpoint_url needs {name}"
-    if settings.sasl_oauthbearer_unsecured_principal and not settings.is_local():
-        yield "sasl_oauthbearer_unsecured_principal is for brokers on this machine only"
-
-
-def _login(peer: Peer) -> OAuthBearer:
+def login(peer: Peer) -> OAuthBearer:
+    """The login with a token of the source that the settings name."""
     extensions = read_extensions(peer.settings.sasl_oauthbearer_extensions)
     return OAuthBearer(token=_token(peer), extensions=extensions)
 
@@ -130,7 +112,3 @@ def _token(peer: Peer) -> Token:
     if function := settings.sasl_oauthbearer_token_provider:
         return _TOKENS.token(TokenProvider(function=function, host=peer.host), peer.clock)
     return _TOKENS.token(peer.token_endpoint(settings), peer.clock)
-
-
-_TOKENS = TokenCache()
-OAUTHBEARER = Mechanism(name="OAUTHBEARER", login=_login, sends_secret=True, faults=_faults)

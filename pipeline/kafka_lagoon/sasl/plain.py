@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from kafka_lagoon.sasl.conversation import MechanismFailed, Tokens, utf8
-from kafka_lagoon.sasl.mechanism import Mechanism, Peer, revealed
+from kafka_lagoon.sasl.peer import Peer, revealed
+from kafka_lagoon.sasl_mechanisms import PLAIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +14,7 @@ class Plain:
 
     username: str
     password: str = field(repr=False)
-    name: ClassVar[str] = "PLAIN"
+    name: ClassVar[str] = PLAIN.name
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -27,8 +28,6 @@ class Plain:
         yield b"\0%b\0%b" % (utf8(self.username, "the user name"), utf8(self.password, "the password"))
 
 
-def _login(peer: Peer) -> Plain:
+def login(peer: Peer) -> Plain:
+    """The login with the user and the password of the settings."""
     return Plain(username=peer.settings.sasl_username or "", password=revealed(peer.settings.sasl_password))
-
-
-PLAIN = Mechanism(name="PLAIN", login=_login, sends_secret=True, needs=("sasl_username", "sasl_password"))

@@ -1,19 +1,19 @@
-"""Lists the SASL mechanisms. The order is that of messages."""
+"""Lists the login of each SASL mechanism."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from kafka_lagoon.sasl.kerberos import GSSAPI
-from kafka_lagoon.sasl.mechanism import Mechanism
-from kafka_lagoon.sasl.oauthbearer import OAUTHBEARER
-from kafka_lagoon.sasl.plain import PLAIN
-from kafka_lagoon.sasl.scram import SCRAM_SHA_256, SCRAM_SHA_512
+from kafka_lagoon.sasl import kerberos, oauthbearer, plain, scram
+from kafka_lagoon.sasl.conversation import Login
+from kafka_lagoon.sasl.peer import Peer
+from kafka_lagoon.sasl_mechanisms import GSSAPI, OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
 
-MECHANISMS: Mapping[str, Mechanism] = {
-    mechanism.name: mechanism for mechanism in (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER, GSSAPI)
+# Called for every connection: secrets are looked up each time, so they may be rotated. ConfigError when a setting cannot be
+# used, ConnectionFailed when a token cannot be fetched now, AuthenticationFailed when it is refused.
+LOGINS: Mapping[str, Callable[[Peer], Login]] = {
+    PLAIN.name: plain.login,
+    SCRAM_SHA_256.name: partial(scram.login, SCRAM_SHA_256.name),
+    SCRAM_SHA_512.name: partial(scram.login, SCRAM_SHA_512.name),
+    OAUTHBEARER.name: oauthbearer.login,
+    GSSAPI.name: kerberos.login,
 }
-
-
-def mechanism_names() -> str:
-    """Return the names of all mechanisms as messages list them."""
-    *others, last = MECHANISMS
-    return f"{', '.join(others)} or {last}"

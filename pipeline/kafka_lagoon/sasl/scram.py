@@ -14,13 +14,14 @@ from secrets import token_urlsafe
 from threading import Lock
 
 from kafka_lagoon.sasl.conversation import MechanismFailed, Tokens, quoted, utf8
-from kafka_lagoon.sasl.mechanism import Mechanism, Peer, revealed
+from kafka_lagoon.sasl.peer import Peer, revealed
+from kafka_lagoon.sasl_mechanisms import SCRAM_SHA_256, SCRAM_SHA_512
 
 # RFC 7677 and Kafka's brokers ask for the lower bound; they create no more than 16384. The upper one costs 0.4 s.
 FEWEST_ITERATIONS = 4096
 MOST_ITERATIONS = 1_000_000
 
-_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+_HASHES = {SCRAM_SHA_256.name: "sha256", SCRAM_SHA_512.name: "sha512"}
 _NONCE_BYTES = 24
 _LONGEST = 4096  # bytes of a broker's message
 _GS2_HEADER = "n,,"  # no channel binding, no authorization identity
@@ -135,16 +136,11 @@ def _from_base64(text: bytes) -> bytes | None:
         return None
 
 
-def _mechanism(name: str) -> Mechanism:
-    def login(peer: Peer) -> Scram:
-        return Scram(
-            name=name,
-            username=peer.settings.sasl_username or "",
-            password=revealed(peer.settings.sasl_password),
-            delegation_token=peer.settings.sasl_scram_tokenauth,
-        )
-
-    return Mechanism(name=name, login=login, sends_secret=False, needs=("sasl_username", "sasl_password"))
-
-
-SCRAM_SHA_256, SCRAM_SHA_512 = map(_mechanism, _HASHES)
+def login(name: str, peer: Peer) -> Scram:
+    """The login by the mechanism of this name, with the user and the password of the settings."""
+    return Scram(
+        name=name,
+        username=peer.settings.sasl_username or "",
+        password=revealed(peer.settings.sasl_password),
+        delegation_token=peer.settings.sasl_scram_tokenauth,
+    )

@@ -11,10 +11,10 @@ from operator import lt
 
 from kafka_lagoon.admin.offset_columns import columns_of
 from kafka_lagoon.admin.offsets import NOT_RETURNED, Offsets
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.row_columns import Column, column_of
+from kafka_lagoon.topic_partition import TopicPartition
 
 _NO_SUCH_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
 

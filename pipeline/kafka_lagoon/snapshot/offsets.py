@@ -19,11 +19,11 @@ from kafka_lagoon.admin.offsets import (
     Kind,
     Offsets,
 )
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import UNSUPPORTED
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Stored, choose, or_none, runs
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 def offset_rows(topology: Topology, offsets: Mapping[Kind, Offsets]) -> Columns[PartitionOffsetsRow]:

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_lagoon.admin.transactions import Producers, ProducersTransactions
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.snapshot.transactions import known
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.row_columns import column_of
 from kafka_lagoon.tables.transaction_rows import PartitionProducerRow, TransactionRow
+from kafka_lagoon.topic_partition import TopicPartition
 
 MAX_TRANSACTION_TIMEOUT_MS = 15 * 60 * 1000  # also the default of the brokers' transaction.max.timeout.ms
 RECENT, IN_TRANSACTION = "recent", "in_transaction"

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_lagoon.admin.groups import SHARE
 from kafka_lagoon.admin.share_groups import ShareOffsets
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, ScopeType, own_failure
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.describe_share_group_offsets import DESCRIBE_SHARE_GROUP_OFFSETS
@@ -18,6 +17,7 @@ from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
 from kafka_lagoon.tables.row_columns import column_of
+from kafka_lagoon.topic_partition import TopicPartition
 
 SHARE_BASIS = "share"
 NOT_STARTED, LAG_NOT_RETURNED = "SHARE_NOT_STARTED", "SHARE_LAG_NOT_RETURNED"

@@ -12,7 +12,6 @@ from itertools import compress, islice
 from operator import lt, sub
 from typing import Any
 
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.fetch.unread_positions import (
     BUDGET_USED_UP,
@@ -25,6 +24,7 @@ from kafka_lagoon.fetch.unread_positions import (
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
 from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, WithColumns, column_of
+from kafka_lagoon.topic_partition import TopicPartition
 
 EXACT, NEXT_AFTER_GAP, CAUGHT_UP = "exact", "next_after_gap", "caught_up"
 BELOW_LOG_START, BLOCKED = "below_log_start", "blocked_by_open_transaction"

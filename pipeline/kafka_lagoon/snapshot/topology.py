@@ -9,7 +9,7 @@ from functools import cached_property
 from operator import attrgetter
 
 from kafka_lagoon.admin.cluster import Identity
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
@@ -24,6 +24,7 @@ from kafka_lagoon.protocol.messages.metadata import (
 from kafka_lagoon.snapshot.chosen_names import Names
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow, TopicRow
 from kafka_lagoon.tables.row_columns import Column, Columns, Stored, runs
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 TOPIC_DELETED = "TOPIC_DELETED_DURING_SNAPSHOT"

@@ -19,9 +19,9 @@ from kafka_lagoon.fetch.offset_specs import (
     AtTime,
     OffsetSpec,
     OffsetSpecs,
-    Partition,
 )
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
+from kafka_lagoon.topic_partition import TopicPartition
 
 _EARLIEST, _LATEST = -2, -1  # as the connector spells them in JSON
 TOPIC_IDS = "#topic_ids"  # a key beside the topics of a stream's offsets, which no topic can have as its name
@@ -66,7 +66,7 @@ class SourceOptions:
     kafka: Mapping[str, str]
     topics: tuple[str, ...]
     pattern: str | None
-    assigned: frozenset[Partition] | None
+    assigned: frozenset[TopicPartition] | None
     start: OffsetSpecs | None  # None: batches start at the earliest, streams at the latest
     end: OffsetSpecs
     latest_if_no_record: bool
@@ -173,7 +173,7 @@ class OptionTexts:
         return {}
 
 
-def _selection(texts: OptionTexts) -> tuple[tuple[str, ...], str | None, frozenset[Partition] | None]:
+def _selection(texts: OptionTexts) -> tuple[tuple[str, ...], str | None, frozenset[TopicPartition] | None]:
     """Topics, a pattern or partitions: exactly one of them must be given."""
     given = [name for name in _TOPICS if texts.text(name) is not None]
     if len(given) != 1:
@@ -207,14 +207,14 @@ def _pattern(texts: OptionTexts) -> str:
     return pattern
 
 
-def _assigned(texts: OptionTexts) -> frozenset[Partition]:
+def _assigned(texts: OptionTexts) -> frozenset[TopicPartition]:
     example = '{"topicA":[0,1]}'
-    assigned = set()
+    assigned = set[TopicPartition]()
     for topic, numbers in texts.json("assign", example).items():
         if not isinstance(numbers, list) or not all(type(number) is int and number >= 0 for number in numbers):
             texts.problems.append(f"assign: {topic}: not partition numbers as in {example}")
             continue
-        assigned |= {(topic, number) for number in numbers}
+        assigned |= {TopicPartition(topic, number) for number in numbers}
     return frozenset(assigned)
 
 
@@ -246,12 +246,12 @@ def _offset_spec(number: int) -> OffsetSpec:
     return EARLIEST if number == _EARLIEST else LATEST if number == _LATEST else AtOffset(number)
 
 
-def _by_partition(texts: OptionTexts, name: str, shape: Mapping[str, Any], lowest: int) -> dict[Partition, int]:
-    values: dict[Partition, int] = {}
+def _by_partition(texts: OptionTexts, name: str, shape: Mapping[str, Any], lowest: int) -> dict[TopicPartition, int]:
+    values: dict[TopicPartition, int] = {}
     for topic, partitions in shape.items():
         for partition, value in partitions.items() if isinstance(partitions, dict) else [("", None)]:
             if partition.isdecimal() and type(value) is int and value >= lowest:
-                values[topic, int(partition)] = value
+                values[TopicPartition(topic, int(partition))] = value
             else:
                 texts.problems.append(f"{name}: {topic}: not a partition with a number from {lowest} on")
     return values

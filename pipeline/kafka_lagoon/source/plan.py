@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from kafka_lagoon import log
 from kafka_lagoon.admin.offsets import offsets_at
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, ConfigError, RecordsError
@@ -29,6 +29,7 @@ from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataTopic
 from kafka_lagoon.source.filters import Pushed
 from kafka_lagoon.source.options import SourceOptions
 from kafka_lagoon.text import did_you_mean
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 _TASK_BYTES = 64 << 20  # of a partition's log; small enough that the last tasks of a query end at about the same time

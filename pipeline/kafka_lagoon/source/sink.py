@@ -11,7 +11,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from kafka_lagoon import log
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.errors import ConfigError, PipelineError
@@ -20,6 +20,7 @@ from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS
 from kafka_lagoon.source.plan import connection_settings, require_topics
 from kafka_lagoon.source.write_options import DEFAULT_PREFIX, SinkOptions
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.uuid7 import new_id
 
 _MOST_REASONS = 3  # in the message of an exception

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, list_offsets
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.offset_specs import LATEST, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LogBounds, PlannedRange, limited
@@ -29,6 +29,7 @@ from kafka_lagoon.source.plan import (
     tasks,
 )
 from kafka_lagoon.source.query import Query
+from kafka_lagoon.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from kafka_lagoon import log
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, ConfigError, PipelineError
@@ -27,6 +27,7 @@ from kafka_lagoon.protocol.error_codes import OUT_OF_ORDER_SEQUENCE_NUMBER
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS
 from kafka_lagoon.source.sink import CURE_OF_SHARING, MicroBatch, Sink, SparkTask, TaskFailed, TaskWritten
 from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_TASKS, OF_THE_RUN, written_columns
+from kafka_lagoon.topic_partition import TopicPartition
 
 _NO_CODE = -1
 _QUERY_ID, _BATCH_ID = (

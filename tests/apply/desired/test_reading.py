@@ -15,9 +15,9 @@ from kafka_lagoon.apply.desired.resources import Acl, ScramUser
 from kafka_lagoon.apply.desired.table_document import DesiredRow, table_document
 from kafka_lagoon.apply.desired.yaml_document import yaml_document
 from kafka_lagoon.apply.diff import diff
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import AtTime
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.apply.lives import live
 
 TOML = """

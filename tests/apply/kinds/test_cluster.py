@@ -12,7 +12,6 @@ from kafka_lagoon.apply.kinds.cluster import (
     ADD_VOTER,
     REMOVE_VOTER,
     add_voter,
-    listener_of,
     remove_voter,
     unregister_broker,
     update_feature,
@@ -77,14 +76,6 @@ def test_a_voter_is_its_directory_too() -> None:
     assert not ADD_VOTER.is_done(added, None)
     assert REMOVE_VOTER.is_done(removed, {"directory_id": OTHER})
     assert not REMOVE_VOTER.is_done(removed, {"directory_id": DIRECTORY})
-
-
-@pytest.mark.parametrize("text", ["", "CONTROLLER", "CONTROLLER://", "://h:1", "C://h", "C://h:x", "C://:9"])
-def test_what_is_no_listener(text: str) -> None:
-    """A listener has a name, a host and a port."""
-    with pytest.raises(ValueError, match=r".*"):
-        listener_of(text)
-    assert listener_of("C://[::1]:9093") == ("C", "::1", 9093)
 
 
 def test_brokers(carry_out: CarryOut) -> None:

@@ -17,7 +17,7 @@ from kafka_lagoon.apply.kinds.moves import (
     replica_of,
     replica_resource,
 )
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.alter_partition_reassignments import ALTER_PARTITION_REASSIGNMENTS
 from kafka_lagoon.protocol.messages.alter_replica_log_dirs import ALTER_REPLICA_LOG_DIRS
@@ -25,6 +25,7 @@ from kafka_lagoon.protocol.messages.list_partition_reassignments import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import soon
 from tests.apply.kinds.conftest import CarryOut
 from tests.apply.kinds.endings import endings, lost, not_done

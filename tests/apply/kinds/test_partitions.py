@@ -14,10 +14,11 @@ from kafka_lagoon.apply.kinds.partitions import (
     partition_of,
     partition_resource,
 )
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages import delete_records, elect_leaders
 from kafka_lagoon.protocol.messages.metadata import NO_LEADER, MetadataPartition
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import soon
 from tests.apply.kinds.conftest import CarryOut
 from tests.apply.kinds.endings import endings, lost, not_done, timed_out

@@ -1,39 +1,9 @@
-"""Actions about quotas, and the names of entities."""
+"""Actions about quotas."""
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from kafka_lagoon.admin.quotas import QuotaEntity
-from kafka_lagoon.apply.kinds.quotas import alter_quotas, entity, number, parse_quota_name, quota_name, quotas_of
+from kafka_lagoon.apply.kinds.quotas import alter_quotas, number, quotas_of
 from tests.apply.kinds.conftest import CarryOut
 from tests.fake.cluster import FakeCluster
 from tests.security_samples import quotas
-
-NAMES = st.none() | st.text(min_size=1, max_size=8) | st.sampled_from(["<default>", "a, ip=b", 'x"y'])
-ENTITIES = st.dictionaries(st.sampled_from(["user", "client-id"]), NAMES, min_size=1) | st.fixed_dictionaries(
-    {"ip": NAMES}
-)
-
-
-@given(ENTITIES.map(entity))
-def test_an_entity_is_read_back(about: QuotaEntity) -> None:
-    """Entities are parsed from their names, with any characters in the names; <default> differs from a user of this name."""
-    assert parse_quota_name(quota_name(about)) == about
-
-
-def test_the_name_of_an_entity() -> None:
-    """The name has the user first, and defaults in angle brackets."""
-    assert quota_name((("client-id", None), ("user", "alice"))) == "user=alice, client-id=<default>"
-
-
-@pytest.mark.parametrize(
-    "name", ["", "alice", "group=a", "user=a, user=b", "user=a, ip=b", "user=", "user=a client-id=b"]
-)
-def test_names_that_are_no_entity(name: str) -> None:
-    """Names that are no entity are refused."""
-    with pytest.raises(ValueError, match=r"is not like|a quota is about"):
-        parse_quota_name(name)
 
 
 def test_only_what_changes_is_an_action() -> None:

@@ -10,11 +10,12 @@ from kafka_lagoon.apply.kinds.transactions import (
     read_transactional_ids,
     transaction_resource,
 )
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import PlanOutdated
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
 from kafka_lagoon.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import soon
 from tests.admin.test_transactions import transaction
 from tests.apply.kinds.conftest import CarryOut

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.cli.admin.offsets_file import read_offsets_file
-from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import pytest
 
 from kafka_lagoon.cli.admin.selection import Selected, find, moved, placed, selected
 from kafka_lagoon.cli.kafka.command import ClusterContext
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import cluster, soon
 from tests.fake.cluster import FakeCluster
 

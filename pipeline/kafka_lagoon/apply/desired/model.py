@@ -21,11 +21,9 @@ from pydantic import (
     model_validator,
 )
 
-from kafka_lagoon.admin.scram import FEWEST_ITERATIONS, MOST_ITERATIONS
 from kafka_lagoon.apply.desired import validators
 from kafka_lagoon.apply.desired.document import Path
 from kafka_lagoon.apply.desired.resources import (
-    DEFAULT,
     OPERATIONS,
     OWNED,
     PATTERN_TYPES,
@@ -37,14 +35,13 @@ from kafka_lagoon.apply.desired.resources import (
     limits_of,
 )
 from kafka_lagoon.apply.desired.validators import at_next, matching, one_of, owned, parsed, reading_of
-from kafka_lagoon.apply.kinds.names import parse_partition
-from kafka_lagoon.apply.kinds.quotas import entity as quota_entity
-from kafka_lagoon.apply.kinds.quotas import quota_name
-from kafka_lagoon.apply.kinds.users import MECHANISMS
-from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.apply.kinds.names import DEFAULT, parse_partition, quota_entity, quota_name
 from kafka_lagoon.fetch import offset_specs
 from kafka_lagoon.protocol.acls import CLUSTER_NAME, WILDCARD
+from kafka_lagoon.protocol.messages.alter_user_scram_credentials import FEWEST_ITERATIONS, MOST_ITERATIONS
+from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM_MECHANISMS
 from kafka_lagoon.secret import Secret
+from kafka_lagoon.topic_partition import TopicPartition
 
 _MOST_INT16, _MOST_INT32, _MOST_INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 _TOPIC_NAME = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}", re.ASCII)
@@ -90,7 +87,7 @@ Operation = Annotated[Text, one_of(OPERATIONS)]
 Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 ByteRate = Annotated[Limit, AfterValidator(validators.whole)]
 UserName = Annotated[str, owned("scram_user", f"{USER}:")]
-Mechanism = Annotated[Text, one_of(list(MECHANISMS))]
+Mechanism = Annotated[Text, one_of(list(SCRAM_MECHANISMS.values()))]
 Password = Annotated[  # files of desired state are kept in version control
     Secret, parsed(_REFERENCE, Secret, "must be a reference, env:NAME or file:/path, and not the password itself")
 ]

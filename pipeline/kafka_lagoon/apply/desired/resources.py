@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from kafka_lagoon.protocol import acls
 
-DEFAULT = "<default>"  # as Kafka's tools print it
 # Sections of configs, by the resource type of their actions.
 CONFIG_SECTIONS: Mapping[str, str] = {
     "broker": "broker_configs",

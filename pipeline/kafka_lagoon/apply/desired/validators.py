@@ -13,7 +13,7 @@ from pydantic_core import InitErrorDetails
 
 from kafka_lagoon.apply.desired.document import Document, Path
 from kafka_lagoon.apply.desired.resources import OWNED, USER
-from kafka_lagoon.apply.kinds.cluster import listener_of
+from kafka_lagoon.apply.kinds.names import parse_listener
 from kafka_lagoon.fetch import offset_specs
 from kafka_lagoon.text import did_you_mean
 
@@ -128,7 +128,7 @@ def regular_expression(value: Any) -> re.Pattern[str]:
 
 def listener(address: str) -> str:
     """An address of a controller."""
-    listener_of(address)
+    parse_listener(address)
     return address
 
 

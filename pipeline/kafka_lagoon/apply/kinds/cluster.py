@@ -23,6 +23,7 @@ from kafka_lagoon.admin.quorum import (
     remove_voters,
 )
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
+from kafka_lagoon.apply.kinds.names import parse_listener
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
@@ -49,15 +50,6 @@ def broker_resource(broker_id: int) -> Resource:
 def feature_resource(name: str) -> Resource:
     """A feature."""
     return Resource("feature", name)
-
-
-def listener_of(text: str) -> Listener:
-    """A listener in the form of brokers' settings, NAME://host:port; ValueError for anything else."""
-    name, separator, address = text.partition("://")
-    host, colon, port = address.rpartition(":")
-    if not (name and separator and host and colon and port.isdecimal()):
-        raise ValueError(f"{text!r} is not NAME://host:port")
-    return Listener(name, host.strip("[]"), int(port))
 
 
 def add_voter(voter_id: int, directory_id: str, listeners: Sequence[str], source: str | None = None) -> Action:
@@ -169,7 +161,7 @@ def _add(
     added = {
         int(action.resource.name): Voter(
             directory_id=(action.after or {})["directory_id"],
-            listeners=[listener_of(text) for text in (action.after or {})["listeners"]],
+            listeners=[Listener(*parse_listener(text)) for text in (action.after or {})["listeners"]],
         )
         for action in actions
     }

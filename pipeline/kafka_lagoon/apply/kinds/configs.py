@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from kafka_lagoon.admin.config_changes import alter_configs
 from kafka_lagoon.admin.config_values import SENSITIVE, ConfigResource, Values, config_values, is_sensitive
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
-from kafka_lagoon.apply.kinds.names import internal_guards
+from kafka_lagoon.apply.kinds.topic_guards import internal_guards
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline

@@ -26,7 +26,7 @@ from kafka_lagoon.admin.share_groups import (
     share_group_offsets,
 )
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
-from kafka_lagoon.apply.kinds.names import parse_partition, partition_name
+from kafka_lagoon.apply.kinds.names import parse_partition
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
@@ -39,12 +39,12 @@ _DELETIONS = frozenset({Guard.DELETIONS})
 
 def group_partition_resource(item: GroupPartition) -> Resource:
     """The commit of a group for a partition."""
-    return Resource(_GROUP_PARTITION, f"{item.group_id} {partition_name(item.topic_partition)}")
+    return Resource(_GROUP_PARTITION, f"{item.group_id} {item.topic_partition}")
 
 
 def share_partition_resource(item: GroupPartition) -> Resource:
     """The start offset of a share group in a partition."""
-    return Resource(_SHARE_PARTITION, f"{item.group_id} {partition_name(item.topic_partition)}")
+    return Resource(_SHARE_PARTITION, f"{item.group_id} {item.topic_partition}")
 
 
 def share_topic_resource(item: GroupTopic) -> Resource:

@@ -22,9 +22,10 @@ from kafka_lagoon.apply.kinds.partitions import (
     partition_of,
     partition_resource,
 )
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.topic_partition import TopicPartition
 
 _REPLICA = re.compile(r"(.+)-(\d+) on broker (\d+)")
 

@@ -1,6 +1,4 @@
-"""Spells names of resources that have several parts, so that they can be read back: partitions, groups' partitions, ACLs.
-
-Says also which names of topics, and which numbers of partitions, need a guard.
+"""Spells names of resources that have several parts, so that they can be read back: partitions, ACLs, quotas, listeners.
 
 The last part never has the separator before it: a topic has no space, so that a group's id may have some; a partition is a
 number, so that a topic's name may have dashes. Words of which that is not known are quoted as in JSON where they need it.
@@ -8,63 +6,61 @@ number, so that a topic's name may have dashes. Words of which that is not known
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 
-from kafka_lagoon.apply.action import Action, Guard
-from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.protocol.messages.describe_client_quotas import CLIENT_ID, IP, USER, QuotaEntity
+from kafka_lagoon.topic_partition import TopicPartition
+
+DEFAULT = "<default>"  # as Kafka's tools print it
+_ENTITY_TYPES = (USER, CLIENT_ID, IP)
 
 _PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]{1,10})", re.DOTALL)
+_QUOTA_PART = re.compile(r'\s*(?P<kind>[a-z-]+)=(?P<name>"(?:[^"\\]|\\.)*"|[^\s",=]+)\s*(?:,|$)')
 _PLAIN = re.compile(r"[^\s\"]+")
 _WORD = re.compile(r'\s*(?P<word>"(?:[^"\\]|\\.)*"|[^\s"]+)(?=\s|$)')
 
 
-# Brokers keep their own data in these topics: commits, transactions, state of share groups, metadata of the cluster and of
-# tiered storage.
-_INTERNAL = frozenset(
-    {
-        "__consumer_offsets",
-        "__transaction_state",
-        "__share_group_state",
-        "__cluster_metadata",
-        "__remote_log_metadata",
-    }
-)
-_MANY_PARTITIONS, MOST_PARTITIONS = 2_000, 10_000  # the controller refuses more partitions in one request
-
-
-def internal_guards(topic: str) -> frozenset[Guard]:
-    """Guards for destroying something of a topic, beside those of every topic."""
-    return frozenset({Guard.INTERNAL_TOPICS}) if topic in _INTERNAL else frozenset()
-
-
-def partition_guards(added: int) -> frozenset[Guard]:
-    """Guards for a topic with this many partitions."""
-    return frozenset({Guard.MANY_PARTITIONS}) if added > MOST_PARTITIONS else frozenset()
-
-
-def partition_notes(actions: Sequence[Action]) -> Iterator[str]:
-    """Warnings about topics with several thousand partitions: each costs files, memory and time of elections."""
-    for action in actions:
-        if action.kind not in ("create_topic", "create_partitions"):
-            continue
-        after = action.after or {}
-        total = after.get("partitions") or len(after.get("assignments", ()))
-        added = total - ((action.before or {}).get("partitions") or 0)
-        if added > _MANY_PARTITIONS:
-            yield f"topic {action.resource.name}: {added:,} new partitions, each of which is files and memory of its brokers"
-
-
-def partition_name(partition: TopicPartition) -> str:
-    """The name of a partition, such as `orders-0`."""
-    return f"{partition.topic}-{partition.partition}"
-
-
 def parse_partition(name: str) -> TopicPartition:
-    """The partition with this name; ValueError for anything else."""
+    """The partition with this name, as `str` spells it; ValueError for anything else."""
     match = _PARTITION.fullmatch(name)
     if not match:
         raise ValueError(f"{name!r} is not TOPIC-PARTITION")
     return TopicPartition(match["topic"], int(match["partition"]))
+
+
+def quota_name(entity: QuotaEntity) -> str:
+    """The name of an entity: the user before the client. A default is <default>; a name that looks like it is quoted."""
+    parts = sorted(entity, key=lambda part: _ENTITY_TYPES.index(part[0]) if part[0] in _ENTITY_TYPES else 9)
+    return ", ".join(f"{kind}={DEFAULT if name is None else quoted(name, '=,<>')}" for kind, name in parts)
+
+
+def parse_quota_name(text: str) -> QuotaEntity:
+    """The entity with this name; ValueError for anything else."""
+    parts: dict[str, str | None] = {}
+    position = 0
+    while position < len(text):
+        match = _QUOTA_PART.match(text, position)
+        if not match or match["kind"] not in _ENTITY_TYPES or match["kind"] in parts:
+            raise ValueError(f"{text!r} is not like `user=alice, client-id={DEFAULT}`")
+        parts[match["kind"]] = None if match["name"] == DEFAULT else words(match["name"])[0]
+        position = match.end()
+    return quota_entity(parts)
+
+
+def quota_entity(parts: Mapping[str, str | None]) -> QuotaEntity:
+    """The entity with these parts; ValueError for combinations that Kafka does not have."""
+    if not parts or (IP in parts and len(parts) > 1):
+        raise ValueError("a quota is about a user, a client-id, both, or an ip alone")
+    return tuple(sorted(parts.items(), key=lambda part: part[0]))
+
+
+def parse_listener(text: str) -> tuple[str, str, int]:
+    """Name, host and port of a listener as brokers' settings have it, NAME://host:port; ValueError for anything else."""
+    name, separator, address = text.partition("://")
+    host, colon, port = address.rpartition(":")
+    if not (name and separator and host and colon and port.isdecimal()):
+        raise ValueError(f"{text!r} is not NAME://host:port")
+    return name, host.strip("[]"), int(port)
 
 
 def quoted(text: str, separators: str = "") -> str:

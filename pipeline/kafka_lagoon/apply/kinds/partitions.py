@@ -13,13 +13,14 @@ from kafka_lagoon.admin.elections import elect_leaders
 from kafka_lagoon.admin.offsets import LOG_START, list_offsets
 from kafka_lagoon.admin.topics import delete_records, describe_topics
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
-from kafka_lagoon.apply.kinds.names import internal_guards
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.apply.kinds.topic_guards import internal_guards
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.elect_leaders import PREFERRED, UNCLEAN
 from kafka_lagoon.protocol.messages.metadata import METADATA, NO_LEADER, MetadataPartition
+from kafka_lagoon.topic_partition import TopicPartition
 
 _ELECTIONS = {"preferred": PREFERRED, "unclean": UNCLEAN}
 

@@ -4,47 +4,17 @@ Kind `alter_quotas`, resource `quota`, named by its parts (`user=alice, client-i
 {key: value or null}, only the keys that change; null is no limit. Brokers can check it without doing it.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafka_lagoon.admin.quotas import QuotaEntity, alter_client_quotas, describe_client_quotas, entity_of
+from kafka_lagoon.admin.quotas import alter_client_quotas, describe_client_quotas, entity_of
 from kafka_lagoon.apply.action import Action, ActionKind, Resource, State
-from kafka_lagoon.apply.kinds.names import quoted, words
+from kafka_lagoon.apply.kinds.names import parse_quota_name, quota_name
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.protocol.messages.describe_client_quotas import CLIENT_ID, IP, USER, ClientQuotas
+from kafka_lagoon.protocol.messages.describe_client_quotas import ClientQuotas, QuotaEntity
 
-DEFAULT = "<default>"
-ENTITY_TYPES = (USER, CLIENT_ID, IP)
 _LARGEST = 2.0**63
-_PART = re.compile(r'\s*(?P<kind>[a-z-]+)=(?P<name>"(?:[^"\\]|\\.)*"|[^\s",=]+)\s*(?:,|$)')
-
-
-def quota_name(entity: QuotaEntity) -> str:
-    """The name of an entity: the user before the client. A default is <default>; a name that looks like it is quoted."""
-    parts = sorted(entity, key=lambda part: ENTITY_TYPES.index(part[0]) if part[0] in ENTITY_TYPES else 9)
-    return ", ".join(f"{kind}={DEFAULT if name is None else quoted(name, '=,<>')}" for kind, name in parts)
-
-
-def parse_quota_name(text: str) -> QuotaEntity:
-    """The entity with this name; ValueError for anything else."""
-    parts: dict[str, str | None] = {}
-    position = 0
-    while position < len(text):
-        match = _PART.match(text, position)
-        if not match or match["kind"] not in ENTITY_TYPES or match["kind"] in parts:
-            raise ValueError(f"{text!r} is not like `user=alice, client-id={DEFAULT}`")
-        parts[match["kind"]] = None if match["name"] == DEFAULT else words(match["name"])[0]
-        position = match.end()
-    return entity(parts)
-
-
-def entity(parts: Mapping[str, str | None]) -> QuotaEntity:
-    """The entity with these parts; ValueError for combinations that Kafka does not have."""
-    if not parts or (IP in parts and len(parts) > 1):
-        raise ValueError("a quota is about a user, a client-id, both, or an ip alone")
-    return tuple(sorted(parts.items(), key=lambda part: part[0]))
 
 
 def number(value: float) -> int | float:

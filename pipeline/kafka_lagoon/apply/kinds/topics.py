@@ -14,7 +14,7 @@ from typing import Any
 from kafka_lagoon.admin.config_values import ConfigResource, config_values
 from kafka_lagoon.admin.topics import create_partitions, create_topics, delete_topics, describe_topics
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
-from kafka_lagoon.apply.kinds.names import internal_guards, partition_guards
+from kafka_lagoon.apply.kinds.topic_guards import internal_guards, partition_guards
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline

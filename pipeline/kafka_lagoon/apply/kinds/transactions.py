@@ -20,21 +20,22 @@ from kafka_lagoon.admin.transactions import (
     list_transactions,
 )
 from kafka_lagoon.apply.action import Action, ActionKind, Answered, Resource, State, never
-from kafka_lagoon.apply.kinds.names import parse_partition, partition_name
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.apply.kinds.names import parse_partition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.protocol.messages.describe_producers import NO_TRANSACTION, ProducerState
 from kafka_lagoon.protocol.messages.describe_transactions import DescribedTransaction
 from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.topic_partition import TopicPartition
 
 _PRODUCER = " producer "
 
 
 def transaction_resource(partition: TopicPartition, producer_id: int) -> Resource:
     """A producer's transaction in a partition."""
-    return Resource("open_transaction", f"{partition_name(partition)}{_PRODUCER}{producer_id}")
+    return Resource("open_transaction", f"{partition}{_PRODUCER}{producer_id}")
 
 
 def parse_transaction(name: str) -> tuple[TopicPartition, int]:

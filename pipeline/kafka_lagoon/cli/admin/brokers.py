@@ -10,12 +10,12 @@ from kafka_lagoon.admin.quorum import describe_quorum, quorum_partitions
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.apply.kinds.cluster import (
     add_voter,
-    listener_of,
     remove_voter,
     unregister_broker,
     update_feature,
     voters,
 )
+from kafka_lagoon.apply.kinds.names import parse_listener
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.arguments import MOST_INT32, number_from
 from kafka_lagoon.cli.command import Command
@@ -35,7 +35,7 @@ _RUNNING = "it is running: stop it first, or it goes on running while no broker 
 
 def _listener(text: str) -> str:
     try:
-        listener_of(text)
+        parse_listener(text)
     except ValueError as error:
         raise ArgumentTypeError(str(error)) from None
     return text

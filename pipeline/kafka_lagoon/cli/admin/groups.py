@@ -27,12 +27,12 @@ from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
 from kafka_lagoon.cli.kafka.selection import list_notes
 from kafka_lagoon.cli.permissions import DELETE_ON_GROUP, READ_GROUP, READ_TOPIC, Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.fetch.offset_specs import SPELLINGS, AtOffset, OffsetSpecs, parse_offset_specs
 from kafka_lagoon.protocol.messages.delete_groups import DELETE_GROUPS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
+from kafka_lagoon.topic_partition import TopicPartition
 
 _TOPIC = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>\d{1,10}(?:,\d{1,10})*))?", re.ASCII)
 _NOT_LISTED = "no broker lists it: it is not there, or we may not describe it"

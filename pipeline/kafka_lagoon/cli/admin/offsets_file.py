@@ -4,7 +4,7 @@ import csv
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.topic_partition import TopicPartition
 
 _FIELDS = 3  # topic, partition, offset; the group before them if the export is about several groups
 

@@ -17,8 +17,8 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
 from kafka_lagoon.cli.permissions import MOVES
 from kafka_lagoon.cli.planned_actions import PlannedActions
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.topic_partition import TopicPartition
 
 _WITHOUT_LEADER = "an unclean election is for partitions without a leader only, and may lose records"
 

@@ -3,8 +3,9 @@
 from argparse import ArgumentParser, Namespace
 
 from kafka_lagoon.admin.permissions import Permission
-from kafka_lagoon.admin.quotas import QuotaEntity, describe_client_quotas
-from kafka_lagoon.apply.kinds.quotas import DEFAULT, alter_quotas, entity, quotas_of
+from kafka_lagoon.admin.quotas import describe_client_quotas
+from kafka_lagoon.apply.kinds.names import DEFAULT, quota_entity
+from kafka_lagoon.apply.kinds.quotas import alter_quotas, quotas_of
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.command import Command
@@ -13,7 +14,7 @@ from kafka_lagoon.cli.permissions import Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
-from kafka_lagoon.protocol.messages.describe_client_quotas import CLIENT_ID, IP, USER
+from kafka_lagoon.protocol.messages.describe_client_quotas import CLIENT_ID, IP, USER, QuotaEntity
 
 _PARTS = {USER: "user", CLIENT_ID: "client_id", IP: "ip"}
 
@@ -58,7 +59,7 @@ def _check(options: Namespace) -> list[str]:
 
 def _entity(options: Namespace) -> QuotaEntity:
     given = {kind: getattr(options, name) for kind, name in _PARTS.items()}
-    return entity({kind: None if name == DEFAULT else name for kind, name in given.items() if name is not None})
+    return quota_entity({kind: None if name == DEFAULT else name for kind, name in given.items() if name is not None})
 
 
 def _limit(text: str) -> tuple[str, float]:

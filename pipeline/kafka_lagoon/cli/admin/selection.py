@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.cli.kafka.command import ClusterContext
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataPartition, MetadataTopic
+from kafka_lagoon.topic_partition import TopicPartition
 
 _SELECTED = re.compile(r"([a-zA-Z0-9._-]{1,249})(?::(\d+(?:,\d+)*))?", re.ASCII)
 _PLACED = re.compile(r"(\d+)=(\d+(?:,\d+)*)", re.ASCII)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.apply.action import Action, Guard
-from kafka_lagoon.apply.kinds.names import partition_notes
 from kafka_lagoon.apply.kinds.partitions import delete_records_before
+from kafka_lagoon.apply.kinds.topic_guards import partition_notes
 from kafka_lagoon.apply.kinds.topics import create_topic, delete_topic, extend_topic
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.selection import SPELLING, find, placed, selected
@@ -16,7 +16,6 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
 from kafka_lagoon.cli.permissions import DESCRIBED_TOPIC, Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import ResolvedOffsets, resolve
@@ -32,6 +31,7 @@ from kafka_lagoon.protocol.messages.create_partitions import CREATE_PARTITIONS
 from kafka_lagoon.protocol.messages.create_topics import CREATE_TOPICS
 from kafka_lagoon.protocol.messages.delete_records import DELETE_RECORDS
 from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.topic_partition import TopicPartition
 
 _EXISTS = "it exists already: alter-configs, create-partitions and reassign change it"
 

@@ -12,12 +12,12 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.permissions import READ_TOPIC, Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.producers import IN_TRANSACTION, NO_TRANSACTION, RECENT, Verdict, candidates, verdict
+from kafka_lagoon.topic_partition import TopicPartition
 
 _API = "abort-transaction"
 _REASONS = {

@@ -6,7 +6,7 @@ A password is given as a reference only (env:NAME, file:PATH), because everybody
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
-from kafka_lagoon.admin.scram import FEWEST_ITERATIONS, MOST_ITERATIONS, ScramCredential, describe_scram_users
+from kafka_lagoon.admin.scram import ScramCredential, describe_scram_users
 from kafka_lagoon.apply.action import Guard, State
 from kafka_lagoon.apply.kinds.users import MECHANISMS, alter_scram, delete_scram, scram_states
 from kafka_lagoon.cli.admin.command import altering
@@ -16,6 +16,7 @@ from kafka_lagoon.cli.permissions import ALTERS_CLUSTER
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.protocol.messages.alter_user_scram_credentials import FEWEST_ITERATIONS, MOST_ITERATIONS
 from kafka_lagoon.secret import Secret
 
 _REFERENCES = ("env:", "file:")

@@ -16,7 +16,6 @@ from kafka_lagoon.cli.kafka.formatting import FORMATS, NULL, as_text, escaped, t
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.people import moment
 from kafka_lagoon.cli.permissions import READ_TOPIC, Requirement
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.fetch.offset_specs import SPELLINGS
@@ -25,6 +24,7 @@ from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataTopic
 from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.records.layout import NO_TIME
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 Row = dict[str, Any]

@@ -7,13 +7,14 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import resolve
 from kafka_lagoon.fetch.offset_specs import BeforeEnd, OffsetSpecs, parse_offset_specs
 from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

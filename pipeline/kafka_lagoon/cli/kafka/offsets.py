@@ -19,13 +19,13 @@ from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topic_notes
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import TOPICS, Requirement
-from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.protocol.messages.list_offsets import READ_UNCOMMITTED
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
 from kafka_lagoon.times import FORMS, Moment
+from kafka_lagoon.topic_partition import TopicPartition
 
 NO_LATER_RECORD = "NO_LATER_RECORD"
 _SINCE = {

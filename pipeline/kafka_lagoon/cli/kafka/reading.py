@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_lagoon.cli.kafka.fetch_ranges import FetchRange, Missing, whole_logs
 from kafka_lagoon.cli.terminal import warn
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
@@ -24,6 +24,7 @@ from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import Stalls
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
+from kafka_lagoon.topic_partition import TopicPartition
 
 Row = dict[str, Any]
 

@@ -6,12 +6,14 @@ Needs permission to alter the cluster. Surprises:
 - The password itself is not sent: the client salts and hashes it (Hi of RFC 5802, with the mechanism's hash). What
   comes out is as good as the password.
 - A user may appear once in a request, whatever the mechanisms: twice is error 92, and nothing of it is done.
-- Deleting what is not there is error 91. Fewer than 4096 iterations, or more than 16384, are error 93.
+- Deleting what is not there is error 91. Fewer than FEWEST_ITERATIONS, or more than MOST_ITERATIONS, are error 93.
 - Other brokers know a new password a moment later; connections that were made with the old one stay
   until they authenticate again.
 """
 
 from kafka_lagoon.wire.schema import Api, Bytes, Int8, Int16, Int32, String, Versions, struct
+
+FEWEST_ITERATIONS, MOST_ITERATIONS = 4096, 16384
 
 
 @struct

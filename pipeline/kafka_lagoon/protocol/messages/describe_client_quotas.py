@@ -15,6 +15,9 @@ from kafka_lagoon.wire.schema import Api, Bool, Float64, Int8, Int16, Int32, Str
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"  # IP: KIP-612
 
+# The parts of an entity by type (`user`, `client-id`, `ip`), sorted; the name None is the default of the type.
+QuotaEntity = tuple[tuple[str, str | None], ...]
+
 EXACT = 0
 DEFAULT = 1
 SPECIFIED = 2  # any, the default too: that the entity has such a part is enough

@@ -8,7 +8,7 @@ is not answered: the broker's own handling of the error fails (seen in 4.3.1).
 from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, String, Versions, struct
 
 SCRAM_SHA_256, SCRAM_SHA_512 = 1, 2
-SCRAM_MECHANISMS = {SCRAM_SHA_256: "SCRAM-SHA-256", SCRAM_SHA_512: "SCRAM-SHA-512"}  # as in sasl.mechanism
+SCRAM_MECHANISMS = {SCRAM_SHA_256: "SCRAM-SHA-256", SCRAM_SHA_512: "SCRAM-SHA-512"}  # as in sasl_mechanisms.py
 
 
 @struct

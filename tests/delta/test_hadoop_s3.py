@@ -10,8 +10,9 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.arrow_files import file_system
+from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.kernel import start
-from kafka_lagoon.delta.s3_access import S3Access, s3_access
+from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.jars.ivy import spark_jars_folder

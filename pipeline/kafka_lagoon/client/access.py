@@ -1,0 +1,27 @@
+"""Makes what the connections to a cluster share from its settings: the TLS context, the logins, the pace."""
+
+from functools import partial
+
+from kafka_lagoon.client.pace import Pace
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.client.session import Access
+from kafka_lagoon.client.tls import context
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.kafka_settings import KafkaSettings
+
+
+def access_to(settings: KafkaSettings, clock: Clock, request_stats: RequestStats) -> Access:
+    """The access to a cluster; ConfigError if a truststore or keystore cannot be used."""
+    login = None
+    if settings.uses_sasl():
+        from kafka_lagoon.client.logins import login_for  # noqa: PLC0415  not needed without SASL
+
+        login = partial(login_for, settings, clock=clock)
+    return Access(
+        settings=settings,
+        tls=context(settings) if settings.uses_tls() else None,
+        login=login,
+        clock=clock,
+        request_stats=request_stats,
+        pace=Pace(clock, settings.max_bytes_per_second),
+    )
