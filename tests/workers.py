@@ -33,7 +33,7 @@ def servers_of(path: str) -> str | None:
     return "codecs" if _CODECS.search(text) else None
 
 
-class ImportsInTurns:
+class SpreadImports:
     """Imports test files from another place on in each worker, so that a fresh clone compiles each file once.
 
     Every worker collects all files. Side by side each would rewrite the assertions of the same file at the same time.
