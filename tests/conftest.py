@@ -78,7 +78,7 @@ def _fixtures_of(item: pytest.Item) -> set[str]:
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare a worker of `make test`."""
     if hasattr(config, "workerinput"):
-        from tests.workers import SpreadImports, ServersStopEarly  # noqa: PLC0415  xdist may be missing where one test is run
+        from tests.workers import ServersStopEarly, SpreadImports  # noqa: PLC0415  xdist may be missing where one test is run
 
         number = int(config.workerinput["workerid"].removeprefix("gw"))
         config.pluginmanager.register(SpreadImports(number, config.workerinput["workercount"]))

@@ -7,10 +7,15 @@ from kafka_lagoon.addresses import parse_address
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("a:1", ("a", 1)), ("[::1]:9092", ("::1", 9092)), (" b.example:65535 ", ("b.example", 65535))],
+    [
+        ("a:1", ("a", 1)),
+        ("10.0.0.1:9092", ("10.0.0.1", 9092)),
+        ("[::1]:9092", ("::1", 9092)),
+        (" b.example:65535 ", ("b.example", 65535)),
+    ],
 )
 def test_addresses(text: str, expected: tuple[str, int]) -> None:
-    """A host may be a name or a bracketed IPv6 address."""
+    """A host may be a name, an IPv4 address or a bracketed IPv6 address."""
     assert parse_address(text) == expected
 
 

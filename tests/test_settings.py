@@ -188,15 +188,17 @@ def test_what_a_value_must_be(tmp_path: Path, line: str, expected: str | None) -
 
 
 def test_a_platform_that_knows_where_files_are_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With Hadoop's settings a path may be in another file system; a URL may be in any case."""
+    """With Hadoop's settings, or under spark-submit, a path may be in another file system; a URL may be in any case."""
     for name in ("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
     here, elsewhere = (
         load(None, {}, [f"warehouse={place}"], cluster_needed=False) for place in ("/data/lake", "s3a://lake/x")
     )
     assert (opens_without_session(here), opens_without_session(elsewhere)) == (True, False)
-    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
-    assert not opens_without_session(here)
+    for name, value in (("HADOOP_CONF_DIR", "/etc/hadoop"), ("PYSPARK_GATEWAY_PORT", "25333")):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            assert not opens_without_session(here)
 
 
 @pytest.mark.parametrize("name", sorted(kafka_settings.SECRETS))

@@ -18,7 +18,7 @@ def test_slots_are_distinct() -> None:
     assert _slots("DECODE", "LEGACY") == list(range(6))
 
 
-def test_what_is_reset_with_the_buffers() -> None:
+def test_the_order_of_the_slots() -> None:
     """Counts come before the slots that `Buffers` clears, and MOST_HEADERS, which it keeps, comes last."""
     assert max(_slots("NEXT_OFFSET", "FAULT_COUNT")) < layout.FILLED_ROWS
     assert layout.MOST_HEADERS == layout.STATE_SIZE - 1

@@ -60,6 +60,8 @@ def test_reading_keeps_within_a_tasks_memory() -> None:
     """A fetch and its decompressed records take a sixteenth each, up to the configured size of a fetch."""
     options = read_options(IngestSettings(task_memory_mb=64, max_partition_fetch_bytes=1 << 30))
     assert (options.fetch_bytes, options.decoding.expanded_bytes) == (4 << 20, 4 << 20)
+    options = read_options(IngestSettings(task_memory_mb=64, max_partition_fetch_bytes=1 << 20))
+    assert (options.fetch_bytes, options.decoding.expanded_bytes) == (1 << 20, 4 << 20)
 
 
 @pytest.mark.spark

@@ -68,13 +68,27 @@ def test_the_old_token_bridges_a_failure() -> None:
         cache.token(source, time.clock())
 
 
+@dataclass(frozen=True)
+class Endpoint:
+    """A source that equals another with its URL."""
+
+    url: str
+
+    def fetch(self, clock: Clock) -> Token:
+        """Return another token each time."""
+        return Token("secret", clock.now_ms() + 630_000)
+
+
 def test_sources_do_not_share_tokens() -> None:
-    """Each source has its own token."""
+    """Each source has its own token, but equal sources share one."""
     time, cache = Time(), TokenCache()
     first, second = Counted(life_ms=630_000), Counted(life_ms=630_000)
     cache.token(first, time.clock())
     cache.token(second, time.clock())
     assert (first.fetches, second.fetches) == (1, 1)
+    endpoint, same = Endpoint("https://a"), Endpoint("https://a")
+    assert cache.token(endpoint, time.clock()) is cache.token(same, time.clock())
+    assert cache.token(endpoint, time.clock()) is not cache.token(Endpoint("https://b"), time.clock())
 
 
 def test_threads_ask_once() -> None:

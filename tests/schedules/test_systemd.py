@@ -41,8 +41,9 @@ def test_systemd_accepts_them(tmp_path: Path) -> None:
         pytest.fail("There is no systemd-analyze, which verifies units: apt-get install systemd")
     for source in UNITS.iterdir():
         lines = source.read_text().replace("/opt/kafka-lagoon/.venv/bin/lagoon", "/bin/true")
-        (tmp_path / source.name.replace("@.", "@ingest.")).write_text(lines)
-    units = sorted(str(one) for one in tmp_path.glob("lagoon*") if "maintain" not in one.name)
+        for instance in ("ingest", "maintain"):
+            (tmp_path / source.name.replace("@.", f"@{instance}.")).write_text(lines)
+    units = sorted(str(path) for path in tmp_path.glob("lagoon*"))
     verified = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, check=False
     )

@@ -101,7 +101,7 @@ def test_brokers_that_list_no_transactions() -> None:
     assert reasons == {"UNSUPPORTED_VERSION"}
 
 
-def test_the_list_of_transactions_is_proven_or_not() -> None:
+def test_the_list_of_transactions_is_complete() -> None:
     """Brokers leave out transactional ids that we may not describe; `coverage` says if the list is complete."""
     rows = [row for row in captured(every_shape()).of(CoverageRow) if row.api == LIST_TRANSACTIONS.name]
     assert {row.visibility for row in rows} == {"complete"}

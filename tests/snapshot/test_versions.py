@@ -28,12 +28,14 @@ METADATA = 3
 UNKNOWN_KEY = 9_999
 
 
-def offers(*apis: tuple[int, int, int], level: int = 1, finalized: int | None = None) -> ApiVersionsResponse:
+def offers(
+    *apis: tuple[int, int, int], level: int = 1, finalized: int | None = None, epoch: int = 5
+) -> ApiVersionsResponse:
     """Make the response of a broker with these APIs, with a feature up to `level`, and with its finalized level."""
     return ApiVersionsResponse(
         api_keys=tuple(OfferedApi(api_key=key, min_version=low, max_version=high) for key, low, high in apis),
         supported_features=(SupportedFeature(name="f", min_version=0, max_version=level),),
-        finalized_features_epoch=-1 if finalized is None else 5,
+        finalized_features_epoch=-1 if finalized is None else epoch,
         finalized_features=()
         if finalized is None
         else (FinalizedFeature(name="f", max_version_level=finalized, min_version_level=0),),
@@ -83,11 +85,13 @@ def test_no_version_in_common_is_null() -> None:
 
 def test_features_are_of_the_newest_epoch() -> None:
     """The finalized level is that of the newest epoch, even for a broker that does not know it yet."""
-    rows = list(feature_rows({1: offers(level=1), 2: offers(level=2, finalized=2)}))
-    assert rows == [
-        FeatureRow(feature="f", broker_ids=(1,), lowest=0, highest=1, finalized=2),
-        FeatureRow(feature="f", broker_ids=(2,), lowest=0, highest=2, finalized=2),
-    ]
+    of_no_epoch, of_an_old_one, newest = offers(), offers(finalized=1, epoch=5), offers(level=2, finalized=2, epoch=6)
+    for older in (of_no_epoch, of_an_old_one):
+        for brokers in ({1: older, 2: newest}, {2: newest, 1: older}):
+            assert list(feature_rows(brokers)) == [
+                FeatureRow(feature="f", broker_ids=(1,), lowest=0, highest=1, finalized=2),
+                FeatureRow(feature="f", broker_ids=(2,), lowest=0, highest=2, finalized=2),
+            ]
 
 
 def test_a_finalized_feature_that_nobody_supports() -> None:

@@ -127,7 +127,7 @@ def test_unknown_topics_and_partitions(reader: Reader, topic: str):
     assert refusal(reader(assign={topic: [0, 9]})) == [f"assign: there is no partition {topic}:9"]
 
 
-def test_brokers_that_are_not_there(reader: Reader):
+def test_an_address_without_a_port(reader: Reader):
     """An address without a port is refused."""
     with pytest.raises(ConfigError, match=r"kafka\.bootstrap\.servers: .*'nowhere' is not host:port"):
         reader(subscribe="a", **{"kafka.bootstrap.servers": "nowhere"})

@@ -145,7 +145,7 @@ def test_numbers_are_kept_as_numbers() -> None:
     assert repr(read.items) == repr((Plain(partition_index=7, error_code=-1),))
 
 
-def test_an_array_that_may_be_null_is_not_read_so() -> None:
+def test_tagged_fields_are_not_read_by_column() -> None:
     """A class with a tagged field cannot be read by column: composing the reader raises TypeError."""
 
     @struct

@@ -16,7 +16,7 @@ TOPIC = OffsetCommitRequestTopic(name="a", topic_id=ID, partitions=(PARTITION,))
 REQUEST = OffsetCommitRequest(group_id="g", topics=(TOPIC,))
 
 
-def test_three_oldest_requests() -> None:
+def test_oldest_requests() -> None:
     """v0 has no members, v1 a timestamp per commit, v2 to v4 a retention time, v5 neither; -1 leaves both to the broker."""
     topic, commit, absent = "00000001 0001 61 00000001", "00000001 0000000000000005", "ffffffffffffffff"
     for version, expected in (
