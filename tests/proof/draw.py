@@ -8,6 +8,7 @@ from tests.proof.history import History, Step
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _KINDS = ("plain", "plain", "transactional", "transactional", "compacted", "short", "unclean")
 _INGEST_STEPS = ("start", "plan", "read", "read", "commit", "commit")
+_RESTORE_STEPS = ("topics", "write", "write", "write", "check")
 _SNAPSHOT_STEPS = ("start", "cluster", "groups", "producers", "producers", "producers")  # publishing follows the last
 # Kind of fault, and how often it is drawn. `--only` names one of them.
 FAULTS: Mapping[str, int] = {
@@ -25,6 +26,8 @@ FAULTS: Mapping[str, int] = {
     "unclean": 2,
     "rival": 2,
     "maintain": 3,
+    "restore": 2,
+    "foreign": 2,
 }
 
 
@@ -77,7 +80,7 @@ class _Drawn:
         chance = self._chance
         options = {
             "topic": topic,
-            "records": chance.choice((300, 2_000, 8_000, 20_000)),
+            "records": chance.choice((300, 4_000, 10_000, 20_000)),
             "size": chance.choice((20, 100, 100, 1_000)),
             "seconds": chance.choice((0, 3, 10)),
             "codec": chance.choice(_CODECS),
@@ -129,6 +132,8 @@ class _Drawn:
             "unclean": lambda: self._about_a_topic("unclean", {"records": 1_000}, "unclean"),
             "rival": self._rival,
             "maintain": self._maintain,
+            "restore": self._restore,
+            "foreign": self._foreign,
         }
         yield from draws[kind]()
 
@@ -178,6 +183,26 @@ class _Drawn:
 
     def _rival(self) -> Iterator[Step]:
         yield Step.of("ingest") if self._chance.random() < 0.5 else self._snapshot()
+
+    def _restore(self) -> Iterator[Step]:
+        """Kill restores of what is archived by then, which needs a snapshot that knows the topic."""
+        yield Step.of("rest")
+        yield self._snapshot()
+        yield Step.of("rest")
+        topic = self._chance.choice(sorted(self._kinds))
+        for _ in range(self._chance.randint(1, 2)):
+            yield Step.of("restore", topic=topic, master="repeating")
+            yield from self._signal(
+                "kill", "restore", self._chance.choice(("group", "driver", "worker")), _RESTORE_STEPS, 2_000
+            )
+            yield Step.of("rest")
+
+    def _foreign(self) -> Iterator[Step]:
+        chance = self._chance
+        for _ in range(chance.randint(1, 3)):
+            table = chance.choice(("records", "records", "record_ranges", "consumer_lag"))
+            yield Step.of("foreign", action=chance.choice(("compact", "compact", "vacuum", "checkpoint")), table=table)
+            yield Step.of("wait", ms=chance.randrange(3_000))
 
     def _maintain(self) -> Iterator[Step]:
         keep_hours = self._chance.choice((0, 168, 168))

@@ -105,6 +105,16 @@ class PublishedSnapshot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RestoredPartition:
+    """Digests in the order of offsets: what the archive has of a partition, and what a restore of it has written."""
+
+    name: str
+    archived: Sequence[str]
+    written: Sequence[str]
+    receipts: Sequence[int]  # records by restore_receipts that have no problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """Everything about a history after its jobs have run until they had nothing to report."""
 
@@ -129,6 +139,7 @@ class Evidence:
     quiet: Quiet | None = None
     quiet_rows: Sequence[QuietRow] = ()
     differences: Sequence[str] = ()  # between the last snapshot and what librdkafka's admin client says
+    restored: Sequence[RestoredPartition] = ()
     # Jobs
     runs: Sequence[Run] = ()
     is_complete: bool = True  # the last runs ended with exit 0

@@ -1,7 +1,6 @@
 """The jobs of a history: processes of their own, which are killed and frozen, and runs in this process at the end."""
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -23,6 +22,12 @@ _POLL_S = 0.01
 # As in tests that repeat tasks: the quick compiler, for a JVM that lives for seconds.
 _OPTIONS = '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"'
 _MASTERS = {"local": "local[2]", "repeating": "local[2,4]", "cluster": "local-cluster[2,1,1024]"}
+
+
+IN_THIS_PROCESS = {  # environment of the runs at the end
+    PASSWORD_NAME: PASSWORD,
+    "PYSPARK_SUBMIT_ARGS": f"--master {_MASTERS['local']} {_OPTIONS} pyspark-shell",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +57,11 @@ class Place:
             "snapshot.topics": f"{self.prefix}.*",
             "snapshot.groups": f"{self.prefix}.*",
         }
-        return [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+        return [f"--set={name}={value}" for name, value in values.items()]
+
+    def restored(self, topic: str) -> str:
+        """Name the topic that a restore writes: no ingest and no snapshot of the history reads it."""
+        return f"restored-{topic}"
 
     def arguments(self, job: str, **options: Any) -> list[str]:
         """Make the command line of a job after `lagoon`."""
@@ -75,6 +84,11 @@ class Place:
             case "maintain":
                 forced = ["--keep-hours", "0", "--force"] if options.get("keep_hours") == 0 else []
                 return [job, *warehouse, *forced]
+            case "restore":
+                named = [setting.replace("=kafka.", "=clusters.spare.") for setting in self.settings()]
+                rename = f"{options['topic']}={self.restored(options['topic'])}"
+                clusters = ["--from-cluster", "default", "--to-cluster", "spare"]
+                return [job, *warehouse, *named, *clusters, "--topics", options["topic"], "--rename", rename, "--yes"]
         raise ValueError(job)
 
 
@@ -135,8 +149,6 @@ class Jobs:
 
     def here(self, job: str, acknowledged: Mapping[Partition, int], **options: Any) -> Run:
         """Run a job in this process, whose session of Spark is started once."""
-        os.environ[PASSWORD_NAME] = PASSWORD
-        os.environ["PYSPARK_SUBMIT_ARGS"] = f"--master {_MASTERS['local']} {_OPTIONS} pyspark-shell"
         done = here(*self._place.arguments(job, **options))
         self.runs.append(_run(job, done.returncode, done.stdout + done.stderr, acknowledged))
         return self.runs[-1]

@@ -60,6 +60,7 @@ def judge(evidence: Evidence) -> Verdict:
         archive.falsely_complete,
         lambda: _snapshots(evidence),
         lambda: _quiet_rows(evidence),
+        lambda: _restored(evidence),
         lambda: _of_the_whole(evidence),
     )
     for check in checks:
@@ -250,6 +251,23 @@ def _quiet_rows(evidence: Evidence) -> Iterator[Finding]:
         if snapshot.status == "complete" and rows[snapshot.snapshot_id] != truth.partitions:
             text = f"{snapshot} has rows of {rows[snapshot.snapshot_id]} of {truth.partitions} quiet partitions"
             yield Finding("silent", 1, text)
+
+
+def _restored(evidence: Evidence) -> Iterator[Finding]:
+    """Compare what restores have written with the archive, of which a restore has what was there when it began."""
+    for partition in evidence.restored:
+        archived, written = list(partition.archived), list(partition.written)
+        if again := len(written) - len(set(written)):
+            yield Finding("doubled", again, f"restored {partition.name}: {again} records are there again")
+        elif written != archived[: len(written)]:
+            yield Finding(
+                "altered", 1, f"restored {partition.name}: other records, or another order, than in the archive"
+            )
+        if sum(partition.receipts) != len(written):
+            missing = abs(sum(partition.receipts) - len(written))
+            yield Finding(
+                "silent", missing, f"restored {partition.name}: receipts {partition.receipts}, {len(written)} records"
+            )
 
 
 def _of_the_whole(evidence: Evidence) -> Iterator[Finding]:

@@ -103,6 +103,10 @@ class Network:
         self._reset_all(0)
         for server in self._sockets.values():
             server.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _reset_all(self, of_broker: int) -> None:
         for writer, broker in list(self._open.items()):

@@ -233,6 +233,14 @@ class Tables:
             for snapshot_id, number, start, end, committed, lag in self._rows(query, group, topic)
         ]
 
+    def receipts(self, target: str) -> dict[int, list[int]]:
+        """Return the numbers of records in the receipts of a restored topic that have no problem, by partition."""
+        counts: dict[int, list[int]] = defaultdict(list)
+        query = "SELECT target_partition, records FROM restore_receipts WHERE target_topic = ? AND problem IS NULL"
+        for number, records in self._rows(query, target):
+            counts[number].append(records)
+        return counts
+
     def differences(self, kafka: Kafka, topics: Sequence[LiveTopic], group: str) -> Iterator[str]:
         """Compare the last snapshot with librdkafka's admin client; nothing changes meanwhile."""
         last = self.snapshots()[-1].snapshot_id

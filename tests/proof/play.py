@@ -22,6 +22,8 @@ from confluent_kafka.admin import (
     ResourceType,
     TopicDescription,
 )
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 
 from kafka_lagoon.admin.elections import elect_leaders
 from kafka_lagoon.admin.reassignments import alter_reassignments
@@ -36,7 +38,7 @@ from kafka_lagoon.topic_partition import TopicPartition as Place_
 from tests.clock import CLOCK
 from tests.integration import every_broker
 from tests.integration.state import commit
-from tests.proof.evidence import Evidence, Partition, Quiet
+from tests.proof.evidence import Evidence, Partition, Quiet, RestoredPartition, Row
 from tests.proof.history import History, Step
 from tests.proof.jobs import PASSWORD, USER, Jobs, Place
 from tests.proof.judge import Verdict, judge
@@ -137,7 +139,9 @@ class Player:
         self._deleted: dict[str, int] = {}
         self._down: set[int] = set()
         self._loaded = 0
+        self._restored: dict[str, LiveTopic] = {}
         self._is_complete = True
+        self._is_compacted = False  # by another engine, which puts files together in any order
 
     def prepare(self) -> None:
         """Make the topic and the group that never change."""
@@ -164,7 +168,7 @@ class Player:
     def _create(self, name: str, kind: str, partitions: int) -> str:
         full = f"{self._prefix}{name}"
         if kind == "unclean":
-            wanted = NewTopic(full, replica_assignment=[[_AHEAD, _BEHIND]], config=_CONFIGS[kind])
+            wanted = NewTopic(full, 1, replica_assignment=[[_AHEAD, _BEHIND]], config=_CONFIGS[kind])
         else:
             wanted = NewTopic(full, partitions, 3, config=_CONFIGS[kind])
         _retried(lambda: [future.result(30) for future in self._admin.create_topics([wanted]).values()])
@@ -276,6 +280,31 @@ class Player:
         if (self._place.warehouse / "records").is_dir() and not (keep_hours == 0 and self._jobs.is_running()):
             self._jobs.start("maintain", {}, by, "local", keep_hours=keep_hours)
 
+    def foreign(self, action: str, table: str) -> None:
+        """Let another engine rewrite, remove or checkpoint files of a table, beside whatever runs."""
+        folder = self._place.warehouse / table
+        if not (folder / "_delta_log").is_dir():
+            return
+        opened = DeltaTable(str(folder))
+        with suppress(CommitFailedError):
+            match action:
+                case "compact":
+                    self._is_compacted |= table == "records"
+                    done = opened.optimize.compact()["numFilesAdded"] > 0
+                case "vacuum":
+                    opened.vacuum(dry_run=False)
+                    done = True
+                case "checkpoint":
+                    opened.create_checkpoint()
+                    done = True
+            self.happened[f"foreign {action}"] += done
+
+    def restore(self, topic: str, by: str = "lagoon", master: str = "local") -> None:
+        """Start a restore into another topic; its producer writes what the archive has when it begins."""
+        if topic in self._topics and self._topics[topic].kind not in ("unclean", "short"):
+            self._restored.setdefault(topic, self._topics[topic])
+            self._jobs.start("restore", {}, by, master, topic=self._topics[topic].name)
+
     def kill(self, job: str, whom: str, step: str, ms: int) -> None:
         """Kill processes of a job, some time after it began a step."""
         if self._jobs.signalled(job, whom, signal.SIGKILL, step, ms, self._chance):
@@ -378,14 +407,19 @@ class Player:
         topics = list(self._topics.values())
         every_broker.wait_until(lambda: self._is_whole(topics), "a replica is not in sync, or a transaction is open")
         codes = [self._last("ingest", self._acknowledged()), self._last("snapshot", {})]
-        self._is_complete &= codes == [0, 0]
+        # A topic that was re-created since its restore began has another archive: that would be another restore.
+        self._restored = {
+            name: one for name, one in self._restored.items() if self._topics[name].topic_id == one.topic_id
+        }
+        codes += [self._last("restore", {}, topic=topic.name) for topic in self._restored.values()]
+        self._is_complete &= not any(codes)
         return self._evidence(topics)
 
-    def _last(self, job: str, acknowledged: Mapping[Partition, int]) -> int:
+    def _last(self, job: str, acknowledged: Mapping[Partition, int], **options: str) -> int:
         """Run a job until it ends with exit 0."""
         code = -1
         for number in range(_LAST_RUNS):
-            code = self._jobs.here(job, acknowledged, slot=-number).exit_code
+            code = self._jobs.here(job, acknowledged, slot=-number, **options).exit_code
             if code == 0:
                 break
         return code
@@ -408,6 +442,7 @@ class Player:
         for partition, records in in_log.items():
             if partition.topic_id == quiet_id:
                 self.known.committed[partition] = records
+        rows = tables.rows()
         kinds = {kind: [one for one, of in self._ids.items() if of == kind] for kind in _CONFIGS}
         compacted = [*kinds["compacted"]]
         removed = sum(
@@ -427,20 +462,40 @@ class Player:
             deleted=self._deleted,
             compacted=compacted,
             unclean=kinds["unclean"],
-            rows=tables.rows(),
+            rows=rows,
             archived=tables.archived(),
             ranges=tables.ranges(),
-            in_order=tables.is_in_order(),
+            in_order=self._is_compacted or tables.is_in_order(),
             snapshots=tables.snapshots(),
             quiet=Quiet(partitions=QUIET_PARTITIONS, high_watermark=QUIET_RECORDS, committed_offset=QUIET_COMMIT),
             quiet_rows=tables.quiet_rows(f"{self._prefix}{QUIET}", group),
             differences=list(tables.differences(self._reader, topics, group)),
+            restored=[*self._restorations(rows, tables)],
             runs=self._jobs.runs,
             is_complete=self._is_complete,
             secrets=[*self._secrets()],
         )
         tables.close()
         return evidence
+
+    def _restorations(self, rows: Sequence[Row], tables: Tables) -> Iterator[RestoredPartition]:
+        """Read what restores have written."""
+        for topic in self._restored.values():
+            target = self._place.restored(topic.name)
+            described = self._reader.describe([target])[target]
+            id_, count = topic_id(described), len(described.partitions)
+            written = self._reader.records([LiveTopic(name=target, kind="plain", topic_id=id_, partitions=count)])
+            receipts = tables.receipts(target)
+            for number in range(count):
+                archived = sorted(
+                    (row for row in rows if row.partition == (topic.topic_id, number)), key=lambda row: row.offset
+                )
+                yield RestoredPartition(
+                    name=f"{target}-{number}",
+                    archived=[row.digest for row in archived],
+                    written=[digest for _, digest in sorted(written.get(Partition(id_, number), {}).items())],
+                    receipts=receipts.get(number, []),
+                )
 
     def _secrets(self) -> Iterator[str]:
         secret = PASSWORD.encode()
@@ -452,8 +507,10 @@ class Player:
     def remove_topics(self) -> None:
         """Delete the topics, so that the next history finds an empty cluster."""
         names = [topic.name for topic in self._topics.values()]
+        names += [self._place.restored(topic.name) for topic in self._restored.values()]
         for future in self._admin.delete_topics(names, operation_timeout=30).values():
-            future.result(30)
+            with suppress(KafkaException):  # no restore came so far as to create it
+                future.result(30)
 
 
 VERBS: Mapping[str, Callable[..., None]] = {
@@ -463,6 +520,8 @@ VERBS: Mapping[str, Callable[..., None]] = {
     "ingest": Player.ingest,
     "snapshot": Player.snapshot,
     "maintain": Player.maintain,
+    "restore": Player.restore,
+    "foreign": Player.foreign,
     "kill": Player.kill,
     "freeze": Player.freeze,
     "broker": Player.broker,

@@ -19,6 +19,7 @@ _VERBS_OF = {
     "delete": {"delete_records"},
     "rival": _ALWAYS,
     "maintain": {"maintain", "kill"},
+    "restore": {"restore", "kill"},
 }
 
 

@@ -5,7 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from tests.proof.evidence import Evidence, Partition, PublishedSnapshot, Quiet, QuietRow, Range, Row, Run, digest
+from tests.proof.evidence import (
+    Evidence,
+    Partition,
+    PublishedSnapshot,
+    Quiet,
+    QuietRow,
+    Range,
+    RestoredPartition,
+    Row,
+    Run,
+    digest,
+)
 from tests.proof.judge import KINDS, judge
 
 ORDERS, CLICKS = Partition("orders", 0), Partition("clicks", 0)
@@ -205,6 +216,21 @@ def test_an_unclean_election() -> None:
     replaced = [*(row for row in GOOD.rows if row.offset < 8), *(Row(ORDERS, n, now[n], SECOND) for n in (8, 9))]
     assert counts(replace(unclean, rows=replaced)) == {}
     assert counts(replace(unclean, in_log={ORDERS: {**now, 10: sha(100)}}, rows=replaced)) == {"lost": 1}
+
+
+def test_what_a_restore_has_written() -> None:
+    """It is the archive as it was when the restore began: a prefix of each partition, in order, as the receipts say."""
+    archived = [sha(offset) for offset in range(10)]
+
+    def restored(written: list[str], *receipts: int) -> Evidence:
+        partition = RestoredPartition(name="r-0", archived=archived, written=written, receipts=receipts)
+        return replace(GOOD, restored=[partition])
+
+    assert counts(restored(archived, 10)) == {}
+    assert counts(restored(archived[:6], 6)) == {}
+    assert counts(restored(archived[:6], 10)) == {"silent": 4}
+    assert counts(restored([*archived, *archived[8:]], 12)) == {"doubled": 2}
+    assert counts(restored([*archived[:4], archived[5], archived[4]], 6)) == {"altered": 1}
 
 
 QUIET = Quiet(partitions=1, high_watermark=40, committed_offset=15)
