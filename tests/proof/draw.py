@@ -24,6 +24,7 @@ FAULTS: Mapping[str, int] = {
     "recreate": 3,
     "grow": 3,
     "unclean": 2,
+    "revoke": 2,
     "rival": 2,
     "maintain": 3,
     "restore": 2,
@@ -130,6 +131,7 @@ class _Drawn:
             "recreate": lambda: self._about_a_topic("recreate", {}),
             "grow": lambda: self._about_a_topic("grow", {"by": self._chance.randint(1, 3)}),
             "unclean": lambda: self._about_a_topic("unclean", {"records": 1_000}, "unclean"),
+            "revoke": lambda: self._about_a_topic("revoke", {"operation": self._chance.choice(("READ", "DESCRIBE"))}),
             "rival": self._rival,
             "maintain": self._maintain,
             "restore": self._restore,
@@ -176,7 +178,7 @@ class _Drawn:
         )
         yield Step.of("wait", ms=chance.randrange(6_000))
 
-    def _about_a_topic(self, verb: str, options: dict[str, int], kind: str | None = None) -> Iterator[Step]:
+    def _about_a_topic(self, verb: str, options: Mapping[str, int | str], kind: str | None = None) -> Iterator[Step]:
         names = [name for name, of in self._kinds.items() if kind in (None, of)]
         if names:
             yield Step.of(verb, topic=self._chance.choice(names), **options)
@@ -214,5 +216,5 @@ class _Drawn:
 
 
 _NEEDS = {"expire": "short", "unclean": "unclean"}
-_BEFORE = ("broker", "network", "leaders", "delete", "expire", "recreate", "grow")
+_BEFORE = ("broker", "network", "leaders", "delete", "expire", "recreate", "grow", "revoke")
 _BROKEN_APIS = ("any", "fetch", "fetch", "list_offsets", "metadata", "offset_fetch", "find_coordinator", "list_groups")

@@ -132,6 +132,11 @@ class Jobs:
                 return bool(victims)
         return False
 
+    def forget(self, topic_id: str) -> None:
+        """Expect no longer that running jobs read a topic."""
+        for started in self._running:
+            started.forget(topic_id)
+
     def thaw(self) -> None:
         """Continue what was stopped."""
         for started in self._frozen:
@@ -165,6 +170,10 @@ class _Started:
     @property
     def process(self) -> subprocess.Popen[str]:
         return self._job.process
+
+    def forget(self, topic_id: str) -> None:
+        kept = {partition: end for partition, end in self._acknowledged.items() if partition.topic_id != topic_id}
+        self._acknowledged = kept
 
     def waits_for(self, step: str, ms: int) -> bool:
         """Wait until the log has a step (`start`: the process is there) and some time has passed; False if the job has ended."""

@@ -81,8 +81,8 @@ class Kafka:
         """Read every record that a read_committed consumer is given, as digests."""
         ids = {topic.name: topic.topic_id for topic in topics}
         wanted = [TopicPartition(topic.name, number, 0) for topic in topics for number in range(topic.partitions)]
-        for partition in wanted:
-            partition.offset = -2  # from the log start
+        for whole in wanted:
+            whole.offset = -2  # from the log start
         consumer = Consumer(
             {
                 "bootstrap.servers": self._servers,

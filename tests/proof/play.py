@@ -13,12 +13,17 @@ from typing import TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     NewPartitions,
     NewTopic,
+    ResourcePatternType,
     ResourceType,
     TopicDescription,
 )
@@ -32,6 +37,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.elect_leaders import PREFERRED
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.sandbox.node import Listener
 from kafka_lagoon.topic_partition import TopicPartition as Place_
@@ -59,7 +65,9 @@ _CONFIGS = {
     "unclean": {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"},
 }
 _BEHIND, _AHEAD = 3, 2  # replicas of an unclean topic
-_FAST = {
+_PROPERTIES = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",  # brokers, producers and the judge; jobs log in
     "log.initial.task.delay.ms": "1000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     "listener.name.clients.sasl.enabled.mechanisms": "PLAIN",
@@ -82,7 +90,9 @@ def cluster(folder: Path) -> Iterator[Cluster3]:
     """Run three brokers for any number of histories."""
     with Network() as network:
         listener = Listener(CLIENTS, "SASL_PLAINTEXT", network.front)
-        with LocalKafka(folder / "kafka", brokers=3, listeners=[listener], properties=_FAST) as kafka:
+        with LocalKafka(folder / "kafka", brokers=3, listeners=[listener], properties=_PROPERTIES) as kafka:
+            kinds = ((ResourceType.TOPIC, "*"), (ResourceType.GROUP, "*"), (ResourceType.BROKER, "kafka-cluster"))
+            every_broker.create_acls(kafka.bootstrap_servers, [_acl(kind, name) for kind, name in kinds])
             yield Cluster3(kafka=kafka, network=network, folder=folder)
 
 
@@ -138,6 +148,7 @@ class Player:
         self.names: dict[str, str] = {}
         self._deleted: dict[str, int] = {}
         self._down: set[int] = set()
+        self._revoked: dict[str, str] = {}  # names of topics, by id
         self._loaded = 0
         self._restored: dict[str, LiveTopic] = {}
         self._is_complete = True
@@ -316,7 +327,7 @@ class Player:
             self.happened[f"{job}: {whom} frozen"] += 1
 
     def _acknowledged(self) -> dict[Partition, int]:
-        live = {topic.topic_id for topic in self._topics.values()}
+        live = {topic.topic_id for topic in self._topics.values()} - set(self._revoked)
         return {partition: end for partition, end in dict(self.known.ends).items() if partition.topic_id in live}
 
     # Brokers and networks
@@ -350,11 +361,36 @@ class Player:
             settings = KafkaSettings(bootstrap_servers=self._servers)
             with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as client:
                 alter_reassignments(client, targets, deadline)
-                elect_leaders(client, list(targets), deadline)
+                elect_leaders(client, list(targets), PREFERRED, deadline)
             time.sleep(0.5)
             description = self._reader.describe([live.name])[live.name]
             moved = sum(partition.leader.id != before[partition.id] for partition in description.partitions)
             self.happened["leaders moved"] += moved
+
+    def revoke(self, topic: str, operation: str) -> None:
+        """Deny jobs an operation on a topic until the round ends: without DESCRIBE lists lack it, and no broker says so."""
+        if topic not in self._topics or self._down:
+            return
+        live = self._topics[topic]
+        denied = _acl(ResourceType.TOPIC, live.name, AclOperation[operation], AclPermissionType.DENY)
+        every_broker.create_acls(self._servers, [denied])
+        self._revoked[live.topic_id] = live.name
+        self._jobs.forget(live.topic_id)
+        self.happened[f"{operation} revoked"] += 1
+
+    def _grant(self) -> None:
+        for name in self._revoked.values():
+            denied = AclBindingFilter(
+                ResourceType.TOPIC,
+                name,
+                ResourcePatternType.LITERAL,
+                None,
+                None,
+                AclOperation.ANY,
+                AclPermissionType.DENY,
+            )
+            every_broker.delete_acls(self._servers, denied)
+        self._revoked.clear()
 
     def unclean(self, topic: str, records: int) -> None:
         """Make a replica lead that lacks acknowledged records, and overwrite them."""
@@ -388,6 +424,7 @@ class Player:
         self._jobs.thaw()
         self.happened += self._network.mend()
         self._start_brokers()
+        self._grant()
         self._is_complete &= self._jobs.wait()
 
     def _start_brokers(self) -> None:
@@ -513,6 +550,16 @@ class Player:
                 future.result(30)
 
 
+def _acl(
+    kind: ResourceType,
+    name: str,
+    operation: AclOperation = AclOperation.ALL,
+    permission: AclPermissionType = AclPermissionType.ALLOW,
+) -> AclBinding:
+    """Make an ACL for the user of the jobs."""
+    return AclBinding(kind, name, ResourcePatternType.LITERAL, f"User:{USER}", "*", operation, permission)
+
+
 VERBS: Mapping[str, Callable[..., None]] = {
     "topic": Player.topic,
     "load": Player.load,
@@ -531,6 +578,7 @@ VERBS: Mapping[str, Callable[..., None]] = {
     "recreate": Player.recreate,
     "grow": Player.grow,
     "move": Player.move,
+    "revoke": Player.revoke,
     "unclean": Player.unclean,
     "wait": Player.wait,
     "rest": Player.rest,
