@@ -73,8 +73,8 @@ class _Drawn:
             if kind not in before:
                 yield Step.of("wait", ms=chance.randrange(3_000))
                 yield from self._steps_of(kind)
-        if chance.random() < 0.3:
-            yield Step.of("wait", ms=chance.randrange(6_000))
+        if chance.random() < 0.7:
+            yield Step.of("jobs_end", seconds=chance.choice((5, 30, 90)))
         yield Step.of("rest")
 
     def _load(self, topic: str) -> Step:

@@ -124,7 +124,7 @@ class Jobs:
                     return False
                 victims = started.victims(whom)
                 if whom in ("worker", "executor"):
-                    victims = chance.sample(victims, min(1, len(victims)))
+                    victims = started.one_of(whom, chance)
                 if number is signal.SIGSTOP:
                     self._frozen.append(started)
                 for victim in victims:
@@ -143,6 +143,14 @@ class Jobs:
             for victim in started.victims("group"):
                 send(victim, signal.SIGCONT)
         self._frozen = []
+
+    def wait_beside_faults(self, seconds: int) -> None:
+        """Wait until no job runs, or so long; what was stopped stays so."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and any(
+            one.process.poll() is None for one in self._running if one not in self._frozen
+        ):
+            time.sleep(_POLL_S)
 
     def wait(self) -> bool:
         """Wait until no job runs; return False if one had to be killed because it did not end."""
@@ -199,6 +207,15 @@ class _Started:
             "executor": lambda process: _is_java(process) and b"CoarseGrainedExecutorBackend" in process.command,
         }
         return [one.pid for one in processes if kinds[whom](one)]
+
+    def one_of(self, whom: str, chance: random.Random) -> list[int]:
+        """Wait for processes that the driver starts for its tasks, and choose one; none if the job ends before."""
+        deadline = time.monotonic() + ENDS_WITHIN_S
+        while not (victims := self.victims(whom)):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                return []
+            time.sleep(_POLL_S)
+        return [chance.choice(victims)]
 
     def end(self) -> bool:
         """Wait for its end, and kill what is left of it then: only a driver that died itself leaves processes."""

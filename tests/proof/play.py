@@ -419,6 +419,10 @@ class Player:
         """Let time pass."""
         time.sleep(ms / 1000)
 
+    def jobs_end(self, seconds: int) -> None:
+        """Wait until no job runs, or so long, while faults go on."""
+        self._jobs.wait_beside_faults(seconds)
+
     def rest(self) -> None:
         """End every fault, and wait until no job runs."""
         self._jobs.thaw()
@@ -581,6 +585,7 @@ VERBS: Mapping[str, Callable[..., None]] = {
     "revoke": Player.revoke,
     "unclean": Player.unclean,
     "wait": Player.wait,
+    "jobs_end": Player.jobs_end,
     "rest": Player.rest,
 }
 
