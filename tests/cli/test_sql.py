@@ -236,6 +236,7 @@ def on_terminal(arguments: Sequence[str], **environ: str) -> str:
 PAGED = {"PAGER": "sed s/^/paged:/"}
 
 
+@pytest.mark.proof
 def test_what_is_long_goes_through_the_pager(lake: Path) -> None:
     """Output that does not fit a terminal is shown in the pager; a missing pager is skipped; closing it early is no error."""
     long, short = "SELECT * FROM range(100)", "SELECT * FROM range(3)"
