@@ -20,6 +20,7 @@ from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.range_history import superseded
 from kafka_lagoon.query import duckdb_engine as sql_duckdb
 from kafka_lagoon.query import spark_engine as sql_spark
+from kafka_lagoon.query import views
 from kafka_lagoon.query.spark_engine import make_available
 from kafka_lagoon.query.statements import mentioned, type_name
 from kafka_lagoon.query.views import CHANGES, HISTORY, VIEWS
@@ -331,6 +332,14 @@ def test_views_read_what_comes_before_them() -> None:
         assert set(view.needs()) <= known
         assert re.match(rf"CREATE OR REPLACE VIEW {view.name}\b", view.sql)
         known.add(view.name)
+
+
+def test_every_file_is_a_view() -> None:
+    """A file of SQL that no list of views.py names would be read by nobody."""
+    files = {path.stem for path in Path(str(views.__file__)).with_suffix("").glob("*.sql")}
+    templates = {"published", "published_when_changed"}
+    named = {view.name for view in VIEWS if not view.name.endswith("_published")}
+    assert files - templates == named, "query/views.py: a file is not listed"
 
 
 def test_analysts_need_one_line(spark: SparkSession, filled: Warehouse) -> None:
