@@ -41,7 +41,10 @@ RUN: Mapping[str, Sequence[str]] = {
     "admin delete-topic": (TOPIC, "--allow-deletions"),
 }
 ELSEWHERE = {
-    *("admin unregister-broker", "admin cancel-reassignment"),  # test_admin_moves.py: a broker is down, a move is under way
+    *(
+        "admin unregister-broker",
+        "admin cancel-reassignment",
+    ),  # test_admin_moves.py: a broker is down, a move is under way
     *("admin renew-token", "admin expire-token"),  # test_admin_security.py: by their owner, who has no permissions
     "admin alter-configs broker-logger",  # brokers of tests have no loggers to set
 }
