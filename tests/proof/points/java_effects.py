@@ -40,9 +40,9 @@ _LOGGING = r"""
     String lines = stops ? "before" + line + "stopped" + line : "before" + line + "after" + line;
     OpenOption[] options = {java.nio.file.StandardOpenOption.APPEND};
     Files.write(Paths.get(log, new String[0]), lines.getBytes(StandardCharsets.UTF_8), options);
-    while (stops) {
+    while (stops && !Files.exists(Paths.get(log + ".resumed", new String[0]), new LinkOption[0])) {
       try {
-        Thread.sleep(1000L);
+        Thread.sleep(50L);
       } catch (InterruptedException error) {
         continue;
       }

@@ -35,8 +35,8 @@ class Job(Protocol):
 
     name: str
 
-    def attempt(self, *, retries: bool) -> Attempt:
-        """A new attempt; with `retries` Spark runs the task of a worker again that was killed."""
+    def attempt(self, *, retries: bool, place: str | None = None) -> Attempt:
+        """A new attempt, over a copy of the template or the one at `place`; with `retries` Spark runs a killed task again."""
 
 
 def fill(world: World, topic: str, records: int, name: str) -> None:
@@ -83,7 +83,12 @@ class Ingest:
 
     world: World
     name: str = "ingest"
-    topic: str = "ingest-points"
+    settings: tuple[str, ...] = ()
+
+    @property
+    def topic(self) -> str:
+        """The archived topic."""
+        return f"{self.name}-points"
 
     @cached_property
     def template(self) -> Path:
@@ -91,8 +96,7 @@ class Ingest:
         lake = self.world.new_folder()
         create_topics(self.world.servers, [NewTopic(self.topic, 2, 1)])
         fill(self.world, self.topic, 300, "first")
-        command = self.world.lagoon("ingest", lake, "--topics", self.topic)
-        self.world.run(command, spark_environment())
+        self.world.run(self._command(lake), spark_environment())
         fill(self.world, self.topic, 300, "second")
         next_offset = max(int(str(row["to_offset"])) for row in rows(lake, "record_ranges") if row["partition"] == 1)
         self._lost = next_offset, next_offset + 50
@@ -102,23 +106,28 @@ class Ingest:
         checkpoint_always(lake, "records", "record_ranges")
         return lake
 
-    def attempt(self, *, retries: bool) -> Attempt:
+    def attempt(self, *, retries: bool, place: str | None = None) -> Attempt:
         """Archive the new records."""
-        lake = copied(self.template, self.world.new_folder())
-        command = self.world.lagoon("ingest", lake, "--topics", self.topic, "--set", f"ingest.lock_wait_ms={WAIT_MS}")
+        lake = place or copied(self.template, self.world)
+        command = self._command(lake)
         return Attempt(
             command=command,
             second=command,
             environ=spark_environment("local[2,4]" if retries else "local[2]"),
-            root=str(lake),
+            root=lake,
             accepted=frozenset({0, 3}),  # 3: the loss
-            judge=lambda: self._judge(lake),
+            judge=self._judge,
         )
+
+    def _command(self, lake: Path | str) -> list[str]:
+        settings = [f"--set={setting.format(lake=lake)}" for setting in self.settings]
+        wait = f"--set=ingest.lock_wait_ms={WAIT_MS}"
+        return self.world.lagoon("ingest", lake, "--topics", self.topic, wait, *settings)
 
     def _judge(self, lake: Path) -> Verdict:
         reported = sum(int(str(row["lost"])) for row in rows(lake, "record_ranges", "lost"))
         wrong = () if reported == 50 else (f"{reported} offsets are reported as lost, not 50",)
-        left = [str(path) for path in lake.glob("records/_lagoon/*/*")]
+        left = [str(path) for path in (*lake.glob("records/_lagoon/*/*"), *lake.glob("_staging/*/_lagoon/*/*"))]
         pending = (f"{len(left)} pending files are left, such as {left[0]}",) if left else ()
         return Verdict.of(self._expected, archived(lake), *checked(assert_tiled, lake), *wrong, *pending)  # type: ignore[arg-type]
 
@@ -149,12 +158,12 @@ class Snapshot:
             checkpoint_always(lake, "partition_offsets", "snapshots")
         return lake
 
-    def attempt(self, *, retries: bool) -> Attempt:  # noqa: ARG002  it has no tasks
+    def attempt(self, *, retries: bool, place: str | None = None) -> Attempt:  # noqa: ARG002  it has no tasks
         """Publish a slot."""
-        lake = copied(self.template, self.world.new_folder())
+        lake = place or copied(self.template, self.world)
         slot = datetime.now(UTC).replace(microsecond=0).isoformat()
         command = self.world.lagoon("snapshot", lake, "--slot", slot, "--set", f"snapshot.lock_wait_ms={WAIT_MS}")
-        return Attempt(command=command, second=command, root=str(lake), judge=lambda: self._judge(lake, slot))
+        return Attempt(command=command, second=command, root=lake, judge=lambda tables: self._judge(tables, slot))
 
     def _judge(self, lake: Path, slot: str) -> Verdict:
         published: list[dict[str, Any]] = rows(lake, "snapshots")
@@ -225,10 +234,10 @@ class Restore:
         self.world.run(self.world.lagoon("snapshot", lake), {})
         return lake
 
-    def attempt(self, *, retries: bool) -> Attempt:
+    def attempt(self, *, retries: bool, place: str | None = None) -> Attempt:
         """Restore into a topic that does not exist."""
-        lake = copied(self.template, self.world.new_folder())
-        target = f"{self.topic}-{lake.name}"
+        lake = place or copied(self.template, self.world)
+        target = f"{self.topic}-{name_of(lake)}"
         names = ("--from-cluster", "default", "--to-cluster", "default", "--topics", self.topic)
         more = ("--rename", f"{self.topic}={target}", "--with-configs", *self.form)
         wait = ("--set", f"restore.lock_wait_ms={WAIT_MS}")
@@ -237,8 +246,8 @@ class Restore:
             command=command,
             second=command,
             environ=spark_environment("local[2,4]" if retries else "local[2]"),
-            root=str(lake),
-            judge=lambda: self._judge(lake, target),
+            root=lake,
+            judge=lambda tables: self._judge(tables, target),
         )
 
     def _judge(self, lake: Path, target: str) -> Verdict:
@@ -262,6 +271,11 @@ class Restore:
         )
         problems += [] if "max.message.bytes=65536" in config else [f"the topic has not the archived configs: {config}"]
         return Verdict.of(expected, actual, *problems)  # type: ignore[arg-type]
+
+
+def name_of(location: str) -> str:
+    """The last part of a warehouse's location."""
+    return location.rpartition("/")[2]
 
 
 def _hashable(record: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -312,12 +326,12 @@ class Apply:
         self.world.run(self.world.lagoon("snapshot", lake), {})
         return lake
 
-    def attempt(self, *, retries: bool) -> Attempt:  # noqa: ARG002  it has no tasks
+    def attempt(self, *, retries: bool, place: str | None = None) -> Attempt:  # noqa: ARG002  it has no tasks
         """Apply the state to topics of this attempt."""
-        lake = copied(self.template, self.world.new_folder())
-        prefix = f"apply-{lake.name}"
+        lake = place or copied(self.template, self.world)
+        prefix = f"apply-{name_of(lake)}"
         create_topics(self.world.servers, [NewTopic(f"{prefix}-{role}", 1, 1) for role in ("old", "kept")])
-        file = lake.with_suffix(".toml")
+        file = self.world.new_folder().with_suffix(".toml")
         cluster_id = AdminClient({"bootstrap.servers": self.world.servers}).list_topics(timeout=30).cluster_id
         file.write_text(
             f'cluster_id = "{cluster_id}"\n[owns]\ntopics = ["{prefix}-.*"]\n'
@@ -326,36 +340,26 @@ class Apply:
             f'[topics.{prefix}-kept]\npartitions = 3\nconfigs = {{ "max.message.bytes" = 4321 }}\n'
         )
         command = self.world.lagoon("apply", lake, str(file), "--yes", "--allow-deletions")
-        return Attempt(command=command, second=command, root=str(lake), judge=lambda: self._judge(lake, prefix))
+        return Attempt(command=command, second=command, root=lake, judge=lambda tables: self._judge(tables, prefix))
 
     def _judge(self, lake: Path, prefix: str) -> Verdict:
         """Compare with Kafka's tools, and the table with what was done."""
-        tools = "org.apache.kafka.tools.TopicCommand", "--bootstrap-server", self.world.servers, "--describe"
-        lines = self.world.kafka.tool(*tools).splitlines()
-        words = [
-            dict(pair.split(": ", 1) for pair in line.split("\t") if ": " in pair)
-            for line in lines
-            if "PartitionCount" in line
+        tool = "org.apache.kafka.tools.TopicCommand", "--bootstrap-server", self.world.servers, "--describe"
+        lines = [line for line in self.world.kafka.tool(*tool).splitlines() if f"Topic: {prefix}-" in line]
+        described = [
+            dict(pair.split(": ", 1) for pair in line.split("\t")) for line in lines if "PartitionCount" in line
         ]
-        actual = {
-            one["Topic"]: (one["PartitionCount"], one.get("Configs", ""))
-            for one in words
-            if one["Topic"].startswith(f"{prefix}-")
-        }
-        expected = {
-            f"{prefix}-a": ("2", "retention.ms=86400000"),
-            f"{prefix}-b": ("1", ""),
-            f"{prefix}-kept": ("3", "max.message.bytes=4321"),
-        }
-        lost = sum(actual.get(name) != wanted for name, wanted in expected.items())
-        problems = [f"{name}: {actual[name]}" for name in actual if name not in expected]
-        problems += [f"{name} is {actual.get(name)}" for name, wanted in expected.items() if actual.get(name) != wanted]
+        actual = {one["Topic"]: (one["PartitionCount"], *one["Configs"].split(",")) for one in described}
+        wanted = {"a": ("2", "retention.ms=86400000"), "b": ("1",), "kept": ("3", "max.message.bytes=4321")}
+        expected = {f"{prefix}-{name}": set(facts) for name, facts in wanted.items()}
+        different = [name for name, facts in expected.items() if not facts <= set(actual.get(name, ()))]
+        problems = [f"{name} is {actual.get(name)}" for name in different + sorted(actual.keys() - expected.keys())]
         actions = [row for row in rows(lake, "admin_actions") if str(row["resource_name"]).startswith(prefix)]
         started = Counter((row["kind"], row["resource_name"]) for row in actions if row["event"] == "started")
         done = Counter((row["kind"], row["resource_name"]) for row in actions if row["outcome"] == "done")
         problems += [f"{key} was done {number} times" for key, number in done.items() if number > 1]
         problems += [f"{number} changes of 5 are recorded" for number in [len(started)] if number != 5]
-        return Verdict(lost, 0, tuple(problems))
+        return Verdict(len(different), 0, tuple(problems))
 
 
 @dataclass
@@ -375,14 +379,14 @@ class Sink:
             fill(self.world, topic, 250, name)
         return topic
 
-    def attempt(self, *, retries: bool) -> Attempt:
+    def attempt(self, *, retries: bool, place: str | None = None) -> Attempt:  # noqa: ARG002  it has no warehouse
         """Copy the topic to a new one."""
-        folder = copied(Path("/nowhere/at/all"), self.world.new_folder())
+        folder = self.world.new_folder()
         source, target = self.topic, f"{self.topic}-{folder.name}"
         create_topics(self.world.servers, [NewTopic(target, 1, 1)])
         script = ("python", "-m", "tests.proof.points.copying", self.world.servers, source, target)
         command = [*script, self.transactions, str(folder / "checkpoint"), "local[2,4]" if retries else "local[2]"]
-        return Attempt(command=command, environ=spark_environment(), judge=lambda: self._judge(target))
+        return Attempt(command=command, environ=spark_environment(), judge=lambda _: self._judge(target))
 
     def _judge(self, target: str) -> Verdict:
         kafka: Any = _Cluster(self.world.servers)
@@ -409,26 +413,26 @@ class Maintain:
             publish_all(warehouse, (made for days in (5, 10) for made in day_of_snapshots(days, *_TIMES)))
             for number in range(1, 7):
                 archive(warehouse, 12 - number // 3, number)
-        expected = copied(lake, self.world.new_folder())
+        expected = Path(copied(lake, self.world))
         for _ in range(2):
             self.world.run(self._command(expected), spark_environment())
         self._before, self._expected = seen(lake), seen(expected)
         assert self._before != self._expected
         return lake
 
-    def attempt(self, *, retries: bool) -> Attempt:  # noqa: ARG002  the tasks of OPTIMIZE write through Java
+    def attempt(self, *, retries: bool, place: str | None = None) -> Attempt:  # noqa: ARG002  the tasks of OPTIMIZE write through Java
         """Maintain some tables, each in another way."""
-        lake = copied(self.template, self.world.new_folder())
+        lake = place or copied(self.template, self.world)
         command = self._command(lake)
         return Attempt(
             command=command,
             second=command,
             environ=spark_environment(),
-            root=str(lake),
-            judge=lambda: self._judge(lake),
+            root=lake,
+            judge=self._judge,
         )
 
-    def _command(self, lake: Path) -> list[str]:
+    def _command(self, lake: Path | str) -> list[str]:
         kept = [f"--set=retention.{name}={days}" for name, days in STEPWISE if days is not None]
         tables = "snapshots,consumer_lag,acls,records,record_ranges,record_problems"
         return [
@@ -473,6 +477,7 @@ def new_jobs(world: World) -> dict[str, Job]:
         Snapshot(world),
         Snapshot(world, name="first-snapshot", is_first=True),
         Ingest(world),
+        Ingest(world, name="ingest-by-spark", settings=("records.writer=spark", "records.staging={lake}/_staging")),
         Maintain(world),
         Apply(world),
         Restore(world),

@@ -60,6 +60,10 @@ class JobProcess:
             self._wait_until(lambda: has_stopped(self.log))
         return has_stopped(self.log)
 
+    def resume(self) -> None:
+        """Let a job go on that has stopped."""
+        self.log.with_name(f"{self.log.name}.resumed").touch()
+
     def waits_for_lock(self) -> bool:
         """Wait until the job has met a lock or ended; return True if it waits."""
         self._wait_until(lambda: is_waiting(self.log))

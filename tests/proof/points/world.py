@@ -47,7 +47,7 @@ class World:
         assert code == exit_code, output
         return output
 
-    def lagoon(self, job: str, lake: Path, *arguments: str) -> list[str]:
+    def lagoon(self, job: str, lake: Path | str, *arguments: str) -> list[str]:
         """A command line of a job over this cluster."""
         settings = ("--set", f"kafka.bootstrap_servers={self.servers}")
         return ["lagoon", job, "--warehouse", str(lake), *settings, *arguments]
@@ -103,19 +103,25 @@ class Attempt:
     """A job over a warehouse of its own: what is started, again until it ends with 0, and judged by others' readers."""
 
     command: Sequence[str]
-    judge: Callable[[], Verdict]
+    judge: Callable[[Path], Verdict]  # of a folder with the tables
     environ: Mapping[str, str] = field(default_factory=dict)
     root: str = "/nowhere"  # the warehouse
     second: Sequence[str] | None = (
         None  # the command of a process that waits for the lock; None where that makes no sense
     )
+    fetch: Callable[[], Path] | None = None  # copies the tables into a folder, if the warehouse is none
     accepted: frozenset[int] = frozenset({0})  # exit codes of a run after which another one goes on
 
+    def judged(self) -> Verdict:
+        """Let the oracles judge the tables."""
+        return self.judge(self.fetch() if self.fetch else Path(self.root))
 
-def copied(template: Path, place: Path) -> Path:
-    """A copy of a warehouse with the times of its files."""
+
+def copied(template: Path, world: World) -> str:
+    """A copy of a warehouse with the times of its files, or an empty folder if there is none."""
+    folder = world.new_folder()
     if template.exists():
-        shutil.copytree(template, place)
+        shutil.copytree(template, folder)
     else:
-        place.mkdir(parents=True)
-    return Path(os.path.realpath(place))
+        folder.mkdir(parents=True)
+    return os.path.realpath(folder)

@@ -2,9 +2,9 @@
 
 A durable effect is a file below EFFECTS_ROOT that is created, written, linked, renamed or removed, or a request to a broker
 that changes something. It is called VERB OBJECT by the function of ours that wants it: `delta.publish._write:commit snapshots`,
-with the number of its occurrence in the job. `EFFECTS_STOP=NAME#NUMBER` makes the process wait before that effect for ever, and
-with it all threads that come to another effect: the state of the warehouse and of the brokers is then that of a process that
-dies there, and the runner kills it. `EFFECTS_STOP=worker NAME#NUMBER` kills the one process that comes there.
+with the number of its occurrence in the job. `EFFECTS_STOP=NAME#NUMBER` makes the process wait before that effect, and with it all
+threads that come to another effect: the state of the warehouse and of the brokers is then that of a process that dies there, and
+the runner kills it, or lets it go on by a file beside the log. `EFFECTS_STOP=worker NAME#NUMBER` kills the one process that comes there.
 
 All effects go through few functions: those of `os` and `io`, Arrow's files as record_files.py opens them, py4j's calls into the
 JVM, and a session's frames. Nothing is imported here that a process does not import itself: modules are changed when they have
@@ -24,6 +24,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.machinery import ModuleSpec
 from threading import Event, local
+from time import sleep
 from types import FrameType, ModuleType
 from typing import Any, Self
 
@@ -33,7 +34,7 @@ _PASSED_ON = tuple(
     f"{_OURS}{name}" for name in ("delta.storage", "delta.kernel", "delta.lock", "delta.log_store", "client.")
 )
 _PASSING = {"Warehouse.exclusively", "Warehouse.write_rows"}
-_WRITES = os.O_WRONLY | os.O_RDWR
+_POLL_S = 0.05
 CHANGING = {
     *(
         "Produce",
@@ -76,6 +77,7 @@ _JVM_CALLS = {
     ("kafka_lagoon.delta.kernel", "checkpoint", "writeCheckpoint"): ("checkpoint", "location"),
     ("kafka_lagoon.delta.storage", "delete", "delete"): ("remove", "url"),
     ("kafka_lagoon.delta.storage", "_written", "close"): ("put", "url"),
+    ("kafka_lagoon.delta.storage", "write_whole", "write"): ("put", "url"),
     ("kafka_lagoon.delta.log_store", "check_exclusion", "write"): ("put", "probe"),
     ("pyspark.sql.session", "sql", "sql"): ("sql", "sqlQuery"),
     ("pyspark.sql.readwriter", "save", "save"): ("save", "path"),
@@ -122,7 +124,7 @@ class Effects:
     def begin(self, name: str, path: str) -> tuple[str, int, str]:
         """Log that an effect begins; does not return if the job stops here."""
         if self._stopped.is_set():
-            Event().wait()
+            self._wait()
         number = self.write("before", name, 0, path)
         if self._stop == f"worker {name}#{number}":
             self.write("stopped", name, number, path)
@@ -130,8 +132,12 @@ class Effects:
         if self._stop == f"{name}#{number}":
             self._stopped.set()
             self.write("stopped", name, number, path)
-            Event().wait()
+            self._wait()
         return name, number, path
+
+    def _wait(self) -> None:
+        while not os.path.exists(f"{self._log}.resumed"):  # noqa: PTH110  no import of pathlib
+            sleep(_POLL_S)
 
     def write(self, what: str, name: str, number: int, path: str) -> int:
         """Append a line; the number of an effect that begins is counted over all processes of the job."""
@@ -194,6 +200,8 @@ def kind_of(path: str) -> str:
         return f"{'lock' if name.endswith('.lock') else 'file'} {name.split('-')[1].removesuffix('.lock')}"
     if len(parts) == 1:
         return name
+    if parts[0].startswith("_"):
+        return f"{parts[0]} {_ID.sub('', name.rpartition('-')[2])}"
     if parts[1].startswith("_"):
         return f"{parts[0]} {_ID.sub('', name.rpartition('-')[2]) if len(parts) > 3 else parts[1]}"  # below a table and a folder for a cluster
     return f"{parts[0]} {'day' if len(parts) == 2 else 'file'}"
