@@ -72,9 +72,12 @@ class Storage:
             _write_local_whole(url, text.encode())
             return
         stores, scheme = self.jvm.io.delta.kernel.defaults.internal.logstore.LogStoreProvider, url.partition(":")[0]
+        path = self._path(url)
         try:
             store = stores.getLogStore(self.conf, scheme)
-            store.write(self._path(url), self.jvm.java.util.List.of(text).iterator(), False, self.conf)
+            if store.isPartialWriteVisible(path, self.conf):  # it renames, so there are folders
+                path.getFileSystem(self.conf).mkdirs(path.getParent())
+            store.write(path, self.jvm.java.util.List.of(text).iterator(), False, self.conf)
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be written: {reason(error)}") from error
 
