@@ -25,6 +25,7 @@ def test_a_file_is_written_once(tmp_path: Path) -> None:
 
 def test_a_file_that_is_whole_as_soon_as_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its name is never that of a part of it; a second write is refused, also where there are no hard links."""
+    (tmp_path / "folder").mkdir()
     for name in ("linked", "renamed"):
         url = f"file:{tmp_path}/folder/{name}.json"
         with Watch(tmp_path) as watch:
