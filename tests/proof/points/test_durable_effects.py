@@ -57,6 +57,17 @@ def test_a_process_stops(root: Path, number: int) -> None:
         assert (file.read_bytes() if file.exists() else b"") == (b"content" if number > 3 else b"")
 
 
+def test_a_process_goes_on(root: Path) -> None:
+    """It ends as if it had not stopped."""
+    command = [sys.executable, "-c", WRITES, str(root)]
+    with JobProcess(command, root.parent / "run", str(root), stop=NAMES[-1]) as process:
+        assert process.stops()
+        process.resume()
+        assert process.wait() == 0, process.output
+    assert points(read_effects(process.log)) == NAMES
+    assert not (root / "t" / "day=1" / "a.parquet").exists()
+
+
 def test_names_have_no_ids() -> None:
     """The name of a point is the same in every run."""
     assert kind_of(".lagoon-records-MkU3OEVBNTcwNTJENDM2Qg.lock") == "lock records"
