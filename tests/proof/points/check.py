@@ -10,6 +10,7 @@ from tests.proof.points.watch import Change
 _COMMIT = re.compile(r"(.*/_delta_log)/(\d{20}\.json)")
 _PART_OF_COMMIT = re.compile(r"(.*/_delta_log)/\.(\d{20}\.json)\.(.+\.tmp|crc)")  # of our log store, in java/
 _CHECKPOINT = re.compile(r"(.*/_delta_log)/\.{0,2}(\d{20}\.checkpoint.*|_last_checkpoint.*)")
+_WITH_CONTENT = {"write", "finish", "put", "link", "rename"}  # the last two in a folder that was new, too
 _MADE = {"mkdir", "create", "link", "rename", "put"}
 
 
@@ -45,7 +46,8 @@ class _Known:
         self.commits = Counter(f"{effect.path}/_delta_log" for effect in effects if effect.verb == "commit")
         self._checkpoints = {f"{effect.path}/_delta_log" for effect in effects if effect.verb == "checkpoint"}
         self._by_spark = tuple(f"{effect.path}/" for effect in effects if effect.verb in ("sql", "save", "delete"))
-        self._written = {effect.path for effect in effects if effect.verb in ("write", "finish", "put")}
+        self._written = {effect.path for effect in effects if effect.verb in _WITH_CONTENT}
+        self._removed = tuple(f"{effect.path}/" for effect in effects if effect.verb == "remove")
 
     def is_of_spark(self, path: str) -> bool:
         """True if a statement of Spark may have changed it."""
@@ -62,6 +64,7 @@ class _Known:
             or (part is not None and part[1] in self.commits)
             or (checkpoint is not None and checkpoint[1] in self._checkpoints)
             or (change.kind == "write" and change.path in self._written)
+            or (change.kind == "gone" and change.path.startswith(self._removed))
         )
 
 

@@ -29,6 +29,7 @@ CHANGES = Counter(
         Change("new", f"{LOG}/00000000000000000003.checkpoint.parquet"),
         Change("gone", f"{LOG}/00000000000000000001.json"),
         Change("gone", "lag/d=1/b.parquet"),
+        Change("gone", "lag/d=1/b.parquet/if it was a folder"),
     ]
 )
 
