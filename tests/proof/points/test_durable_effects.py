@@ -79,4 +79,8 @@ def test_names_have_no_ids() -> None:
         kind_of("records/_lagoon/MkU3/000000000002-01a2-086e-record_ranges.parquet") == "records record_ranges.parquet"
     )
     assert kind_of("restore_map/_lagoon/MkU3/01a2086e-7256-74fd-ba76-ea37b9fc8c8c.json") == "restore_map .json"
+    assert kind_of("_staging/MkU3") == "_staging folder"
+    assert kind_of("_staging/MkU3/ranges/ingest_date=2026-01-01") == "_staging day"
+    assert kind_of("_staging/MkU3/000000000002.end.json") == "_staging .end.json"
+    assert kind_of("_staging/MkU3/.000000000002.end.json.914b2dd0fdab490e.tmp") == "_staging .end.json part"
     assert kind_of("records/_delta_log") == "records _delta_log"

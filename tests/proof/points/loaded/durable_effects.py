@@ -200,11 +200,19 @@ def kind_of(path: str) -> str:
         return f"{'lock' if name.endswith('.lock') else 'file'} {name.split('-')[1].removesuffix('.lock')}"
     if len(parts) == 1:
         return name
-    if parts[0].startswith("_"):
-        return f"{parts[0]} {_ID.sub('', name.rpartition('-')[2])}"
-    if parts[1].startswith("_"):
-        return f"{parts[0]} {_ID.sub('', name.rpartition('-')[2]) if len(parts) > 3 else parts[1]}"  # below a table and a folder for a cluster
+    if parts[0].startswith("_"):  # a folder of staged files, by cluster
+        return f"{parts[0]} {_without_ids(name) if len(parts) > 2 else 'folder'}"
+    if parts[1].startswith("_"):  # in a table; its folder of pending files is divided by cluster
+        return f"{parts[0]} {_without_ids(name) if len(parts) > 3 else parts[1]}"
     return f"{parts[0]} {'day' if len(parts) == 2 else 'file'}"
+
+
+def _without_ids(name: str) -> str:
+    """A name of ours without the day, or the numbers and ids before its last part."""
+    name, part, _ = name.removesuffix(".tmp").partition(".json.")
+    if "=" in name:
+        return "day"
+    return _ID.sub("", name.lstrip(".").rpartition("-")[2]) + (".json part" if part else "")
 
 
 def install() -> None:
