@@ -9,6 +9,7 @@ its lock, and is run until it ends with 0. Prints a line for each failure, which
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -28,6 +29,7 @@ from tests.proof.points.watch import Watch
 from tests.proof.points.world import Attempt, Verdict, World, new_world
 
 _MOST_RUNS = 5
+_TERMINATED = 128 + signal.SIGTERM
 
 
 @dataclass
@@ -148,6 +150,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--list", action="store_true", help="only list the points")
     options = parser.parse_args(arguments)
     counts, started = Counts(), time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that no job, broker or server is left
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="points-"))
         world = stack.enter_context(new_world(Path(folder) / "world"))
