@@ -13,8 +13,8 @@ READY := $(VENV)/.ready
 CONF ?= conf/local.toml
 OUT ?= report.html
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-# Two more than cores: three of them start servers and often wait for them, the others run what needs none meanwhile.
-WORKERS ?= $(shell echo $$(($(CORES) + 2)))
+# One more than cores: a worker often waits for a server or a timeout.
+WORKERS ?= $(shell echo $$(($(CORES) + 1)))
 SIDE_BY_SIDE = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 WITH_SERVERS := cluster integration jobs oracle
 PYTEST := $(BIN)/python -m pytest --ignore=tests/bench
