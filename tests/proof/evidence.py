@@ -1,4 +1,4 @@
-"""What the judge reads about one history: what the producers, Kafka, the tables and the jobs say. Plain values, no I/O.
+"""Declares the evidence of one history, from producers, Kafka, the tables and the jobs: plain values that the judge reads.
 
 A digest is the sha256 of a record's timestamp, key, value and headers.
 """
@@ -76,7 +76,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuietRow:
-    """What a published snapshot says of a partition whose offsets and commits never change; None where it does not know."""
+    """The row of a published snapshot about a partition whose offsets and commits never change; None for an unknown value."""
 
     snapshot_id: str
     partition: int

@@ -46,7 +46,7 @@ class Record(NamedTuple):
 
 @dataclass(slots=True)
 class Known:
-    """What producers know. Written by their threads, one dict operation at a time, and read when they have ended.
+    """Records as producers know them. Written by their threads, one dict operation at a time, and read when they have ended.
 
     `ends` are the next offsets after what was acknowledged outside of transactions, which may be read at any time.
     """

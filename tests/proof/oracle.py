@@ -36,7 +36,7 @@ def topic_id(description: TopicDescription) -> str:
 
 
 class Kafka:
-    """What librdkafka reads of a cluster."""
+    """Reads a cluster by librdkafka."""
 
     def __init__(self, bootstrap_servers: str) -> None:
         self._servers = bootstrap_servers
@@ -118,7 +118,7 @@ class Kafka:
 
 
 class Tables:
-    """What DuckDB reads of a warehouse."""
+    """Reads a warehouse by DuckDB."""
 
     def __init__(self, warehouse: Path) -> None:
         self._warehouse = warehouse

@@ -98,7 +98,7 @@ def cluster(folder: Path) -> Iterator[Cluster3]:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a history did, and what the judge says of it."""
+    """The faults that happened in a history, its evidence, and the verdict of the judge."""
 
     history: History
     verdict: Verdict

@@ -24,7 +24,7 @@ _VERBS_OF = {
 
 
 def test_the_text_of_a_history_is_the_history() -> None:
-    """What is printed is parsed to an equal value, for every history that is drawn."""
+    """The text of every history that is drawn is parsed to an equal value."""
     for number in NUMBERS:
         history = draw(1, number)
         assert History.parse(str(history)) == history

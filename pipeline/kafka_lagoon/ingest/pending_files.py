@@ -97,9 +97,8 @@ class PendingFiles:
     def _write(self, sequence: int, report: Report) -> None:
         name = f"{_prefix(sequence, report.ingest_id)}{uuid.uuid4().hex}-{_REPORT}"
         content = {"ingest_id": report.ingest_id, "text": report.text, "is_loss": report.is_loss}
-        self.storage.write_whole(
-            f"{self.root}/{self.folder}/{name}", json.dumps(content)
-        )  # the next run reads what is there
+        # Whole, because the next run reads every report that is there.
+        self.storage.write_whole(f"{self.root}/{self.folder}/{name}", json.dumps(content))
 
 
 def missing_in_words(ranges: Iterable[RecordRangeRow]) -> list[str]:

@@ -142,9 +142,8 @@ def commit_staged(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LO
     next_offsets = to_json(NextOffsets(topics=output.reconciled.topics, last_run=run, examined=lock.versions))
     if folder.newest() >= run.sequence:
         raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime")
-    folder.storage.write_whole(
-        folder.url(run.sequence, _NEXT_OFFSETS), next_offsets
-    )  # it counts as soon as it is there
+    # Whole, because it counts as soon as it is there.
+    folder.storage.write_whole(folder.url(run.sequence, _NEXT_OFFSETS), next_offsets)
     _commit_files(lock.warehouse, folder, lock.pending, run, output.reconciled.topics, lock.clock, wait_ms)
 
 

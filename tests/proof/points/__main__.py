@@ -34,7 +34,7 @@ _TERMINATED = 128 + signal.SIGTERM
 
 @dataclass
 class Counts:
-    """What was tried, and what came out."""
+    """Counts of the points that were tried, and of their results."""
 
     numbers: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)

@@ -39,7 +39,7 @@ def unexplained_changes(effects: Iterable[Effect], changes: Mapping[Change, int]
 
 
 class _Known:
-    """What the effects of a job may have changed."""
+    """The changes that the effects of a job explain."""
 
     def __init__(self, effects: Sequence[Effect]) -> None:
         self.number = Counter(Change(_kind_of_change(effect), effect.path) for effect in effects)

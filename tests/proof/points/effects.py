@@ -28,7 +28,7 @@ class Effect:
 
     @property
     def verb(self) -> str:
-        """What is done: a verb, or the API of a request."""
+        """The kind of the effect: a verb, or the API of a request."""
         return self.name.rpartition(":")[2].partition(" ")[0]
 
     @property

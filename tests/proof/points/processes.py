@@ -45,7 +45,7 @@ class JobProcess:
 
     @property
     def output(self) -> str:
-        """What it has printed."""
+        """Its output until now."""
         return self._output.read_text(errors="replace")
 
     def wait(self) -> int:

@@ -1,4 +1,4 @@
-"""What the jobs of all points share: a broker with a counting relay before it, and a folder for their warehouses."""
+"""Starts the surroundings of all jobs: a broker with a counting relay before it, and a folder for their warehouses."""
 
 import os
 import shutil
@@ -68,7 +68,7 @@ def new_world(folder: Path) -> Iterator[World]:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the oracles say of a warehouse and a cluster: records that are lost or doubled, and everything else that is wrong."""
+    """The verdict of the oracles on a warehouse and a cluster: lost records, doubled records, and other faults."""
 
     lost: int = 0
     doubled: int = 0
