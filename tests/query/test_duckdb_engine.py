@@ -255,6 +255,7 @@ def test_which_places_are_folders_of_this_machine(place: str, folder: str | None
     assert local_folder(place) == (folder and Path(folder))
 
 
+@pytest.mark.long
 def test_a_connection_of_a_notebook(new_tables: Path) -> None:
     """`register_duckdb` registers names in any connection, and a repeated call shows new rows."""
     with duckdb.connect() as connection:
