@@ -36,11 +36,11 @@ class UnreadFile(pytest.Item):
     """A test file that stands for its tests until a worker takes it."""
 
     def runtest(self) -> None:
-        """Never called: FilesInTurn runs the tests of the file."""
+        """Never called: FilesOnDemand runs the tests of the file."""
         raise NotImplementedError
 
 
-class FilesInTurn:
+class FilesOnDemand:
     """Collects a test file when a worker takes it, so that only one worker imports the file and makes its tests.
 
     With xdist's own way each worker collects all files before the first test: 8,000 tests, 11 s of processor time and 25 s in a fresh
