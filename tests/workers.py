@@ -112,6 +112,7 @@ class Workers(LoadFileScheduling):
     def __init__(self, config: Any, log: Any) -> None:
         super().__init__(config, log)
         self._homes: dict[str, list[Any]] = {}
+        self._complete = 0
 
     def schedule(self) -> None:
         """Choose the workers of each kind of servers, then schedule as xdist does."""
@@ -124,6 +125,23 @@ class Workers(LoadFileScheduling):
                 "codecs": [third],
             }
         super().schedule()
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        """Count what is complete: files, or tests if some were named."""
+        super().mark_test_complete(node, item_index, duration)
+        self._complete += 1
+        self._set_number_of_tests(0)  # without a test the run fails
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self) -> None:
+        """Let pytest show the share of files that are complete."""
+        self._set_number_of_tests(1)
+
+    def _set_number_of_tests(self, in_report: int) -> None:
+        """Estimate the number of tests, which is known at the end only."""
+        reporter = self.config.pluginmanager.getplugin("terminalreporter")
+        share = max(self._complete, 1) / len(self.collection or [0])
+        reporter._session.testscollected = int((reporter.reported_progress + in_report) / share)
 
     def _assign_work_unit(self, node: Any) -> None:
         if path := self._next_for(node):
