@@ -78,10 +78,10 @@ def _fixtures_of(item: pytest.Item) -> set[str]:
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare a worker of `make test`."""
     if hasattr(config, "workerinput"):
-        from tests.workers import ServersStopEarly, SpreadImports  # noqa: PLC0415  xdist may be missing where one test is run
+        from tests.workers import FilesOnDemand, ServersStopEarly  # noqa: PLC0415  xdist may be missing where one test is run
 
-        number = int(config.workerinput["workerid"].removeprefix("gw"))
-        config.pluginmanager.register(SpreadImports(number, config.workerinput["workercount"]))
+        if not any("::" in place for place in config.args):
+            config.pluginmanager.register(FilesOnDemand())
         config.pluginmanager.register(ServersStopEarly())
 
 

@@ -28,16 +28,24 @@ def unexplained(tables: Mapping[str, tuple[type[Any], pa.Table]]) -> list[str]:
 
 
 def _lines(database: duckdb.DuckDBPyConnection, name: str, cls: type[Any]) -> list[str]:
-    lines = []
     declared = {field.name: field.metadata["null_if"] for field in fields(cls)}
     reason = " OR problem IS NOT NULL" if "problem" in declared else ""
-    for column in columns_of(cls):
-        if not column.nullable or column.name == "problem":
-            continue
-        explained = f"coalesce({declared[column.field] or 'false'}, false){reason}"
-        unexplained_rows = database.table(name).filter(f'"{column.name}" IS NULL AND NOT ({explained})')
-        if rows := unexplained_rows.to_arrow_table().to_pylist():
-            lines.append(f"{name}.{column.name}: {len(rows)} nulls without a reason, first {rows[0]}")
+    conditions = {
+        column.name: f'"{column.name}" IS NULL AND NOT (coalesce({declared[column.field] or "false"}, false){reason})'
+        for column in columns_of(cls)
+        if column.nullable and column.name != "problem"
+    }
+    if not conditions:
+        return []
+    # One statement a table: DuckDB takes 8 ms to plan a statement over one of them.
+    marked = ", ".join(f'({condition}) AS "{column}"' for column, condition in conditions.items())
+    counted = ", ".join(f'count_if("{column}")' for column in conditions)
+    (counts,) = database.execute(f'SELECT {counted} FROM (SELECT {marked} FROM "{name}")').fetchall()
+    lines = []
+    for (column, condition), count in zip(conditions.items(), counts, strict=True):
+        if count:
+            (first,) = database.table(name).filter(condition).limit(1).to_arrow_table().to_pylist()
+            lines.append(f"{name}.{column}: {count} nulls without a reason, first {first}")
     return lines
 
 

@@ -156,6 +156,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_the_first_query_runs(lake: Path) -> None:
     """README's first query runs on two snapshots of another day."""
     statement = blocks(DOCUMENTS["README.md"], "sql")[0]
@@ -171,6 +172,7 @@ def test_the_first_query_runs(lake: Path) -> None:
     ]
 
 
+@pytest.mark.long
 def test_every_question_runs(lake: Path) -> None:
     """The statements about history run unchanged; tests/query/views tests their results."""
     statements = [statement for statement in blocks(page("sql"), "sql")[0].split(";") if statement.strip()]
@@ -180,6 +182,7 @@ def test_every_question_runs(lake: Path) -> None:
             assert rows.schema.names
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reader", ["duckdb", "polars", "deltalake"])
 def test_readers_read(
     lake: Path, reader: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -6,13 +6,17 @@ Settings that would send a password in the clear, or to a server that was not ve
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Annotated, Any, Literal, get_args
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from kafka_lagoon import jaas
 from kafka_lagoon.addresses import is_loopback, parse_address
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.sasl_mechanisms import MECHANISMS, Mechanism, mechanism_names
 from kafka_lagoon.secret import Secret
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 ENV_PREFIX = "LAGOON_"  # of environment variables that are settings
 _OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # folder of jars and kernels: belongs to the machine, not to a run
@@ -325,9 +329,15 @@ def checked(values: Mapping[str, Any]) -> KafkaSettings:
     pydantic is imported where settings or a desired state are read. The import takes 0.1 s of processor time, twice as long as
     all other imports of a verb of `lagoon kafka`, and a verb with bootstrap servers alone has nothing to check.
     """
+    return _adapter().validate_python(dict(values))
+
+
+@cache
+def _adapter() -> "TypeAdapter[KafkaSettings]":
+    """Pydantic's check of the settings; it takes longer to make than to use."""
     from pydantic import TypeAdapter  # noqa: PLC0415
 
-    return TypeAdapter(KafkaSettings).validate_python(dict(values))
+    return TypeAdapter(KafkaSettings)
 
 
 def _with_jaas(values: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -59,12 +60,27 @@ def batch_of(*records: dict[str, Any]) -> pa.RecordBatch:
 
 def big(first_offset: int, count: int = 2_000, size: int = 1_000) -> pa.RecordBatch:
     """Make records that do not compress."""
-    return batch_of(*(record(first_offset + index, value=os.urandom(size)) for index in range(count)))
+    return many(first_offset, [os.urandom(size) for _ in range(count)])
 
 
 def repetitive(first_offset: int) -> pa.RecordBatch:
     """Make enough compressible records for a row group."""
-    return batch_of(*(record(first_offset + index, value=b"x" * 1_000) for index in range(40_000)))
+    return many(first_offset, [b"x" * 1_000] * 40_000)
+
+
+def many(first_offset: int, values: list[bytes]) -> pa.RecordBatch:
+    """Make records with these values by column, ten times as fast as row by row."""
+    offsets = pa.array(range(first_offset, first_offset + len(values)), pa.int64())
+    times_ms = pc.add(offsets, NOON_MS)
+    given = {
+        "offset": offsets,
+        "timestamp_ms": times_ms,
+        "timestamp": times_ms.cast(pa.timestamp("ms", "UTC")),
+        "value": pa.array(values),
+    }
+    same = batch_of(record(0)).take(pa.array([0] * len(values)))
+    columns = [given.get(name, same.column(name)).cast(same.schema.field(name).type) for name in DECODED.names]
+    return pa.RecordBatch.from_arrays(columns, schema=DECODED)
 
 
 def into(folder: str, **options: Any) -> RecordFiles:
@@ -240,7 +256,9 @@ def test_nothing_written_is_no_file(tmp_path: Path) -> None:
 def test_what_is_discarded_is_gone(tmp_path: Path) -> None:
     """A failed task removes its files, complete ones and the current one."""
     files = into(f"file:{tmp_path}", target_bytes=1)
-    files.write("t", "id", 0, big(0, 33_000))
+    some = big(0, 1_000)
+    for _ in range(33):
+        files.write("t", "id", 0, some)
     files.write("t", "id", 0, big(40_000, 100))
     assert len(list(tmp_path.iterdir())) == 1
     files.discard()

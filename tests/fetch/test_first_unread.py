@@ -115,6 +115,7 @@ def test_gaps_and_aborted_transactions(state: FakeCluster, connect: Callable[...
     ]
 
 
+@pytest.mark.long
 def test_long_gaps_are_read_on(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
     """Gaps are skipped in steps, up to a limit: then the position is not read, or has the bound of a header."""
     log = state.topics["t"].partitions[0]

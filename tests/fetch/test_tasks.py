@@ -67,6 +67,7 @@ def test_small_partitions_share_tasks():
     assert len(divide(ranges, lambda _: 1000, 2, 256 << 20)) == 1
 
 
+@pytest.mark.long
 def test_many_partitions_are_work_too():
     """Twenty thousand small partitions are spread over the cores; a single task would be the last to end."""
     ranges = ranges_of([(0, 1, 0)] * 20_000)

@@ -1,11 +1,13 @@
 """The test data in `kafka_api_lists.txt`: which versions of each API brokers list, by release and mode."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 Listed = Mapping[int, tuple[int, int]]
 
 
+@cache
 def recorded() -> dict[tuple[str, str], Listed]:
     """API key -> lowest and highest version, by release (2.4.1) and mode (zookeeper, kraft, kraft+unstable, ...)."""
     return {(release, mode): dict(_ranges(words)) for release, mode, *words in _lines()}

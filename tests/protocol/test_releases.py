@@ -1,6 +1,7 @@
 """APIs of the brokers of each release, against lists that Kafka's own code made."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import cache
 
 import pytest
 
@@ -59,11 +60,14 @@ def _since(mode: str, key: int, version: int) -> str | None:
     return since
 
 
-def _lists(mode: str) -> Iterator[tuple[str, Listed]]:
+@cache
+def _lists(mode: str) -> Sequence[tuple[str, Listed]]:
     """Known releases, in order."""
-    for (release, known), listed in recorded().items():
-        if known == mode and minor(release) in RELEASES:
-            yield release, listed
+    return [
+        (release, listed)
+        for (release, known), listed in recorded().items()
+        if known == mode and minor(release) in RELEASES
+    ]
 
 
 @pytest.mark.parametrize(

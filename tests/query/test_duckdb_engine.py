@@ -114,10 +114,10 @@ def test_every_table_and_view_without_rows(tmp_path: Path) -> None:
         DeltaTable.create(str(tmp_path / table.name), schema, partition_by=[table.partition_by])
     with opened(tmp_path, NAMES) as ask_all:
         for name in NAMES:
-            rows = ask_all(f"FROM {name}")
-            assert rows.schema == columns_of(name)
+            rows, columns = ask_all(f"FROM {name}"), columns_of(name)
+            assert rows.schema == columns
             assert sum(batch.num_rows for batch in rows.batches) == 0
-            assert column_comments(name).keys() >= set(columns_of(name).names)
+            assert column_comments(name).keys() >= set(columns.names)
 
 
 def test_tables_that_are_not_named_are_not_opened(lake: Path, tmp_path: Path) -> None:
@@ -255,6 +255,7 @@ def test_which_places_are_folders_of_this_machine(place: str, folder: str | None
     assert local_folder(place) == (folder and Path(folder))
 
 
+@pytest.mark.long
 def test_a_connection_of_a_notebook(new_tables: Path) -> None:
     """`register_duckdb` registers names in any connection, and a repeated call shows new rows."""
     with duckdb.connect() as connection:

@@ -94,9 +94,10 @@ def _starts(log) -> list[tuple[int, int]]:
 
 
 @pytest.mark.long
+@pytest.mark.examples
 def test_garbage_in_bulk():
     """Mutated buffers of every kind give rows or problems, and every offset is counted once."""
-    mutate(3_000, seed=5)
+    mutate(examples(3_000), seed=5)
 
 
 def mutate(times: int, seed: int) -> int:

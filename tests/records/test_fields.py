@@ -2,10 +2,13 @@
 
 import ctypes
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_lagoon.records import fields
+
+pytestmark = pytest.mark.long  # numba compiles what the kernels inline
 
 
 @given(st.binary(max_size=12))

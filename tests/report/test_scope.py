@@ -22,12 +22,14 @@ def test_the_newest_snapshot_of_every_cluster(ask: Ask) -> None:
     assert hours(scopes(ask, ["default"], None, 2)[0]) == [16, 17]
 
 
+@pytest.mark.long
 def test_a_past_slot(ask: Ask) -> None:
     """A slot has its snapshot, or the newest one before it; later snapshots are not in the history."""
     assert hours(scopes(ask, None, NOON_MS + 8 * HOUR_MS, 3)[0]) == [5, 6, 7, 8]
     assert scopes(ask, None, NOON_MS + 8 * HOUR_MS + 1, 3)[0].snapshot.slot_ms == NOON_MS + 8 * HOUR_MS
 
 
+@pytest.mark.long
 def test_what_is_not_there_is_named(ask: Ask) -> None:
     """An unknown cluster gets a suggestion; a time before the first snapshot is an error, too."""
     with pytest.raises(

@@ -1,11 +1,14 @@
 """Throughput, sizes and disks on the page."""
 
+import pytest
+
 from kafka_lagoon.report.charts import Reading
 from kafka_lagoon.report.scope import Scope
 from kafka_lagoon.report.topics import Disk, disks_of, flow_of, size_history, topics_of
 from tests.report.history import HOURS, LAST, SCRIPT
 
 
+@pytest.mark.long
 def test_topics(scope: Scope) -> None:
     """Two partitions get one record per second each; four replicas grow by a megabyte per hour."""
     topics = {one.topic: one for one in topics_of(scope)}
@@ -16,6 +19,7 @@ def test_topics(scope: Scope) -> None:
     assert orders.remark() == ""
 
 
+@pytest.mark.long
 def test_flow_over_time(scope: Scope) -> None:
     """The first snapshot has no rate, because there is none before it: it is not drawn, rather than zero."""
     flow = flow_of(scope, topics_of(scope))
@@ -23,6 +27,7 @@ def test_flow_over_time(scope: Scope) -> None:
     assert flow.records[1:] == [Reading(4.0)] * (len(HOURS) - 1)
 
 
+@pytest.mark.long
 def test_disks(scope: Scope) -> None:
     """A directory has four replicas; its volume is 95 % full, including other files."""
     first, second = disks_of(scope)

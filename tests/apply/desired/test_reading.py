@@ -1,6 +1,7 @@
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import AtTime
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.apply.lives import live
+from tests.effort import examples
 
 TOML = """
 cluster_id = "abc"
@@ -539,10 +541,11 @@ ODD = [
 ]
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("place", range(len(GOOD)))
 def test_no_scalar_is_a_traceback(place: int) -> None:
     """Every odd value in every place of every format is taken, or is a fault of one line that begins with the file and a place."""
-    for odd in ODD:
+    for odd in Random(place).sample(ODD, examples(len(ODD))):
         text = PLACES.format(*[odd if number == place else value for number, value in enumerate(GOOD)])
         assert all(is_a_line(one) for one in problems_of(lambda text=text: toml_document("x", text))), odd[:50]
 

@@ -28,7 +28,7 @@ from tests.fake.cluster import FakeCluster
 from tests.fake.odd_answers import outcomes
 from tests.snapshot.test_collectors import everything
 
-_SHORT = 23  # `make test` tries every n-th mutation, `make proof` all
+_SHORT = 46  # `make test` tries every n-th mutation, `make proof` all
 COMMANDS = (
     *(name for name in names_of("kafka") if name not in ("configs", "fetch", "log-dirs", "produce")),
     *("configs topic", "lag --time", "log-dirs --replicas", "offsets --at 2024-01-01"),
