@@ -53,6 +53,7 @@ def test_a_million_requests_take_no_more_memory_than_a_thousand() -> None:
     assert footprint(request_stats) - before < LONGER_NUMBERS
 
 
+@pytest.mark.long
 def test_a_connection_keeps_nothing_per_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker takes as much memory after thousands of requests as after a hundred."""
     loopback = Loopback({LIST_GROUPS.key: ListGroupsResponse})
@@ -70,6 +71,7 @@ def test_a_connection_keeps_nothing_per_request(monkeypatch: pytest.MonkeyPatch)
     assert ask(5_000) - before < LONGER_NUMBERS
 
 
+@pytest.mark.long
 def test_a_cluster_keeps_nothing_per_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """Changing brokers, refreshed metadata and failed brokers do not make a cluster larger."""
     moves = cycle(range(1_000, 1_100))

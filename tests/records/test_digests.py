@@ -140,6 +140,7 @@ def test_hashes_stay_as_they_are() -> None:
     assert [*words, str(digest)] == STORED
 
 
+@pytest.mark.long
 def test_bits_of_hashes_are_even() -> None:
     """Over records with small differences each bit is set in about half of the hashes, and no two hashes are equal."""
     count = 20_000

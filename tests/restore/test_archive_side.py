@@ -100,6 +100,7 @@ def compare(state: FakeCluster, brokers: dict[int, FakeBroker], capsys: pytest.C
     return shown
 
 
+@pytest.mark.long
 def test_an_archive_that_is_whole(archive: Callable[[Sequence[Record], int], Path], compare: Compare) -> None:
     """With its own topic only the archived offsets are compared; with another topic all are."""
     folder = archive(LOG[10:90], 10)
@@ -114,6 +115,7 @@ def test_an_archive_that_is_whole(archive: Callable[[Sequence[Record], int], Pat
     assert lines[-2:] == ["not compared: 10 before what records@a still has", "different: 10 missing in records@a"]
 
 
+@pytest.mark.long
 def test_an_archive_that_is_not(archive: Callable[[Sequence[Record], int], Path], compare: Compare) -> None:
     """Missing and different records are named by their offsets."""
     folder = archive([*LOG[:50], record(50, value=b"x"), *LOG[51:]], 0)
@@ -122,6 +124,7 @@ def test_an_archive_that_is_not(archive: Callable[[Sequence[Record], int], Path]
     assert lines[1].split() == ["0", "altered", "1", "50", "50"]
 
 
+@pytest.mark.long
 def test_what_is_not_there(archive: Callable[[Sequence[Record], int], Path], compare: Compare, tmp_path: Path) -> None:
     """Topics and partitions that are not archived are refused, and so are times, because an archive is chosen by offsets."""
     archive(LOG, 0)

@@ -54,6 +54,7 @@ def test_faults_of_the_text() -> None:
     assert faults("a: 1\n---\nb: 1\n")[0].startswith("x.yaml:2: not YAML")
 
 
+@pytest.mark.long
 def test_nothing_is_constructed() -> None:
     """A tag does not make an object, and values that contain themselves or grow beyond all bounds are refused."""
     assert "is not a type" in faults("a: !!python/object/apply:os.getcwd []\nb: !thing x\n")[-1]

@@ -90,6 +90,7 @@ def test_every_view_has_an_example() -> None:
     assert names - with_needs(EXPECTED) - selected == set(), "write tests/query/views/examples/VIEW.txt"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("view", sorted({*HISTORY, *EXPECTED}))
 def test_every_column_has_an_example(view: str) -> None:
     """Every column of a view occurs in an example, and has a comment."""
