@@ -31,11 +31,12 @@ def test_a_topic_that_is_refused_is_a_failure(cluster: Cluster) -> None:
     assert [(str(one.scope), one.name) for one in configs.failures] == [("topic gone", "UNKNOWN_TOPIC_OR_PARTITION")]
 
 
-def test_many_topics_are_few_requests(state: FakeCluster, cluster: Cluster) -> None:
+def test_many_topics_are_few_requests(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
     """200 resources share a request."""
     names = [f"t{number:03}" for number in range(401)]
     for name in names:
         state.add_topic(name, 1)
+    cluster = connect(request_timeout_ms=30_000)  # none is repeated, however slow the machine is
     configs = describe_configs(cluster, TOPIC, names, soon())
     assert [result.resource_name for result in configs.results] == names
     assert state.count(DESCRIBE_CONFIGS.key) == 3

@@ -276,7 +276,7 @@ def test_sql_imports_no_messages_that_it_does_not_need() -> None:
     assert done.stdout.splitlines()[-1] == "False"
 
 
-@pytest.mark.parametrize("count", [4, pytest.param(100, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("count", [4, pytest.param(30, marks=pytest.mark.proof)])
 def test_short_runs_end_well(lake: Path, count: int) -> None:
     """No thread of a reader outlives Python: with DeltaTable.to_pyarrow_table 14 of 50 runs ended with exit code 134."""
 
