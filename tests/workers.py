@@ -6,6 +6,7 @@ then it takes files without servers. With xdist's own order each worker started 
 processor time of `make test`.
 """
 
+import gc
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -121,7 +122,10 @@ class ServersStopEarly:
         path = str(item.path)
         if path == self._path or servers_of(path) is None:
             return
-        for name in clusters_of(self._path) - clusters_of(path) if self._path else ():
+        ended = clusters_of(self._path) - clusters_of(path) if self._path else frozenset[str]()
+        if ended:
+            gc.collect()  # clients that nobody uses would try to connect again and again
+        for name in ended:
             for fixture in item.session._fixturemanager.getfixturedefs(name, item) or ():
                 fixture.finish(item._request)
         self._path = path
