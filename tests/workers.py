@@ -174,6 +174,8 @@ class Workers(LoadFileScheduling):
             super()._assign_work_unit(node)
 
     def _reschedule(self, node: Any) -> None:
+        if not node.shutting_down and self._pending_of(self.assigned_work[node]) > 1:
+            return  # what a worker has, no other can take; it asks for the file after the next one when it begins it
         if node.shutting_down or self._next_for(node) or not self.workqueue:
             super()._reschedule(node)
         elif self._pending_of(self.assigned_work[node]) <= 2:
@@ -185,7 +187,7 @@ class Workers(LoadFileScheduling):
         Files with the same clusters follow each other. A file whose worker has died is for every worker.
         """
         shared = without_servers = None
-        for path in sorted(self.workqueue, key=lambda path: sorted(clusters_of(path))):
+        for path in sorted(self.workqueue, key=lambda path: sorted(clusters_of(path)) if servers_of(path) else []):
             homes = self._homes.get(servers_of(path) or "", [])
             if homes == [node]:
                 return path
