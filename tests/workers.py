@@ -175,11 +175,11 @@ class Workers(LoadFileScheduling):
 
     def _reschedule(self, node: Any) -> None:
         if not node.shutting_down and self._pending_of(self.assigned_work[node]) > 1:
-            return  # what a worker has, no other can take; it asks for the file after the next one when it begins it
+            return  # no other worker can take what this one has
         if node.shutting_down or self._next_for(node) or not self.workqueue:
             super()._reschedule(node)
-        elif self._pending_of(self.assigned_work[node]) <= 2:
-            node.shutdown()  # after the tests that it already has
+        else:
+            node.shutdown()  # after the files that it already has
 
     def _next_for(self, node: Any) -> str | None:
         """Return the next file of a worker: a file that only it takes, else one of its servers, else one without servers.
