@@ -101,7 +101,9 @@ class RunOutcome:
         "ingest: records added to table `records`; restore: records that this run has written", INGEST, RESTORE
     )
     bytes_fetched: int | None = _value("bytes of record batches as the brokers sent them", INGEST)
-    lost: int | None = _value("offsets that were deleted before they were read", INGEST)
+    lost: int | None = _value(
+        "offsets that were deleted before they were read, or that the log lacks without compaction", INGEST
+    )
     corrupt: int | None = _value("offsets in batches that could not be decoded", INGEST)
     unread: int | None = _value("planned offsets that are left for the next run", INGEST)
     run_id: str | None = _value("id of the run in `admin_actions`; null if nothing was sent", APPLY)

@@ -18,7 +18,8 @@ OF_JOBS: Mapping[str, Requirement] = {
     "ingest": Requirement(
         permissions=(READ_TOPIC,),
         remark="Topics without it do not match a pattern, and a line says that there may be such. With DESCRIBE on "
-        "Cluster too, large partitions are read in parts.",
+        "Cluster too, large partitions are read in parts. With DESCRIBE_CONFIGS on Topic offsets that the log lacks count as "
+        "lost if the topic is not compacted; without it they count as compacted.",
     ),
     "restore": Requirement(
         permissions=(

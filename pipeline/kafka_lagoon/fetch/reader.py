@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.batch_headers import epoch_ranges, first_base, trusted_end
+from kafka_lagoon.fetch.cleanup_policy import CleanupPolicies
 from kafka_lagoon.fetch.last_batch import is_doubtful, next_base
 from kafka_lagoon.fetch.prefetcher import Prefetcher, Reply
 from kafka_lagoon.fetch.progress import SplitProgress
@@ -52,6 +53,7 @@ class SplitReader:
         self._largest_bytes = cluster.settings.receive_message_max_bytes - _OVERHEAD
         self._progress = SplitProgress(split)
         self._recovery = Recovery(cluster, split, self._limits)
+        self._policies = CleanupPolicies(cluster, self._limits)
         self._prefetcher = Prefetcher(cluster, split, self._limits)
         self._usual_bytes = self._limit_bytes = min(options.fetch_bytes, self._largest_bytes)
         self._looks_past_end = False  # the next request also returns uncommitted records
@@ -79,6 +81,7 @@ class SplitReader:
                     yield from self._read(partition, may_prefetch=not reply.throttle_ms)
         finally:
             self.close()
+        self._policies.explain(self._split.topic, self._progress.outcome.counts)
 
     def close(self) -> None:
         """End a request that is under way; later calls do nothing."""
@@ -255,7 +258,9 @@ class SplitReader:
             self._wait(partition)
 
     def _skip_if_local(self, partition: PartitionData) -> None:
-        if self._recovery.is_local(self._progress.next_offset):
+        """Skip the rest of the split if compaction may have removed the end of a log that is on the leader's own disk."""
+        is_compacted = self._policies.may_be_compacted(self._split.topic)
+        if is_compacted and self._recovery.is_local(self._progress.next_offset):
             self._progress.skip_rest()
         else:
             self._wait(partition)

@@ -14,6 +14,7 @@ from kafka_lagoon.client.broker import Call
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import EncodeError, PipelineError, UnsupportedVersion
 from kafka_lagoon.fetch.batch_headers import epoch_ranges, trusted_end
+from kafka_lagoon.fetch.cleanup_policy import CleanupPolicies
 from kafka_lagoon.fetch.last_batch import is_doubtful
 from kafka_lagoon.fetch.progress import SplitProgress
 from kafka_lagoon.fetch.requests import (
@@ -86,6 +87,7 @@ class SmallPartitions:
         self._cluster, self._options, self._limits = cluster, options, limits
         largest_bytes = cluster.settings.receive_message_max_bytes - _OVERHEAD_OF_PARTITION * _MOST_AT_ONCE
         self._answer_bytes = min(options.fetch_bytes, max(largest_bytes, 1))
+        self._policies = CleanupPolicies(cluster, limits)
         self._silent: set[int] = set()  # brokers that gave no answer: their partitions are read alone
         self._columns = SharedColumns(options.decoding, read_committed=options.isolation_level == READ_COMMITTED)
         self._rows: list[tuple[Split, int]] = []
@@ -143,6 +145,7 @@ class SmallPartitions:
             return False
         epochs = epoch_ranges(batches, split.from_offset, end)
         progress = SplitProgress(split)
+        self._policies.explain(split.topic, counts)
         progress.add(counts, (), end, epochs[-1].leader_epoch)
         progress.add_epochs(epochs)
         self.outcomes.append(progress.outcome)

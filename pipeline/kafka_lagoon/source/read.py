@@ -55,8 +55,11 @@ def read(reading: Reading, clock: Clock, task: Task) -> Iterator[pa.RecordBatch]
         for part in small.read(task.splits):
             if isinstance(part, Unread):
                 yield from _read_alone(reading, options, cluster, part)
-            else:  # nothing of it is lost
+            else:
                 yield from _shaped(reading.schema, part.batch, _of_several(reading.schema, part.rows))
+        for outcome in small.outcomes:
+            if outcome.counts.lost:
+                _report_losses(outcome, reading)
 
 
 def _read_alone(reading: Reading, options: ReadOptions, cluster: Cluster, part: Unread) -> Iterator[pa.RecordBatch]:

@@ -72,7 +72,10 @@ class RecordRangeRow:
     control: Int64 = column("Offsets of control batches, such as transaction markers.")
     aborted: Int64 = column("Offsets of records of aborted transactions, which read_committed leaves out.")
     compacted: Int64 = column("Offsets whose records compaction has removed.")
-    lost: Int64 = column("Offsets that retention or DeleteRecords removed before they were read.")
+    lost: Int64 = column(
+        "Offsets that retention or DeleteRecords removed before they were read, or that the log lacks although its topic is "
+        "not compacted."
+    )
     corrupt: Int64 = column("Offsets that could not be decoded: see table record_problems.")
     bytes_fetched: Int64 = column("Bytes of record batches received, before decompression.")
     bytes_decoded: Int64 = column("Bytes of records after decompression.")

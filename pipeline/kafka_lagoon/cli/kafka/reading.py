@@ -190,4 +190,6 @@ def _report(missing: Missing, outcome: SplitOutcome) -> None:
             offsets = f"offsets {problem.base_offset} to {problem.last_offset}"
             missing.fail(Scope.of_partition(topic, partition, offsets), problem.reason, problem.detail)
     if outcome.counts.lost:
-        missing.notes.append(f"{name}: {outcome.counts.lost:,} offsets were deleted before they were read")
+        missing.notes.append(
+            f"{name}: {outcome.counts.lost:,} offsets were deleted before they were read, or are missing in the log"
+        )

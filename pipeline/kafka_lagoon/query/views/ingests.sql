@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW ingests (
   control COMMENT 'Offsets of control batches.',
   aborted COMMENT 'Offsets of aborted transactions.',
   compacted COMMENT 'Offsets without a record.',
-  lost COMMENT 'Offsets that were deleted before they were read.',
+  lost COMMENT 'Offsets that were deleted before they were read, or that the log of a topic without compaction lacks.',
   corrupt COMMENT 'Offsets that could not be decoded.',
   bytes_fetched COMMENT 'Bytes of record batches received.',
   problems COMMENT 'Ranges with a problem.'

@@ -1,0 +1,96 @@
+"""Offsets without records are compacted where a topic may be compacted, and lost where it is not."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.fetch.small_partitions import SmallPartitions
+from kafka_lagoon.fetch.stalls import Limits
+from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS, TOPIC
+from tests.clock import CLOCK
+from tests.fake.batches import batch
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
+from tests.fetch.reading import QUICK, Connect, fill, log, read, small, split
+
+TOPIC_AUTHORIZATION_FAILED = 29
+
+
+def policy(state: FakeCluster, value: str) -> None:
+    state.configs[TOPIC, "t"] = {"cleanup.policy": value}
+
+
+def gaps(state: FakeCluster) -> None:
+    """Fill the log so that ten offsets are missing, before, between and within batches."""
+    log(state).append(batch(3, [b"a"] * 2, deltas=[0, 3], last_delta=5), batch(12, [b"b"] * 2))
+
+
+@pytest.mark.parametrize(
+    ("value", "compacted", "lost"), [("delete", 0, 10), ("compact", 10, 0), ("compact,delete", 10, 0)]
+)
+def test_gaps_by_policy(state: FakeCluster, connect: Connect, value: str, compacted: int, lost: int) -> None:
+    """The records around the gaps are read in any case, and the policy is requested once."""
+    gaps(state)
+    policy(state, value)
+    values, outcome = read(connect(), split(state), small())
+    assert (list(values), outcome.failure) == ([3, 6, 12, 13], None)
+    assert (outcome.counts.compacted, outcome.counts.lost) == (compacted, lost)
+    assert state.count(DESCRIBE_CONFIGS.key) == 1
+
+
+def test_nobody_asks_without_gaps(state: FakeCluster, connect: Connect) -> None:
+    fill(state)
+    read(connect(), split(state), small())
+    assert state.count(DESCRIBE_CONFIGS.key) == 0
+
+
+def test_a_policy_that_is_refused(state: FakeCluster, connect: Connect) -> None:
+    """Without the right to see configs compaction may be the reason."""
+
+    def refused(answer: Any) -> Any:
+        results = [replace(one, error_code=TOPIC_AUTHORIZATION_FAILED, configs=()) for one in answer.results]
+        return replace(answer, results=tuple(results))
+
+    gaps(state)
+    policy(state, "delete")
+    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(refused), times=100))
+    _, outcome = read(connect(), split(state), small())
+    assert (outcome.counts.compacted, outcome.counts.lost) == (10, 0)
+
+
+def test_an_end_without_records(state: FakeCluster, connect: Connect) -> None:
+    """Empty answers of a log that goes on end the reading, unless compaction may have removed its last records."""
+    fill(state)
+    log(state).high_watermark = 25
+    policy(state, "delete")
+    _, outcome = read(connect(), split(state))
+    assert (outcome.failure, outcome.next_offset, outcome.counts.offsets()) == ("NO_PROGRESS", 20, 20)
+    policy(state, "compact")
+    _, outcome = read(connect(), split(state))
+    assert (outcome.failure, outcome.next_offset, outcome.counts.compacted) == (None, 25, 5)
+
+
+def test_an_end_before_an_open_transaction(state: FakeCluster, connect: Connect) -> None:
+    """A record after the end of the split shows that the log has nothing before it."""
+    fill(state)
+    log(state).append(batch(25, [b"o"] * 4, producer_id=9, attributes=0x10))
+    log(state).last_stable_offset = 25
+    policy(state, "delete")
+    _, outcome = read(connect(), split(state, to_offset=25, stable_end=25))
+    assert (outcome.failure, outcome.counts.compacted, outcome.counts.lost) == (None, 0, 5)
+
+
+def test_small_partitions(state: FakeCluster, connect: Connect) -> None:
+    """Partitions that are read together count their gaps alike, with one request about their topic."""
+    state.topics["t"].partitions.clear()
+    state.add_topic("t", 3, end=0)
+    for partition in state.topics["t"].partitions:
+        partition.append(batch(0, [b"a", b"b"], last_delta=3), batch(4, [b"c"]))
+    policy(state, "delete")
+    cluster = connect()
+    wanted = [split(state, partition=number, expected_bytes=10) for number in range(3)]
+    reader = SmallPartitions(cluster, QUICK, Limits.of(CLOCK, QUICK))
+    assert sum(part.batch.num_rows for part in reader.read(wanted)) == 9
+    assert [(one.counts.records, one.counts.compacted, one.counts.lost) for one in reader.outcomes] == [(3, 0, 2)] * 3
+    assert state.count(DESCRIBE_CONFIGS.key) == 1
