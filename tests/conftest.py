@@ -27,6 +27,7 @@ from tests.fake.cluster import FakeCluster
 from tests.integration.administered import Administered, administered_kafka
 from tests.integration.secured import Secured, secured_kafka
 from tests.integration.tools_in_one import ToolsOfReleases
+from tests.java_names import remember_names
 from tests.object_store import ObjectStore, object_store, reach
 from tests.short_timeouts import short_timeouts
 
@@ -158,6 +159,7 @@ def spark() -> Iterator["SparkSession"]:
     """The one session of the run, as the jobs make it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_SUBMIT_ARGS", _SHORT_LIVED)
+        remember_names(patch)
         from kafka_lagoon.delta.session import session  # noqa: PLC0415  no cost for tests without Spark
 
         made = session("tests")
