@@ -116,10 +116,10 @@ class Node:
         self.layout.properties_file().write_text("\n".join(lines) + "\n")
 
     def start_format(self, cluster_uuid: str, voters: Sequence[str] = ()) -> subprocess.Popen[bytes]:
-        """Begin to format the empty data folder, which takes half a second; the caller waits for the end."""
+        """Begin to format the empty data folder, which takes a second of processor time; the caller waits for the end."""
         tool = ("kafka.tools.StorageTool", "format", "-t", cluster_uuid, "-c", str(self.layout.properties_file()))
         first_voters = ("--initial-controllers", ",".join(voters)) if voters else ()
-        return self._java("-cp", class_path(self.jars), *tool, *first_voters)
+        return self._java(*archive_options(archive_of(self.jars)), "-cp", class_path(self.jars), *tool, *first_voters)
 
     def copy_format(self, formatted: "Node") -> None:
         """Format the empty data folders like those of another node, whose ids alone are replaced: that needs no JVM."""
