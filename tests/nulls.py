@@ -24,16 +24,16 @@ def unexplained(tables: Mapping[str, tuple[type[Any], pa.Table]]) -> list[str]:
             database.register(table.name, table.file_schema().empty_table())
         for name, (_, content) in tables.items():
             database.register(name, content)
-        return [line for name, (cls, _) in tables.items() for line in _lines(database, name, cls)]
+        return [line for name, (cls, content) in tables.items() for line in _lines(database, name, cls, content)]
 
 
-def _lines(database: duckdb.DuckDBPyConnection, name: str, cls: type[Any]) -> list[str]:
+def _lines(database: duckdb.DuckDBPyConnection, name: str, cls: type[Any], content: pa.Table) -> list[str]:
     declared = {field.name: field.metadata["null_if"] for field in fields(cls)}
     reason = " OR problem IS NOT NULL" if "problem" in declared else ""
     conditions = {
         column.name: f'"{column.name}" IS NULL AND NOT (coalesce({declared[column.field] or "false"}, false){reason})'
         for column in columns_of(cls)
-        if column.nullable and column.name != "problem"
+        if column.nullable and column.name != "problem" and content[column.name].null_count
     }
     if not conditions:
         return []

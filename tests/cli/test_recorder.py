@@ -11,12 +11,13 @@ from kafka_lagoon.cli.recorder import OpeningRecorder
 from kafka_lagoon.delta import admin_actions
 from kafka_lagoon.delta.admin_actions import recording
 from kafka_lagoon.delta.kernel import Kernel
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.query import duckdb_engine
 from tests.apply.kinds_in_memory import Things, failure
 from tests.cli.admin.test_command import Output, server, things
 from tests.clock import CLOCK
-from tests.warehouses import open_at, settings
+from tests.warehouses import settings
 
 __all__ = ["server", "things"]  # fixtures
 
@@ -26,6 +27,12 @@ def one_jvm(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Uses the JVM of the session instead of a JVM per command; tests/delta/test_admin_actions.py starts another."""
     assert spark
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+
+
+@pytest.fixture
+def lake(warehouse: Warehouse) -> Path:
+    """The folder of an empty warehouse."""
+    return Path(warehouse.name.removeprefix("file:"))
 
 
 def recorded(folder: Path) -> list[tuple[str, ...]]:
@@ -56,19 +63,18 @@ def test_a_warehouse_that_cannot_be_written_stops_everything(
 
 
 def test_two_runs_do_not_alter_a_cluster_at_once(
-    things: Things, server: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    things: Things, server: str, warehouse: Warehouse, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exit 4 after the wait for the lock, and nothing is sent."""
     monkeypatch.setattr(recorder, "LOCK_WAIT_MS", 200)
-    warehouse = open_at(spark, tmp_path)
     with recording(warehouse, "fake", CLOCK):
-        assert main(["admin", "set", "a", server, "--warehouse", str(tmp_path), "--yes"]) == 4
+        assert main(["admin", "set", "a", server, "--warehouse", str(lake), "--yes"]) == 4
     assert things.sent == []
-    assert recorded(tmp_path) == []
+    assert recorded(lake) == []
 
 
 def test_a_record_that_breaks_in_the_middle_is_incomplete(
-    things: Things, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+    things: Things, server: str, lake: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     """Exit 3: sent actions are reported, and their outcome stays unknown in the table."""
     real, calls = Kernel.append, []
@@ -80,10 +86,10 @@ def test_a_record_that_breaks_in_the_middle_is_incomplete(
         return real(*args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Kernel, "append", breaking)
-    assert main(["admin", "set", "a", server, "--warehouse", str(tmp_path), "--yes"]) == 3
+    assert main(["admin", "set", "a", server, "--warehouse", str(lake), "--yes"]) == 3
     assert things.sent == [("put", "a")]
     assert "outcomes are missing in table admin_actions: gone" in capsys.readouterr().err
-    assert recorded(tmp_path) == [("a", "unknown", None)]
+    assert recorded(lake) == [("a", "unknown", None)]
 
 
 def test_errors_come_when_the_recorder_is_asked_for(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from kafka_lagoon.delta import publish as publish_module
 from kafka_lagoon.delta.arrow import arrow_table
 from kafka_lagoon.delta.kernel import Fence, Kernel
 from kafka_lagoon.delta.publish import PublishedSlot, SnapshotLock, publish, published, snapshot_lock
-from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists
 from kafka_lagoon.tables import cluster_rows, group_rows, snapshot_rows
 from kafka_lagoon.tables.schema import SNAPSHOT_DATE, STATE_TABLES
@@ -33,7 +33,6 @@ from tests.clock import CLOCK
 from tests.delta import foreign, other_run
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS, lag_row, row, snapshot
 from tests.effort import first
-from tests.warehouses import settings
 
 HOSTILE_FACTS = (
     row(cluster_rows.BrokerRow, broker_id=1, rack=HOSTILE),
@@ -170,12 +169,12 @@ def test_slots_and_clusters_are_independent(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.parametrize("engine", ["deltalake", pytest.param("Spark", marks=pytest.mark.proof)])
-def test_published_slots_survive_compaction(spark: SparkSession, tmp_path: Path, engine: str) -> None:
+def test_published_slots_survive_compaction(warehouse: Warehouse, engine: str) -> None:
     """Files that other engines have rewritten, and checkpoints that replace the log, do not hide published snapshots."""
-    place = at_path(spark, str(tmp_path / "wh"))
+    snapshots = warehouse.locations["snapshots"]
+    warehouse.kernel.storage.delete(snapshots)
     often = {"delta.checkpointInterval": "2"}
-    place.kernel.create(place.locations["snapshots"], STATE_TABLES[-1].delta_schema(), SNAPSHOT_DATE, often)
-    warehouse = open_warehouse(spark, settings(f"warehouse={tmp_path / 'wh'}"), CLOCK)
+    warehouse.kernel.create(snapshots, STATE_TABLES[-1].delta_schema(), SNAPSHOT_DATE, often)
     for number in range(1, 5):
         publish_once(warehouse, snapshot(number))
     if engine == "Spark":

@@ -99,9 +99,9 @@ def ingest(lake: Path, kafka: LocalKafka, topics: Sequence[str]) -> None:
 
 
 @pytest.fixture(scope="module")
-def lake(kafka: LocalKafka, spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001
+def lake(kafka: LocalKafka, new_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make an archive of two topics of three brokers: one with transactions, one with every odd record."""
-    folder = tmp_path_factory.mktemp("restore") / "lake"
+    folder = shutil.copytree(new_lake, tmp_path_factory.mktemp("restore") / "lake")
     create_topics(
         kafka.bootstrap_servers, [NewTopic("drill", 3, 1, config=ANY_TIME), NewTopic("odd", 1, 1, config=ANY_TIME)]
     )

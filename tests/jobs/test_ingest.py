@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -223,8 +224,11 @@ def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> N
     ),
 )
 @pytest.mark.usefixtures("spark")
-def test_bad_input(kafka: LocalKafka, tmp_path: Path, more: list[str], code: int, expected: str) -> None:
+def test_bad_input(
+    kafka: LocalKafka, new_lake: Path, tmp_path: Path, more: list[str], code: int, expected: str
+) -> None:
     """One clear line, the right exit code, no traceback, and no record anywhere."""
+    shutil.copytree(new_lake, tmp_path / "lake")
     if "known" in more:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
         if "known" not in admin.list_topics(timeout=30).topics:

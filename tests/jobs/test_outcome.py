@@ -1,6 +1,7 @@
 """A run reports exit codes, and one event per cluster, to its scheduler, optionally in a file."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -54,7 +55,7 @@ def assert_all_fields(event: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+def lake(new_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     """Make one partial snapshot, of SLOT, of a cluster that answers for two of three partitions."""
     state = FakeCluster()
     state.add_topic("t", 3)
@@ -62,7 +63,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     state.groups["g"] = FakeGroup(coordinator_id=1, commits={("t", p): FakeCommit(10 * p) for p in range(3)})
     with fake_cluster(state):
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
-        made = Lake(tmp_path_factory.mktemp("events") / "lake", servers)
+        made = Lake(shutil.copytree(new_lake, tmp_path_factory.mktemp("events") / "lake"), servers)
         assert made.run("snapshot", "--slot", SLOT).returncode == 3
         yield made
 

@@ -5,10 +5,11 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from deltalake import DeltaTable
@@ -35,17 +36,20 @@ def cluster(kafka: LocalKafka) -> Iterator[LocalKafka]:
 
 
 @pytest.mark.usefixtures("spark")
-def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", first([here, submit]))  # an ingest by spark-submit is in `make test`
+def test_a_snapshot_equals_kafkas_tools(
+    cluster: LocalKafka, tmp_path: Path, start: Callable[..., CompletedProcess[str]]
+) -> None:
     """The tables equal Kafka's own tools, for two readers, and a slot is written once."""
     warehouse = tmp_path / "lake"
     conf = tmp_path / "conf.toml"
     conf.write_text(f'warehouse = "{warehouse}"\n[kafka]\nbootstrap_servers = "{cluster.bootstrap_servers}"\n')
     slot = datetime.now(UTC).isoformat(timespec="seconds")
     printed = tools.group_offsets(cluster)
-    first = submit("snapshot", "--conf", str(conf), "--slot", slot)
-    assert first.returncode == 0, first.stderr
-    assert re.search(r"default \(\S+\): 3 brokers, .*\d+ topics, .* worst lag .*; tables in ", first.stdout)
-    assert " WARN " not in first.stderr
+    done = start("snapshot", "--conf", str(conf), "--slot", slot)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"default \(\S+\): 3 brokers, .*\d+ topics, .* worst lag .*; tables in ", done.stdout)
+    assert " WARN " not in done.stderr
 
     by_deltalake = rows(warehouse, "consumer_lag")
     ours = {
@@ -138,8 +142,9 @@ def test_two_at_once_publish_a_slot_once(cluster: LocalKafka, tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("spark")
-def test_incomplete_is_written_and_exit_3(tmp_path: Path) -> None:
+def test_incomplete_is_written_and_exit_3(new_lake: Path, tmp_path: Path) -> None:
     """With a partition without a leader other rows are written, the tables name it, and several clusters are one run."""
+    lake = shutil.copytree(new_lake, tmp_path / "lake")
     state = FakeCluster()
     state.add_topic("t", 3)
     state.topics["t"].partitions[1].leader_id = -1
@@ -147,7 +152,7 @@ def test_incomplete_is_written_and_exit_3(tmp_path: Path) -> None:
     with fake_cluster(state):
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
         done = here(
-            *("snapshot", "--warehouse", str(tmp_path / "lake")),
+            *("snapshot", "--warehouse", str(lake)),
             *("--set", f"clusters.near.bootstrap_servers={servers}"),
             *("--set", f"clusters.same.bootstrap_servers={servers}"),
             *("--set", "clusters.far.bootstrap_servers=127.0.0.1:1"),
@@ -157,14 +162,14 @@ def test_incomplete_is_written_and_exit_3(tmp_path: Path) -> None:
     assert "near (fake): 3 brokers" in done.stdout
     assert "INCOMPLETE" in done.stdout
     assert done.stdout.index("near (fake)") < done.stdout.index("same (fake)")
-    published = rows(tmp_path / "lake", "snapshots")
+    published = rows(lake, "snapshots")
     assert sorted((row["cluster"], row["status"]) for row in published) == [("near", "partial"), ("same", "partial")]
-    lags = (row for row in rows(tmp_path / "lake", "consumer_lag") if row["cluster"] == "near")
+    lags = (row for row in rows(lake, "consumer_lag") if row["cluster"] == "near")
     lag = {row["partition"]: (row["lag"], row["problem"]) for row in lags}
     assert lag == {0: (90, None), 1: (None, "LEADER_NOT_AVAILABLE"), 2: (90, None)}
     with fake_cluster(state):
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
-        arguments = ("--warehouse", str(tmp_path / "lake"), "--set", f"kafka.bootstrap_servers={servers}")
+        arguments = ("--warehouse", str(lake), "--set", f"kafka.bootstrap_servers={servers}")
         assert here("snapshot", *arguments).returncode == 3
 
 

@@ -13,6 +13,7 @@ import pytest
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.records.encode_columns import ColumnEncoder, RecordColumns
 from kafka_lagoon.records.encoding import NOT_IDEMPOTENT, TRANSACTIONAL, Producer, Record, encode_batch
+from tests.effort import first
 from tests.oracle.memory_records import JavaRecords, Row, batch, record
 
 pytestmark = pytest.mark.java
@@ -41,7 +42,7 @@ def _examples() -> list[tuple[list[Record], Producer, int]]:
         is_transactional = producer != NOT_IDEMPOTENT and random.random() < 0.5
         made = [_record(random) for _ in range(count)]
         examples.append((made, producer, TRANSACTIONAL if is_transactional else 0))
-    large = [Record(1_700_000_000_000 + number, b"%d" % number, b"x" * (number % 50)) for number in range(20_000)]
+    large = [Record(1_700_000_000_000 + number, b"%d" % number, b"x" * (number % 50)) for number in range(9_000)]
     return [*examples, (large, Producer(1, 0, 5), 0)]
 
 
@@ -91,7 +92,7 @@ def test_java_builds_the_same_bytes(kafkas: Sequence[JavaRecords], encode: Calla
         assert kafka.build([_described(*example) for example in examples]) == ours
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", first(["zstd", *sorted({*CODECS} - {"zstd"})]))
 def test_java_reads_what_was_given(kafkas: Sequence[JavaRecords], codec: str) -> None:
     """Every field is equal, with each codec."""
     examples = _examples()

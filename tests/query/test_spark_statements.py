@@ -128,10 +128,10 @@ def of_pages(*names: str) -> list[str]:
 
 
 READ = (
-    "SELECT 1 AS a UNION SELECT 2 ORDER BY a LIMIT 1",
+    pytest.param("SELECT 1 AS a UNION SELECT 2 ORDER BY a LIMIT 1", marks=pytest.mark.proof),
     "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT max(n) AS n FROM r",
     "SELECT topic, sum(partition) OVER (PARTITION BY topic) AS n FROM records WHERE topic IN (SELECT topic FROM records)",
-    "VALUES (1)",
+    pytest.param("VALUES (1)", marks=pytest.mark.proof),
     "TABLE records",
     "DESCRIBE records",
     "EXPLAIN SELECT 1 AS a",

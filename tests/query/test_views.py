@@ -1,7 +1,8 @@
 """Views show published snapshots and no rows of other attempts; Spark and DuckDB return the same rows."""
 
 import re
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from random import Random
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 import kafka_lagoon.notebooks
 from kafka_lagoon.delta import publish as publishing
 from kafka_lagoon.delta.admin_actions import recording
-from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
+from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.range_history import superseded
 from kafka_lagoon.query import duckdb_engine as sql_duckdb
@@ -23,7 +24,7 @@ from kafka_lagoon.query import spark_engine as sql_spark
 from kafka_lagoon.query import views
 from kafka_lagoon.query.spark_engine import make_available
 from kafka_lagoon.query.statements import mentioned, type_name
-from kafka_lagoon.query.views import CHANGES, HISTORY, VIEWS
+from kafka_lagoon.query.views import CHANGES, HISTORY, NAMES, VIEWS
 from kafka_lagoon.tables import group_rows, snapshot_rows
 from kafka_lagoon.tables.record_tables import RECORD_RANGES, RECORDS
 from kafka_lagoon.tables.schema import STATE_TABLES, TABLES
@@ -58,9 +59,9 @@ def publish_facts_only(warehouse: Warehouse, made: snapshot_rows.Snapshot, monke
 
 
 @pytest.fixture(scope="module")
-def filled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+def filled(spark: SparkSession, new_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Two clusters, two published snapshots of one, and a later attempt of each that was never published."""
-    made = open_warehouse(spark, settings(f"warehouse={tmp_path_factory.mktemp('views')}"), CLOCK)
+    made = at_path(spark, str(shutil.copytree(new_lake, tmp_path_factory.mktemp("views") / "lake")))
     groups = [
         row(group_rows.ConsumerGroupRow, group_id="busy", state="Stable", members=2),
         row(group_rows.ConsumerGroupRow, group_id="idle", state="Empty", members=0),
@@ -342,8 +343,12 @@ def test_every_file_is_a_view() -> None:
     assert files - templates == named, "query/views.py: a file is not listed"
 
 
-def test_analysts_need_one_line(spark: SparkSession, filled: Warehouse) -> None:
+@pytest.mark.parametrize("names", first([{"lag_by_group"}, {*NAMES}]), ids=["a view", "all views"])
+def test_analysts_need_one_line(
+    spark: SparkSession, filled: Warehouse, names: Iterable[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`kafka_lagoon.notebooks.register(spark, folder)` is enough; a folder without tables is an error."""
+    monkeypatch.setattr(sql_spark, "make_available", lambda warehouse: make_available(warehouse, names))
     for view in VIEWS:
         spark.catalog.dropTempView(view.name)
     kafka_lagoon.notebooks.register(spark, filled.name)

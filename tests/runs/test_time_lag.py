@@ -1,5 +1,6 @@
 """The time lag of a snapshot is measured on the driver, on executors, from earlier snapshots, or not at all."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,6 +34,12 @@ def cluster() -> FakeCluster:
         commits = {("t", number): FakeCommit(number + 2) for number in range(3)}
         state.groups[group_id] = FakeGroup(coordinator_id=1, commits=commits)
     return state
+
+
+@pytest.fixture
+def lake(new_lake: Path, tmp_path: Path) -> Path:
+    """The folder of an empty warehouse."""
+    return shutil.copytree(new_lake, tmp_path / "lake")
 
 
 def taken(state: FakeCluster, lake: Path, *slots: int, **more: str | int) -> list[Snapshot]:
@@ -71,11 +78,11 @@ def test_executors_find_what_the_driver_finds(tmp_path: Path) -> None:
         ]
 
 
-def test_history_tells_when_offsets_were_written(tmp_path: Path) -> None:
+def test_history_tells_when_offsets_were_written(lake: Path) -> None:
     """The time of a commit is interpolated between two snapshots; before the first one it is unknown."""
     state = cluster()
     state.groups["b"].commits = {("t", 0): FakeCommit(10), ("t", 1): FakeCommit(15)}
-    earlier, later = taken(state, tmp_path / "lake", NOON_MS, NOON_MS + 1, time_lag="interpolate")
+    earlier, later = taken(state, lake, NOON_MS, NOON_MS + 1, time_lag="interpolate")
     first, second = earlier.of(ConsumerLagRow), later.of(ConsumerLagRow)
     assert answered(earlier) == answered(later) == 0
     assert {one.time_lag_problem for one in first if one.lag and one.lag > 0} == {"NO_EARLIER_SNAPSHOT"}
@@ -95,9 +102,9 @@ def _unmeasured(lake: Path, **more: str | int) -> Sequence[ConsumerLagRow]:
     return snapshot.of(ConsumerLagRow)
 
 
-def test_it_can_be_switched_off(tmp_path: Path) -> None:
+def test_it_can_be_switched_off(lake: Path) -> None:
     """No records are fetched then."""
-    rows = _unmeasured(tmp_path / "lake", time_lag="off")
+    rows = _unmeasured(lake, time_lag="off")
     assert {(one.time_lag_method, one.time_lag_problem) for one in rows} == {("not_measured", "TIME_LAG_OFF")}
 
 

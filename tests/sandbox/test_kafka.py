@@ -75,6 +75,7 @@ def test_killed_broker_comes_back(single: LocalKafka) -> None:
     assert single.log(1).stat().st_size > log_size
 
 
+@pytest.mark.proof
 @pytest.mark.kafka
 def test_stopped_broker_ends_in_order(single: LocalKafka) -> None:
     """A broker that is stopped by SIGTERM logs its shutdown."""
