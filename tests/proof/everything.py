@@ -2,8 +2,8 @@
 
 python -m tests.proof.everything [--long] [--seed N] [--part NAME]... [--folder DIR]
 
-Without --long (`make proof`) seeds are fixed and each point to die at is tried once; with it (`make proof-long`) the seed is new and all
-numbers are larger. Each part is a command of its own whose output is kept in the folder. Exit 1 if a part failed.
+Without --long (`make proof`) the seed is fixed, and a part of the tests and of the points to die at is tried; with it (`make proof-long`)
+the seed is new, and all of them are. Each part is a command of its own whose output is kept in the folder. Exit 1 if a part failed.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from tests.proof.figures import Figures
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "proof.md"
 SIDE_BY_SIDE = 2
+SHARES = 3  # `make proof` runs one of so many parts of the tests, by its seed: all take an hour alone
 _SECTIONS = {False: "make proof", True: "make proof-long"}
 
 
@@ -43,9 +44,10 @@ class Part:
     def command(self, folder: Path, seed: int, *, is_long: bool) -> list[str]:
         """The command that runs the part, and writes its figures."""
         if self.marker:
-            tests = ["-m", self.marker, "--junitxml", str(self.file(folder, "xml")), "tests"]
+            share = [] if is_long else ["--share", f"{seed}/{SHARES}"]
             workers = ["--numprocesses=2", "--dist=loadfile", "--no-loadscope-reorder"]
-            return [sys.executable, "-m", "pytest", "--ignore=tests/bench", *workers, *tests]
+            tests = ["--ignore=tests/bench", "--ignore=tests/proof", "-m", self.marker, *share, "tests"]
+            return [sys.executable, "-m", "pytest", *workers, *tests, "--junitxml", str(self.file(folder, "xml"))]
         arguments = self.long_arguments if is_long else self.arguments
         seeds = ["--seed", str(seed)] if self.is_seeded else []
         return [sys.executable, "-m", self.module, *arguments, *seeds, "--json", str(self.file(folder, "json"))]
@@ -62,16 +64,18 @@ class Part:
         return _of_tests(path) if self.marker else Figures.read(path)
 
 
+SCENARIOS = ("--replay", *(str(path) for path in sorted((Path(__file__).parent / "scenarios").iterdir())))
 PARTS = (
     Part(name="tests", marker="proof or examples or hypothesis"),
     Part(
         name="histories",
         module="tests.proof",
-        arguments=("--histories", "20"),
+        arguments=("--histories", "10"),
         long_arguments=("--histories", "200"),
         is_seeded=True,
     ),
-    Part(name="points to die at", module="tests.proof.points", long_arguments=("--times", "20")),
+    Part(name="scenarios", module="tests.proof", arguments=SCENARIOS, long_arguments=SCENARIOS),
+    Part(name="points to die at", module="tests.proof.points", arguments=("--every", "8")),
 )
 
 
