@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
 from kafka_lagoon.client.routes import ByController
-from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest, CreateAclsResponse
@@ -90,7 +91,7 @@ def _describe(
         operation=acl_filter.operation,
         permission_type=acl_filter.permission,
     )
-    return ask_cluster(cluster, DESCRIBE_ACLS, request, Scope.list("ACLs"), deadline, within)
+    return ask_two(cluster, DESCRIBE_ACLS, request, Scope.list("ACLs"), deadline, within)
 
 
 def acls_of(response: DescribeAclsResponse) -> list[Acl]:

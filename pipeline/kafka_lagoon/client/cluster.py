@@ -81,6 +81,7 @@ class Cluster:
         self.brokers: dict[int, Broker] = {}
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
         self.cluster_id: str | None = None
+        self.answered_by: Broker | None = None  # the broker that `ask_any` asked last
         self.refusals: dict[
             Failure, None
         ] = {}  # items that were left out of descriptions of the cluster and its topics, each once
@@ -116,14 +117,18 @@ class Cluster:
         for broker in [*self._bootstrap, *self.brokers.values()]:
             broker.close()
 
-    def refresh(self, topics: Collection[str] | None, deadline: Deadline) -> MetadataResponse:
+    def refresh(
+        self, topics: Collection[str] | None, deadline: Deadline, other_than: Collection[int] = ()
+    ) -> MetadataResponse:
         """Ask any broker for the brokers and for some topics (None: all); learn leaders and addresses.
+
+        Brokers in `other_than` are asked last.
 
         The response has every named topic once. Other or faulty items are left out and kept in `refusals`. ClusterRefused
         or ConfigError if the answer is from another cluster than expected.
         """
         request = metadata_request(topics)
-        answer = self.ask_any(METADATA, request, deadline, within=CREATES_NOTHING, fault_of=_metadata_fault)
+        answer = self.ask_any(METADATA, request, deadline, CREATES_NOTHING, _metadata_fault, other_than)
         self._confirm(answer.cluster_id)
         response, refused = checked_metadata(replace(answer, cluster_id=self.cluster_id), topics)
         self.refusals |= dict.fromkeys(refused)
@@ -209,8 +214,9 @@ class Cluster:
         deadline: Deadline,
         within: Versions | None = None,
         fault_of: "Callable[[R, Broker], PipelineError | None]" = lambda _, __: None,
+        other_than: Collection[int] = (),
     ) -> R:
-        """The answer of the first broker that gives one.
+        """The answer of the first broker that gives one; brokers in `other_than` are asked last.
 
         The next broker is asked when a broker cannot be reached, refuses the handshake, gives an answer with a fault, or is too
         old for the API: others may be newer while a cluster is being upgraded. UnsupportedVersion when every broker that can
@@ -221,10 +227,11 @@ class Cluster:
         failures: dict[str, PipelineError] = {}
         for _ in range(_ROUNDS):
             too_old: UnsupportedVersion | None = None
-            for broker in self._candidates():
+            for broker in self._candidates(other_than):
                 if too_old and not self._may_be_newer(broker):
                     continue
                 try:
+                    self.answered_by = broker
                     return _faultless(broker.ask(api, request, deadline, within), broker, fault_of)
                 except AuthenticationFailed:
                     raise  # the others would refuse us too, and may count how often
@@ -248,9 +255,10 @@ class Cluster:
 
         return dict(zip(calls, self._threads.map(ask, calls), strict=True))
 
-    def _candidates(self) -> list[Broker]:
-        """Brokers to ask when any will do: those that did not fail last time first, bootstrap servers last."""
-        return [*sorted(self.brokers.values(), key=lambda broker: broker.failing), *self._bootstrap]
+    def _candidates(self, last: Collection[int]) -> list[Broker]:
+        """Brokers to ask when any will do: those that did not fail last time before others, bootstrap servers last."""
+        known = sorted(self.brokers.values(), key=lambda broker: (broker.node_id in last, broker.failing))
+        return [*known, *self._bootstrap]
 
     def _may_be_newer(self, broker: Broker) -> bool:
         """True if the broker may be asked after another one was too old: not if it was asked already, or may cost a timeout."""
