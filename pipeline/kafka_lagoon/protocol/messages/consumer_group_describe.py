@@ -65,7 +65,7 @@ class DescribedConsumerGroup:
     assignment_epoch: Int32
     assignor_name: String
     members: tuple[DescribedConsumerMember, ...]
-    authorized_operations: Int32 = wire(default=NOT_ASKED)
+    authorized_operations: Int32 = wire(may_be_negative=True, default=NOT_ASKED)
 
 
 @struct

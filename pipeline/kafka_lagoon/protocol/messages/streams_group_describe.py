@@ -125,7 +125,7 @@ class DescribedStreamsGroup:
     assignment_epoch: Int32
     topology: DescribedTopology | None = wire(default=None)
     members: tuple[DescribedStreamsMember, ...]
-    authorized_operations: Int32 = wire(default=NOT_ASKED)
+    authorized_operations: Int32 = wire(may_be_negative=True, default=NOT_ASKED)
 
 
 @struct
