@@ -74,3 +74,12 @@ def test_add_voters_and_remove_voters(state: FakeCluster, cluster: Cluster) -> N
         ("voter 5", True),
     ]
     assert (state.count(ADD_RAFT_VOTER.key), state.count(REMOVE_RAFT_VOTER.key)) == (3, 2)
+
+
+@pytest.mark.usefixtures("kraft")
+def test_an_answer_without_the_metadata_log(state: FakeCluster, cluster: Cluster) -> None:
+    """It is a failure: a quorum without replicas does not exist."""
+    state.quorum = replace(LOG, partition_index=1)
+    response = describe_quorum(cluster, soon())
+    assert not isinstance(response, Failure)
+    assert [failure.name for failure in quorum_failures(response)] == ["NOT_RETURNED"]

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
+from kafka_lagoon.client.metadata_checks import NOT_RETURNED
 from kafka_lagoon.client.routes import ByController
 from kafka_lagoon.client.routing import ShardedRequest, ask_cluster, gather
 from kafka_lagoon.clock import Deadline
@@ -59,8 +60,11 @@ def describe_quorum(cluster: Cluster, deadline: Deadline) -> DescribeQuorumRespo
 
 
 def quorum_failures(response: DescribeQuorumResponse) -> Iterator[Failure]:
-    """Errors of partitions inside the answer."""
-    for partition in quorum_partitions(response):
+    """The error of the metadata log inside the answer, or that the answer leaves it out."""
+    partitions = list(quorum_partitions(response))
+    if not partitions:
+        yield own_failure(DESCRIBE_QUORUM, Scope.cluster(), NOT_RETURNED, "the answer leaves out the metadata log")
+    for partition in partitions:
         if partition.error_code:
             yield failure_of(DESCRIBE_QUORUM, Scope.cluster(), partition.error_code)
 
