@@ -14,7 +14,7 @@ TESTS = Path(__file__).parent
 PRODUCT = TESTS.parent / "pipeline" / "kafka_lagoon"
 MESSAGES = "protocol/messages"
 # Folders with tests about everything at once.
-_ABOUT_ALL = ("bench", "cluster", "integration", "oracle", "jobs", "fake", "reference", "schedules")
+_ABOUT_ALL = ("bench", "cluster", "integration", "oracle", "jobs", "fake", "proof", "reference", "schedules")
 
 
 def _listed() -> dict[str, tuple[str, str]]:
