@@ -19,6 +19,7 @@ from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.main import declaration, options_of
 from kafka_lagoon.cli.output import ending
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.doctor.checks import Examination, examine
@@ -255,8 +256,17 @@ def restore_target(world: World) -> Outcome:
         defaults = default_configs(cluster, deadline)
         refusals = [*failures, *cluster.refusals]
     rows = [{"name": name, **({} if one is None else row_of(one))} for name, one in topics.items()]
-    facts = {"topics": [row_of(one) for one in rows], "defaults": rows_of([defaults])}
-    return Outcome(facts=facts, reported=frozenset(f"failure {one.api} {one.scope} {one.name}" for one in refusals))
+    if isinstance(defaults, Failure):
+        refusals.append(defaults)
+    facts = {
+        "topics": [row_of(one) for one in rows],
+        "defaults": rows_of([] if isinstance(defaults, Failure) else [defaults]),
+    }
+    reported = {f"failure {one.api} {one.scope} {one.name}" for one in refusals}
+    reported |= {
+        f"{name} is to be created" for name, one in topics.items() if one is None
+    }  # which brokers refuse if it exists
+    return Outcome(facts=facts, reported=frozenset(reported))
 
 
 SCENARIOS: Mapping[str, Scenario] = {
