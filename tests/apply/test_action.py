@@ -1,8 +1,11 @@
 """Ids of plans, and actions as text."""
 
+import importlib
+import pkgutil
 from dataclasses import replace
 
-from kafka_lagoon.apply.action import Action, Resource, plan_id
+from kafka_lagoon.apply import kinds
+from kafka_lagoon.apply.action import Action, ActionKind, Resource, plan_id
 from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.secret import Secret
 
@@ -44,3 +47,12 @@ def test_secrets_are_not_shown() -> None:
 def test_kinds_are_listed_by_name() -> None:
     """The list of kinds has each kind under the name that actions use."""
     assert all(kind.name == name for name, kind in KINDS.items())
+
+
+def test_every_declared_kind_is_listed() -> None:
+    """Actions of a kind that is not in the list could be planned, and not be carried out."""
+    modules = [
+        importlib.import_module(f"{kinds.__name__}.{module.name}") for module in pkgutil.iter_modules(kinds.__path__)
+    ]
+    declared = [value for module in modules for value in vars(module).values() if isinstance(value, ActionKind)]
+    assert sorted(kind.name for kind in declared) == sorted(KINDS), "apply/kinds/registry.py: a kind is missing"

@@ -236,6 +236,7 @@ def on_terminal(arguments: Sequence[str], **environ: str) -> str:
 PAGED = {"PAGER": "sed s/^/paged:/"}
 
 
+@pytest.mark.proof
 def test_what_is_long_goes_through_the_pager(lake: Path) -> None:
     """Output that does not fit a terminal is shown in the pager; a missing pager is skipped; closing it early is no error."""
     long, short = "SELECT * FROM range(100)", "SELECT * FROM range(3)"
@@ -247,7 +248,7 @@ def test_what_is_long_goes_through_the_pager(lake: Path) -> None:
     assert on_terminal(command(lake, ENDLESS), PAGER="head -2").count("\n") == 2
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "json"])
+@pytest.mark.parametrize("form", [name for name, form in FORMATS.items() if form.blocks])
 def test_no_format_steers_a_terminal(lake: Path, form: str) -> None:
     """Names are escaped on a terminal, in every format, although files have them exactly."""
     shown = on_terminal(command(lake, "--no-pager", "--format", form, "SELECT DISTINCT group_id FROM lag_now"))

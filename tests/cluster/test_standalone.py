@@ -20,7 +20,8 @@ from tests.installed import CLONE
 from tests.integration.restore_process import send
 from tests.integration.state import create_topics
 from tests.jobs.archived import archived, assert_tiled, consumed
-from tests.jobs.test_kill import ATTEMPTS, TIMEOUT_S, Job, load, started
+from tests.jobs.processes import TIMEOUT_S, Job
+from tests.jobs.test_kill import ATTEMPTS, load, started
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.proof, pytest.mark.timeout(900)]
 # Several tasks; the driver has the Python of the tests, with any Python on executors.

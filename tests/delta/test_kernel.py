@@ -43,6 +43,7 @@ def append(warehouse: Warehouse, *files: DataFile) -> int:
     return warehouse.kernel.append(warehouse.state("records"), files, DAY)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("table", RECORD_TABLES, ids=lambda table: table.name)
 def test_readers_of_version_1_do(warehouse: Warehouse, table) -> None:
     """Next offsets are domain metadata, which need a newer writer but not a newer reader."""

@@ -36,7 +36,7 @@ from kafka_lagoon.tables.schema import TABLES
 from kafka_lagoon.tables.table import Table
 from tests.clock import CLOCK
 from tests.delta import awkward
-from tests.effort import examples
+from tests.effort import examples, first
 from tests.warehouses import settings
 
 pytestmark = [pytest.mark.spark, pytest.mark.examples]
@@ -225,7 +225,7 @@ def truth(lake: Warehouse) -> dict[str, tuple[list[Filter], list[int]]]:
     return {table.name: counted(rows_of(lake.locations[table.name])) for table in TABLES}
 
 
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("reader", first(list(READERS), 2))
 def test_filters_find_what_is_there(
     lake: Warehouse, truth: Mapping[str, tuple[list[Filter], list[int]]], reader: str
 ) -> None:
@@ -243,7 +243,7 @@ def lagoon_sql(lake: Warehouse) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-@pytest.mark.parametrize("name", SHOWING_ROWS)
+@pytest.mark.parametrize("name", first(SHOWING_ROWS, 8))
 def test_filters_in_lagoon_sql_find_what_is_there(lagoon_sql: duckdb.DuckDBPyConnection, name: str) -> None:
     """Filters on every table and view match as many rows as the unfiltered rows in Python."""
     rows = lagoon_sql.table(name).to_arrow_table().to_pylist()

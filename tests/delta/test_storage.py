@@ -1,11 +1,13 @@
 """Local files are read and written without a JVM; tests of other file systems are those of their writers."""
 
+import errno
 from pathlib import Path
 
 import pytest
 
 from kafka_lagoon.delta.storage import Storage, Stored
 from kafka_lagoon.errors import TableError
+from tests.proof.points.watch import Watch
 
 LOCAL = Storage(jvm=None, conf=None)
 
@@ -19,6 +21,27 @@ def test_a_file_is_written_once(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=r"^file:.*/a b/grün/file cannot be written: File exists$"):
         LOCAL.write(url, b"other")
     assert (LOCAL.read(url), LOCAL.size(url), LOCAL.listed(f"file:{tmp_path}/a b/grün")) == (b"content", 7, [stored])
+
+
+def test_a_file_that_is_whole_as_soon_as_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name is never that of a part of it; a second write is refused, also where there are no hard links."""
+    (tmp_path / "folder").mkdir()
+    for name in ("linked", "renamed"):
+        url = f"file:{tmp_path}/folder/{name}.json"
+        with Watch(tmp_path) as watch:
+            LOCAL.write_whole(url, "content")
+        assert [change.kind for change in watch.changes if change.path.endswith(f"/{name}.json")] == ["new"]
+        assert LOCAL.read(url) == b"content"
+        with pytest.raises(TableError, match=rf"^file:.*/{name}.json cannot be written: File exists$"):
+            LOCAL.write_whole(url, "other")
+        monkeypatch.setattr(Path, "hardlink_to", _without_links)
+    assert sorted(path.name for path in (tmp_path / "folder").iterdir()) == ["linked.json", "renamed.json"]
+
+
+def _without_links(path: Path, _: Path) -> None:
+    if path.exists():
+        raise FileExistsError(errno.EEXIST, "File exists")
+    raise OSError(errno.EPERM, "Operation not permitted")
 
 
 def test_a_place_that_takes_no_file(tmp_path: Path) -> None:

@@ -47,6 +47,19 @@ def test_a_fault_of_ours_shows_no_words() -> None:
     assert (result.status, result.observed) == ("failed", "the check broke: RuntimeError")
 
 
+def test_every_check_is_called() -> None:
+    """A public function that makes results is called by its own module, or by another module that names it."""
+    folder = Path(str(results.__file__)).parent
+    texts = {path: path.read_text("utf-8") for path in (*folder.glob("*.py"), folder.parent / "cli" / "doctor.py")}
+    for own, text in texts.items():
+        for name in re.findall(r"^def ([a-z]\w*)\(.*\) -> Iterator\[Result\]:", text, re.MULTILINE):
+            others = "".join(other for path, other in texts.items() if path != own)
+            named = re.search(rf"\b{own.stem}\.{name}\b|\.{own.stem} import .*\b{name}\b", others)
+            assert named or re.search(rf"(?<!def )\b{name}\(", text), (
+                f"doctor/checks.py: {own.stem}.{name} is not called"
+            )
+
+
 def test_every_check_is_declared() -> None:
     """Each check is declared once, with its line of docs/doctor.md; every declared check is made."""
     folder = Path(str(results.__file__)).parent

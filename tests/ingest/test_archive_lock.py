@@ -56,7 +56,7 @@ def test_a_loss_is_reported_until_somebody_said_it(by_kernel: Writer):
 
 def test_losses_of_a_run_that_did_not_commit_are_not_reported(by_kernel: Writer):
     """The next run finds them again."""
-    with dies(Storage, "write", 2), pytest.raises(Died), by_kernel.lock() as lock:
+    with dies(Storage, "write_whole", 1), pytest.raises(Died), by_kernel.lock() as lock:
         by_kernel.commit(lock, lossy(run(lock, 1, 0, 0)))
     ingest(by_kernel, 2, 5)
     ingest(by_kernel, 3, 9)

@@ -21,6 +21,9 @@ class Folder:
         self.files[url] = data
         return SimpleNamespace(size=len(data), modified_at_ms=1)
 
+    def write_whole(self, url: str, text: str) -> None:
+        self.files[url] = text.encode()
+
     def read(self, url: str) -> bytes:
         return self.files[url]
 
@@ -62,6 +65,13 @@ def test_losses_are_reported_once_their_run_has_committed() -> None:
     assert len(kept.reports(last_run(3, "run-3"))) == 2  # both had the number of a finished run
     kept.remove_losses(2, "run-2")
     kept.remove_losses(2, "run-2b")
+    assert folder.files == {}
+
+
+def test_a_report_that_was_never_complete_is_removed() -> None:
+    """A run that died while it wrote a report has left a file without its name."""
+    folder = Folder({"root/_lagoon/c%2F1/.000000000000-run-1-0f-report.json.1e.tmp": b""})
+    assert pending(folder).reports(last_run(1, "run-1")) == {}
     assert folder.files == {}
 
 

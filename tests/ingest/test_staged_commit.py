@@ -7,12 +7,14 @@ import pytest
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.ingest import staged_commit
 from kafka_lagoon.ingest.next_offsets import LastRun
 from kafka_lagoon.ingest.staged_commit import _StagingFolder, commit_staged, staged_lock
 from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.delta.record_samples import CLUSTER, run
 from tests.ingest.writers import Died, Writer, contents, dies, ingest, remove
+from tests.proof.points.watch import Watch
 
 pytestmark = pytest.mark.spark
 
@@ -21,7 +23,7 @@ pytestmark = pytest.mark.spark
 def test_staged_files_that_are_gone_are_read_again(warehouse: Warehouse, tmp_path: Path):
     """If Spark had not written them yet, next offsets go back to those of the run before."""
     writer = Writer(lambda: staged_lock(warehouse, str(tmp_path / "staging"), CLUSTER, CLOCK), commit_staged)
-    with dies(Storage, "write", 3), pytest.raises(Died):
+    with dies(Storage, "write_whole", 1), pytest.raises(Died):
         ingest(writer, 1, 5)
     remove(tmp_path, "0192-0001-0.parquet")
     with writer.lock() as lock:
@@ -60,6 +62,15 @@ def test_a_restore_of_records(warehouse: Warehouse, tmp_path: Path):
     foreign.overwrite(warehouse, "records")
     ingest(spark_writer(warehouse, tmp_path, after_restore="keep"), 5, 14)
     assert contents(warehouse)[0] == [12, 13]
+
+
+@pytest.mark.proof
+def test_next_offsets_are_whole_when_they_are_there(warehouse: Warehouse, tmp_path: Path):
+    """The file gets its name with its content: a run that dies before leaves none that the next run could not read."""
+    with Watch(tmp_path) as watch:
+        ingest(spark_writer(warehouse, tmp_path), 1, 5)
+    ending = f"/000000000001{staged_commit._NEXT_OFFSETS}"
+    assert [change.kind for change in watch.changes if change.path.endswith(ending)] == ["new"]
 
 
 @pytest.mark.parametrize("cluster_id", ["../victim", "..", ".", "a/../../victim"])

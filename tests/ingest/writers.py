@@ -70,7 +70,7 @@ STEPS = {
         *((Storage, "delete", call) for call in (1, 2)),
     ],
     "spark": [
-        (Storage, "write", 3),
+        (Storage, "write_whole", 1),
         (staged_commit, "_append", 1),
         (staged_commit, "_append", 3),
     ],  # each run takes 5 s with Spark

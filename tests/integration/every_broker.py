@@ -4,7 +4,8 @@ A change is answered as soon as the controller has committed it. Brokers learn i
 included, and on a busy machine the moment is long enough for a test to fail.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from operator import attrgetter
 
 from confluent_kafka.admin import AclBinding, AclBindingFilter, AdminClient, UserScramCredentialUpsertion
@@ -197,11 +198,34 @@ def create_acls(servers: str, bindings: Sequence[AclBinding]) -> None:
     knows_acls(servers, present=[_acl(one) for one in bindings])
 
 
-def delete_acls(servers: str, matching: AclBindingFilter) -> None:
+def delete_acls(servers: str, *matching: AclBindingFilter) -> None:
     """Delete ACLs, and wait until none of them is in effect at any broker."""
     admin = AdminClient({"bootstrap.servers": servers})
-    for future in admin.delete_acls([matching]).values():
-        knows_acls(servers, absent=[_acl(one) for one in future.result(30)])
+    deleted = [acl for future in admin.delete_acls(list(matching)).values() for acl in future.result(30)]
+    knows_acls(servers, absent=list(map(_acl, deleted)))
+
+
+@contextmanager
+def acls_in_effect(servers: str, bindings: Sequence[AclBinding]) -> Iterator[None]:
+    """Have ACLs in effect at each broker until the context ends."""
+    create_acls(servers, bindings)
+    try:
+        yield
+    finally:
+        delete_acls(servers, *map(_only, bindings))
+
+
+def _only(binding: AclBinding) -> AclBindingFilter:
+    """Make the filter that matches one ACL."""
+    return AclBindingFilter(
+        binding.restype,
+        binding.name,
+        binding.resource_pattern_type,
+        binding.principal,
+        binding.host,
+        binding.operation,
+        binding.permission_type,
+    )
 
 
 def _acl(binding: AclBinding) -> Acl:

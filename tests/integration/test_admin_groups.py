@@ -12,11 +12,12 @@ from confluent_kafka.admin import AclOperation, NewTopic, ResourceType
 
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
+from tests.integration import every_broker
 from tests.integration.admin_verbs import admin
 from tests.integration.administered import Administered, soon
 from tests.integration.hanging import hang, unverified
 from tests.integration.kafka_tools import CONSUMER_GROUPS
-from tests.integration.secured import LIMITED, add_rules, allow
+from tests.integration.secured import LIMITED, allow
 from tests.integration.state import commit, create_topics, live_member, sharing
 from tests.integration.streams_members import commit as commit_as_member
 from tests.integration.streams_members import streams_members
@@ -239,10 +240,9 @@ def test_who_may_not_fence_does_not(administered: Administered, capsys: pytest.C
     writer.init_transactions(60)
     unseen = admin(administered, capsys, "fence-producer", "not-ours", user=LIMITED)
     assert (unseen.exit_code, unseen.actions) == (1, [])
-    add_rules(administered.kafka, allow(ResourceType.TRANSACTIONAL_ID, "not-ours", AclOperation.DESCRIBE))
-    deadline = soon()
-    while not (refused := admin(administered, capsys, "fence-producer", "not-ours", user=LIMITED)).actions:
-        assert deadline.pause(0.1)  # a broker applies a new ACL a moment later
+    describing = allow(ResourceType.TRANSACTIONAL_ID, "not-ours", AclOperation.DESCRIBE)
+    with every_broker.acls_in_effect(administered.bootstrap_servers, [describing]):
+        refused = admin(administered, capsys, "fence-producer", "not-ours", user=LIMITED)
     assert refused.outcomes() == {"not-ours": "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"}
     writer.begin_transaction()
     writer.produce(OTHER, b"v", partition=0, timestamp=99_000)

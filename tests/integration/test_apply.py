@@ -11,8 +11,9 @@ from confluent_kafka.admin import AclOperation, NewTopic, ResourceType
 
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.query import duckdb_engine
+from tests.integration import every_broker
 from tests.integration.administered import Administered
-from tests.integration.secured import LIMITED, add_rules, allow
+from tests.integration.secured import LIMITED, allow
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 Output = pytest.CaptureFixture[str]
@@ -132,15 +133,15 @@ def test_faults_are_known_before_anything_is_sent(
 
 def test_failures_are_reported_per_resource(administered: Administered, state: Path, name: str, capsys: Output) -> None:
     """Permitted actions are done, others are named, and nothing is deleted after a failure: exit 3."""
-    add_rules(
-        administered.kafka,
+    rules = [
         allow(ResourceType.TOPIC, f"{name}-a", AclOperation.CREATE),
         *(allow(ResourceType.TOPIC, f"{name}-{one}", AclOperation.DESCRIBE) for one in "ab"),
         *(allow(ResourceType.TOPIC, f"{name}-{one}", AclOperation.DESCRIBE_CONFIGS) for one in ("a", "old")),
         allow(ResourceType.TOPIC, f"{name}-old", AclOperation.DELETE),
         allow(ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE),
-    )
-    assert apply(administered, state, "--yes", "--allow-deletions", user=LIMITED) == 3
+    ]
+    with every_broker.acls_in_effect(administered.bootstrap_servers, rules):
+        assert apply(administered, state, "--yes", "--allow-deletions", user=LIMITED) == 3
     error = capsys.readouterr().err
     assert f"topic {name}-b: failed: " in error
     assert "AUTHORIZATION_FAILED" in error

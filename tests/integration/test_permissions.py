@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka.admin import AclOperation, AclPermissionType, NewTopic, ResourceType
+from confluent_kafka.admin import AclOperation, AclPermissionType, AdminClient, NewTopic, ResourceType
 
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.tables.cluster_rows import TopicRow
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot
+from tests.integration import every_broker
 from tests.integration.secured import add_rules, allow
 from tests.integration.state import commit, create_topics, produce
 from tests.integration.test_against_kafka_tools import snapshot_of
@@ -46,11 +47,14 @@ def test_what_permissions_hide_is_not_taken_for_absent(guarded: LocalKafka) -> N
     assert (trusted(before)["ListGroups"], trusted(before)["Metadata"]) == ("complete", "complete")
 
     us, deny = "ANONYMOUS", AclPermissionType.DENY
-    needed = (AclOperation.CLUSTER_ACTION, AclOperation.ALTER, AclOperation.CREATE, AclOperation.DESCRIBE_CONFIGS)
+    needed = (AclOperation.CLUSTER_ACTION, AclOperation.ALTER, AclOperation.CREATE, AclOperation.ALTER_CONFIGS)
     add_rules(guarded, *(allow(ResourceType.BROKER, "kafka-cluster", one, user=us) for one in needed))
     denied = allow(ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE, user=us, permission=deny)
     hidden = allow(ResourceType.TOPIC, "hidden", AclOperation.DESCRIBE, user=us, permission=deny)
-    add_rules(guarded, hidden, denied)
+    add_rules(guarded, hidden)
+    (creation,) = AdminClient({"bootstrap.servers": guarded.bootstrap_servers}).create_acls([denied]).values()
+    creation.result(30)
+    every_broker.have_applied_changes(guarded.bootstrap_servers)  # we may not read ACLs any more
 
     after = snapshot_of(guarded)
     assert {row.topic for row in after.of(TopicRow)} & {"seen", "hidden"} == {"seen"}

@@ -7,13 +7,9 @@ That tells its state. Where the state was over before the kill came, the test tr
 import fcntl
 import os
 import signal
-import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from confluent_kafka import Producer
@@ -23,65 +19,11 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.state import create_topics
 from tests.jobs.archived import archived, assert_tiled, consumed
 from tests.jobs.commands import ROOT, environment, here
+from tests.jobs.processes import Job, descendants, running
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
 RECORDS_A_ROUND = 60_000
 ATTEMPTS = 5
-TIMEOUT_S = 240
-
-
-@dataclass
-class Job:
-    """`lagoon ingest` as a process group of its own, with its output until now and its warehouse."""
-
-    process: subprocess.Popen[str]
-    warehouse: Path
-    output: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        assert self.process.stdout is not None
-        self._reading = Thread(target=self.output.extend, args=(self.process.stdout,))
-        self._reading.start()
-
-    def begins(self, step: str) -> bool:
-        """Return True if the log has the line of a step."""
-        return any(f'"name": "{step}"' in line for line in self.output)
-
-    def wait_until(self, condition: Callable[[], object]) -> None:
-        """Return as soon as a condition holds, or the process has ended."""
-        deadline = time.monotonic() + TIMEOUT_S
-        while self.process.poll() is None and not condition():
-            assert time.monotonic() < deadline, "".join(self.output)
-            time.sleep(0.005)
-
-    def files(self, pattern: str) -> set[Path]:
-        """Return the files below the warehouse."""
-        return set(self.warehouse.glob(pattern))
-
-    def kill(self) -> None:
-        """Send SIGKILL to the driver, its JVM and its workers; then all output is known."""
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.end()
-
-    def end(self) -> None:
-        """Wait until the last process of the group has ended."""
-        self.process.wait(TIMEOUT_S)
-        self._reading.join(TIMEOUT_S)
-
-
-@contextmanager
-def running(command: Sequence[str], environ: Mapping[str, str], warehouse: Path) -> Iterator[Job]:
-    """Run a process, and kill all that is left of it at the end."""
-    process = subprocess.Popen(
-        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    )
-    job = Job(process, warehouse)
-    try:
-        yield job
-    finally:
-        if process.poll() is None:
-            job.kill()
-        job.end()
 
 
 def started(kafka: LocalKafka, warehouse: Path, topic: str, *spark: str, **environ: str) -> AbstractContextManager[Job]:
@@ -248,16 +190,3 @@ def is_executor(process: int) -> bool:
         return b"CoarseGrainedExecutorBackend" in Path(f"/proc/{process}/cmdline").read_bytes()
     except FileNotFoundError:
         return False
-
-
-def descendants(process: int) -> Iterator[int]:
-    """Return the processes that a process has started, directly or indirectly."""
-    try:
-        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-        for thread in Path(f"/proc/{process}/task").iterdir():
-            children += (thread / "children").read_text().split()
-    except FileNotFoundError:
-        return
-    for child in dict.fromkeys(map(int, children)):
-        yield child
-        yield from descendants(child)

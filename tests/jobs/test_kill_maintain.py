@@ -22,7 +22,8 @@ from tests.delta.dated import day_of_snapshots, publish_all, shown
 from tests.delta.test_old_rows import STEPWISE, archive
 from tests.ingest.writers import contents
 from tests.jobs.commands import environment
-from tests.jobs.test_kill import ATTEMPTS, Job, running
+from tests.jobs.processes import Job, running
+from tests.jobs.test_kill import ATTEMPTS
 
 pytestmark = [pytest.mark.proof, pytest.mark.spark, pytest.mark.timeout(1800)]
 

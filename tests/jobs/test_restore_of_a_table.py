@@ -10,9 +10,9 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.state import create_topics
 from tests.jobs.archived import archived, assert_tiled, consumed
 from tests.jobs.commands import here
+from tests.jobs.processes import Job
 from tests.jobs.test_kill import (
     ATTEMPTS,
-    Job,
     arguments,
     commit_lock,
     commits,

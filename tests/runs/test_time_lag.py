@@ -100,6 +100,7 @@ def test_it_can_be_switched_off(tmp_path: Path) -> None:
     assert {(one.time_lag_method, one.time_lag_problem) for one in rows} == {("not_measured", "TIME_LAG_OFF")}
 
 
+@pytest.mark.proof
 def test_executors_and_history_may_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The snapshot is complete without the time lag, and its rows have the reason."""
 

@@ -1,5 +1,6 @@
 """A new mechanism is checked through its declaration: it cannot send a secret without TLS by mistake."""
 
+import re
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from kafka_lagoon.sasl.plain import Plain
 from kafka_lagoon.sasl.registry import LOGINS
 from kafka_lagoon.sasl_mechanisms import MECHANISMS, Mechanism
 from tests.clock import CLOCK
+from tests.documents import page
 
 
 def _login(peer: Peer) -> Plain:
@@ -109,3 +111,6 @@ def test_every_declared_mechanism_has_a_login() -> None:
         beside = [name for setting, others in mechanism.needs_with.items() for name in (setting, *others)]
         declared = {*mechanism.needs, *mechanism.needs_one_of, *beside, *mechanism.local_only}
         assert declared <= NAMES, mechanism.name
+        assert re.search(rf"\b{mechanism.name.partition('-')[0]}\b", page("security")), (
+            f"docs/security.md: {mechanism.name}"
+        )

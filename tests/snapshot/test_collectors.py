@@ -162,6 +162,8 @@ def test_a_table_that_asks_for_itself_says_what_it_needs() -> None:
         else:
             assert table.required, table.name
             assert not table.may_be_skipped, table.name
+        if table.phase < Phase.SUMMARY:
+            assert table.apis, f"{table.name} would be complete although the answers that it is made from failed"
 
 
 def test_each_permission_is_named_once() -> None:

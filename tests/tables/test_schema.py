@@ -92,6 +92,37 @@ def test_positions_can_be_stored_beside_records() -> None:
     assert asking == ["records", "restore_map"]
 
 
+# Tables of version 0.1.0, with their columns that may not be null; state tables have those of HEADER and their day, too.
+REQUIRED_IN_0_1_0 = {
+    "brokers": "broker_id",
+    "topics": "topic",
+    "partitions": "topic partition",
+    "partition_offsets": "topic partition",
+    "consumer_groups": "group_id",
+    "group_members": "group_id member_id",
+    "committed_offsets": "group_id topic partition",
+    "consumer_lag": "group_id topic partition lag_basis",
+    "coverage": "api expected answered failed requests bytes elapsed_ms throttle_ms",
+    "collection_failures": "api scope error_name attempts",
+    "snapshots": "slot started_at finished_at status software_version brokers topics partitions groups failures requests "
+    "bytes_in bytes_out throttle_ms",
+    "records": "cluster_id topic partition offset timestamp_ms timestamp_type headers is_transactional ingest_id",
+    "record_ranges": "ingest_id cluster_id topic partition from_offset to_offset records control aborted compacted lost "
+    "corrupt bytes_fetched bytes_decoded files planned_at",
+    "record_problems": "ingest_id cluster_id topic partition base_offset last_offset reason",
+}
+
+
+def test_a_warehouse_of_0_1_0_has_what_is_required() -> None:
+    """A later table says so by `added_in`, and a later column of these tables may be null: an older warehouse has neither."""
+    required = {
+        table.name: [column.name for column in table.columns[:-1] if column not in HEADER and not column.nullable]
+        for table in TABLES
+        if not table.is_optional
+    }
+    assert required == {name: columns.split() for name, columns in REQUIRED_IN_0_1_0.items()}
+
+
 def test_tables_of_0_1_0_go_on() -> None:
     """The columns of 0.1.0 are unchanged, and later columns are nullable, so that tables with rows can get them.
 

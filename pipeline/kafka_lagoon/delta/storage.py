@@ -4,6 +4,7 @@ HDFS, S3 and Azure are reached through Hadoop; files on this machine are read an
 """
 
 import os
+import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -61,6 +62,24 @@ class Storage:
         if stored.size != len(data):
             raise TableError(f"{url} has {stored.size} bytes of {len(data)} that were written")
         return stored
+
+    def write_whole(self, url: str, text: str) -> None:
+        """Write a new file of which others see nothing or all, whenever this process dies; TableError as `write`.
+
+        Commits are written so, too: elsewhere than on this machine by the log store of the file system.
+        """
+        if url.startswith(_LOCAL):
+            _write_local_whole(url, text.encode())
+            return
+        stores, scheme = self.jvm.io.delta.kernel.defaults.internal.logstore.LogStoreProvider, url.partition(":")[0]
+        path = self._path(url)
+        try:
+            store = stores.getLogStore(self.conf, scheme)
+            if store.isPartialWriteVisible(path, self.conf):  # it renames, so there are folders
+                path.getFileSystem(self.conf).mkdirs(path.getParent())
+            store.write(path, self.jvm.java.util.List.of(text).iterator(), False, self.conf)
+        except JAVA_ERRORS as error:
+            raise TableError(f"{url} cannot be written: {reason(error)}") from error
 
     def _written(self, url: str, data: bytes) -> Stored:
         path = self._path(url)
@@ -178,6 +197,24 @@ def _written_local(url: str, data: bytes) -> Stored:
     except OSError as error:
         raise TableError(f"{url} cannot be written: {error.strerror}") from error
     return _stored(url, status)
+
+
+def _write_local_whole(url: str, data: bytes) -> None:
+    """Link a file that is complete to its name; where there are no hard links it gets the name, as in the log store."""
+    path = Path(url.removeprefix(_LOCAL))
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")  # as log stores name it
+    try:
+        _written_local(f"{_LOCAL}{part}", data)
+        try:
+            path.hardlink_to(part)
+        except FileExistsError:
+            raise
+        except OSError:
+            part.rename(path)
+    except OSError as error:
+        raise TableError(f"{url} cannot be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _read_local(url: str) -> bytes:

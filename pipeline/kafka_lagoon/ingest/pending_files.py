@@ -71,7 +71,8 @@ class PendingFiles:
         """Reports of committed runs, by URL; files of runs that can never be committed any more are removed."""
         reports = {}
         for name in self.storage.names(f"{self.root}/{self.folder}"):
-            url, sequence = f"{self.root}/{self.folder}/{name}", int(name.partition("-")[0])
+            url = f"{self.root}/{self.folder}/{name}"
+            sequence = int(name.lstrip(".").partition("-")[0])  # a dot: it was never complete
             of_last_run = last_run is not None and name.startswith(_prefix_of(last_run))
             is_over = of_last_run or (last_run is not None and sequence < last_run.sequence)
             if name.endswith(_REPORT) and (sequence == _ALWAYS or is_over):
@@ -96,7 +97,8 @@ class PendingFiles:
     def _write(self, sequence: int, report: Report) -> None:
         name = f"{_prefix(sequence, report.ingest_id)}{uuid.uuid4().hex}-{_REPORT}"
         content = {"ingest_id": report.ingest_id, "text": report.text, "is_loss": report.is_loss}
-        self.storage.write(f"{self.root}/{self.folder}/{name}", json.dumps(content).encode())
+        # Whole, because the next run reads every report that is there.
+        self.storage.write_whole(f"{self.root}/{self.folder}/{name}", json.dumps(content))
 
 
 def missing_in_words(ranges: Iterable[RecordRangeRow]) -> list[str]:

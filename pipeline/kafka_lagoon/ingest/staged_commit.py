@@ -76,7 +76,7 @@ class _StagingFolder:
         """Remove staged files, and the next offsets of earlier runs; files that no run has staged stay."""
         for name in self.storage.names(self.root):
             is_newest = name.startswith(f"{run.sequence:012d}")
-            if _STAGED.match(name) and not is_newest:
+            if _STAGED.match(name.lstrip(".")) and not is_newest:  # a dot: it was never complete
                 self.storage.delete(f"{self.root}/{name}")
 
 
@@ -142,7 +142,8 @@ def commit_staged(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LO
     next_offsets = to_json(NextOffsets(topics=output.reconciled.topics, last_run=run, examined=lock.versions))
     if folder.newest() >= run.sequence:
         raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime")
-    folder.storage.write(folder.url(run.sequence, _NEXT_OFFSETS), next_offsets.encode())
+    # Whole, because it counts as soon as it is there.
+    folder.storage.write_whole(folder.url(run.sequence, _NEXT_OFFSETS), next_offsets)
     _commit_files(lock.warehouse, folder, lock.pending, run, output.reconciled.topics, lock.clock, wait_ms)
 
 

@@ -96,9 +96,12 @@ class LocalKafka:
         return ",".join(f"127.0.0.1:{node.layout.port}" for node in self._nodes.values())
 
     def bootstrap(self, listener: str) -> str:
-        """Addresses of all brokers at one of the further listeners, by its name."""
+        """Addresses of all brokers at one of the further listeners, by its name, as they advertise them."""
         ports = [
-            port for node in self._nodes.values() for one, port in node.layout.others.items() if one.name == listener
+            one.advertised(node_id, port)
+            for node_id, node in self._nodes.items()
+            for one, port in node.layout.others.items()
+            if one.name == listener
         ]
         return ",".join(f"localhost:{port}" for port in ports)
 

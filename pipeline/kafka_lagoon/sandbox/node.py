@@ -7,7 +7,7 @@ import base64
 import shutil
 import subprocess
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -34,15 +34,21 @@ class Server(Protocol):
         """The process, while it is there."""
 
 
+def _own_port(_: int, port: int) -> int:
+    return port
+
+
 @dataclass(frozen=True, slots=True)
 class Listener:
     """Another address of every broker: its name, and its protocol as `security.protocol` has it.
 
-    How it authenticates is in properties that begin with `listener.name.` and the name in small letters.
+    How it authenticates is in properties that begin with `listener.name.` and the name in small letters. `advertised` returns
+    the port that clients are given instead of a broker's own, by node id and that port: the port of a proxy.
     """
 
     name: str
     protocol: str
+    advertised: Callable[[int, int], int] = _own_port
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +181,9 @@ def _listeners(layout: NodeLayout) -> dict[str, str]:
     protocols = {"PLAINTEXT": "PLAINTEXT", **{one.name: one.protocol for one in layout.others}}
     return {
         "listeners": ",".join([plain, *(f"{one.name}://127.0.0.1:{port}" for one, port in others)]),
-        "advertised.listeners": ",".join([plain, *(f"{one.name}://localhost:{port}" for one, port in others)]),
+        "advertised.listeners": ",".join(
+            [plain, *(f"{one.name}://localhost:{one.advertised(layout.node_id, port)}" for one, port in others)]
+        ),
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
         "inter.broker.listener.name": "PLAINTEXT",
     }

@@ -38,19 +38,21 @@ class StateTable:
 
     name: str
     row: type[Any]
+    added_in: str
     key: Sequence[str] = ()
     when_changed: bool = False
-    added_in: str = FIRST_VERSION
 
 
-BROKERS = StateTable(name="brokers", row=BrokerRow, key=("broker_id",))
-TOPICS = StateTable(name="topics", row=TopicRow)
-PARTITIONS = StateTable(name="partitions", row=PartitionRow)
-PARTITION_OFFSETS = StateTable(name="partition_offsets", row=PartitionOffsetsRow)
-CONSUMER_GROUPS = StateTable(name="consumer_groups", row=ConsumerGroupRow)
-GROUP_MEMBERS = StateTable(name="group_members", row=GroupMemberRow, key=("group_id", "member_id"))
-COMMITTED_OFFSETS = StateTable(name="committed_offsets", row=CommittedOffsetRow)
-CONSUMER_LAG = StateTable(name="consumer_lag", row=ConsumerLagRow)
+BROKERS = StateTable(name="brokers", row=BrokerRow, key=("broker_id",), added_in=FIRST_VERSION)
+TOPICS = StateTable(name="topics", row=TopicRow, added_in=FIRST_VERSION)
+PARTITIONS = StateTable(name="partitions", row=PartitionRow, added_in=FIRST_VERSION)
+PARTITION_OFFSETS = StateTable(name="partition_offsets", row=PartitionOffsetsRow, added_in=FIRST_VERSION)
+CONSUMER_GROUPS = StateTable(name="consumer_groups", row=ConsumerGroupRow, added_in=FIRST_VERSION)
+GROUP_MEMBERS = StateTable(
+    name="group_members", row=GroupMemberRow, key=("group_id", "member_id"), added_in=FIRST_VERSION
+)
+COMMITTED_OFFSETS = StateTable(name="committed_offsets", row=CommittedOffsetRow, added_in=FIRST_VERSION)
+CONSUMER_LAG = StateTable(name="consumer_lag", row=ConsumerLagRow, added_in=FIRST_VERSION)
 CONFIGS = StateTable(name="configs", row=ConfigRow, when_changed=True, added_in="0.2.0")
 LOG_DIRS = StateTable(name="log_dirs", row=StoredReplicaRow, added_in="0.2.0")
 QUORUM = StateTable(name="quorum", row=QuorumStateRow, key=("replica_id", "directory_id"), added_in="0.2.0")
@@ -81,9 +83,9 @@ TRANSACTIONS = StateTable(name="transactions", row=TransactionRow, key=("transac
 PRODUCERS = StateTable(
     name="producers", row=PartitionProducerRow, key=("topic", "partition", "producer_id"), added_in="0.2.0"
 )
-COVERAGE = StateTable(name="coverage", row=CoverageRow)
-COLLECTION_FAILURES = StateTable(name="collection_failures", row=CollectionFailureRow)
-SNAPSHOTS = StateTable(name="snapshots", row=SnapshotRow)
+COVERAGE = StateTable(name="coverage", row=CoverageRow, added_in=FIRST_VERSION)
+COLLECTION_FAILURES = StateTable(name="collection_failures", row=CollectionFailureRow, added_in=FIRST_VERSION)
+SNAPSHOTS = StateTable(name="snapshots", row=SnapshotRow, added_in=FIRST_VERSION)
 
 # In the order of publication: `snapshots` is last, because its row publishes the rows of all other tables.
 DECLARATIONS = (

@@ -1,5 +1,6 @@
 """Views of history give the results of the worked examples in both engines; worked_examples.py describes their format."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,10 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.query.duckdb_engine import columns_of
-from kafka_lagoon.query.views import HISTORY, VIEWS, column_comments
+from kafka_lagoon.query.views import HISTORY, VIEWS, column_comments, with_needs
 from tests.effort import examples
 from tests.query.views.engines import Engines
 from tests.query.views.worked_examples import FOLDER, TABLES, Example, Expected, read_examples, tables_of, value_of
+from tests.test_tree import TESTS
 
 FILES = sorted(FOLDER.glob("*.txt"))
 EXAMPLES = {file.stem: read_examples(file) for file in FILES}
@@ -77,6 +79,15 @@ def test_examples_have_names_of_their_own() -> None:
     names = [example.name for example in EVERY]
     assert len(names) == len(set(names))
     assert {view.name for view in VIEWS} - TABLES.keys() >= EXPECTED
+
+
+def test_every_view_has_an_example() -> None:
+    """A view has an example, is read by a view that has one, or is asked for its rows by a test."""
+    selected = {
+        name for path in TESTS.rglob("test_*.py") for name in re.findall(r"\bFROM (\w+)", path.read_text("utf-8"))
+    }
+    names = {view.name for view in VIEWS if not view.name.endswith("_published")}
+    assert names - with_needs(EXPECTED) - selected == set(), "write tests/query/views/examples/VIEW.txt"
 
 
 @pytest.mark.parametrize("view", sorted({*HISTORY, *EXPECTED}))

@@ -1,0 +1,140 @@
+"""Plays histories of a seed, or of a file, and prints one line of counts: python -m tests.proof --help."""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.proof.draw import FAULTS, draw
+from tests.proof.history import History
+from tests.proof.jobs import IN_THIS_PROCESS
+from tests.proof.judge import KINDS
+from tests.proof.load import as_text
+from tests.proof.play import Cluster3, Outcome, cluster, play
+from tests.proof.shrink import shrunk
+
+_SHOWN = 20
+NOT_PLAYED = "histories not played"
+
+
+def main() -> int:
+    """Play, print, and return 1 if the judge found anything."""
+    options = _parser().parse_args()
+    os.environ.update(IN_THIS_PROCESS)
+    folder = options.folder or Path(tempfile.mkdtemp(prefix="lagoon-proof-"))
+    histories = _replayed(options.replay) if options.replay else _drawn(options)
+    totals, played = Counter[str](), Counter[str]()
+    started = time.monotonic()
+    with ExitStack() as stack:
+        on = stack.enter_context(cluster(folder))
+        for history in histories:
+            if options.minutes and time.monotonic() - started > options.minutes * 60:
+                break
+            try:
+                outcome = _played(on, history)
+            except Exception:  # noqa: BLE001  of the machine, not of the product: the next history gets a cluster that is whole
+                traceback.print_exc()
+                played[NOT_PLAYED] += 1
+                stack.close()
+                on = stack.enter_context(cluster(folder))
+                continue
+            played["histories"] += 1
+            played["acknowledged records"] += outcome.acknowledged
+            played["removed before they were read, and reported"] += outcome.verdict.reported
+            totals += outcome.happened
+            totals.update(outcome.verdict.counts())
+            if not outcome.verdict.is_good and options.shrink:
+                _shrink(on, history)
+            if outcome.verdict.is_good and not options.keep:
+                shutil.rmtree(folder / history.name, ignore_errors=True)
+    print(_line(played, totals))
+    return 1 if played[NOT_PLAYED] or any(totals[kind] for kind in KINDS) else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m tests.proof", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--histories", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="number of the first history (default 0)")
+    parser.add_argument("--only", choices=sorted(FAULTS), help="faults of this kind alone")
+    parser.add_argument("--replay", type=Path, nargs="+", help="files of histories instead of a seed")
+    parser.add_argument(
+        "--shrink", action="store_true", help="leave steps out of a history that fails, and play it again"
+    )
+    parser.add_argument("--minutes", type=int, help="begin no history after so many minutes")
+    parser.add_argument("--folder", type=Path, help="an empty folder for brokers and warehouses")
+    parser.add_argument("--keep", action="store_true", help="keep the warehouses of histories that are good, too")
+    return parser
+
+
+def _drawn(options: argparse.Namespace) -> Iterator[History]:
+    for number in range(options.first, options.first + options.histories):
+        yield draw(options.seed, number, options.only)
+
+
+def _replayed(paths: Iterable[Path]) -> Iterator[History]:
+    for path in paths:
+        yield History.parse(path.read_text("utf-8"))
+
+
+def _played(on: Cluster3, history: History) -> Outcome:
+    """Play a history, and leave its text, evidence and outputs in its folder."""
+    place = on.folder / history.name
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    (place / "history.txt").write_text(str(history), "utf-8")
+    outcome = play(on, history)
+    for number, run in enumerate(outcome.evidence.runs):
+        (place / f"{number:02}-{run.job}-exit-{run.exit_code}.log").write_text(run.output, "utf-8")
+    violations = {kind: count for kind, count in outcome.verdict.counts().items() if count}
+    print(
+        f"{history.name}: {outcome.acknowledged:,} records, {sum(outcome.happened.values())} faults, {outcome.seconds:.0f} s: "
+        + (", ".join(f"{count} {kind}" for kind, count in violations.items()) or "good"),
+        flush=True,
+    )
+    if violations:
+        findings = [f"{finding.kind} {finding.count}: {finding.text}" for finding in outcome.verdict.findings]
+        (place / "findings.txt").write_text("\n".join(findings) + "\n", "utf-8")
+        (place / "acknowledged.txt").write_text(as_text(outcome.evidence.committed, outcome.names), "utf-8")
+        print("\n".join(f"  {line}" for line in findings[:_SHOWN]))
+        print(f"  python -m tests.proof --replay {place / 'history.txt'}", flush=True)
+    return outcome
+
+
+def _shrink(on: Cluster3, history: History) -> None:
+    def fails(shorter: History) -> bool:
+        return not _played(on, shorter).verdict.is_good
+
+    shortest = shrunk(History(f"{history.name}s", history.steps), fails)
+    path = on.folder / f"{history.name}-shrunk.txt"
+    path.write_text(str(shortest), "utf-8")
+    print(f"  {len(shortest.steps)} of {len(history.steps)} steps are left: {path}", flush=True)
+
+
+def _line(played: Counter[str], totals: Counter[str]) -> str:
+    """Make the line of counts: what was played, the faults that happened, deaths by process, and the judge's counts."""
+    faults = {name: count for name, count in totals.items() if name not in KINDS and count}
+    killed = {name: count for name, count in faults.items() if name.endswith("killed")}
+    deaths = Counter[str]()
+    for name, count in killed.items():
+        process = name.split()[1]
+        deaths["workers and executors" if process in ("worker", "executor") else "drivers"] += count
+    deaths["brokers"] = faults.get("broker kill", 0) + faults.get("unclean elections", 0)
+    parts = [f"{count:,} {name}" for name, count in played.items()]
+    parts += [
+        f"deaths: {', '.join(f'{deaths[name]} {name}' for name in ('drivers', 'workers and executors', 'brokers'))}"
+    ]
+    parts += [f"faults: {', '.join(f'{count} {name}' for name, count in sorted(faults.items())) or 'none'}"]
+    parts += [", ".join(f"{totals[kind]} {kind}" for kind in KINDS)]
+    return "; ".join(parts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

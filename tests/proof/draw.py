@@ -1,0 +1,220 @@
+"""Draws histories: topics, then rounds of loads, jobs and faults, each round with an end of all faults."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+
+from tests.proof.history import History, Step
+
+_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_KINDS = ("plain", "plain", "transactional", "transactional", "compacted", "short", "unclean")
+_INGEST_STEPS = ("start", "plan", "read", "read", "commit", "commit")
+_RESTORE_STEPS = ("topics", "write", "write", "write", "check")
+_SNAPSHOT_STEPS = ("start", "cluster", "groups", "producers", "producers", "producers")  # publishing follows the last
+# Kind of fault, and how often it is drawn. `--only` names one of them.
+FAULTS: Mapping[str, int] = {
+    "driver": 10,
+    "worker": 5,
+    "executor": 1,
+    "freeze": 2,
+    "broker": 6,
+    "network": 8,
+    "leaders": 3,
+    "delete": 3,
+    "expire": 2,
+    "recreate": 3,
+    "grow": 3,
+    "unclean": 2,
+    "revoke": 2,
+    "rival": 2,
+    "maintain": 3,
+    "restore": 2,
+    "foreign": 2,
+}
+
+
+def draw(seed: int, number: int, only: str | None = None) -> History:
+    """Return the history of a number in a seed; with `only`, all of its faults are of that kind."""
+    return History(f"h{seed}-{number}", tuple(_Drawn(random.Random(f"{seed}-{number}"), only).steps()))
+
+
+class _Drawn:
+    """The steps of a history, and the topics until now."""
+
+    def __init__(self, chance: random.Random, only: str | None) -> None:
+        self._chance, self._only = chance, only
+        self._kinds: dict[str, str] = {}
+        self._slots = 0
+
+    def steps(self) -> Iterator[Step]:
+        """Draw all steps."""
+        chance = self._chance
+        for number in range(chance.randint(2, 3)):
+            yield self._topic(f"t{number}", chance.choice(_KINDS))
+        if self._only in _NEEDS:
+            yield self._topic("needed", _NEEDS[self._only])
+        for _ in range(chance.randint(2, 3)):
+            yield from self._round()
+
+    def _topic(self, name: str, kind: str) -> Step:
+        self._kinds[name] = kind
+        return Step.of("topic", name=name, kind=kind, partitions=self._chance.randint(1, 4))
+
+    def _round(self) -> Iterator[Step]:
+        """Draw loads, then a job, and faults while it runs; loads go on beside them."""
+        chance = self._chance
+        for topic in chance.sample(sorted(self._kinds), chance.randint(1, len(self._kinds))):
+            yield self._load(topic)
+        faults = [self._fault() for _ in range(chance.randint(1, 3))]
+        before = [kind for kind in faults if kind in _BEFORE and chance.random() < 0.5]
+        for kind in before:
+            yield from self._steps_of(kind)
+        yield self._job(faults)
+        for kind in faults:
+            if kind not in before:
+                yield Step.of("wait", ms=chance.randrange(3_000))
+                yield from self._steps_of(kind)
+        if chance.random() < 0.7:
+            yield Step.of("jobs_end", seconds=chance.choice((5, 30, 90)))
+        yield Step.of("rest")
+
+    def _load(self, topic: str) -> Step:
+        chance = self._chance
+        options = {
+            "topic": topic,
+            "records": chance.choice((300, 4_000, 10_000, 20_000)),
+            "size": chance.choice((20, 100, 100, 1_000)),
+            "seconds": chance.choice((0, 3, 10)),
+            "codec": chance.choice(_CODECS),
+        }
+        if self._kinds[topic] == "transactional":
+            # A transaction takes some milliseconds: about a hundred of them.
+            return Step.of(
+                "transactions", **options, each=max(options["records"] // 100, chance.choice((1, 20, 1_000)))
+            )
+        return Step.of("load", **options)
+
+    def _fault(self) -> str:
+        if self._only:
+            return self._only
+        return self._chance.choices(list(FAULTS), list(FAULTS.values()))[0]
+
+    def _job(self, faults: list[str]) -> Step:
+        """Draw the job of a round: most faults are about ingests; only one that loses workers needs Spark to repeat tasks."""
+        chance = self._chance
+        if chance.random() < 0.25 and not {"worker", "executor"} & set(faults):
+            return self._snapshot()
+        master = "cluster" if "executor" in faults else "repeating" if "worker" in faults else "local"
+        by = "submit" if "executor" in faults or chance.random() < 0.1 else "lagoon"
+        return Step.of(
+            "ingest",
+            by=by,
+            master=master,
+            fetch_kb=chance.choice((4, 16, 64, 8192)),
+            task_mb=chance.choice((1, 1, 256)),
+        )
+
+    def _snapshot(self) -> Step:
+        self._slots += self._chance.random() < 0.7  # sometimes the slot of another one
+        return Step.of("snapshot", slot=1 + self._slots)
+
+    def _steps_of(self, kind: str) -> Iterator[Step]:
+        draws: Mapping[str, Callable[[], Iterator[Step]]] = {
+            "driver": self._driver,
+            "worker": lambda: self._signal("kill", "ingest", "worker", ("read",), 1_500),
+            "executor": lambda: self._signal("kill", "ingest", "executor", ("read",), 1_500),
+            "freeze": self._freeze,
+            "broker": self._broker,
+            "network": self._network,
+            "leaders": lambda: self._about_a_topic("move", {}),
+            "delete": lambda: self._about_a_topic("delete_records", {"percent": self._chance.choice((1, 30, 100))}),
+            "expire": lambda: self._about_a_topic("expire", {}, "short"),
+            "recreate": lambda: self._about_a_topic("recreate", {}),
+            "grow": lambda: self._about_a_topic("grow", {"by": self._chance.randint(1, 3)}),
+            "unclean": lambda: self._about_a_topic("unclean", {"records": 1_000}, "unclean"),
+            "revoke": lambda: self._about_a_topic("revoke", {"operation": self._chance.choice(("READ", "DESCRIBE"))}),
+            "rival": self._rival,
+            "maintain": self._maintain,
+            "restore": self._restore,
+            "foreign": self._foreign,
+        }
+        yield from draws[kind]()
+
+    def _signal(self, verb: str, job: str, whom: str, steps: tuple[str, ...], within_ms: int) -> Iterator[Step]:
+        chance = self._chance
+        ms = chance.choice((0, chance.randrange(200), chance.randrange(within_ms)))
+        yield Step.of(verb, job=job, whom=whom, step=chance.choice(steps), ms=ms)
+
+    def _driver(self) -> Iterator[Step]:
+        """Kill drivers again and again: each death takes a start of Spark, or the shorter one of a snapshot."""
+        whom = self._chance.choice(("group", "group", "driver", "jvm"))
+        yield from self._signal("kill", "ingest", whom, _INGEST_STEPS, 3_000)
+        for _ in range(self._chance.randint(0, 3)):
+            yield self._snapshot()
+            yield from self._signal("kill", "snapshot", whom, _SNAPSHOT_STEPS, 4_000)
+
+    def _freeze(self) -> Iterator[Step]:
+        job = self._chance.choice(("ingest", "snapshot"))
+        steps = _INGEST_STEPS if job == "ingest" else _SNAPSHOT_STEPS
+        yield from self._signal("freeze", job, "group", steps, 1_000)
+        yield from self._rival()
+
+    def _broker(self) -> Iterator[Step]:
+        chance = self._chance
+        yield Step.of("broker", action=chance.choice(("kill", "kill", "pause", "stop")), id=chance.randint(1, 3))
+        yield Step.of("wait", ms=chance.randrange(8_000))
+
+    def _network(self) -> Iterator[Step]:
+        chance = self._chance
+        action = chance.choice(("swallow", "delay", "delay", "reset", "reset", "truncate", "truncate", "cut"))
+        api = "any" if action == "cut" else chance.choice(_BROKEN_APIS)
+        count = 1_000_000 if action == "cut" else chance.choice((1, 3, 20))
+        yield Step.of(
+            "network",
+            action=action,
+            api=api,
+            broker=chance.choice((1, 2, 3)) if action == "cut" else chance.choice((0, 0, 1, 2, 3)),
+            ms=chance.choice((50, 500, 6_000)) if action == "delay" else 0,
+            count=count,
+        )
+        yield Step.of("wait", ms=chance.randrange(6_000))
+
+    def _about_a_topic(self, verb: str, options: Mapping[str, int | str], kind: str | None = None) -> Iterator[Step]:
+        names = [name for name, of in self._kinds.items() if kind in (None, of)]
+        if names:
+            yield Step.of(verb, topic=self._chance.choice(names), **options)
+
+    def _rival(self) -> Iterator[Step]:
+        yield Step.of("ingest") if self._chance.random() < 0.5 else self._snapshot()
+
+    def _restore(self) -> Iterator[Step]:
+        """Kill restores of what is archived by then, which needs a snapshot that knows the topic."""
+        yield Step.of("rest")
+        yield self._snapshot()
+        yield Step.of("rest")
+        topic = self._chance.choice(sorted(self._kinds))
+        for _ in range(self._chance.randint(1, 2)):
+            yield Step.of("restore", topic=topic, master="repeating")
+            yield from self._signal(
+                "kill", "restore", self._chance.choice(("group", "driver", "worker")), _RESTORE_STEPS, 2_000
+            )
+            yield Step.of("rest")
+
+    def _foreign(self) -> Iterator[Step]:
+        chance = self._chance
+        for _ in range(chance.randint(1, 3)):
+            table = chance.choice(("records", "records", "record_ranges", "consumer_lag"))
+            yield Step.of("foreign", action=chance.choice(("compact", "compact", "vacuum", "checkpoint")), table=table)
+            yield Step.of("wait", ms=chance.randrange(3_000))
+
+    def _maintain(self) -> Iterator[Step]:
+        keep_hours = self._chance.choice((0, 168, 168))
+        if keep_hours == 0:
+            yield Step.of("rest")
+        yield Step.of("maintain", keep_hours=keep_hours)
+        if self._chance.random() < 0.5:
+            yield from self._signal("kill", "maintain", "group", ("start",), 9_000)
+
+
+_NEEDS = {"expire": "short", "unclean": "unclean"}
+_BEFORE = ("broker", "network", "leaders", "delete", "expire", "recreate", "grow", "revoke")
+_BROKEN_APIS = ("any", "fetch", "fetch", "list_offsets", "metadata", "offset_fetch", "find_coordinator", "list_groups")

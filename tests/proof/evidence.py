@@ -1,0 +1,146 @@
+"""Declares the evidence of one history, from producers, Kafka, the tables and the jobs: plain values that the judge reads.
+
+A digest is the sha256 of a record's timestamp, key, value and headers.
+"""
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class Partition(NamedTuple):
+    """A partition of a topic that may have been re-created: the topic's id is part of its name."""
+
+    topic_id: str
+    partition: int
+
+
+Digests = Mapping[Partition, Mapping[int, str]]  # by partition and offset
+
+
+def digest(
+    timestamp_ms: int, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]
+) -> str:
+    """Hash everything of a record that its producer chose; null and empty differ."""
+    return hashlib.sha256(repr((timestamp_ms, key, value, list(headers))).encode()).hexdigest()
+
+
+class Row(NamedTuple):
+    """A row of records_now."""
+
+    partition: Partition
+    offset: int
+    digest: str
+    ingest_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """A row of record_ranges."""
+
+    partition: Partition
+    ingest_id: str
+    sequence: int
+    planned_at_ms: int
+    from_offset: int
+    to_offset: int
+    records: int
+    others: int = 0  # control and aborted
+    compacted: int = 0
+    lost: int = 0
+    corrupt: int = 0
+    problem: str | None = None
+
+    @property
+    def is_loss(self) -> bool:
+        """True if a run must report it by its exit code."""
+        return self.problem in LOSSES or self.corrupt > 0
+
+
+LOSSES = ("LOST", "LOG_TRUNCATED", "TOPIC_RECREATED", "TOPIC_DELETED")
+ENDS = ("TOPIC_RECREATED", "TOPIC_DELETED")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A process of a job that has ended; `acknowledged` are the next offsets after everything that producers knew at its start."""
+
+    job: str
+    exit_code: int  # negative: killed by a signal
+    ended_at_ms: int = 0
+    output: str = ""
+    event: Mapping[str, Any] = field(default_factory=dict)  # run_finished
+    acknowledged: Mapping[Partition, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuietRow:
+    """The row of a published snapshot about a partition whose offsets and commits never change; None for an unknown value."""
+
+    snapshot_id: str
+    partition: int
+    log_start_offset: int | None
+    high_watermark: int | None
+    committed_offset: int | None
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quiet:
+    """The truth about the quiet topic of a history: every partition has these offsets from before the first snapshot on."""
+
+    partitions: int
+    high_watermark: int
+    committed_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedSnapshot:
+    """A row of snapshots."""
+
+    snapshot_id: str
+    slot: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoredPartition:
+    """Digests in the order of offsets: what the archive has of a partition, and what a restore of it has written."""
+
+    name: str
+    archived: Sequence[str]
+    written: Sequence[str]
+    receipts: Sequence[int]  # records by restore_receipts that have no problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Everything about a history after its jobs have run until they had nothing to report."""
+
+    # Producers
+    committed: Digests = field(default_factory=dict)  # acknowledged, and their transaction was committed
+    aborted: Digests = field(default_factory=dict)  # acknowledged, and their transaction was aborted
+    sent: Mapping[str, Collection[str]] = field(
+        default_factory=dict
+    )  # by topic id, all that may be there: not the aborted
+    # Kafka, as librdkafka reads it at the end
+    in_log: Digests = field(default_factory=dict)
+    log_starts: Mapping[Partition, int] = field(default_factory=dict)
+    deleted: Mapping[str, int] = field(default_factory=dict)  # topic ids, and when their deletion began
+    compacted: Collection[str] = ()
+    unclean: Collection[str] = ()  # acknowledged records may be gone by an unclean election
+    # Tables
+    rows: Sequence[Row] = ()  # of records_now
+    archived: Mapping[tuple[str, Partition], int] = field(default_factory=dict)  # rows of records by run and partition
+    ranges: Sequence[Range] = ()
+    in_order: bool = True  # rows of a partition lie in the order of their offsets in each data file
+    snapshots: Sequence[PublishedSnapshot] = ()
+    quiet: Quiet | None = None
+    quiet_rows: Sequence[QuietRow] = ()
+    differences: Sequence[str] = ()  # between the last snapshot and what librdkafka's admin client says
+    restored: Sequence[RestoredPartition] = ()
+    # Jobs
+    runs: Sequence[Run] = ()
+    is_complete: bool = True  # the last runs ended with exit 0
+    secrets: Sequence[str] = ()  # where one was seen

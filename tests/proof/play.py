@@ -1,0 +1,606 @@
+"""Plays a history on a cluster: one method per verb, then the end, when every fault is over and the jobs run until exit 0."""
+
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    TopicDescription,
+)
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+
+from kafka_lagoon.admin.elections import elect_leaders
+from kafka_lagoon.admin.reassignments import alter_reassignments
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.elect_leaders import PREFERRED
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.sandbox.node import Listener
+from kafka_lagoon.topic_partition import TopicPartition as Place_
+from tests.clock import CLOCK
+from tests.integration import every_broker
+from tests.integration.state import commit
+from tests.proof.evidence import Evidence, Partition, Quiet, RestoredPartition, Row
+from tests.proof.history import History, Step
+from tests.proof.jobs import PASSWORD, USER, Jobs, Place
+from tests.proof.judge import Verdict, judge
+from tests.proof.load import Known, LiveTopic, Load, Loads
+from tests.proof.network import Network, Rule
+from tests.proof.oracle import Kafka, Tables, occurrences, topic_id
+
+T = TypeVar("T")
+CLIENTS = "CLIENTS"
+QUIET, READERS, QUIET_PARTITIONS, QUIET_RECORDS, QUIET_COMMIT = "quiet", "readers", 3, 40, 15
+_LAST_RUNS = 8
+_TIMEOUT_S = 60
+_CONFIGS = {
+    "plain": {},
+    "transactional": {},
+    "compacted": {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.dirty.ratio": "0.01"},
+    "short": {"segment.ms": "1000"},
+    "unclean": {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"},
+}
+_BEHIND, _AHEAD = 3, 2  # replicas of an unclean topic
+_PROPERTIES = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",  # brokers, producers and the judge; jobs log in
+    "log.initial.task.delay.ms": "1000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    "listener.name.clients.sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.clients.plain.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
+    f'user_{USER}="{PASSWORD}";',
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster3:
+    """Three brokers, and the proxies that jobs reach them through."""
+
+    kafka: LocalKafka
+    network: Network
+    folder: Path
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[Cluster3]:
+    """Run three brokers for any number of histories."""
+    with Network() as network:
+        listener = Listener(CLIENTS, "SASL_PLAINTEXT", network.front)
+        with LocalKafka(folder / "kafka", brokers=3, listeners=[listener], properties=_PROPERTIES) as kafka:
+            kinds = ((ResourceType.TOPIC, "*"), (ResourceType.GROUP, "*"), (ResourceType.BROKER, "kafka-cluster"))
+            every_broker.create_acls(kafka.bootstrap_servers, [_acl(kind, name) for kind, name in kinds])
+            yield Cluster3(kafka=kafka, network=network, folder=folder)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The faults that happened in a history, its evidence, and the verdict of the judge."""
+
+    history: History
+    verdict: Verdict
+    happened: Counter[str]
+    acknowledged: int
+    evidence: Evidence
+    names: Mapping[str, str]  # of topics, by id
+    seconds: float = 0.0
+
+
+def play(on: Cluster3, history: History) -> Outcome:
+    """Play a history to its end, and judge it. The cluster is whole before and after."""
+    started = time.monotonic()
+    player = Player(on, history)
+    player.prepare()
+    for step in history.steps:
+        player.do(step)
+    evidence = player.end()
+    outcome = Outcome(history, judge(evidence), player.happened, player.known.acknowledged, evidence, player.names)
+    outcome.seconds = time.monotonic() - started
+    player.remove_topics()
+    return outcome
+
+
+class Player:
+    """A history that is played."""
+
+    def __init__(self, on: Cluster3, history: History) -> None:
+        self.happened: Counter[str] = Counter()
+        self.known = Known()
+        self._kafka, self._network = on.kafka, on.network
+        self._servers = on.kafka.bootstrap_servers
+        self._admin = AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
+        self._reader = Kafka(self._servers)
+        self._chance = random.Random(str(history))
+        self._prefix = f"{history.name}-"
+        self._place = Place(
+            bootstrap_servers=on.kafka.bootstrap(CLIENTS),
+            warehouse=on.folder / history.name / "lake",
+            prefix=self._prefix,
+            started_at=time.time(),
+        )
+        self._jobs = Jobs(self._place)
+        self._loads = Loads()
+        self._topics: dict[str, LiveTopic] = {}
+        self._ids: dict[str, str] = {}  # kind of every topic id there ever was
+        self.names: dict[str, str] = {}
+        self._deleted: dict[str, int] = {}
+        self._down: set[int] = set()
+        self._revoked: dict[str, str] = {}  # names of topics, by id
+        self._loaded = 0
+        self._restored: dict[str, LiveTopic] = {}
+        self._is_complete = True
+        self._is_compacted = False  # by another engine, which puts files together in any order
+
+    def prepare(self) -> None:
+        """Make the topic and the group that never change."""
+        name = self._create(QUIET, "plain", QUIET_PARTITIONS)
+        load = Load(name=name, topic=self._topics[QUIET], records=0, size=1, seconds=0, codec="none")
+        producer = load.producer(self._servers)
+        for partition in range(QUIET_PARTITIONS):
+            for _ in range(QUIET_RECORDS):
+                producer.produce(name, b"quiet", partition=partition)
+        assert producer.flush(_TIMEOUT_S) == 0
+        commits = {(name, partition): QUIET_COMMIT for partition in range(QUIET_PARTITIONS)}
+        commit(self._servers, f"{self._prefix}{READERS}", commits)
+
+    def do(self, step: Step) -> None:
+        """Do a step."""
+        VERBS[step.verb](self, **step.named())
+
+    # Topics
+
+    def topic(self, name: str, kind: str, partitions: int) -> None:
+        """Create a topic."""
+        self._create(name, kind, 1 if kind == "unclean" else partitions)
+
+    def _create(self, name: str, kind: str, partitions: int) -> str:
+        full = f"{self._prefix}{name}"
+        if kind == "unclean":
+            wanted = NewTopic(full, 1, replica_assignment=[[_AHEAD, _BEHIND]], config=_CONFIGS[kind])
+        else:
+            wanted = NewTopic(full, partitions, 3, config=_CONFIGS[kind])
+        _retried(lambda: [future.result(30) for future in self._admin.create_topics([wanted]).values()])
+        description = _retried(lambda: self._described(full, partitions))
+        id_ = topic_id(description)
+        self._ids[id_], self.names[id_] = kind, full
+        self._topics[name] = LiveTopic(name=full, kind=kind, topic_id=id_, partitions=partitions)
+        return full
+
+    def _described(self, full: str, partitions: int) -> TopicDescription:
+        description = self._reader.describe([full])[full]
+        is_led = all(one.leader is not None and one.leader.id >= 0 for one in description.partitions)
+        if len(description.partitions) < partitions or not is_led:
+            raise KafkaException(f"{full} is not complete yet")
+        return description
+
+    def recreate(self, topic: str) -> None:
+        """Delete a topic and create it again."""
+        if topic not in self._topics or self._down:
+            return
+        old = self._topics[topic]
+        self._loads.wait([topic])
+        self._deleted[old.topic_id] = _now_ms()
+        for future in self._admin.delete_topics([old.name], operation_timeout=30).values():
+            future.result(30)
+        every_broker.has_forgotten_topics(self._servers, [old.name])
+        self._create(topic, old.kind, old.partitions)
+        self.happened["topics re-created"] += 1
+
+    def grow(self, topic: str, by: int) -> None:
+        """Add partitions."""
+        if topic not in self._topics or self._topics[topic].kind == "unclean":
+            return
+        old = self._topics[topic]
+        wanted = NewPartitions(old.name, old.partitions + by)
+        _retried(lambda: [future.result(30) for future in self._admin.create_partitions([wanted]).values()])
+        _retried(lambda: self._described(old.name, old.partitions + by))
+        self._topics[topic] = replace(old, partitions=old.partitions + by)
+        self.happened["topics grown"] += 1
+
+    def delete_records(self, topic: str, percent: int) -> None:
+        """Delete a part of each partition."""
+        if topic not in self._topics or self._topics[topic].kind == "unclean":
+            return
+        live = self._topics[topic]
+        with suppress(KafkaException):
+            starts, ends = self._reader.starts([live]), self._reader.ends([live], IsolationLevel.READ_UNCOMMITTED)
+            wanted = [
+                TopicPartition(live.name, at.partition, start + (ends[at] - start) * percent // 100)
+                for at, start in starts.items()
+            ]
+            for partition, future in self._admin.delete_records(wanted).items():
+                low = future.result(30).low_watermark
+                self.happened["DeleteRecords"] += low > min(starts.values()) and low == partition.offset
+
+    def expire(self, topic: str) -> None:
+        """Let retention remove every closed segment, and wait until it has removed something."""
+        if topic not in self._topics or self._topics[topic].kind != "short":
+            return
+        live = self._topics[topic]
+        self._alter(live.name, "retention.ms", "1")
+        with suppress(KafkaException):
+            before = self._reader.starts([live])
+            for _ in range(60):
+                if any(self._reader.starts([live])[at] > start for at, start in before.items()):
+                    self.happened["retention"] += 1
+                    break
+                time.sleep(0.1)
+        self._alter(live.name, "retention.ms", "604800000")
+
+    def _alter(self, topic: str, name: str, value: str) -> None:
+        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        _retried(lambda: [one.result(30) for one in self._admin.incremental_alter_configs([resource]).values()])
+
+    # Loads
+
+    def load(self, topic: str, records: int, size: int, seconds: int, codec: str) -> None:
+        """Send records in the background."""
+        if load := self._new_load(topic, records, size, seconds, codec):
+            self._loads.start(topic, partial(load.plain, self._servers, self.known))
+
+    def transactions(self, topic: str, records: int, size: int, seconds: int, codec: str, each: int) -> None:
+        """Send transactions in the background."""
+        load = self._new_load(topic, records, size, seconds, codec)
+        if load and load.topic.kind == "transactional":
+            self._loads.start(topic, partial(load.transactions, self._servers, self.known, each))
+
+    def _new_load(self, topic: str, records: int, size: int, seconds: int, codec: str) -> Load | None:
+        if topic not in self._topics:
+            return None
+        self._loaded += 1
+        name = f"{self._prefix}{self._loaded}"
+        return Load(name=name, topic=self._topics[topic], records=records, size=size, seconds=seconds, codec=codec)
+
+    # Jobs
+
+    def ingest(self, by: str = "lagoon", master: str = "local", fetch_kb: int = 8192, task_mb: int = 256) -> None:
+        """Start an ingest."""
+        sizes = {"fetch_kb": fetch_kb, "task_mb": task_mb}
+        self._jobs.start("ingest", self._acknowledged(), by, master, **sizes)
+
+    def snapshot(self, slot: int, by: str = "lagoon") -> None:
+        """Start a snapshot."""
+        self._jobs.start("snapshot", {}, by, "local", slot=slot)
+
+    def maintain(self, keep_hours: int = 168, by: str = "lagoon") -> None:
+        """Start maintenance; it keeps no old files only if nothing else runs."""
+        if (self._place.warehouse / "records").is_dir() and not (keep_hours == 0 and self._jobs.is_running()):
+            self._jobs.start("maintain", {}, by, "local", keep_hours=keep_hours)
+
+    def foreign(self, action: str, table: str) -> None:
+        """Let another engine rewrite, remove or checkpoint files of a table, beside whatever runs."""
+        folder = self._place.warehouse / table
+        if not (folder / "_delta_log").is_dir():
+            return
+        opened = DeltaTable(str(folder))
+        with suppress(CommitFailedError):
+            match action:
+                case "compact":
+                    self._is_compacted |= table == "records"
+                    done = opened.optimize.compact()["numFilesAdded"] > 0
+                case "vacuum":
+                    opened.vacuum(dry_run=False)
+                    done = True
+                case "checkpoint":
+                    opened.create_checkpoint()
+                    done = True
+            self.happened[f"foreign {action}"] += done
+
+    def restore(self, topic: str, by: str = "lagoon", master: str = "local") -> None:
+        """Start a restore into another topic; its producer writes what the archive has when it begins."""
+        if topic in self._topics and self._topics[topic].kind not in ("unclean", "short"):
+            self._restored.setdefault(topic, self._topics[topic])
+            self._jobs.start("restore", {}, by, master, topic=self._topics[topic].name)
+
+    def kill(self, job: str, whom: str, step: str, ms: int) -> None:
+        """Kill processes of a job, some time after it began a step."""
+        if self._jobs.signalled(job, whom, signal.SIGKILL, step, ms, self._chance):
+            self.happened[f"{job}: {whom} killed"] += 1
+
+    def freeze(self, job: str, whom: str, step: str, ms: int) -> None:
+        """Stop processes of a job until the round ends."""
+        if self._jobs.signalled(job, whom, signal.SIGSTOP, step, ms, self._chance):
+            self.happened[f"{job}: {whom} frozen"] += 1
+
+    def _acknowledged(self) -> dict[Partition, int]:
+        live = {topic.topic_id for topic in self._topics.values()} - set(self._revoked)
+        return {partition: end for partition, end in dict(self.known.ends).items() if partition.topic_id in live}
+
+    # Brokers and networks
+
+    def broker(self, action: str, id: int) -> None:  # noqa: A002
+        """Kill, stop or pause a broker, if the others are up."""
+        if self._down:
+            return
+        self._down.add(id)
+        {"kill": self._kafka.kill, "stop": self._kafka.stop, "pause": self._kafka.pause}[action](id)
+        self.happened[f"broker {action}"] += 1
+
+    def network(self, action: str, api: str, broker: int, ms: int, count: int) -> None:
+        """Let proxies break what they pass on."""
+        self._network.add(Rule(action, api, broker, ms, count))
+
+    def move(self, topic: str) -> None:
+        """Let another replica lead each partition."""
+        if topic not in self._topics or self._down:
+            return
+        live = self._topics[topic]
+        with suppress(KafkaException, PipelineError):
+            description = self._reader.describe([live.name])[live.name]
+            before = {partition.id: partition.leader.id for partition in description.partitions}
+            targets = {
+                Place_(live.name, partition.id): [*ids[1:], ids[0]]
+                for partition in description.partitions
+                if (ids := [node.id for node in partition.replicas])
+            }
+            deadline = Deadline.after(CLOCK, 20_000)
+            settings = KafkaSettings(bootstrap_servers=self._servers)
+            with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as client:
+                alter_reassignments(client, targets, deadline)
+                elect_leaders(client, list(targets), PREFERRED, deadline)
+            time.sleep(0.5)
+            description = self._reader.describe([live.name])[live.name]
+            moved = sum(partition.leader.id != before[partition.id] for partition in description.partitions)
+            self.happened["leaders moved"] += moved
+
+    def revoke(self, topic: str, operation: str) -> None:
+        """Deny jobs an operation on a topic until the round ends: without DESCRIBE lists lack it, and no broker says so."""
+        if topic not in self._topics or self._down:
+            return
+        live = self._topics[topic]
+        denied = _acl(ResourceType.TOPIC, live.name, AclOperation[operation], AclPermissionType.DENY)
+        every_broker.create_acls(self._servers, [denied])
+        self._revoked[live.topic_id] = live.name
+        self._jobs.forget(live.topic_id)
+        self.happened[f"{operation} revoked"] += 1
+
+    def _grant(self) -> None:
+        for name in self._revoked.values():
+            denied = AclBindingFilter(
+                ResourceType.TOPIC,
+                name,
+                ResourcePatternType.LITERAL,
+                None,
+                None,
+                AclOperation.ANY,
+                AclPermissionType.DENY,
+            )
+            every_broker.delete_acls(self._servers, denied)
+        self._revoked.clear()
+
+    def unclean(self, topic: str, records: int) -> None:
+        """Make a replica lead that lacks acknowledged records, and overwrite them."""
+        if topic not in self._topics or self._topics[topic].kind != "unclean" or self._down:
+            return
+        live = self._topics[topic]
+        self._loads.wait([topic])
+        self._down |= {_BEHIND, _AHEAD}
+        self._kafka.stop(_BEHIND)
+        every_broker.names_leader(self._servers, [live.name], _AHEAD)
+        self._now(topic, records)
+        self._kafka.kill(_AHEAD)
+        self._kafka.start(_BEHIND)
+        every_broker.names_leader(self._servers, [live.name], _BEHIND)
+        self.happened["unclean elections"] += 1
+        self._now(topic, records // 2)
+        self._kafka.start(_AHEAD)
+        self._down -= {_BEHIND, _AHEAD}
+
+    def _now(self, topic: str, records: int) -> None:
+        load = self._new_load(topic, records, 200, 0, "none")
+        assert load
+        load.plain(self._servers, self.known)
+
+    def wait(self, ms: int) -> None:
+        """Let time pass."""
+        time.sleep(ms / 1000)
+
+    def jobs_end(self, seconds: int) -> None:
+        """Wait until no job runs, or so long, while faults go on."""
+        self._jobs.wait_beside_faults(seconds)
+
+    def rest(self) -> None:
+        """End every fault, and wait until no job runs."""
+        self._jobs.thaw()
+        self.happened += self._network.mend()
+        self._start_brokers()
+        self._grant()
+        self._is_complete &= self._jobs.wait()
+
+    def _start_brokers(self) -> None:
+        for node_id in self._kafka.node_ids:
+            if self._kafka.pid(node_id) is None:
+                self._kafka.start(node_id)
+            elif node_id in self._down:
+                self._kafka.resume(node_id)
+        self._down.clear()
+
+    # The end
+
+    def end(self) -> Evidence:
+        """End every fault, run jobs until they have nothing to report, and collect the evidence."""
+        self.rest()
+        self._loads.wait()
+        topics = list(self._topics.values())
+        every_broker.wait_until(lambda: self._is_whole(topics), "a replica is not in sync, or a transaction is open")
+        codes = [self._last("ingest", self._acknowledged()), self._last("snapshot", {})]
+        # A topic that was re-created since its restore began has another archive: that would be another restore.
+        self._restored = {
+            name: one for name, one in self._restored.items() if self._topics[name].topic_id == one.topic_id
+        }
+        codes += [self._last("restore", {}, topic=topic.name) for topic in self._restored.values()]
+        self._is_complete &= not any(codes)
+        return self._evidence(topics)
+
+    def _last(self, job: str, acknowledged: Mapping[Partition, int], **options: str) -> int:
+        """Run a job until it ends with exit 0."""
+        code = -1
+        for number in range(_LAST_RUNS):
+            code = self._jobs.here(job, acknowledged, slot=-number, **options).exit_code
+            if code == 0:
+                break
+        return code
+
+    def _is_whole(self, topics: Sequence[LiveTopic]) -> bool:
+        """Return True if all replicas are in sync and no transaction is open."""
+        with suppress(KafkaException):
+            described = self._reader.describe([topic.name for topic in topics]).values()
+            in_sync = all(len(one.isr) == len(one.replicas) for topic in described for one in topic.partitions)
+            stable = self._reader.ends(topics, IsolationLevel.READ_COMMITTED)
+            return in_sync and stable == self._reader.ends(topics, IsolationLevel.READ_UNCOMMITTED)
+        return False
+
+    def _evidence(self, topics: Sequence[LiveTopic]) -> Evidence:
+        read = [topic for topic in topics if topic.name != f"{self._prefix}{QUIET}"]
+        group = f"{self._prefix}{READERS}"
+        tables = Tables(self._place.warehouse)
+        in_log = self._reader.records(topics)
+        quiet_id = self._topics[QUIET].topic_id
+        for partition, records in in_log.items():
+            if partition.topic_id == quiet_id:
+                self.known.committed[partition] = records
+        rows = tables.rows()
+        kinds = {kind: [one for one, of in self._ids.items() if of == kind] for kind in _CONFIGS}
+        compacted = [*kinds["compacted"]]
+        removed = sum(
+            offset not in in_log.get(partition, {})
+            for partition, records in self.known.committed.items()
+            for offset in records
+            if partition.topic_id in compacted and partition.topic_id not in self._deleted
+        )
+        self.happened["compactions"] += removed > 0
+        assert read or self._topics
+        evidence = Evidence(
+            committed=self.known.committed,
+            aborted=self.known.aborted,
+            sent=self.known.sent,
+            in_log=in_log,
+            log_starts=self._reader.starts(topics),
+            deleted=self._deleted,
+            compacted=compacted,
+            unclean=kinds["unclean"],
+            rows=rows,
+            archived=tables.archived(),
+            ranges=tables.ranges(),
+            in_order=self._is_compacted or tables.is_in_order(),
+            snapshots=tables.snapshots(),
+            quiet=Quiet(partitions=QUIET_PARTITIONS, high_watermark=QUIET_RECORDS, committed_offset=QUIET_COMMIT),
+            quiet_rows=tables.quiet_rows(f"{self._prefix}{QUIET}", group),
+            differences=list(tables.differences(self._reader, topics, group)),
+            restored=[*self._restorations(rows, tables)],
+            runs=self._jobs.runs,
+            is_complete=self._is_complete,
+            secrets=[*self._secrets()],
+        )
+        tables.close()
+        return evidence
+
+    def _restorations(self, rows: Sequence[Row], tables: Tables) -> Iterator[RestoredPartition]:
+        """Read what restores have written."""
+        for topic in self._restored.values():
+            target = self._place.restored(topic.name)
+            described = self._reader.describe([target])[target]
+            id_, count = topic_id(described), len(described.partitions)
+            written = self._reader.records([LiveTopic(name=target, kind="plain", topic_id=id_, partitions=count)])
+            receipts = tables.receipts(target)
+            for number in range(count):
+                archived = sorted(
+                    (row for row in rows if row.partition == (topic.topic_id, number)), key=lambda row: row.offset
+                )
+                yield RestoredPartition(
+                    name=f"{target}-{number}",
+                    archived=[row.digest for row in archived],
+                    written=[digest for _, digest in sorted(written.get(Partition(id_, number), {}).items())],
+                    receipts=receipts.get(number, []),
+                )
+
+    def _secrets(self) -> Iterator[str]:
+        secret = PASSWORD.encode()
+        for number, run in enumerate(self._jobs.runs):
+            if PASSWORD in run.output:
+                yield f"output of run {number} ({run.job})"
+        yield from occurrences(self._place.warehouse, {"password": secret})
+
+    def remove_topics(self) -> None:
+        """Delete the topics, so that the next history finds an empty cluster."""
+        names = [topic.name for topic in self._topics.values()]
+        names += [self._place.restored(topic.name) for topic in self._restored.values()]
+        for future in self._admin.delete_topics(names, operation_timeout=30).values():
+            with suppress(KafkaException):  # no restore came so far as to create it
+                future.result(30)
+
+
+def _acl(
+    kind: ResourceType,
+    name: str,
+    operation: AclOperation = AclOperation.ALL,
+    permission: AclPermissionType = AclPermissionType.ALLOW,
+) -> AclBinding:
+    """Make an ACL for the user of the jobs."""
+    return AclBinding(kind, name, ResourcePatternType.LITERAL, f"User:{USER}", "*", operation, permission)
+
+
+VERBS: Mapping[str, Callable[..., None]] = {
+    "topic": Player.topic,
+    "load": Player.load,
+    "transactions": Player.transactions,
+    "ingest": Player.ingest,
+    "snapshot": Player.snapshot,
+    "maintain": Player.maintain,
+    "restore": Player.restore,
+    "foreign": Player.foreign,
+    "kill": Player.kill,
+    "freeze": Player.freeze,
+    "broker": Player.broker,
+    "network": Player.network,
+    "delete_records": Player.delete_records,
+    "expire": Player.expire,
+    "recreate": Player.recreate,
+    "grow": Player.grow,
+    "move": Player.move,
+    "revoke": Player.revoke,
+    "unclean": Player.unclean,
+    "wait": Player.wait,
+    "jobs_end": Player.jobs_end,
+    "rest": Player.rest,
+}
+
+
+def _retried(call: Callable[[], T]) -> T:
+    """Do something that fails for a moment while brokers come and go."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    while True:
+        try:
+            return call()
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,81 @@
+"""Jobs over a warehouse in a bucket whose server refuses the second of two writers, as S3 does: no lock keeps runs apart there."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from tests.object_store import BUCKET, KEY, SECRET, ObjectStore, hadoop_aws
+from tests.proof.points.processes import spark_environment
+from tests.proof.points.watch import Change
+from tests.proof.points.world import Attempt, World
+
+_COMMIT = re.compile(r".*/_delta_log/\d{20}\.json")
+_IS_DONE = range(200, 300)
+
+
+@dataclass
+class InBucket:
+    """A job of a folder, over copies of its template in a bucket; its tables are judged in a folder."""
+
+    world: World
+    store: ObjectStore
+    job: Any
+
+    @property
+    def name(self) -> str:
+        """The name of the job, with the file system."""
+        return f"{self.job.name}-s3"
+
+    def attempt(self, *, retries: bool, place: str | None = None) -> Attempt:  # noqa: ARG002  it makes the place
+        """An attempt over a copy of the template."""
+        folder = self.world.new_folder()
+        location = f"s3a://{BUCKET}/{folder.name}"
+        self._upload(self.job.template, folder.name)
+        made: Attempt = self.job.attempt(retries=retries, place=location)
+        conf = [f"--conf spark.hadoop.{key}={value}" for key, value in self.store.hadoop().items()]
+        master = "local[2,4]" if retries else "local[2]"
+        environ = spark_environment(master, f"--jars {','.join(hadoop_aws())}", *conf)
+        return replace(made, environ=environ, fetch=lambda: self._downloaded(folder.name))
+
+    def changes(self, location: str, since: int) -> Counter[Change]:
+        """The objects that requests have created and removed below a location; commits by their number."""
+        prefix = f"/{location.removeprefix('s3a://')}/"
+        changes: Counter[Change] = Counter()
+        for request in self.store.requests()[since:]:
+            if not request.path.startswith(prefix) or request.path.endswith("/") or request.status not in _IS_DONE:
+                continue
+            path = request.path.removeprefix(prefix)
+            if request.method in ("PUT", "POST"):
+                changes[Change("new", path)] += 1 if _COMMIT.fullmatch(path) else not changes[Change("new", path)]
+            elif request.method == "DELETE":
+                changes[Change("gone", path)] = 1
+        return changes
+
+    def _client(self) -> Any:
+        return boto3.client(
+            "s3",
+            endpoint_url=self.store.endpoint,
+            aws_access_key_id=KEY,
+            aws_secret_access_key=SECRET,
+            region_name="eu-west-3",
+        )
+
+    def _upload(self, folder: Path, name: str) -> None:
+        client = self._client()
+        for path in folder.rglob("*"):
+            if path.is_file() and not path.name.startswith(".") and not path.name.endswith(".crc"):
+                client.upload_file(str(path), BUCKET, f"{name}/{path.relative_to(folder)}")
+
+    def _downloaded(self, name: str) -> Path:
+        client, folder = self._client(), self.world.new_folder()
+        pages = client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{name}/")
+        for stored in (stored for page in pages for stored in page.get("Contents", ())):
+            path = folder / stored["Key"].removeprefix(f"{name}/")
+            if not stored["Key"].endswith("/"):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                client.download_file(BUCKET, stored["Key"], str(path))
+        return folder

@@ -1,0 +1,49 @@
+"""Histories that are short and kept as files: each plays its faults, and the judge finds nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.proof.history import History
+from tests.proof.jobs import IN_THIS_PROCESS
+from tests.proof.play import Cluster3, cluster, play
+
+pytestmark = [pytest.mark.proof, pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1200)]
+FOLDER = Path(__file__).parent / "scenarios"
+# Faults that must happen. Others depend on how fast the machine is.
+HAPPENS = {
+    "broken-connections": ["network truncate", "network reset", "network cut"],
+    "dead-broker": ["broker kill"],
+    "dying-drivers": ["ingest: group killed"],
+    "dying-restores": ["restore: group killed"],
+    "dying-snapshots": ["snapshot: group killed"],
+    "dying-workers": ["ingest: worker killed"],
+    "frozen-broker": ["broker pause"],
+    "orphans": ["ingest: driver killed"],
+    "topics-that-change": ["DeleteRecords", "topics re-created", "topics grown", "leaders moved"],
+    "unclean-election": ["unclean elections"],
+}
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster3]:
+    """Run the cluster of all scenarios."""
+    with cluster(tmp_path_factory.mktemp("proof")) as running:
+        yield running
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("name", HAPPENS)
+def test_scenario(brokers: Cluster3, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The faults happen, and nothing is lost, doubled, altered, silent, stuck or secret."""
+    for variable, value in IN_THIS_PROCESS.items():
+        monkeypatch.setenv(variable, value)
+    outcome = play(brokers, History.parse((FOLDER / f"{name}.txt").read_text("utf-8")))
+    assert outcome.verdict.findings == []
+    assert [fault for fault in HAPPENS[name] if not outcome.happened[fault]] == []
+
+
+def test_every_file_is_played() -> None:
+    """There is no other file."""
+    assert {path.stem for path in FOLDER.iterdir()} == set(HAPPENS)
