@@ -63,7 +63,7 @@ def identify(cluster: Cluster, deadline: Deadline) -> Identity:
 
 def _controller(cluster: Cluster, quorum: DescribeQuorumResponse | Failure) -> tuple[int | None, str | None]:
     """The active controller, or the failure."""
-    if isinstance(quorum, Failure) and quorum.name != UNSUPPORTED:
+    if isinstance(quorum, Failure) and (quorum.name != UNSUPPORTED or quorum.code is not None):
         return None, quorum.name
     if isinstance(quorum, Failure):
         # Only where there is no quorum (ZooKeeper) do brokers name the real controller in metadata.

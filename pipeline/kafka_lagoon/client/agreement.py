@@ -38,22 +38,16 @@ def ask_two(
     first = ask_cluster(cluster, api, request, scope, deadline, within)
     if isinstance(first, Failure) or len(cluster.brokers) == 1:
         return first
-    earlier = answered_by(cluster)
-    second = ask_cluster(cluster, api, request, scope, deadline, within, earlier)
+    asked = {cluster.answered_by}
+    second = ask_cluster(cluster, api, request, scope, deadline, within, asked)
     if isinstance(second, Failure) or content(first, own_fields) == content(second, own_fields):
         return first
-    third = ask_cluster(cluster, api, request, scope, deadline, within, earlier | answered_by(cluster))
+    third = ask_cluster(cluster, api, request, scope, deadline, within, asked | {cluster.answered_by})
     if not isinstance(third, Failure):
         for other in (first, second):
             if content(third, own_fields) == content(other, own_fields):
                 return third
     return own_failure(api, scope, CONTRADICTION, "brokers answer it differently")
-
-
-def answered_by(cluster: Cluster) -> frozenset[int]:
-    """The id of the broker that answered last, if it is known."""
-    broker = cluster.answered_by
-    return frozenset() if broker is None or broker.node_id is None else frozenset({broker.node_id})
 
 
 def content(value: Any, left_out: frozenset[str] = _OF_ANSWERS) -> Any:

@@ -66,6 +66,11 @@ class Broker:
         self._interrupted = False
 
     @property
+    def address(self) -> str:
+        """Host and port."""
+        return f"{self.host}:{self.port}"
+
+    @property
     def versions(self) -> ApiVersionsResponse | None:
         """The broker's ApiVersions response, None while there is no connection."""
         return self._session.versions if self._session else None

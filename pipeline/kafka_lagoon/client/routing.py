@@ -397,9 +397,9 @@ def ask_cluster(
     scope: Scope,
     deadline: Deadline,
     within: Versions | None = None,
-    other_than: Collection[int] = (),
+    other_than: Collection[str] = (),
 ) -> R | Failure:
-    """The response of any broker to a request that is not split, or the failure; those in `other_than` are asked last."""
+    """The response of any broker to a request that is not split, or the failure; addresses in `other_than` are asked last."""
     started = cluster.clock.monotonic()
     try:
         answer = cluster.ask_any(api, request, deadline, within, other_than=other_than)

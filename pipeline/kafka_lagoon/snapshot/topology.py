@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import TypeVar
 
 from kafka_lagoon.admin.cluster import Identity
-from kafka_lagoon.client.agreement import answered_by
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
@@ -62,7 +61,7 @@ class Topology:
     )
     chosen: Names = _ALL
     left_out: int = 0  # topics that are excluded
-    described_by: frozenset[int] = frozenset()  # the broker that gave the metadata, if its id is known
+    described_by: str = ""  # the address of the broker that gave the metadata
     disputed: frozenset[TopicPartition] = frozenset()
     unasked: Mapping[str, str] = field(
         default_factory=dict
@@ -93,7 +92,7 @@ def read_topology(
     kept = tuple(topic for topic in metadata.topics if topic.name in chosen)
     topology = topology_of(replace(metadata, topics=kept), has_offline_replicas=returns_offline_replicas(cluster))
     left_out = len(metadata.topics) - len(kept)
-    return replace(topology, chosen=chosen, left_out=left_out, described_by=answered_by(cluster))
+    return replace(topology, chosen=chosen, left_out=left_out, described_by=cluster.answered_by)
 
 
 def returns_offline_replicas(cluster: Cluster) -> bool:
@@ -117,13 +116,13 @@ def topology_of(metadata: MetadataResponse, *, has_offline_replicas: bool = True
 def agreed_metadata(cluster: Cluster, topics: Collection[str] | None, deadline: Deadline) -> MetadataResponse:
     """What two of three brokers say of the brokers and of these topics, or of all (None); else what the last one says."""
     first = cluster.refresh(topics, deadline)
-    earlier = answered_by(cluster)
+    asked = {cluster.answered_by}
     if len(cluster.brokers) == 1:
         return first
-    second = cluster.refresh(topics, deadline, earlier)
+    second = cluster.refresh(topics, deadline, asked)
     if _same(first, second, _ALL):
         return replace(first, cluster_id=second.cluster_id)
-    several = (first, second, cluster.refresh(topics, deadline, earlier | answered_by(cluster)))
+    several = (first, second, cluster.refresh(topics, deadline, asked | {cluster.answered_by}))
     brokers = (_majority(some) for some in _by_item([_brokers(one) for one in several]).values())
     described = (_majority(some) for some in _by_item([_by_name(one.topics) for one in several]).values())
     return replace(
@@ -138,12 +137,12 @@ def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple
 
     One of two brokers that differ may be behind, or wrong, or the cluster has changed meanwhile: a third answer decides.
     """
-    earlier = before.described_by
+    asked = {before.described_by}
     try:
-        second = cluster.refresh(None, deadline, earlier)
+        second = cluster.refresh(None, deadline, asked)
         if _same(before.metadata, second, before.chosen):
             return replace(before, metadata=replace(before.metadata, cluster_id=cluster.cluster_id)), []
-        third = cluster.refresh(None, deadline, earlier | answered_by(cluster))
+        third = cluster.refresh(None, deadline, asked | {cluster.answered_by})
     except PipelineError as error:
         return before, [failure_of(METADATA, Scope.list("all topics"), error)]
     return _believed(before, second, third), []

@@ -43,7 +43,7 @@ class DescribedConsumerMember:
     member_id: String
     instance_id: String | None = wire(default=None)
     rack_id: String | None = wire(default=None)
-    member_epoch: Int32
+    member_epoch: Int32 = wire(may_be_negative=True)  # -2: a static member that left for now
     client_id: String
     client_host: String
     subscribed_topic_names: tuple[String, ...]

@@ -97,7 +97,7 @@ class DescribedStreamsMember:
     """A member. Its epoch equals the group's once it owns its target assignment."""
 
     member_id: String
-    member_epoch: Int32
+    member_epoch: Int32 = wire(may_be_negative=True)  # -2: a static member that left for now
     instance_id: String | None = wire(default=None)
     rack_id: String | None = wire(default=None)
     client_id: String
