@@ -78,6 +78,19 @@ def test_few_brokers(state: FakeCluster, nodes: int, expected: object) -> None:
             assert quotas_of(cluster) == expected
 
 
+def test_a_broker_that_failed_is_no_second_opinion(state: FakeCluster) -> None:
+    """With one of two brokers down, each request costs no attempt at the broker that is down."""
+    state.faults.append(Fault(API.key, Close(), node_id=2, times=1_000))
+    with fake_cluster(state, nodes=2):
+        deadline = Deadline.after(CLOCK, 5_000)
+        with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
+            for _ in range(2):
+                assert quotas_of(cluster) == TRUE
+            attempts = state.count(API.key, 2)
+            assert quotas_of(cluster) == TRUE
+            assert state.count(API.key, 2) == attempts > 0
+
+
 def test_the_order_of_lists_means_nothing() -> None:
     """Brokers list what they know in any order; a list with an item twice is another one."""
     response = DescribeClientQuotasResponse(entries=TRUE)

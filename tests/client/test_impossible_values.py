@@ -10,6 +10,11 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.impossible_values import impossible_value
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.acls import NOT_ASKED
+from kafka_lagoon.protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeResponse,
+    DescribedConsumerGroup,
+    DescribedConsumerMember,
+)
 from kafka_lagoon.protocol.messages.describe_cluster import DescribeClusterResponse
 from kafka_lagoon.protocol.messages.list_offsets import (
     ListOffsetsResponse,
@@ -55,6 +60,15 @@ def test_in_columns(offset: int) -> None:
     answers = [ListOffsetsResponsePartition(partition_index=number, offset=offset) for number in range(3)]
     topics = by_column([ListOffsetsResponseTopic(name="t", partitions=answers)], ListOffsetsResponseTopic)
     assert bool(impossible_value(ListOffsetsResponse(topics=topics))) == (offset < -1)
+
+
+@pytest.mark.parametrize(("epoch", "lowest"), [(-1, None), (-2, None), (-3, -3)])
+def test_a_field_with_another_least_number(epoch: int, lowest: int | None) -> None:
+    """A static member that left for now has the epoch -2."""
+    members = (DescribedConsumerMember(member_id="m"), DescribedConsumerMember(member_id="n", member_epoch=epoch))
+    response = ConsumerGroupDescribeResponse(groups=(DescribedConsumerGroup(group_id="g", members=members),))
+    impossible = impossible_value(response)
+    assert (impossible and impossible.value) == lowest
 
 
 def test_fields_that_may_be_negative() -> None:

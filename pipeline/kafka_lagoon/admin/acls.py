@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByController
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
@@ -61,7 +61,7 @@ def describe_acls(cluster: Cluster, acl_filter: AclFilter, deadline: Deadline) -
 
 
 def _is_too_old(answer: DescribeAclsResponse | Failure) -> bool:
-    return isinstance(answer, Failure) and answer.name == UNSUPPORTED
+    return isinstance(answer, Failure) and answer.is_too_old
 
 
 def _describe_literal(cluster: Cluster, acl_filter: AclFilter, deadline: Deadline) -> DescribeAclsResponse | Failure:

@@ -12,7 +12,7 @@ from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.admin.groups import CLASSIC, CONSUMER, GroupListing, described_as
 from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
@@ -71,7 +71,7 @@ def topic_operations(cluster: Cluster, named: Sequence[str], deadline: Deadline)
         if topics == ():
             continue
         answer = ask_two(cluster, METADATA, request, Scope.list("topics"), deadline, _OF_TOPICS, _NOT_OPERATIONS)
-        if isinstance(answer, Failure) and answer.name == UNSUPPORTED:
+        if isinstance(answer, Failure) and answer.is_too_old:
             return None
         if isinstance(answer, Failure):
             raise BrokerError(answer.code or -1, answer.name, answer.api, str(answer.scope), answer.message)
@@ -114,7 +114,7 @@ def group_operations(
     ]
     gathered = gather(cluster, ByCoordinator(cluster), sharded, deadline)
     failures = {group_id: failure for some in gathered for group_id, failure in some.failures.items()}
-    too_old = {group_id for group_id, failure in failures.items() if failure.name == UNSUPPORTED}
+    too_old = {group_id for group_id, failure in failures.items() if failure.is_too_old}
     return (
         {group_id: bits for some in gathered for group_id, bits in some.answers.items()}
         | dict.fromkeys(too_old, NOT_ASKED),

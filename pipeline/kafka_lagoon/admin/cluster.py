@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from kafka_lagoon.admin.quorum import describe_quorum, quorum_failures, quorum_partitions
 from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.client.identity import host_fault
 from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.clock import Deadline
@@ -38,7 +38,7 @@ class Identity:
     def description_problem(self) -> str | None:
         """The failure to get a description; None if there is a description, or the brokers are too old to give one."""
         several = (failure for failure in self.failures if failure.api == DESCRIBE_CLUSTER.name)
-        return next((one.name for one in several if one.name != UNSUPPORTED or one.code is not None), None)
+        return next((one.name for one in several if not one.is_too_old), None)
 
     @property
     def operations(self) -> int:
@@ -63,7 +63,7 @@ def identify(cluster: Cluster, deadline: Deadline) -> Identity:
 
 def _controller(cluster: Cluster, quorum: DescribeQuorumResponse | Failure) -> tuple[int | None, str | None]:
     """The active controller, or the failure."""
-    if isinstance(quorum, Failure) and (quorum.name != UNSUPPORTED or quorum.code is not None):
+    if isinstance(quorum, Failure) and not quorum.is_too_old:
         return None, quorum.name
     if isinstance(quorum, Failure):
         # Only where there is no quorum (ZooKeeper) do brokers name the real controller in metadata.
@@ -84,7 +84,7 @@ def describe_cluster(cluster: Cluster, deadline: Deadline) -> DescribeClusterRes
         answer = ask_two(cluster, DESCRIBE_CLUSTER, request, Scope.cluster(), deadline, versions, _OWN_FIELDS)
         if not isinstance(answer, Failure):
             return _checked(cluster, answer)
-        if answer.name != UNSUPPORTED:
+        if not answer.is_too_old:
             break
     return answer
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByAny, ByBroker
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
@@ -73,7 +73,7 @@ def resources_with_configs(cluster: Cluster, deadline: Deadline) -> Mapping[int,
     request = ListConfigResourcesRequest(resource_types=(GROUP, CLIENT_METRICS))
     answer = ask_two(cluster, LIST_CONFIG_RESOURCES, request, scope, deadline, _ANY_TYPE)
     types = {GROUP, CLIENT_METRICS}
-    if isinstance(answer, Failure) and answer.name == UNSUPPORTED:
+    if isinstance(answer, Failure) and answer.is_too_old:
         request, types = ListConfigResourcesRequest(resource_types=()), {CLIENT_METRICS}
         answer = ask_two(cluster, LIST_CONFIG_RESOURCES, request, scope, deadline, _CLIENT_METRICS_ONLY)
     if isinstance(answer, Failure):
@@ -94,7 +94,7 @@ def describe_configs(
         gathered = _describe(cluster, resource_type, names, deadline, None, keys)
         return Configs(results=_in_order(names, gathered.answers), failures=list(gathered.failures.values()))
     gathered = _describe(cluster, resource_type, names, deadline, _WITH_SYNONYMS)
-    too_old = [name for name, failure in gathered.failures.items() if _is_too_old(failure)]
+    too_old = [name for name, failure in gathered.failures.items() if failure.is_too_old]
     older = _describe(cluster, resource_type, too_old, deadline, _WITHOUT_SYNONYMS)
     failures = {**gathered.failures, **older.failures}
     answers = {**gathered.answers, **older.answers}
@@ -102,10 +102,6 @@ def describe_configs(
         results=_in_order(names, answers),
         failures=[failure for name, failure in failures.items() if name not in answers],
     )
-
-
-def _is_too_old(failure: Failure) -> bool:
-    return failure.name == UNSUPPORTED
 
 
 def _in_order(names: Sequence[str], answers: Mapping[str, DescribeConfigsResult]) -> list[DescribeConfigsResult]:
@@ -160,7 +156,7 @@ def describe_broker_configs(
 ) -> Configs:
     """Configs or log levels of these brokers, each from the broker itself."""
     gathered = _describe_brokers(cluster, resource_type, broker_ids, deadline, synonyms=True)
-    too_old = [broker_id for broker_id, failure in gathered.failures.items() if _is_too_old(failure)]
+    too_old = [broker_id for broker_id, failure in gathered.failures.items() if failure.is_too_old]
     older = _describe_brokers(cluster, resource_type, too_old, deadline, synonyms=False)
     answers = {**gathered.answers, **older.answers}
     failures = {**gathered.failures, **older.failures}

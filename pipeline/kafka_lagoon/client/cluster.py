@@ -122,8 +122,9 @@ class Cluster:
     ) -> MetadataResponse:
         """Ask any broker for the brokers and for some topics (None: all); learn leaders and addresses.
 
-        Addresses in `other_than` are asked after all that answered last time. The response has every named topic once. Other or faulty items are left out and kept in `refusals`. ClusterRefused
-        or ConfigError if the answer is from another cluster than expected.
+        Addresses in `other_than` are asked after all that answered last time. The response has every named topic once. Other or
+        faulty items are left out and kept in `refusals`. ClusterRefused or ConfigError if the answer is from another cluster
+        than expected.
         """
         request = metadata_request(topics)
         answer = self.ask_any(METADATA, request, deadline, CREATES_NOTHING, _metadata_fault, other_than)

@@ -1,6 +1,6 @@
 """Finds numbers in responses that Kafka never sends; nothing of such a response is believed.
 
-Kafka has -1 for what is unknown or not there, and no number below it, unless a field declares otherwise (`may_be_negative`).
+Kafka has -1 for what is unknown or not there, and no number below it, unless a field declares another one (`least`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,6 @@ from kafka_lagoon.errors import ImpossibleValue
 from kafka_lagoon.wire.columns import Structs
 from kafka_lagoon.wire.schema import Array, Field, Nested, Scalar, fields_of
 
-_LEAST = -1
 _SIGNED = frozenset("bhiq")
 
 
@@ -43,12 +42,12 @@ def _looks(cls: type[Any]) -> tuple[tuple[Field, Callable[[Iterable[Any]], Impos
 
 def _look_at(cls: type[Any], field: Field) -> Callable[[Iterable[Any]], ImpossibleValue | None] | None:
     match field.kind:
-        case Scalar(code=code) | Array(item=Scalar(code=code)) if code not in _SIGNED or field.spec.may_be_negative:
+        case Scalar(code=code) | Array(item=Scalar(code=code)) if code not in _SIGNED or field.spec.least is None:
             return None
         case Scalar():
-            return lambda values: _least(cls, field, values)
+            return lambda values: _below(cls, field, values)
         case Array(item=Scalar()):
-            return lambda values: _least(cls, field, chain.from_iterable(filter(None, values)))
+            return lambda values: _below(cls, field, chain.from_iterable(filter(None, values)))
         case Array(item=Nested(cls=inner)) if _looks(inner):
             return lambda values: _found_in(inner, _joined(values))
         case Nested(cls=inner) if _looks(inner):
@@ -64,6 +63,7 @@ def _joined(lists: Iterable[Any]) -> Sequence[Any]:
     return several[0] if len(several) == 1 else list(chain.from_iterable(several))
 
 
-def _least(cls: type[Any], field: Field, values: Iterable[Any]) -> ImpossibleValue | None:
-    least = min(values, default=_LEAST)
-    return ImpossibleValue(cls.__name__, field.name, least) if least < _LEAST else None
+def _below(cls: type[Any], field: Field, values: Iterable[Any]) -> ImpossibleValue | None:
+    least: int = field.spec.least  # type: ignore[assignment]  # fields without are not looked at
+    lowest = min(values, default=least)
+    return ImpossibleValue(cls.__name__, field.name, lowest) if lowest < least else None

@@ -108,7 +108,7 @@ def coverage_rows(
         if key[0] not in itemised:
             items = ItemCounts(stats.answers, stats.requests - stats.answers)
         failure = reasons.get(key) or reasons.get((key[0], None))
-        if failure and failure.name == UNSUPPORTED and failure.code is None and stats.requests:
+        if failure and failure.is_too_old and stats.requests:
             failure = None  # brokers offer a range of versions of the API
         yield _coverage_row(key, stats, items, trusted.get(key[0]), failure.name if failure else None)
     for table, names in skipped.items():

@@ -271,7 +271,7 @@ def topic_rows(topology: Topology) -> Iterator[TopicRow]:
             topic=name,
             topic_id=topology.topic_ids.get(name),
             is_internal=None if hidden else topic.is_internal,
-            partitions=None if hidden or name not in topology.partitions else len(topic.partitions),
+            partitions=None if hidden or name in topology.unasked else len(topic.partitions),
             replication_factor=len(first.replica_nodes) if first else None,
             problem=hidden or topology.changed.get(name) or topology.unasked.get(name),
         )

@@ -69,8 +69,8 @@ Records = Annotated[memoryview, Blob(view=True)]
 class Spec:
     """Where a field exists: versions `since` to `until`, in tag section `tag`, nullable from `nullable_since` on.
 
-    Values of a field that `repeats` are often the same, byte for byte. Numbers below -1, which is Kafka's "unknown", are only
-    in fields that `may_be_negative`.
+    Values of a field that `repeats` are often the same, byte for byte. `least` is the lowest number that the field may have:
+    -1 is Kafka's "unknown", and None stands for any number.
     """
 
     since: int = 0
@@ -80,7 +80,7 @@ class Spec:
     ignorable: bool = False
     legacy: bool = False
     repeats: bool = False
-    may_be_negative: bool = False
+    least: int | None = -1
 
     def present(self, version: int) -> bool:
         """True if messages of `version` carry the field."""
@@ -111,16 +111,16 @@ def wire(  # noqa: PLR0913  by name, and each has a default
     ignorable: bool = False,
     legacy: bool = False,
     repeats: bool = False,
-    may_be_negative: bool = False,
+    least: int | None = -1,
     default: Any = dataclasses.MISSING,
 ) -> Any:
     """Declare the facts of a field that its annotation does not tell.
 
     `ignorable`: a version that lacks the field drops a value silently (Kafka's schemas say which), and refuses none.
     `legacy`: never compact, even in flexible versions (the client_id of request headers). `repeats`: read once for all values
-    that have the same bytes (the configs of topics). `may_be_negative`: numbers below -1 mean something.
+    that have the same bytes (the configs of topics). `least`: the lowest number, None for any.
     """
-    spec = Spec(since, until, tag, nullable_since, ignorable, legacy, repeats, may_be_negative)
+    spec = Spec(since, until, tag, nullable_since, ignorable, legacy, repeats, least)
     return dataclasses.field(default=default, metadata={"wire": spec})
 
 

@@ -32,10 +32,14 @@ def verdict(true: Outcome, altered: Outcome) -> Verdict:
     if altered.reported - true.reported:
         return Verdict.TOLD
     topics = {now["topic"] for table, was, now in changed if table == "topics" and now and _is_marked(was, now)}
-    is_explained = all(
-        _explained(was, now) if was and now else (was or now or {}).get("topic") in topics for _, was, now in changed
-    )
+    is_explained = all(_explained(was, now) or _is_of(topics, was, now) for _, was, now in changed)
     return Verdict.TOLD if is_explained else Verdict.WRONG
+
+
+def _is_of(topics: set[str], was: Row | None, now: Row | None) -> bool:
+    """True if a row of one of these topics is not there, or has become null where it differs."""
+    is_unknown = was is None or now is None or all(now[name] in _UNKNOWN for name in now if now[name] != was.get(name))
+    return is_unknown and (was or now or {}).get("topic") in topics
 
 
 def _is_marked(was: Row | None, now: Row) -> bool:
@@ -74,8 +78,10 @@ def _alike(row: Row, other: Row) -> int:
     return sum(row[name] == other[name] for name in row if name in other)
 
 
-def _explained(was: Row, now: Row) -> bool:
+def _explained(was: Row | None, now: Row | None) -> bool:
     """True if a row has become null where it differs, and says why."""
+    if was is None or now is None:
+        return False
     changed = [name for name in now if now[name] != was.get(name)]
     reasons = [name for name in changed if _is_reason(name)]
     values = [name for name in changed if not _is_reason(name)]
