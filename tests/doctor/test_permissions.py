@@ -1,20 +1,55 @@
 """What the doctor does not know of permissions on groups, it says; what real authorizers allow is in integration/test_secured.py."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from kafka_lagoon.admin.authorized_operations import topic_operations
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.doctor.permissions import Needs, permissions
+from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.protocol.acls import DESCRIBE, GROUP
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsResponse
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from tests.clock import CLOCK
 from tests.fake import security
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster, FakeGroup
 from tests.fake.faults import Altered, Fault
+
+
+def test_operations_on_topics(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """Bits that only one of three brokers returns are not believed."""
+
+    def every_operation(response: MetadataResponse) -> MetadataResponse:
+        topics = tuple(replace(topic, topic_authorized_operations=0xFF) for topic in response.topics)
+        return replace(response, topics=topics)
+
+    cluster = connect()
+    true = topic_operations(cluster, ["orders"], Deadline.after(CLOCK, 5_000))
+    state.faults.append(Fault(METADATA.key, Altered(every_operation), node_id=1))
+    assert true
+    assert topic_operations(cluster, ["orders"], Deadline.after(CLOCK, 5_000)) == true
+
+
+def test_refused_operations_on_topics(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """Brokers that answer in three ways are an error, and not everything is allowed."""
+
+    def odd(bits: int) -> Altered:
+        return Altered(
+            lambda response: replace(
+                response, topics=tuple(replace(topic, topic_authorized_operations=bits) for topic in response.topics)
+            )
+        )
+
+    cluster = connect()
+    state.faults += [Fault(METADATA.key, odd(1 << node), node_id=node, times=9) for node in (1, 2, 3)]
+    with pytest.raises(BrokerError, match="CONTRADICTORY_ANSWER"):
+        topic_operations(cluster, ["orders"], Deadline.after(CLOCK, 5_000))
+
 
 NEEDS = (Needs(command="snapshot", permissions=(Permission(DESCRIBE, GROUP, "lag is refused"),)),)
 

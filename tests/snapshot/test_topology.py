@@ -18,6 +18,7 @@ from kafka_lagoon.protocol.messages.metadata import (
 )
 from kafka_lagoon.snapshot.topology import (
     NOT_DESCRIBED,
+    PARTITIONS_ADDED,
     TOPIC_CREATED,
     TOPIC_DELETED,
     TOPIC_RECREATED,
@@ -165,6 +166,19 @@ def test_one_of_three_brokers_is_not_believed(
     else:
         assert topology.metadata.topics == true.metadata.topics
         assert not topology.changed
+
+
+def test_partitions_that_were_added_meanwhile(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """The topic says so and has no number of partitions; rows of partitions are those whose offsets were read."""
+    cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
+    before = read_topology(cluster, None, deadline)
+    partitions = state.topics["orders"].partitions
+    partitions.append(replace(partitions[0]))
+    topology, _ = check_again(cluster, before, deadline)
+    assert [(row.topic, row.partitions, row.problem) for row in topic_rows(topology)] == [
+        ("orders", None, PARTITIONS_ADDED)
+    ]
+    assert topology.partitions == before.partitions
 
 
 def test_a_change_meanwhile_is_believed(state: FakeCluster, connect: Callable[[], Cluster]) -> None:

@@ -1,7 +1,7 @@
 """Asks brokers about the state that all of them keep, and believes what two of them say.
 
 A broker may be behind, or wrong. Where two differ a third one decides, or the first one again if there are only two: it may
-have been behind. Answers of the active controller, which brokers pass on, are no agreement of two.
+have been behind. Of answers that brokers pass on from the active controller, two only show that the brokers changed nothing.
 """
 
 from collections import Counter
