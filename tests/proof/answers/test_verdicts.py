@@ -84,7 +84,7 @@ def test_who_alters_and_how_often(who: str, how_often: str, expected: list[int])
 
 
 def test_what_is_never_indistinguishable() -> None:
-    """Neither an item twice nor an error code may be declared, nor what another broker can be asked, too."""
+    """Neither an item twice nor an error code is declared, nor what another broker can be asked, too; fields are declared alone."""
 
     def reason(kind: str, path: str, name: str, who: str) -> str | None:
         change = Mutation(tuple(path.split(".")), name, lambda value: value)
@@ -95,3 +95,8 @@ def test_what_is_never_indistinguishable() -> None:
     assert not reason("Metadata", "brokers.port", "one higher", ONE)
     assert not reason("ListOffsets[-1]", "topics.partitions", "doubled", ONE)
     assert not reason("ListOffsets[-1]", "topics.partitions.error_code", "= 7", ALL)
+    assert not reason("ListOffsets[-1]", "topics.partitions.partition_index", "one higher", ALL)
+    assert not reason("ListOffsets[-1]", "topics.partitions.offset", "= -7777", ALL)
+    assert reason("OffsetFetch", "groups.topics.partitions.committed_offset", "= -7777", ONE)
+    assert reason("ApiVersions", "error_code", "= 35", ONE)
+    assert not reason("ApiVersions", "error_code", "= 7", ONE)

@@ -44,7 +44,8 @@ def _is_of(topics: set[str], was: Row | None, now: Row | None) -> bool:
 
 def _is_marked(was: Row | None, now: Row) -> bool:
     """True if the row of a topic says why other rows of the topic are not known."""
-    return now["problem"] is not None and (was is None or was["problem"] != now["problem"])
+    problem = now.get("problem")
+    return problem is not None and (was is None or was["problem"] != problem)
 
 
 def differences(true: Outcome, altered: Outcome) -> Iterator[tuple[str, Row | None, Row | None]]:
