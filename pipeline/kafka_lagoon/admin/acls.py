@@ -95,8 +95,8 @@ def _describe(
 
 
 def acls_of(response: DescribeAclsResponse) -> list[Acl]:
-    """The described ACLs, one by one."""
-    return [
+    """The described ACLs, each once."""
+    several = (
         Acl(
             resource.resource_type,
             resource.resource_name,
@@ -108,7 +108,8 @@ def acls_of(response: DescribeAclsResponse) -> list[Acl]:
         )
         for resource in response.resources
         for acl in resource.acls
-    ]
+    )
+    return list(dict.fromkeys(several))
 
 
 def create_acls(cluster: Cluster, wanted: Sequence[Acl], deadline: Deadline) -> Gathered[Acl, None]:

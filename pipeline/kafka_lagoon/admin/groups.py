@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kafka_lagoon.client.agreement import agree_on_brokers
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator
@@ -83,6 +84,7 @@ def list_groups(cluster: Cluster, deadline: Deadline) -> GroupListings:
 
     Other brokers take over the groups of a broker that fails, so after a failure all brokers are asked once more.
     """
+    agree_on_brokers(cluster, deadline)
     gathered = _list_once(cluster, deadline)
     groups = dict(_listings(gathered))
     if gathered.failures:

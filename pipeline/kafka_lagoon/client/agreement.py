@@ -14,6 +14,7 @@ from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import BrokerError, ConnectionFailed, WireError
 from kafka_lagoon.wire.schema import Api, Versions
 
 R = TypeVar("R")
@@ -48,6 +49,23 @@ def ask_two(
             if content(third, own_fields) == content(other, own_fields):
                 return third
     return own_failure(api, scope, CONTRADICTION, "brokers answer it differently")
+
+
+def agree_on_brokers(cluster: Cluster, deadline: Deadline) -> None:
+    """Ask another broker for the brokers, and a third one if it names others. A group is known by the id of its coordinator."""
+    known, asked = _addresses(cluster), {cluster.answered_by}
+    if len(known) == 1:
+        return
+    try:
+        cluster.refresh((), deadline, asked)
+        if _addresses(cluster) != known:
+            cluster.refresh((), deadline, asked | {cluster.answered_by})
+    except (ConnectionFailed, WireError, BrokerError):
+        return  # requests to these brokers will fail, and tell
+
+
+def _addresses(cluster: Cluster) -> dict[int, str]:
+    return {node_id: broker.address for node_id, broker in cluster.brokers.items()}
 
 
 def content(value: Any, left_out: frozenset[str] = _OF_ANSWERS) -> Any:

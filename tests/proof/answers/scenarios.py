@@ -145,7 +145,7 @@ def verb(words: str, world: World) -> Outcome:
             lines = "".join(rows.json_blocks()).splitlines()
             facts.setdefault(rows.kind, []).extend(row_of(json.loads(line)) for line in lines)
         end = ending(replace(output, refusals=cluster.refusals))
-    reported = set(end.lines) - set(output.notes) | ({f"exit {end.exit_code}"} if end.exit_code else set())
+    reported = set(end.lines) | ({f"exit {end.exit_code}"} if end.exit_code else set())
     return Outcome(facts=facts, reported=frozenset(reported))
 
 

@@ -28,6 +28,7 @@ from tests.integration import every_broker
 from tests.integration.state import create_topics, every_shape, sharing
 
 TARGET = "answers-target"  # an empty topic, which a restore writes to
+_OPEN_MS = 6 * 3_600_000  # longer than all alterations take
 _PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
@@ -36,6 +37,7 @@ _PROPERTIES = {
     "offsets.topic.num.partitions": "3",
     "transaction.state.log.num.partitions": "3",
     "share.coordinator.state.topic.num.partitions": "3",
+    "transaction.max.timeout.ms": str(_OPEN_MS),
 }
 
 
@@ -56,7 +58,7 @@ def brokers(folder: Path) -> Iterator[str]:
 @contextmanager
 def _transactions(servers: str) -> Iterator[None]:
     """Make an aborted and a committed transaction, and one that stays open."""
-    producer = Producer({"bootstrap.servers": servers, "transactional.id": "payer", "transaction.timeout.ms": 900_000})
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": "payer", "transaction.timeout.ms": _OPEN_MS})
     producer.init_transactions(30)
     for end in (producer.abort_transaction, producer.commit_transaction):
         producer.begin_transaction()
