@@ -10,6 +10,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
+# Installs packages of the lock: those of a name, or with ! all others. Modules are compiled when they are first imported: most never are.
+locked = awk '/^[a-z]/ {wanted = $(3)/^($(1))==/} wanted' requirements.lock > $(VENV)/$(@F).lock && $(PIP) install --no-deps \
+	--no-compile --require-hashes --no-build-isolation --use-pep517 $(2) -r $(VENV)/$(@F).lock
 CONF ?= conf/local.toml
 OUT ?= report.html
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -25,7 +28,8 @@ export SPARK_CONF_DIR := $(CURDIR)/conf
 # Tests start hundreds of Python processes: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: kafka classes kernels help setup demo test quick proof lint types bench snapshot ingest restore maintain apply report lock clean
+.PHONY: spark packages delta kafka classes kernels
+.PHONY: help setup demo test quick proof lint types bench snapshot ingest restore maintain apply report lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,25 +42,31 @@ $(READY): pyproject.toml requirements.lock
 	@found=$$($(JAVA) -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p'); [ "$${found:-0}" -ge 17 ] || { \
 		echo "Java 17 or newer is needed: $(JAVA) is $${found:-not there}; install it or set JAVA_HOME"; exit 1; }
 	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
-	@# What builds PySpark and us comes first, from the same lock: pip would fetch it unpinned.
-	awk '/^[a-z]/ {wanted = /^setuptools==/} wanted' requirements.lock > $(VENV)/build.lock
-	$(PIP) install --require-hashes -r $(VENV)/build.lock
-	@# Modules are compiled when they are first imported: most never are.
-	$(PIP) install --no-compile --require-hashes --no-build-isolation --use-pep517 -r requirements.lock
-	$(PIP) install --no-deps --no-build-isolation --editable .
-	$(BIN)/python -m kafka_lagoon.jars delta-4.4.0
+	@# What builds PySpark and us comes first, from the same lock: pip would fetch it unpinned. The pip that Python 3.11
+	@# brings along takes twice the time for the rest.
+	$(call locked,pip|setuptools)
 	@$(MAKE) --no-print-directory -j3 kafka classes kernels
 	@touch $@
 
-kafka:
+spark: # half of the environment's bytes; its wheel is unpacked at once, so compressing it is in vain
+	$(call locked,pyspark,--config-settings=--build-option=--compression=stored)
+
+packages:
+	$(call locked,pyspark,,!)
+	$(PIP) install --no-deps --no-build-isolation --editable .
+
+delta: spark packages
+	$(BIN)/python -m kafka_lagoon.jars delta-4.4.0
+
+kafka: spark packages
 	$(BIN)/python -m kafka_lagoon.jars kafka-4.3.1
 	@# Without the archives JVMs start more slowly, and that is all.
 	-$(BIN)/python -m kafka_lagoon.sandbox.archive
 
-classes:
+classes: delta
 	-$(BIN)/lagoon path classes
 
-kernels: # without them the first fetch or ingest waits for them
+kernels: packages # without them the first fetch or ingest waits for them
 	-$(BIN)/lagoon path kernels
 
 demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, and what changed between them
@@ -103,7 +113,7 @@ report: $(READY) ## one HTML page of your cluster, from the tables: make report 
 	$(BIN)/python jobs/report.py --conf $(CONF) --out $(OUT)
 
 lock: ## requirements.lock renewed from pyproject.toml; needs uv
-	echo setuptools | uv pip compile --quiet --upgrade --python-version 3.11 --universal \
+	printf 'pip\nsetuptools\n' | uv pip compile --quiet --upgrade --python-version 3.11 --universal \
 		--generate-hashes --no-emit-index-url --no-header --extra all --extra demo --extra test --extra lint --output-file requirements.lock pyproject.toml -
 
 clean: ## away with the environment, the caches and the demo's tables

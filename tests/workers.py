@@ -1,8 +1,9 @@
 """Distributes test files to the workers of a run, so that few workers start the same servers, and stops servers early.
 
 Files with brokers go to one worker, files with Spark and brokers to another, files with Spark alone to two. A worker takes the files
-of its servers first, then stops the servers, because ten idle brokers take a third of a core, then takes files without servers. With
-xdist's own order each worker started every broker and a Spark session, a third of the processor time of `make test`.
+of its servers first, cluster by cluster, and ends each cluster after its last file, because ten idle brokers take a third of a core;
+then it takes files without servers. With xdist's own order each worker started every broker and a Spark session, a third of the
+processor time of `make test`.
 """
 
 import importlib
@@ -20,6 +21,7 @@ from xdist.scheduler import LoadFileScheduling
 _SPARK = re.compile(r"mark\.spark|\bspark\b: |\(\"spark\"|\bwarehouse: Warehouse|\bbucket: ")
 _BROKERS = re.compile(r"mark\.kafka|\b(kafka|secured|administered)(_\d+)?: ")
 _CODECS = re.compile(r"mark\.java")
+_CLUSTER = re.compile(r"\b(?:kafka|secured|administered)(?:_\d+)?(?=: |\")")
 
 
 @cache
@@ -31,6 +33,12 @@ def servers_of(path: str) -> str | None:
     if _BROKERS.search(text):
         return "brokers"
     return "codecs" if _CODECS.search(text) else None
+
+
+@cache
+def clusters_of(path: str) -> frozenset[str]:
+    """Return the fixtures of clusters that a test file names."""
+    return frozenset(_CLUSTER.findall(Path(path).read_text("utf-8")))
 
 
 class SpreadImports:
@@ -54,18 +62,31 @@ class SpreadImports:
 
 
 class ServersStopEarly:
-    """Ends the fixtures of a worker before its first test without servers; a later test starts what it needs again."""
+    """Ends clusters before the first test of a file that does not name them, and all servers before the first test without servers.
+
+    A later test starts what it needs again.
+    """
 
     def __init__(self) -> None:
-        self._are_running = False
+        self._path = ""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
-        """End the servers before a test that needs none."""
-        needs_servers = servers_of(str(item.path)) is not None
-        if self._are_running and not needs_servers:
+        """End all fixtures of the worker before a test that needs no servers."""
+        if self._path and servers_of(str(item.path)) is None:
             item.session._setupstate.teardown_exact(None)
-        self._are_running = needs_servers
+            self._path = ""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """End the clusters of earlier files."""
+        path = str(item.path)
+        if path == self._path or servers_of(path) is None:
+            return
+        for name in clusters_of(self._path) - clusters_of(path) if self._path else ():
+            for fixture in item.session._fixturemanager.getfixturedefs(name, item) or ():
+                fixture.finish(item._request)
+        self._path = path
 
 
 class Workers(LoadFileScheduling):
@@ -101,10 +122,10 @@ class Workers(LoadFileScheduling):
     def _next_for(self, node: Any) -> str | None:
         """Return the next file of a worker: a file that only it takes, else one of its servers, else one without servers.
 
-        A file whose worker has died is for every worker.
+        Files with the same clusters follow each other. A file whose worker has died is for every worker.
         """
         shared = without_servers = None
-        for path in self.workqueue:
+        for path in sorted(self.workqueue, key=lambda path: sorted(clusters_of(path))):
             homes = self._homes.get(servers_of(path) or "", [])
             if homes == [node]:
                 return path

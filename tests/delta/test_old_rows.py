@@ -115,24 +115,20 @@ def test_snapshots_go_as_a_whole(lake: Warehouse) -> None:
     assert set(counts(lake, "consumer_lag").values()) == {1 + 41 + 3 + 1 + 1 + 6}
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("where", "method", "call"),
     [
+        (Storage, "write", 1),
+        (Storage, "write", 4),
         (Kernel, "replace", 1),  # the snapshots are removed, but not yet their rows
-        *(
-            pytest.param(*step, marks=pytest.mark.proof)
-            for step in [
-                (Storage, "write", 1),
-                (Storage, "write", 4),
-                (Kernel, "replace", 2),
-                (Kernel, "replace", 3),
-                (Kernel, "replace", 4),
-                (Kernel, "checkpoint", 1),
-                (Kernel, "checkpoint", 2),
-                (Storage, "delete", 1),
-                (Storage, "delete", 9),
-            ]
-        ),
+        (Kernel, "replace", 2),
+        (Kernel, "replace", 3),
+        (Kernel, "replace", 4),
+        (Kernel, "checkpoint", 1),
+        (Kernel, "checkpoint", 2),
+        (Storage, "delete", 1),
+        (Storage, "delete", 9),
     ],
 )
 def test_dead_in_the_middle(lake: Warehouse, where: type, method: str, call: int) -> None:

@@ -23,6 +23,7 @@ from kafka_lagoon.tables.group_rows import CommittedOffsetRow, ConsumerGroupRow,
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, Snapshot
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
+from tests.integration.every_broker import wait_until
 from tests.integration.releases import NEWEST, Release, of_kind
 from tests.integration.state import commit as commit_offsets
 from tests.integration.state import create_topics, live_member, produce, sharing
@@ -55,20 +56,14 @@ def test_a_share_group(release: Release, capsys: pytest.CaptureFixture[str]) -> 
         assert (group["group_type"], group["state"], group["members"]) == ("share", "Stable", 1)
         assert line[1:4] == [member["member_id"], member["client_host"], member["client_id"]]
         assert [(one["topic"], one["partitions"]) for one in member["assignment"]] == [(TOPIC, [0, 1, 2])]
-        ours = of_kind(release.shown(capsys, "lag", group_id), "share")
-        assert {(one["topic"], one["partition"], one["start_offset"], one["lag"]) for one in ours} == {
-            (topic, int(partition), *(None if one == "-" else int(one) for one in (start, lag)))
-            for _, topic, partition, start, lag in _lines(release, SHARE_GROUPS, group_id, "--offsets")
-        }
-        assert len(ours) == 3
+        wait_until(lambda: _shown_share_lag(release, capsys, group_id) == _share_lag_of_kafka(release, group_id))
+        assert len(_shown_share_lag(release, capsys, group_id)) == 3
     produce(release.bootstrap_servers, TOPIC, 60)
+    _wait_for_the_end_of_acknowledgements(release, group_id)
     snapshot = snapshot_of(release.kafka)
     lag = [row for row in snapshot.of(ConsumerLagRow) if row.group_id == group_id]
-    printed = {
-        (topic, int(partition), *(None if word == "-" else int(word) for word in offsets))
-        for _, topic, partition, *offsets in _lines(release, SHARE_GROUPS, group_id, "--offsets")
-    }
-    assert {(row.topic, row.partition, row.share_start_offset, row.lag) for row in lag} == printed
+    shown = {(row.topic, row.partition, row.share_start_offset, row.lag) for row in lag}
+    assert shown == _share_lag_of_kafka(release, group_id)
     assert {(row.lag is None, row.lag_basis, row.problem) for row in lag} <= {
         (False, "share", None),
         (True, "unknown", "SHARE_NOT_STARTED"),  # the partition has not been read yet
@@ -77,6 +72,34 @@ def test_a_share_group(release: Release, capsys: pytest.CaptureFixture[str]) -> 
     (state,) = _lines(release, SHARE_GROUPS, group_id, "--state", "--verbose")
     assert state[3:] == _epochs(snapshot, group_id)
     assert unexplained_of(snapshot) == []
+
+
+ShareLag = set[tuple[str, int, int | None, int | None]]  # topic, partition, start offset, lag
+
+
+def _shown_share_lag(release: Release, capsys: pytest.CaptureFixture[str], group_id: str) -> ShareLag:
+    """Return what `lagoon kafka lag` prints. A member that reads moves it from one moment to the next."""
+    ours = of_kind(release.shown(capsys, "lag", group_id), "share")
+    return {(one["topic"], one["partition"], one["start_offset"], one["lag"]) for one in ours}
+
+
+def _share_lag_of_kafka(release: Release, group_id: str) -> ShareLag:
+    """Return what kafka-share-groups prints."""
+    return {
+        (topic, int(partition), *(None if word == "-" else int(word) for word in offsets))
+        for _, topic, partition, *offsets in _lines(release, SHARE_GROUPS, group_id, "--offsets")
+    }
+
+
+def _wait_for_the_end_of_acknowledgements(release: Release, group_id: str) -> None:
+    """Wait until two answers are the same: a broker stores what a member acknowledged last after the member has left."""
+    seen: list[ShareLag] = []
+
+    def is_steady() -> bool:
+        seen.append(_share_lag_of_kafka(release, group_id))
+        return len(seen) > 1 and seen[-1] == seen[-2]
+
+    wait_until(is_steady)
 
 
 def _epochs(snapshot: Snapshot, group_id: str) -> list[str]:

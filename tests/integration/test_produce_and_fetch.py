@@ -336,6 +336,7 @@ def test_which_offsets_a_time_begins_at(release: LocalKafka, ask: Ask) -> None:
     assert ask(release, *fields, "--last", "2", "--by-time").split() == ["3", "4"]
 
 
+@pytest.mark.proof
 def test_a_leader_that_dies(kafka: LocalKafka) -> None:
     """The leader is killed during writing: the new leader gets the rest, and every record exists once, in order."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})

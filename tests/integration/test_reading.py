@@ -34,7 +34,6 @@ from tests.integration.state import delete_topics
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
-IN_ORDER = {"max.in.flight.requests.per.connection": 1}  # also for a first batch that is sent again
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SMALL = ReadOptions(fetch_bytes=20_000)
 
@@ -50,10 +49,17 @@ def create(kafka: LocalKafka, topic: str, *, replicas: int, config: dict[str, st
 
 
 def produce(kafka: LocalKafka, topic: str, values: Sequence[bytes], **config: str | int) -> None:
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "batch.num.messages": 100, **IN_ORDER, **config})
+    """Write records, each once and in order, even if a batch is sent again."""
+    producer = Producer(
+        {"bootstrap.servers": kafka.bootstrap_servers, "batch.num.messages": 100, "enable.idempotence": True, **config}
+    )
+    errors = []
     for value in values:
-        producer.produce(topic, value, key=b"k" + value[:8], partition=0)
+        producer.produce(
+            topic, value, key=b"k" + value[:8], partition=0, on_delivery=lambda error, _: errors.append(error)
+        )
     assert producer.flush(60) == 0
+    assert set(errors) == {None}
 
 
 def transactions(kafka: LocalKafka, topic: str, several: Sequence[tuple[Sequence[bytes], bool]]) -> None:
@@ -273,7 +279,7 @@ def test_the_replica_in_our_rack(kafka: LocalKafka, connect: Callable[..., Clust
 def test_requests_about_logs(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
     """Times, ends of leader epochs and sizes are requested of their leaders."""
     create(each_release, "reading-asked", replicas=1, config={"retention.ms": "-1"})  # the records have times of 2023
-    producer = Producer({"bootstrap.servers": each_release.bootstrap_servers, **IN_ORDER})
+    producer = Producer({"bootstrap.servers": each_release.bootstrap_servers, "enable.idempotence": True})
     for number in range(100):
         producer.produce("reading-asked", bytes(100), partition=0, timestamp=1_700_000_000_000 + number)
     producer.flush(60)

@@ -12,6 +12,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.effort import first
 from tests.integration.state import create_topics, delete_topics, produce
 from tests.jobs.archived import archived, assert_tiled, consumed
 from tests.jobs.commands import ROOT, here, lagoon, rows, run, submit
@@ -205,15 +206,21 @@ def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("more", "code", "expected"),
-    [
-        (["--topics", "orderz"], 2, "there is no topic orderz"),
-        ([], 2, "no topics: give --topics or --pattern"),
-        (["--pattern", "("], 2, "ingest.pattern: (:"),
-        (["--topics", "known", "--from", "known:0=99999"], 2, "known:0=99999 is outside of its log, which has 0 to"),
-        (["--topics", "known", "--from", "2999-01-01"], 2, "ingest.start: this time is in the future"),
-        (["--topics", "known", "--until", "2999-01-01"], 2, "--until: this time is in the future"),
-        (["--topics", "known", "--set", "records.writer=spark"], 2, "records.staging"),
-    ],
+    first(
+        [
+            (["--topics", "orderz"], 2, "there is no topic orderz"),
+            ([], 2, "no topics: give --topics or --pattern"),
+            (["--pattern", "("], 2, "ingest.pattern: (:"),
+            (
+                ["--topics", "known", "--from", "known:0=99999"],
+                2,
+                "known:0=99999 is outside of its log, which has 0 to",
+            ),
+            (["--topics", "known", "--from", "2999-01-01"], 2, "ingest.start: this time is in the future"),
+            (["--topics", "known", "--until", "2999-01-01"], 2, "--until: this time is in the future"),
+            (["--topics", "known", "--set", "records.writer=spark"], 2, "records.staging"),
+        ]
+    ),
 )
 @pytest.mark.usefixtures("spark")
 def test_bad_input(kafka: LocalKafka, tmp_path: Path, more: list[str], code: int, expected: str) -> None:

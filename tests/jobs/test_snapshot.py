@@ -14,6 +14,7 @@ import pytest
 from deltalake import DeltaTable
 
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.effort import first
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.peer import peer
@@ -184,18 +185,20 @@ def test_a_warehouse_that_cannot_be_written(cluster: LocalKafka, tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
-    [
-        (["--set", "kafka.bootstrap_servers=127.0.0.1:1"], 1, "127.0.0.1:1: connect: Connection refused"),
-        (["--set", "kafka.boostrap_servers=a:1"], 2, "did you mean bootstrap_servers?"),
-        (["--set", "kafka.bootstrap_servers=a:1", "--slot", "someday"], 2, "--slot: 'someday' is not a time"),
-        (
-            ["--set", "kafka.bootstrap_servers=a:1", "--slot", "2020-01-01"],
-            2,
-            "only the current state of a cluster can be captured",
-        ),
-        (["--set", "kafka.bootstrap_servers=no-such-host.invalid:1"], 1, "resolve"),
-        (["--frobnicate"], 2, "unrecognized arguments: --frobnicate"),
-    ],
+    first(
+        [
+            (["--set", "kafka.bootstrap_servers=127.0.0.1:1"], 1, "127.0.0.1:1: connect: Connection refused"),
+            (["--set", "kafka.boostrap_servers=a:1"], 2, "did you mean bootstrap_servers?"),
+            (["--set", "kafka.bootstrap_servers=a:1", "--slot", "someday"], 2, "--slot: 'someday' is not a time"),
+            (
+                ["--set", "kafka.bootstrap_servers=a:1", "--slot", "2020-01-01"],
+                2,
+                "only the current state of a cluster can be captured",
+            ),
+            (["--set", "kafka.bootstrap_servers=no-such-host.invalid:1"], 1, "resolve"),
+            (["--frobnicate"], 2, "unrecognized arguments: --frobnicate"),
+        ]
+    ),
 )
 def test_bad_input_is_known_before_spark_starts(tmp_path: Path, arguments: list[str], code: int, expected: str) -> None:
     """One clear line, the right exit code, no traceback, no Spark, nothing written."""
@@ -208,7 +211,7 @@ def test_bad_input_is_known_before_spark_starts(tmp_path: Path, arguments: list[
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"), [(b"HTTP/1.1 400\r\n\r\n", "HTTP, not Kafka"), (b"", "no answer within")]
+    ("answer", "expected"), first([(b"HTTP/1.1 400\r\n\r\n", "HTTP, not Kafka"), (b"", "no answer within")])
 )
 def test_a_peer_that_is_no_broker(tmp_path: Path, answer: bytes, expected: str) -> None:
     """Another protocol, or a half open connection, ends at the deadline."""

@@ -58,6 +58,7 @@ def answered(snapshot: Snapshot) -> int:
     return sum(one.answered for one in snapshot.of(CoverageRow) if one.api == "Fetch")
 
 
+@pytest.mark.proof
 def test_executors_find_what_the_driver_finds(tmp_path: Path) -> None:
     """Their requests are counted in table coverage, too."""
     (driver,) = taken(cluster(), tmp_path / "driver", NOON_MS)

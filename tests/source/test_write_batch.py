@@ -79,6 +79,7 @@ def test_several_tasks_and_topics(lagoon: SparkSession, kafka: LocalKafka, trans
         assert sorted(int(row.value) for row in read(lagoon, kafka, name)) == list(range(number, 3_000, 2))
 
 
+@pytest.mark.proof
 def test_a_failing_task_undoes_all(lagoon: SparkSession, kafka: LocalKafka) -> None:
     """With transactions, consumers of committed records see no row, and no transaction stays open."""
     for transactions in ("task", "run"):
