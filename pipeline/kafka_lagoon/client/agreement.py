@@ -39,11 +39,11 @@ def ask_two(
     first = ask_cluster(cluster, api, request, scope, deadline, within)
     if isinstance(first, Failure) or len(cluster.brokers) == 1:
         return first
-    asked = {cluster.answered_by}
-    second = ask_cluster(cluster, api, request, scope, deadline, within, asked)
+    answered = {cluster.answered_by}
+    second = ask_cluster(cluster, api, request, scope, deadline, within, answered)
     if isinstance(second, Failure) or content(first, own_fields) == content(second, own_fields):
         return first
-    third = ask_cluster(cluster, api, request, scope, deadline, within, asked | {cluster.answered_by})
+    third = ask_cluster(cluster, api, request, scope, deadline, within, answered | {cluster.answered_by})
     if not isinstance(third, Failure):
         for other in (first, second):
             if content(third, own_fields) == content(other, own_fields):
@@ -53,13 +53,13 @@ def ask_two(
 
 def agree_on_brokers(cluster: Cluster, deadline: Deadline) -> None:
     """Ask another broker for the brokers, and a third one if it names others. A group is known by the id of its coordinator."""
-    known, asked = _addresses(cluster), {cluster.answered_by}
+    known, answered = _addresses(cluster), {cluster.answered_by}
     if len(known) == 1:
         return
     try:
-        cluster.refresh((), deadline, asked)
+        cluster.refresh((), deadline, answered)
         if _addresses(cluster) != known:
-            cluster.refresh((), deadline, asked | {cluster.answered_by})
+            cluster.refresh((), deadline, answered | {cluster.answered_by})
     except (ConnectionFailed, WireError, BrokerError):
         return  # requests to these brokers will fail, and tell
 

@@ -116,13 +116,13 @@ def topology_of(metadata: MetadataResponse, *, has_offline_replicas: bool = True
 def agreed_metadata(cluster: Cluster, topics: Collection[str] | None, deadline: Deadline) -> MetadataResponse:
     """What two of three brokers say of the brokers and of these topics, or of all (None); else what the last one says."""
     first = cluster.refresh(topics, deadline)
-    asked = {cluster.answered_by}
+    answered = {cluster.answered_by}
     if len(cluster.brokers) == 1:
         return first
-    second = cluster.refresh(topics, deadline, asked)
+    second = cluster.refresh(topics, deadline, answered)
     if _same(first, second, _ALL):
         return replace(first, cluster_id=second.cluster_id)
-    several = (first, second, cluster.refresh(topics, deadline, asked | {cluster.answered_by}))
+    several = (first, second, cluster.refresh(topics, deadline, answered | {cluster.answered_by}))
     brokers = (_majority(some) for some in _by_item([_brokers(one) for one in several]).values())
     described = (_majority(some) for some in _by_item([_by_name(one.topics) for one in several]).values())
     return replace(
@@ -137,12 +137,12 @@ def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple
 
     One of two brokers that differ may be behind, or wrong, or the cluster has changed meanwhile: a third answer decides.
     """
-    asked = {before.described_by}
+    answered = {before.described_by}
     try:
-        second = cluster.refresh(None, deadline, asked)
+        second = cluster.refresh(None, deadline, answered)
         if _same(before.metadata, second, before.chosen):
             return replace(before, metadata=replace(before.metadata, cluster_id=cluster.cluster_id)), []
-        third = cluster.refresh(None, deadline, asked | {cluster.answered_by})
+        third = cluster.refresh(None, deadline, answered | {cluster.answered_by})
     except PipelineError as error:
         return before, [failure_of(METADATA, Scope.list("all topics"), error)]
     return _believed(before, second, third), []

@@ -245,8 +245,8 @@ def reason_of(alteration: Alteration) -> str | None:
     mutation, path = alteration.mutation, ".".join(alteration.mutation.path)
     if mutation.name in _NEVER and not (mutation.name == "= -7777" and mutation.path[-1] in _ANY_NUMBER):
         return None
-    for one in DECLARED:
-        is_of = one.kind in (alteration.kind, alteration.api) and path in one.fields and alteration.who in one.who
-        if is_of and (not one.only or mutation.name in one.only):
-            return one.reason
+    for declared in DECLARED:
+        is_kind = declared.kind in (alteration.kind, alteration.api) and alteration.who in declared.who
+        if is_kind and path in declared.fields and (not declared.only or mutation.name in declared.only):
+            return declared.reason
     return None
