@@ -23,6 +23,7 @@ from kafka_lagoon.protocol.messages.describe_quorum import (
     QuorumListener,
     QuorumNode,
     QuorumPartition,
+    QuorumReplica,
     QuorumTopic,
 )
 from kafka_lagoon.protocol.messages.remove_raft_voter import REMOVE_RAFT_VOTER
@@ -92,6 +93,20 @@ def test_a_listener_twice(state: FakeCluster, cluster: Cluster) -> None:
     response = describe_quorum(cluster, soon())
     assert not isinstance(response, Failure)
     assert [failure.name for failure in quorum_failures(response)] == ["CONTRADICTORY_ANSWER"]
+
+
+@pytest.mark.usefixtures("kraft")
+def test_a_replica_twice(state: FakeCluster, cluster: Cluster) -> None:
+    """A controller votes once, and no voter is an observer."""
+    replica = QuorumReplica(replica_id=3001, log_end_offset=10)
+    for log in (
+        replace(LOG, current_voters=(replica, replica)),
+        replace(LOG, current_voters=(replica,), observers=(replica,)),
+    ):
+        state.quorum = log
+        response = describe_quorum(cluster, soon())
+        assert not isinstance(response, Failure)
+        assert [failure.name for failure in quorum_failures(response)] == ["CONTRADICTORY_ANSWER"]
 
 
 def test_brokers_on_zookeeper_have_no_quorum(cluster: Cluster) -> None:

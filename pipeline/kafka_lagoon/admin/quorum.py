@@ -74,6 +74,11 @@ def quorum_failures(response: DescribeQuorumResponse) -> Iterator[Failure]:
     if any(len({one.name for one in node.listeners}) < len(node.listeners) for node in response.nodes):
         yield own_failure(DESCRIBE_QUORUM, Scope.cluster(), CONTRADICTION, "a controller has a listener twice")
     for partition in partitions:
+        replicas = [
+            (one.replica_id, one.replica_directory_id) for one in (*partition.current_voters, *partition.observers)
+        ]
+        if len(set(replicas)) < len(replicas):
+            yield own_failure(DESCRIBE_QUORUM, Scope.cluster(), CONTRADICTION, "a replica is listed twice")
         if partition.error_code:
             yield failure_of(DESCRIBE_QUORUM, Scope.cluster(), partition.error_code)
 
