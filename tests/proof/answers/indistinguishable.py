@@ -112,6 +112,17 @@ DECLARED = (
         who=(ALL,),
         reason=_EVERY,
     ),
+    Declared(
+        kind="DescribeDelegationToken",
+        fields=(
+            *("tokens", *_below("tokens", "principal_type", "principal_name", "token_id", "renewers")),
+            *_below("tokens", "token_requester_principal_type", "token_requester_principal_name"),
+            *_below("tokens", "issue_timestamp", "expiry_timestamp", "max_timestamp"),
+            *_below("tokens.renewers", "principal_type", "principal_name"),
+        ),
+        who=(ALL,),
+        reason=_EVERY,
+    ),
     Declared(kind="DescribeConfigs[2]", fields=_DESCRIBED_CONFIGS, reason=_CONFIGS),
     Declared(kind="DescribeConfigs[4]", fields=_DESCRIBED_CONFIGS, reason=_OWN),
     Declared(kind="ApiVersions", fields=_VERSIONS, reason=_OWN),

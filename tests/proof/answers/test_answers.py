@@ -20,6 +20,7 @@ from tests.snapshot.test_collectors import everything
 _SAMPLE = {"snapshot": 211, "lag": 211, "metadata": 97, "doctor": 211}
 
 
+@pytest.mark.long
 def test_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sample has answers of every verdict, and none that is wrong and not declared."""
     for api, answer in (*security.ANSWERS, *quorum.ANSWERS, *resources.ANSWERS):
@@ -30,9 +31,10 @@ def test_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
         servers = ",".join(f"127.0.0.1:{broker.server_address[1]}" for broker in brokers.values())
         with recorded(servers, CLOCK.now_ms(), list(_SAMPLE)) as recording:
             trials = [one for name, step in _SAMPLE.items() for one in judged(recording, name, step, lambda _: True)]
-    wrong = [one for one in trials if one.verdict is Verdict.WRONG and not reason_of(one.alteration)]
-    assert {one.verdict for one in trials} == set(Verdict)
-    assert [(str(one.alteration), one.lines) for one in wrong] == []
+    verdicts = {one.verdict for one in trials}
+    wrong = [str(one.alteration) for one in trials if one.verdict is Verdict.WRONG and not reason_of(one.alteration)]
+    assert verdicts == set(Verdict)
+    assert wrong == []
 
 
 @pytest.mark.proof
