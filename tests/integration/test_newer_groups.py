@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.admin.group_offsets import Commit, GroupPartition, alter_offsets
-from kafka_lagoon.admin.groups import GroupDescriptions, GroupListing, describe_groups, list_groups
+from kafka_lagoon.admin.groups import GroupDescriptions, GroupListing, delete_groups, describe_groups, list_groups
 from kafka_lagoon.admin.share_groups import alter_share_offsets
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
@@ -162,7 +162,8 @@ def test_numbers_that_clients_chose(release: Release) -> None:
         ).failures
         starts = {GroupPartition(share, TOPIC, 0): -5, GroupPartition(share, TOPIC, 1): 1_000_000}
         assert not alter_share_offsets(cluster, starts, deadline).failures
-    snapshot = snapshot_of(release.kafka)
+        snapshot = snapshot_of(release.kafka)
+        assert not delete_groups(cluster, [negative, share], deadline).failures
     assert [row.member_epoch for row in snapshot.of(GroupMemberRow) if row.group_id == static] == [-2]
     assert [row.partition for row in snapshot.of(CommittedOffsetRow) if row.group_id == negative] == [0]
     lags = {row.partition: row.share_start_offset for row in snapshot.of(ConsumerLagRow) if row.group_id == share}
