@@ -17,11 +17,11 @@ from tests.security_samples import quotas
 
 
 @pytest.mark.usefixtures("security_apis")
-def test_all_entities_come_with_one_request(state: FakeCluster, cluster: Cluster) -> None:
+def test_all_entities_come_with_one_request_to_each_of_two_brokers(state: FakeCluster, cluster: Cluster) -> None:
     """A filter without components matches every entity."""
     state.quotas = (quotas({"user": "a"}, producer_byte_rate=1.0), quotas({"ip": None}, connection_creation_rate=2.0))
     assert describe_client_quotas(cluster, soon()) == state.quotas
-    assert state.count(DESCRIBE_CLIENT_QUOTAS.key) == 1
+    assert [state.count(DESCRIBE_CLIENT_QUOTAS.key, node_id) for node_id in (1, 2, 3)] == [1, 1, 0]
 
 
 @pytest.mark.usefixtures("security_apis")

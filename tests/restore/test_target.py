@@ -1,15 +1,30 @@
 """Clashes in the target are faults, changes are faults unless they are accepted, and everything else is a note."""
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.ranges import LogBounds
+from kafka_lagoon.protocol.messages.describe_configs import (
+    BROKER,
+    DESCRIBE_CONFIGS,
+    DescribeConfigsEntry,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.survey import Times
-from kafka_lagoon.restore.target import TargetTopic, Verdict, verdict
+from kafka_lagoon.restore.target import TargetTopic, Verdict, default_configs, verdict
+from tests.clock import CLOCK
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
 from tests.restore.lake import wanted
 
 NOW_MS = 1_800_000_000_000
@@ -44,6 +59,25 @@ def judged(
     target = TargetTopic(name="t", topic_id="x", partitions=len(ends), logs=logs, configs=configs or {})
     of_target = {"t": earlier} if earlier else {}
     return verdict(request, [(source, target)], NOW_MS, {"t": times} if times else {}, of_target)
+
+
+@pytest.mark.parametrize("code", [0, 31])
+def test_defaults_of_new_topics(state: FakeCluster, connect: Callable[[], Cluster], code: int) -> None:
+    """If the broker refuses them they are a failure, and not empty."""
+
+    def answered(response: DescribeConfigsResponse) -> DescribeConfigsResponse:
+        entry = DescribeConfigsEntry(name="log.cleanup.policy", value="compact", read_only=False, is_sensitive=False)
+        result = DescribeConfigsResult(
+            error_code=code, error_message=None, resource_type=BROKER, resource_name="1", configs=(entry,)
+        )
+        return replace(response, results=(result,))
+
+    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(answered), times=1_000))
+    defaults = default_configs(connect(), Deadline.after(CLOCK, 5_000))
+    if isinstance(defaults, Failure):
+        assert (code, defaults.name) == (31, "CLUSTER_AUTHORIZATION_FAILED")
+    else:
+        assert (code, defaults) == (0, {"cleanup.policy": "compact"})
 
 
 def test_nothing_stands_in_the_way() -> None:

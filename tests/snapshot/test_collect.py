@@ -91,6 +91,7 @@ def test_the_order_is_ends_groups_commits_ends_metadata() -> None:
     assert compact == [
         METADATA.key,
         LIST_OFFSETS.key,
+        METADATA.key,  # of the brokers only
         LIST_GROUPS.key,
         DESCRIBE_GROUPS.key,
         OFFSET_FETCH.key,

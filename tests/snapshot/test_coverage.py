@@ -6,6 +6,8 @@ import pytest
 
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.errors import UnsupportedVersion
+from kafka_lagoon.protocol.messages.describe_user_scram_credentials import DESCRIBE_USER_SCRAM_CREDENTIALS
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.coverage import coverage_rows, failure_rows, not_offered
@@ -68,15 +70,23 @@ def test_the_broker_that_a_request_is_about() -> None:
 
 
 def test_reasons_stand_beside_what_was_not_asked() -> None:
-    """An API that was requested in some version does not count as unsupported; an API without requests has a row."""
+    """An API that was requested in some version does not count as unsupported; an API without requests has a row.
+
+    One that brokers offer and do not answer does count.
+    """
     stats = RequestStats()
     stats.sent((LIST_OFFSETS.name, 1), 5, 10)
+    stats.sent((DESCRIBE_USER_SCRAM_CREDENTIALS.name, 1), 0, 10)
     failures = [
-        failed(Scope.of_partition("t", 0), UNSUPPORTED_VERSION),
+        failure_of(
+            LIST_OFFSETS, Scope.of_partition("t", 0), UnsupportedVersion("ListOffsets", (9, 9), (0, 5), "1", None)
+        ),
+        failure_of(DESCRIBE_USER_SCRAM_CREDENTIALS, Scope.list("users"), UNSUPPORTED_VERSION),
         failure_of(OFFSET_FETCH, Scope.group("g"), UNSUPPORTED_VERSION),
     ]
     rows = {row.api: row for row in coverage_rows(stats, {}, not_offered(failures), {"acls": ["DescribeAcls"]})}
     assert rows["ListOffsets"].not_collected_because is None
+    assert rows["DescribeUserScramCredentials"].not_collected_because == "UNSUPPORTED_VERSION"
     assert (rows["OffsetFetch"].not_collected_because, rows["OffsetFetch"].requests) == ("UNSUPPORTED_VERSION", 0)
     assert (rows["DescribeAcls"].not_collected_because, rows["DescribeAcls"].skipped_table) == ("SKIPPED", "acls")
 

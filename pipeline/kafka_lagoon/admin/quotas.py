@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByController
-from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS,
@@ -28,7 +29,7 @@ _CHUNK = 1_000  # entities in one request
 def describe_client_quotas(cluster: Cluster, deadline: Deadline) -> Sequence[ClientQuotas] | Failure:
     """Every entity that has quotas of its own, from any broker."""
     everything = DescribeClientQuotasRequest(components=(), strict=False)
-    answer = ask_cluster(cluster, DESCRIBE_CLIENT_QUOTAS, everything, Scope.list("client quotas"), deadline)
+    answer = ask_two(cluster, DESCRIBE_CLIENT_QUOTAS, everything, Scope.list("client quotas"), deadline)
     return answer if isinstance(answer, Failure) else answer.entries or ()
 
 

@@ -7,7 +7,7 @@ about a hundred thousand items costs no more memory than its `Intake` keeps.
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from types import MappingProxyType
@@ -397,11 +397,12 @@ def ask_cluster(
     scope: Scope,
     deadline: Deadline,
     within: Versions | None = None,
+    other_than: Collection[str] = (),
 ) -> R | Failure:
-    """The response of any broker to a request that is not split, or the failure."""
+    """The response of any broker to a request that is not split, or the failure; addresses in `other_than` are asked last."""
     started = cluster.clock.monotonic()
     try:
-        answer = cluster.ask_any(api, request, deadline, within)
+        answer = cluster.ask_any(api, request, deadline, within, other_than=other_than)
     except PipelineError as error:
         elapsed_ms = int((cluster.clock.monotonic() - started) * 1000)
         return failure_of(api, scope, error, elapsed_ms=elapsed_ms)

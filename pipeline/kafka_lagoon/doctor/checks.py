@@ -102,6 +102,9 @@ def _cluster(examination: Examination, name: str, kafka: "KafkaSettings", server
         return
     with Cluster.connect(kafka, examination.clock, RequestStats(), examination.deadline()) as cluster:
         servers[name] = connections.brokers(cluster)
+        for refusal in cluster.refusals:
+            subject = Check("connection", f"{name}: {refusal.scope}")
+            yield subject.failed(f"{refusal.name}: {refusal.message}", "check the broker's advertised.listeners")
         yield from connections.connect_each(name, servers[name], shared, examination.deadline())
         yield from _of_cluster(examination, name, cluster)
 

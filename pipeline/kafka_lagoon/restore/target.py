@@ -111,12 +111,12 @@ def describe_target(
     return results, failures
 
 
-def default_configs(cluster: Cluster, deadline: Deadline) -> Mapping[str, str]:
-    """The configs that a new topic has by default, as far as they are known."""
+def default_configs(cluster: Cluster, deadline: Deadline) -> Mapping[str, str] | Failure:
+    """The configs that a new topic has by default."""
     broker = ConfigResource(BROKER, str(min(cluster.brokers)))
     values = config_values(cluster, [broker], deadline)[broker]
     if isinstance(values, Failure):
-        return {}
+        return values
     return {name: value for name, of_broker in _OF_BROKERS.items() if (value := _effective(values, of_broker))}
 
 

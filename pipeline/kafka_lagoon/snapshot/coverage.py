@@ -89,7 +89,7 @@ def list_note(cluster_operations: int, api: str, what: str) -> str | None:
 def coverage_rows(
     request_stats: RequestStats,
     trusted: Mapping[str, str],
-    reasons: Mapping[Key, str],
+    reasons: Mapping[Key, Failure],
     skipped: Mapping[str, Iterable[str]],
     left_out: Mapping[str, int] = _NOTHING,
 ) -> Iterator[CoverageRow]:
@@ -107,10 +107,10 @@ def coverage_rows(
         items = request_stats.item_counts.get(key, ItemCounts())
         if key[0] not in itemised:
             items = ItemCounts(stats.answers, stats.requests - stats.answers)
-        reason = reasons.get(key) or reasons.get((key[0], None))
-        if reason == UNSUPPORTED and stats.requests:
-            reason = None  # brokers offer a range of versions of the API
-        yield _coverage_row(key, stats, items, trusted.get(key[0]), reason)
+        failure = reasons.get(key) or reasons.get((key[0], None))
+        if failure and failure.is_too_old and stats.requests:
+            failure = None  # brokers offer a range of versions of the API
+        yield _coverage_row(key, stats, items, trusted.get(key[0]), failure.name if failure else None)
     for table, names in skipped.items():
         for api in names:
             yield _coverage_row((api, None), ApiStats(), ItemCounts(), trusted.get(api), SKIPPED, table)
@@ -147,9 +147,9 @@ def _order(key: tuple[str, int | None]) -> tuple[str, int]:
     return key[0], -1 if key[1] is None else key[1]
 
 
-def not_offered(failures: Iterable[Failure]) -> dict[Key, str]:
-    """Reasons by API and broker for APIs that returned nothing because of how the cluster is set up."""
-    return {(failure.api, failure.node_id): failure.name for failure in failures if _is_not_offered(failure)}
+def not_offered(failures: Iterable[Failure]) -> dict[Key, Failure]:
+    """Failures by API and broker of APIs that returned nothing because of how the cluster is set up."""
+    return {(failure.api, failure.node_id): failure for failure in failures if _is_not_offered(failure)}
 
 
 def _is_not_offered(failure: Failure) -> bool:

@@ -156,7 +156,7 @@ def _notes(context: ClusterContext, topology: Topology) -> list[str]:
     wanted = context.options.topic
     changed = [
         f"{topic}: {problem}"
-        for topic, problem in sorted(topology.changed.items())
+        for topic, problem in sorted({**topology.changed, **topology.unasked}.items())
         if wanted is None or topic in wanted
     ]
     groups = () if context.options.group else list_notes(context, LIST_GROUPS.name, "groups")

@@ -14,7 +14,7 @@ from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.coverage import list_note
-from kafka_lagoon.snapshot.topology import Topology, returns_offline_replicas, topology_of
+from kafka_lagoon.snapshot.topology import Topology, agreed_metadata, returns_offline_replicas, topology_of
 
 
 def add_topics(parser: ArgumentParser) -> None:
@@ -29,8 +29,11 @@ def add_topic_option(parser: ArgumentParser, meaning: str = "only these topics; 
 
 
 def selected_topology(context: ClusterContext) -> tuple[Topology, list[Failure]]:
-    """Return metadata of the selected topics, ordered by name, and failures of topics that brokers refuse."""
-    metadata = context.cluster.refresh(context.options.topic, context.deadline)
+    """Return metadata of the selected topics, ordered by name, and failures of topics that brokers refuse.
+
+    Two brokers describe them, and a third one where they differ.
+    """
+    metadata = agreed_metadata(context.cluster, context.options.topic, context.deadline)
     metadata = replace(metadata, topics=tuple(sorted(metadata.topics, key=lambda topic: topic.name or "")))
     refused = [
         failure_of(METADATA, Scope.of_topic(topic.name), topic.error_code)
