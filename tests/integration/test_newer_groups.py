@@ -166,8 +166,11 @@ def test_numbers_that_clients_chose(release: Release) -> None:
         assert not delete_groups(cluster, [negative, share], deadline).failures
     assert [row.member_epoch for row in snapshot.of(GroupMemberRow) if row.group_id == static] == [-2]
     assert [row.partition for row in snapshot.of(CommittedOffsetRow) if row.group_id == negative] == [0]
-    lags = {row.partition: row.share_start_offset for row in snapshot.of(ConsumerLagRow) if row.group_id == share}
-    assert (lags[0], lags[1]) == (None, 1_000_000)
+    lags = {row.partition: row for row in snapshot.of(ConsumerLagRow) if row.group_id == share}
+    assert (lags[0].share_start_offset, lags[0].lag, lags[0].problem) == (None, None, "SHARE_START_NEGATIVE")
+    assert (lags[1].share_start_offset, lags[1].problem) == (1_000_000, None)
+    assert lags[1].lag == (lags[1].high_watermark or 0) - 1_000_000
+    assert unexplained_of(snapshot) == []
     assert [row for row in snapshot.of(CollectionFailureRow) if row.error_name == "PROTOCOL_ERROR"] == []
 
 

@@ -18,10 +18,12 @@ from kafka_lagoon.protocol.messages.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.survey import Times
-from kafka_lagoon.restore.target import TargetTopic, Verdict, default_configs, verdict
+from kafka_lagoon.restore.target import TargetTopic, Verdict, default_configs, describe_target, verdict
+from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault
@@ -59,6 +61,21 @@ def judged(
     target = TargetTopic(name="t", topic_id="x", partitions=len(ends), logs=logs, configs=configs or {})
     of_target = {"t": earlier} if earlier else {}
     return verdict(request, [(source, target)], NOW_MS, {"t": times} if times else {}, of_target)
+
+
+@pytest.mark.parametrize("node_id", [1, 2, 3])
+def test_ids_that_one_broker_does_not_tell(state: FakeCluster, connect: Callable[[], Cluster], node_id: int) -> None:
+    """A broker that gives no topic ids is outvoted: without an id a restore cannot tell that a topic was re-created."""
+
+    def without_ids(response: MetadataResponse) -> MetadataResponse:
+        return replace(response, topics=tuple(replace(topic, topic_id=bytes(16)) for topic in response.topics))
+
+    state.faults.append(Fault(METADATA.key, Altered(without_ids), node_id, times=1_000))
+    described, failures = describe_target(connect(), ["orders", "absent"], Deadline.after(CLOCK, 5_000))
+    orders = described["orders"]
+    assert orders is not None
+    assert orders.topic_id == uuid_text(state.topics["orders"].topic_id)
+    assert (described["absent"], failures) == (None, [])
 
 
 @pytest.mark.parametrize("code", [0, 31])

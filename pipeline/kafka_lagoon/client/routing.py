@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from kafka_lagoon.client.broker import Call, Reply, may_have_arrived
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import (
     AddressRefused,
@@ -415,4 +415,4 @@ def _count(cluster: Cluster, gathering: _Gathering[I, Any]) -> None:
     for node_id, answered in gathering.answered.items():
         item_counts[api, node_id].answered += answered
     for failure in gathering.failures.values():
-        item_counts[api, failure.node_id].failed += failure.name != UNSUPPORTED  # then no request was sent
+        item_counts[api, failure.node_id].failed += not failure.is_too_old  # then no request was sent

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, ScopeType
+from kafka_lagoon.client.failures import Failure, Scope, ScopeType
 from kafka_lagoon.client.request_stats import ApiStats, ItemCounts, Key, RequestStats
 from kafka_lagoon.protocol.acls import (
     ALTER,
@@ -25,7 +25,6 @@ from kafka_lagoon.protocol.error_codes import (
     DELEGATION_TOKEN_AUTH_DISABLED,
     DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
     SECURITY_DISABLED,
-    error_code,
 )
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.describe_delegation_token import DESCRIBE_DELEGATION_TOKEN
@@ -51,17 +50,9 @@ _LONGEST_MESSAGE = 1024
 _SCOPES_SHOWN = 3
 SKIPPED, LEFT_OUT = "SKIPPED", "LEFT_OUT"
 _NOTHING: Mapping[str, int] = {}
-# Errors of clusters that do not offer something: the release lacks the API, no authorizer keeps ACLs, delegation tokens are
-# switched off, or our listener does not allow them.
-_NOT_OFFERED = frozenset(
-    {
-        UNSUPPORTED,
-        *(
-            error_code(code).name
-            for code in (SECURITY_DISABLED, DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
-        ),
-    }
-)
+# Errors of clusters that do not offer something: no authorizer keeps ACLs, delegation tokens are switched off, or our listener
+# does not allow them.
+_NOT_OFFERED = frozenset((SECURITY_DISABLED, DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED))
 
 V = TypeVar("V")
 
@@ -153,7 +144,8 @@ def not_offered(failures: Iterable[Failure]) -> dict[Key, Failure]:
 
 
 def _is_not_offered(failure: Failure) -> bool:
-    return failure.name in _NOT_OFFERED and not failure.is_required
+    """True if the release lacks the API, or the cluster is set up without it. Brokers that offer an API must answer it."""
+    return (failure.is_too_old or failure.code in _NOT_OFFERED) and not failure.is_required
 
 
 def worth_a_row(failures: Iterable[Failure], topology: Topology) -> Iterator[Failure]:

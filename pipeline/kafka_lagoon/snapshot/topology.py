@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from kafka_lagoon.admin.cluster import Identity
+from kafka_lagoon.client.agreement import brokers_by_id, by_item, is_same_metadata, majority, topics_by_name
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
@@ -19,7 +20,6 @@ from kafka_lagoon.protocol.messages.describe_topic_partitions import DescribeTop
 from kafka_lagoon.protocol.messages.metadata import (
     METADATA,
     WITH_OFFLINE_REPLICAS,
-    MetadataBroker,
     MetadataPartition,
     MetadataResponse,
     MetadataTopic,
@@ -38,7 +38,6 @@ DISPUTED = "BROKERS_DISAGREE"  # each of three metadata answers describes a part
 NOT_DESCRIBED = "NOT_DESCRIBED"  # DescribeCluster omits a broker that Metadata names
 ELIGIBLE_NOT_RETURNED = "ELIGIBLE_LEADERS_NOT_RETURNED"
 _NO_SUCH_TOPIC = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
-K = TypeVar("K")
 T = TypeVar("T")
 
 _ALL = Names()
@@ -113,25 +112,6 @@ def topology_of(metadata: MetadataResponse, *, has_offline_replicas: bool = True
     )
 
 
-def agreed_metadata(cluster: Cluster, topics: Collection[str] | None, deadline: Deadline) -> MetadataResponse:
-    """What two of three brokers say of the brokers and of these topics, or of all (None); else what the last one says."""
-    first = cluster.refresh(topics, deadline)
-    answered = {cluster.answered_by}
-    if len(cluster.brokers) == 1:
-        return first
-    second = cluster.refresh(topics, deadline, answered)
-    if _same(first, second, _ALL):
-        return replace(first, cluster_id=second.cluster_id)
-    several = (first, second, cluster.refresh(topics, deadline, answered | {cluster.answered_by}))
-    brokers = (_majority(some) for some in _by_item([_brokers(one) for one in several]).values())
-    described = (_majority(some) for some in _by_item([_by_name(one.topics) for one in several]).values())
-    return replace(
-        several[-1],
-        brokers=tuple(broker for broker in brokers if broker),
-        topics=tuple(topic for topic in described if topic),
-    )
-
-
 def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple[Topology, list[Failure]]:
     """Compare with the metadata of another broker, and mark topics that were deleted, created or re-created since.
 
@@ -140,30 +120,13 @@ def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple
     answered = {before.described_by}
     try:
         second = cluster.refresh(None, deadline, answered)
-        if _same(before.metadata, second, before.chosen):
+        chosen = replace(second, topics=tuple(topic for topic in second.topics if topic.name in before.chosen))
+        if is_same_metadata(before.metadata, chosen):
             return replace(before, metadata=replace(before.metadata, cluster_id=cluster.cluster_id)), []
         third = cluster.refresh(None, deadline, answered | {cluster.answered_by})
     except PipelineError as error:
         return before, [failure_of(METADATA, Scope.list("all topics"), error)]
     return _believed(before, second, third), []
-
-
-def _same(first: MetadataResponse, second: MetadataResponse, chosen: Names) -> bool:
-    """True if two answers describe the brokers and the chosen topics alike, in whatever order."""
-    topics = [topic for topic in second.topics if topic.name in chosen]
-    return _brokers(first) == _brokers(second) and _by_name(first.topics) == _by_name(topics)
-
-
-def _brokers(metadata: MetadataResponse) -> dict[int, MetadataBroker]:
-    return {broker.node_id: broker for broker in metadata.brokers}
-
-
-def _by_name(topics: Iterable[MetadataTopic]) -> dict[str, MetadataTopic]:
-    return {topic.name or "": replace(topic, partitions=_ordered(topic.partitions)) for topic in topics}
-
-
-def _ordered(partitions: Iterable[MetadataPartition]) -> tuple[MetadataPartition, ...]:
-    return tuple(sorted(partitions, key=_PARTITION_INDEX))
 
 
 def _believed(before: Topology, second: MetadataResponse, third: MetadataResponse) -> Topology:
@@ -173,8 +136,8 @@ def _believed(before: Topology, second: MetadataResponse, third: MetadataRespons
     lacks were not requested, as `unasked` says.
     """
     first = before.metadata
-    answers = _by_item([_by_name(one.topics) for one in (first, second, third)])
-    believed = {name: topic for name, some in answers.items() if name in before.chosen and (topic := _majority(some))}
+    answers = by_item([topics_by_name(one.topics) for one in (first, second, third)])
+    believed = {name: topic for name, some in answers.items() if name in before.chosen and (topic := majority(some))}
     unasked = dict.fromkeys(believed.keys() - before.topic_ids.keys(), TOPIC_CREATED)
     merged, disputed = [], set[TopicPartition]()
     for topic in first.topics:
@@ -188,7 +151,7 @@ def _believed(before: Topology, second: MetadataResponse, third: MetadataRespons
         if len(now.partitions) > len(topic.partitions):
             unasked[topic.name or ""] = PARTITIONS_ADDED
     created = [replace(believed[name], partitions=()) for name in sorted(unasked.keys() - before.topic_ids.keys())]
-    brokers = _by_item([_brokers(one) for one in (first, second, third)]).values()
+    brokers = by_item([brokers_by_id(one) for one in (first, second, third)]).values()
     after = {name: uuid_text(topic.topic_id) for name, topic in believed.items()}
     return replace(
         before,
@@ -196,7 +159,7 @@ def _believed(before: Topology, second: MetadataResponse, third: MetadataRespons
             first,
             cluster_id=second.cluster_id,
             topics=(*merged, *created),
-            brokers=tuple(broker for some in brokers if (broker := _majority(some))),
+            brokers=tuple(broker for some in brokers if (broker := majority(some))),
         ),
         topic_ids={**before.topic_ids, **{topic.name: after[topic.name] for topic in created if topic.name}},
         changed=changes(before.topic_ids, after),
@@ -205,24 +168,13 @@ def _believed(before: Topology, second: MetadataResponse, third: MetadataRespons
     )
 
 
-def _by_item(several: Sequence[Mapping[K, T]]) -> dict[K, list[T | None]]:
-    """What each answer says of each item, None where it lacks the item."""
-    return {key: [one.get(key) for one in several] for key in dict.fromkeys(key for one in several for key in one)}
-
-
-def _majority(answers: Sequence[T | None]) -> T | None:
-    """What two of three say, else what the last one says."""
-    first, second, third = answers
-    return first if first in (second, third) else third
-
-
 def _merged(
     first: MetadataTopic, answers: Sequence[MetadataTopic | None]
 ) -> tuple[tuple[MetadataPartition, ...], list[int]]:
     """The partitions of the first answer as two answers describe them, and the numbers of those with three descriptions."""
-    several = _by_item([{one.partition_index: one for one in topic.partitions} if topic else {} for topic in answers])
+    several = by_item([{one.partition_index: one for one in topic.partitions} if topic else {} for topic in answers])
     numbers = [one.partition_index for one in first.partitions]
-    kept = tuple(_majority(several[number]) or one for number, one in zip(numbers, first.partitions, strict=True))
+    kept = tuple(majority(several[number]) or one for number, one in zip(numbers, first.partitions, strict=True))
     return kept, [number for number in numbers if _differ(*several[number])]
 
 

@@ -10,11 +10,12 @@ from dataclasses import replace
 from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.coverage import list_note
-from kafka_lagoon.snapshot.topology import Topology, agreed_metadata, returns_offline_replicas, topology_of
+from kafka_lagoon.snapshot.topology import Topology, returns_offline_replicas, topology_of
 
 
 def add_topics(parser: ArgumentParser) -> None:
