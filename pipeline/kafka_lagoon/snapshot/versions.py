@@ -69,7 +69,7 @@ def broker_version_rows(brokers: Mapping[int, Broker], versions: Versions) -> It
             host=broker.host,
             port=broker.port,
             release=kafka_version_range([answer] if answer else []),
-            apis=len(answer.api_keys) if answer else None,
+            apis=len({api.api_key for api in answer.api_keys}) if answer else None,
             problem=failure.name if failure else None,
         )
 
