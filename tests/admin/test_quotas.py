@@ -33,6 +33,17 @@ def test_a_refusal_is_a_failure_and_no_empty_list(state: FakeCluster, cluster: C
     assert (refused.name, str(refused.scope)) == ("CLUSTER_AUTHORIZATION_FAILED", "client quotas")
 
 
+@pytest.mark.usefixtures("security_apis")
+def test_a_list_that_is_left_out_is_a_failure(state: FakeCluster, cluster: Cluster) -> None:
+    """Null entries without an error are not an empty list."""
+    state.faults.append(
+        Fault(DESCRIBE_CLIENT_QUOTAS.key, Altered(lambda answer: replace(answer, entries=None)), times=1_000)
+    )
+    left_out = describe_client_quotas(cluster, soon())
+    assert isinstance(left_out, Failure)
+    assert (left_out.name, str(left_out.scope)) == ("NOT_RETURNED", "client quotas")
+
+
 @pytest.mark.usefixtures("altering_apis")
 def test_alter_client_quotas_sets_and_removes(state: FakeCluster, cluster: Cluster) -> None:
     """None removes a limit, and other limits stay; a validation changes nothing."""

@@ -38,6 +38,10 @@ _PROPERTIES = {
     "transaction.state.log.num.partitions": "3",
     "share.coordinator.state.topic.num.partitions": "3",
     "transaction.max.timeout.ms": str(_OPEN_MS),
+    # What brokers write, or delete, by themselves in internal topics moves the ends of their logs.
+    "offsets.retention.check.interval.ms": str(_OPEN_MS),
+    "share.coordinator.cold.partition.snapshot.interval.ms": str(_OPEN_MS),
+    "share.coordinator.state.topic.prune.interval.ms": str(_OPEN_MS),
 }
 
 
