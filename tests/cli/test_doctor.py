@@ -78,6 +78,19 @@ def test_a_broker_with_an_impossible_address(state: FakeCluster, capsys: pytest.
     assert "ADDRESS_REFUSED: 0 is no port" in {row["observed"] for row in results["connection"]}
 
 
+@pytest.mark.usefixtures("brokers")
+def test_a_broker_that_another_one_does_not_name(state: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is connected to all the same, because two other brokers name it."""
+
+    def without_the_last(response: MetadataResponse) -> MetadataResponse:
+        return replace(response, brokers=response.brokers[:-1])
+
+    state.faults.append(Fault(METADATA.key, Altered(without_the_last), node_id=1, times=1_000))
+    _, results = doctor(capsys, *options(state))
+    connected = {row["subject"] for row in results["connection"] if "broker 3" in row["subject"]}
+    assert len(connected) == 1
+
+
 def test_settings_with_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every fault is a line, and checks that need no settings are still made."""
     conf = tmp_path / "lagoon.toml"

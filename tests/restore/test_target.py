@@ -97,6 +97,18 @@ def test_defaults_of_new_topics(state: FakeCluster, connect: Callable[[], Cluste
         assert (code, defaults) == (0, {"cleanup.policy": "compact"})
 
 
+def test_defaults_without_a_broker(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """If the addresses of all brokers are refused, the defaults are a failure."""
+
+    def portless(response: MetadataResponse) -> MetadataResponse:
+        return replace(response, brokers=tuple(replace(broker, port=0) for broker in response.brokers))
+
+    state.faults.append(Fault(METADATA.key, Altered(portless), times=1_000))
+    defaults = default_configs(connect(), Deadline.after(CLOCK, 5_000))
+    assert isinstance(defaults, Failure)
+    assert defaults.name == "NOT_RETURNED"
+
+
 def test_nothing_stands_in_the_way() -> None:
     """Notes name what the archive lacks."""
     said = judged()

@@ -94,11 +94,13 @@ Scenario = Callable[[World], Outcome]
 
 
 def outcome(scenario: Scenario, world: World) -> Outcome:
-    """Run a scenario; an error of ours tells."""
+    """Run a scenario; an error of ours tells, and any other exception is wrong."""
     try:
         return scenario(world)
     except PipelineError as error:
         return Outcome(reported=frozenset({f"{type(error).__name__}: {error}"}))
+    except Exception as error:  # noqa: BLE001  the proof goes on
+        return Outcome(facts={"exceptions": [{"exception": repr(error)}]})
 
 
 def snapshot(world: World) -> Outcome:
