@@ -16,6 +16,7 @@ from tests.proof.answers.scenarios import SCENARIOS
 from tests.proof.answers.state import brokers
 from tests.proof.answers.trials import Judged, judged, recorded
 from tests.proof.answers.verdicts import Verdict
+from tests.proof.figures import Figures
 
 _DECLARED = "indistinguishable"
 
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--api", help="only answers of this API")
     parser.add_argument("--step", type=int, default=1, help="only every n-th alteration")
     parser.add_argument("--name", help="only alterations whose name contains this text; shows what they change")
+    parser.add_argument("--json", type=Path, help="write the figures into this file")
     parser.add_argument("--recording", type=Path, help="a file to keep the brokers' answers in, or to replay them from")
     options = parser.parse_args(arguments)
     started, counts = monotonic(), Counter[tuple[str, str]]()
@@ -42,8 +44,9 @@ def main(arguments: Sequence[str]) -> int:
     total = Counter[str]()
     for (_, said), number in counts.items():
         total[said] += number
-    missed = f"; {recording.missed} requests not recorded" if recording.missed else ""
-    print(f"{_line(total)}; {monotonic() - started:.0f} s{missed}")
+    missed, seconds = f"; {recording.missed} requests not recorded" if recording.missed else "", monotonic() - started
+    print(f"{_line(total)}; {seconds:.0f} s{missed}")
+    _figures(total, seconds).write(options.json)
     return 1 if total[Verdict.WRONG] else 0
 
 
@@ -67,6 +70,15 @@ def _judged(
             step,
             lambda alteration: api in (None, alteration.api) and (name or "") in str(alteration),
         )
+
+
+def _figures(total: Counter[str], seconds: float) -> Figures:
+    """The counts as figures of a part of the proof."""
+    happened = {said: total[said] for said in (*(str(one) for one in Verdict if one is not Verdict.WRONG), _DECLARED)}
+    violations = {str(Verdict.WRONG): total[str(Verdict.WRONG)]}
+    return Figures(
+        tried={"altered answers": sum(total.values())}, happened=happened, violations=violations, seconds=seconds
+    )
 
 
 def _line(counts: Counter[str]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.kafka.command import ClusterContext
-from kafka_lagoon.client.agreement import agreed_metadata
+from kafka_lagoon.client.agreement import agree_on_brokers, agreed_metadata
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -43,6 +43,12 @@ def selected_topology(context: ClusterContext) -> tuple[Topology, list[Failure]]
     ]
     topology = topology_of(metadata, has_offline_replicas=returns_offline_replicas(context.cluster))
     return topology, refused
+
+
+def every_broker(context: ClusterContext) -> Sequence[int]:
+    """Return the ids of the brokers as two of them name them; a third one decides where they differ."""
+    agree_on_brokers(context.cluster, context.deadline)
+    return sorted(context.cluster.brokers)
 
 
 def topic_notes(context: ClusterContext, operations: int | None = None) -> Sequence[str]:
