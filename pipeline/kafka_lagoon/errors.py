@@ -107,6 +107,17 @@ class Contradiction(WireError):
         return "the answer has it twice, and not alike"
 
 
+class ImpossibleValue(WireError):
+    """A number in a response that Kafka never sends."""
+
+    def __init__(self, struct: str, field: str, value: int) -> None:
+        super().__init__(struct, field, value)
+        self.struct, self.field, self.value = struct, field, value
+
+    def __str__(self) -> str:
+        return f"{self.field} of {self.struct} is {self.value}, which Kafka never sends"
+
+
 class RecordsError(PipelineError):
     """Records that cannot be decoded; `reason` is the word in table record_problems, `detail` the exact fault."""
 

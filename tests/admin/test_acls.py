@@ -10,6 +10,7 @@ from kafka_lagoon.admin.acls import Acl, AclFilter, acls_of, create_acls, delete
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.error_codes import UNSUPPORTED_VERSION
 from kafka_lagoon.protocol.messages.create_acls import CREATE_ACLS
 from kafka_lagoon.protocol.messages.delete_acls import DELETE_ACLS
 from kafka_lagoon.protocol.messages.describe_acls import (
@@ -144,3 +145,13 @@ def test_no_prefixes_before_pattern_types(state: FakeCluster, connect: Callable[
     answer = describe_acls(connect(), AclFilter(pattern_type=acls.PREFIXED), soon())
     assert isinstance(answer, DescribeAclsResponse)
     assert answer.resources == ()
+
+
+def test_an_answer_that_the_version_is_unsupported(state: FakeCluster, cluster: Cluster) -> None:
+    """It is a failure with Kafka's code: only brokers that do not offer the version are asked for literal ACLs instead."""
+    state.acls = (_rules("orders"),)
+    refused = Altered(lambda _: DescribeAclsResponse(error_code=UNSUPPORTED_VERSION, resources=()))
+    state.faults.append(Fault(DESCRIBE_ACLS.key, refused, node_id=1))
+    answer = describe_acls(cluster, AclFilter(), soon())
+    assert isinstance(answer, Failure)
+    assert (answer.code, answer.is_too_old) == (UNSUPPORTED_VERSION, False)

@@ -132,3 +132,32 @@ def test_one_topic_that_is_refused_for_the_moment(
     described = describe_configs(cluster, TOPIC, ["orders", "other"], Deadline.after(CLOCK, 300))
     assert [one.resource_name for one in described.results] == ["orders"]
     assert [(one.scope.topic, one.code) for one in described.failures] == [("other", code)]
+
+
+@pytest.mark.usefixtures("broker_configs")
+def test_an_answer_about_another_broker(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """It is no answer about the broker that was asked."""
+
+    def about_another(response: DescribeConfigsResponse) -> DescribeConfigsResponse:
+        response.results[0].resource_name = "7"  # type: ignore[misc]  frozen to the checker
+        return response
+
+    state.faults = [Fault(DESCRIBE_CONFIGS.key, Altered(about_another), node_id=2, times=1_000)]
+    configs = describe_broker_configs(connect(default_api_timeout_ms=200), BROKER, [1, 2], soon())
+    assert [result.resource_name for result in configs.results] == ["1"]
+    assert [str(failure.scope) for failure in configs.failures] == ["broker 2"]
+
+
+def test_a_synonym_twice_is_a_contradiction(state: FakeCluster, cluster: Cluster) -> None:
+    """A config has one synonym of each name and source; nothing of such a topic is believed."""
+
+    def twice(response: DescribeConfigsResponse) -> DescribeConfigsResponse:
+        for config in response.results[0].configs:
+            several = [messages.DescribeConfigsSynonym(name="n", value=value, source=5) for value in ("1", "2")]
+            config.synonyms = tuple(several)  # type: ignore[misc]
+        return response
+
+    state.faults = [Fault(DESCRIBE_CONFIGS.key, Altered(twice), times=1_000)]
+    configs = describe_configs(cluster, TOPIC, ["orders"], soon())
+    assert not configs.results
+    assert [failure.message for failure in configs.failures] == ["the answer has it twice, and not alike"]

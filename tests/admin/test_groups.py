@@ -9,7 +9,12 @@ from kafka_lagoon.admin.authorized_operations import group_operations
 from kafka_lagoon.admin.groups import delete_groups, describe_groups, list_groups
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.acls import NOT_ASKED
-from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE, DescribedConsumerGroup
+from kafka_lagoon.protocol.messages.consumer_group_describe import (
+    CONSUMER_GROUP_DESCRIBE,
+    ConsumerGroupAssignment,
+    ConsumerGroupTopicPartitions,
+    DescribedConsumerGroup,
+)
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribedGroup
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
@@ -138,3 +143,24 @@ def test_brokers_before_authorized_operations_of_groups(state: FakeCluster, conn
     listed = list_groups(cluster, soon()).groups
     operations, refused = group_operations(cluster, listed, soon())
     assert (operations["old"], refused) == (NOT_ASKED, {})
+
+
+@pytest.mark.parametrize("partitions", [((0, 1, 1),), ((0,), (1,))])
+def test_an_assignment_that_has_something_twice(
+    state: FakeCluster, cluster: Cluster, partitions: tuple[tuple[int, ...], ...]
+) -> None:
+    """A topic or a partition that a member is assigned twice is a contradiction, and nothing of the group is believed."""
+
+    def twice(response: Any) -> Any:
+        (member,) = response.groups[0].members
+        owned = [
+            ConsumerGroupTopicPartitions(topic_id=b"1" * 16, topic_name="t", partitions=some) for some in partitions
+        ]
+        member.assignment = ConsumerGroupAssignment(topic_partitions=tuple(owned))
+        return response
+
+    state.groups = {"g": FakeGroup(1, {}, [FakeMember("m", ("orders",), {"orders": (0,)})], "consumer", state="Stable")}
+    state.faults = [Fault(CONSUMER_GROUP_DESCRIBE.key, Altered(twice), times=1_000)]
+    described = describe_groups(cluster, list_groups(cluster, soon()).groups, soon())
+    assert not described.descriptions
+    assert described.failures["g"].name == "PROTOCOL_ERROR"

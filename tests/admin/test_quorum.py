@@ -16,11 +16,20 @@ from kafka_lagoon.admin.quorum import (
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.add_raft_voter import ADD_RAFT_VOTER
-from kafka_lagoon.protocol.messages.describe_quorum import QuorumPartition
+from kafka_lagoon.protocol.messages.describe_quorum import (
+    DESCRIBE_QUORUM,
+    METADATA_TOPIC,
+    DescribeQuorumResponse,
+    QuorumListener,
+    QuorumNode,
+    QuorumPartition,
+    QuorumReplica,
+    QuorumTopic,
+)
 from kafka_lagoon.protocol.messages.remove_raft_voter import REMOVE_RAFT_VOTER
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Close, Fault
+from tests.fake.faults import Altered, Close, Fault
 
 NOT_CONTROLLER = 41
 LOG = QuorumPartition(
@@ -53,6 +62,53 @@ def test_an_error_inside_the_answer_is_a_failure(state: FakeCluster, cluster: Cl
     assert [failure.name for failure in quorum_failures(response)] == ["NOT_CONTROLLER"]
 
 
+@pytest.mark.usefixtures("kraft")
+def test_one_broker_that_names_another_leader(state: FakeCluster, cluster: Cluster) -> None:
+    """The leader is the one that two brokers name; offsets, which move between two requests, may differ."""
+
+    def altered(**fields: int) -> Altered:
+        log = QuorumTopic(topic_name=METADATA_TOPIC, partitions=(replace(LOG, **fields),))
+        return Altered(lambda response: replace(response, topics=(log,)))
+
+    state.quorum = LOG
+    state.faults = [
+        Fault(DESCRIBE_QUORUM.key, altered(leader_id=3002), node_id=1),
+        Fault(DESCRIBE_QUORUM.key, altered(high_watermark=11), node_id=2),
+    ]
+    response = describe_quorum(cluster, soon())
+    assert not isinstance(response, Failure)
+    assert [partition.leader_id for partition in quorum_partitions(response)] == [LOG.leader_id]
+
+
+@pytest.mark.usefixtures("kraft")
+def test_a_listener_twice(state: FakeCluster, cluster: Cluster) -> None:
+    """It is a failure: nobody can know which of them is true."""
+    listeners = tuple(QuorumListener(name="CONTROLLER", host="h", port=port) for port in (1, 2))
+
+    def twice(response: DescribeQuorumResponse) -> DescribeQuorumResponse:
+        return replace(response, nodes=(QuorumNode(node_id=3001, listeners=listeners),))
+
+    state.quorum = LOG
+    state.faults = [Fault(DESCRIBE_QUORUM.key, Altered(twice), times=2)]
+    response = describe_quorum(cluster, soon())
+    assert not isinstance(response, Failure)
+    assert [failure.name for failure in quorum_failures(response)] == ["CONTRADICTORY_ANSWER"]
+
+
+@pytest.mark.usefixtures("kraft")
+def test_a_replica_twice(state: FakeCluster, cluster: Cluster) -> None:
+    """A controller votes once, and no voter is an observer."""
+    replica = QuorumReplica(replica_id=3001, log_end_offset=10)
+    for log in (
+        replace(LOG, current_voters=(replica, replica)),
+        replace(LOG, current_voters=(replica,), observers=(replica,)),
+    ):
+        state.quorum = log
+        response = describe_quorum(cluster, soon())
+        assert not isinstance(response, Failure)
+        assert [failure.name for failure in quorum_failures(response)] == ["CONTRADICTORY_ANSWER"]
+
+
 def test_brokers_on_zookeeper_have_no_quorum(cluster: Cluster) -> None:
     """Brokers on ZooKeeper do not offer the API."""
     refused = describe_quorum(cluster, soon())
@@ -74,3 +130,12 @@ def test_add_voters_and_remove_voters(state: FakeCluster, cluster: Cluster) -> N
         ("voter 5", True),
     ]
     assert (state.count(ADD_RAFT_VOTER.key), state.count(REMOVE_RAFT_VOTER.key)) == (3, 2)
+
+
+@pytest.mark.usefixtures("kraft")
+def test_an_answer_without_the_metadata_log(state: FakeCluster, cluster: Cluster) -> None:
+    """It is a failure: a quorum without replicas does not exist."""
+    state.quorum = replace(LOG, partition_index=1)
+    response = describe_quorum(cluster, soon())
+    assert not isinstance(response, Failure)
+    assert [failure.name for failure in quorum_failures(response)] == ["NOT_RETURNED"]

@@ -17,11 +17,11 @@ from tests.security_samples import quotas
 
 
 @pytest.mark.usefixtures("security_apis")
-def test_all_entities_come_with_one_request(state: FakeCluster, cluster: Cluster) -> None:
+def test_all_entities_come_with_one_request_to_each_of_two_brokers(state: FakeCluster, cluster: Cluster) -> None:
     """A filter without components matches every entity."""
     state.quotas = (quotas({"user": "a"}, producer_byte_rate=1.0), quotas({"ip": None}, connection_creation_rate=2.0))
     assert describe_client_quotas(cluster, soon()) == state.quotas
-    assert state.count(DESCRIBE_CLIENT_QUOTAS.key) == 1
+    assert [state.count(DESCRIBE_CLIENT_QUOTAS.key, node_id) for node_id in (1, 2, 3)] == [1, 1, 0]
 
 
 @pytest.mark.usefixtures("security_apis")
@@ -31,6 +31,17 @@ def test_a_refusal_is_a_failure_and_no_empty_list(state: FakeCluster, cluster: C
     refused = describe_client_quotas(cluster, soon())
     assert isinstance(refused, Failure)
     assert (refused.name, str(refused.scope)) == ("CLUSTER_AUTHORIZATION_FAILED", "client quotas")
+
+
+@pytest.mark.usefixtures("security_apis")
+def test_a_list_that_is_left_out_is_a_failure(state: FakeCluster, cluster: Cluster) -> None:
+    """Null entries without an error are not an empty list."""
+    state.faults.append(
+        Fault(DESCRIBE_CLIENT_QUOTAS.key, Altered(lambda answer: replace(answer, entries=None)), times=1_000)
+    )
+    left_out = describe_client_quotas(cluster, soon())
+    assert isinstance(left_out, Failure)
+    assert (left_out.name, str(left_out.scope)) == ("NOT_RETURNED", "client quotas")
 
 
 @pytest.mark.usefixtures("altering_apis")

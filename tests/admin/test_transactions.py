@@ -137,3 +137,18 @@ def test_a_producer_is_not_fenced_twice(state: FakeCluster, cluster: Cluster) ->
     state.faults = [Fault(INIT_PRODUCER_ID.key, Close())]
     (failure,) = fence_producers(cluster, {"a": 60_000}, soon()).failures.values()
     assert (str(failure.scope), failure.may_be_done) == ("transaction a", True)
+
+
+def test_what_is_listed_twice_is_not_believed(state: FakeCluster, cluster: Cluster) -> None:
+    """A producer of a partition, and a partition of a transaction, are there once."""
+    producer = ProducerState(producer_id=7, producer_epoch=1, coordinator_epoch=-1)
+    state.producers = {("orders", 0): (producer, replace(producer, producer_epoch=2))}
+    producers = describe_producers(cluster, [TopicPartition("orders", 0)], soon())
+    assert [failure.name for failure in producers.failures.values()] == ["PROTOCOL_ERROR"]
+    topic = messages.TransactionTopic(topic="orders", partitions=(0, 0))
+    state.transactions = {"a": transaction("a", 1)}
+    state.transactions["a"].described.topics = (topic,)
+    listings = list_transactions(cluster, soon())
+    assert listings.answers
+    described = describe_transactions(cluster, ["a"], soon())
+    assert [failure.name for failure in described.failures.values()] == ["PROTOCOL_ERROR"]

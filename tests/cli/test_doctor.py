@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ import pytest
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.doctor import checks
 from kafka_lagoon.doctor.results import Check, Result
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from tests.cli.kafka.conftest import SHORT_TIMEOUTS
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +62,33 @@ def test_a_broker_that_is_gone(
     assert code == 1
     assert any(re.match(r"default: bootstrap server ", subject) for subject in failed)
     assert len(results["connection"]) > len(failed)
+
+
+@pytest.mark.usefixtures("brokers")
+def test_a_broker_with_an_impossible_address(state: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    """What metadata was refused of is a failed check: the broker that advertises it would never be reached."""
+
+    def portless(response: MetadataResponse) -> MetadataResponse:
+        *others, last = response.brokers
+        return replace(response, brokers=(*others, replace(last, port=0)))
+
+    state.faults.append(Fault(METADATA.key, Altered(portless), times=1_000))
+    code, results = doctor(capsys, *options(state))
+    assert code == 1
+    assert "ADDRESS_REFUSED: 0 is no port" in {row["observed"] for row in results["connection"]}
+
+
+@pytest.mark.usefixtures("brokers")
+def test_a_broker_that_another_one_does_not_name(state: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is connected to all the same, because two other brokers name it."""
+
+    def without_the_last(response: MetadataResponse) -> MetadataResponse:
+        return replace(response, brokers=response.brokers[:-1])
+
+    state.faults.append(Fault(METADATA.key, Altered(without_the_last), node_id=1, times=1_000))
+    _, results = doctor(capsys, *options(state))
+    connected = {row["subject"] for row in results["connection"] if "broker 3" in row["subject"]}
+    assert len(connected) == 1
 
 
 def test_settings_with_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

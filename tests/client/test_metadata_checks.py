@@ -90,3 +90,11 @@ def test_topics_that_are_named() -> None:
     )
     assert [(one.name, one.error_code) for one in response.topics] == [("a", 0), ("b c", 17), ("d", -1)]
     assert lines == ["topic d: NOT_RETURNED"]
+
+
+@pytest.mark.parametrize("name", ["replica_nodes", "isr_nodes"])
+def test_a_replica_that_is_listed_twice(name: str) -> None:
+    """It is a failure of its partition."""
+    odd = MetadataPartition(**{"partition_index": 1, "replica_nodes": (1, 2), "isr_nodes": (1, 2), name: (1, 1)})
+    _, lines = checked(MetadataTopic(name="t", partitions=(*topic("t", 0).partitions, odd)))
+    assert lines == ["t-1: CONTRADICTORY_ANSWER"]

@@ -177,7 +177,7 @@ def _sizes(state: FakeCluster, node: int, requested: Any, future: bool) -> descr
     some = tuple(
         describe_log_dirs.DescribeLogDirsPartition(
             partition_index=index,
-            partition_size=1 if future else known[index].size + node - known[index].leader_id,
+            partition_size=1 if future else known[index].size + (node - known[index].leader_id) % 10,
             offset_lag=0,
             is_future_key=future,
         )

@@ -105,6 +105,7 @@ _NAMES = (
     "partition_index",
     "partition_id",
     "partition",
+    "producer_id",
     "api_key",
     "replica_id",
     "resource_type",

@@ -70,8 +70,11 @@ def every_shape() -> FakeCluster:
 
 
 def _share_topics() -> tuple[DescribeShareGroupOffsetsResponseTopic, ...]:
-    """Return offsets of a share group in two topics, one of them deleted: with a lag, not started, without a lag."""
-    stored = [(90, 5), (-1, -1), (90, -1)]
+    """Return offsets of a share group in two topics, one of them deleted.
+
+    They are with a lag, not started, without a lag, below 0 and past the end.
+    """
+    stored = [(90, 5), (-1, -1), (90, -1), (-5, 105), (200, -100)]
     return tuple(
         DescribeShareGroupOffsetsResponseTopic(
             topic_name=name,

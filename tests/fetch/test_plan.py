@@ -1,6 +1,7 @@
 """Plans with brokers in every state: each partition is planned, or is a failure with its reason."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -120,6 +121,20 @@ def test_a_pattern_finds_topics_as_they_come(state: FakeCluster, connect: Connec
     assert {one.topic for one in planned(connect, spec(pattern="ord.*")).ranges} == {"orders"}
     state.add_topic("orders-eu", 1)
     assert {one.topic for one in planned(connect, spec(pattern="ord.*")).ranges} == {"orders", "orders-eu"}
+
+
+@pytest.mark.parametrize("node_id", [1, 2, 3])
+def test_one_broker_does_not_hide_topics_of_a_pattern(state: FakeCluster, connect: Connect, node_id: int):
+    """Topics that one broker calls internal, or does not list, are read."""
+    state.topics["t"].partitions[0].high_watermark = 100
+    state.add_topic("other", 1)
+
+    def hide(answer: MetadataResponse) -> MetadataResponse:
+        topics = (replace(topic, is_internal=True) for topic in answer.topics if topic.name != "other")
+        return replace(answer, topics=tuple(topics))
+
+    state.faults.append(Fault(METADATA.key, Altered(hide), node_id=node_id, times=1000))
+    assert {one.topic for one in planned(connect, spec(pattern="t|other")).ranges} == {"t", "other"}
 
 
 def test_an_unknown_topic_is_refused(connect: Connect):

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from kafka_lagoon.admin.groups import GroupDescriptions, GroupListing, describe_groups, list_groups
+from kafka_lagoon.admin.group_offsets import Commit, GroupPartition, alter_offsets
+from kafka_lagoon.admin.groups import GroupDescriptions, GroupListing, delete_groups, describe_groups, list_groups
+from kafka_lagoon.admin.share_groups import alter_share_offsets
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
@@ -17,8 +19,8 @@ from kafka_lagoon.protocol.messages.join_group import JOIN_GROUP, JoinGroupReque
 from kafka_lagoon.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, LeavingMember
 from kafka_lagoon.protocol.messages.sync_group import SYNC_GROUP, SyncGroupRequest, SyncGroupRequestAssignment
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
-from kafka_lagoon.tables.snapshot_rows import Snapshot
+from kafka_lagoon.tables.group_rows import CommittedOffsetRow, ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, Snapshot
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
 from tests.integration.every_broker import wait_until
@@ -143,6 +145,33 @@ def test_a_group_that_is_migrated(release: Release) -> None:
     owners = {row.partition: row.member_id for row in after.of(ConsumerLagRow) if row.group_id == group_id}
     assert sorted(owners) == [0, 1, 2]
     assert set(owners.values()) == {row.member_id for row in members}
+
+
+def test_numbers_that_clients_chose(release: Release) -> None:
+    """Brokers store any offset that a client commits or sets, and -2 of a member that left for now: no answer is refused for it."""
+    servers, static, negative, share = release.bootstrap_servers, "newer-static", "newer-negative", "newer-past-end"
+    with live_member(servers, static, TOPIC, **{"group.protocol": "consumer", "group.instance.id": "first"}):
+        pass
+    with sharing(servers, share, TOPIC):
+        pass
+    deadline = Deadline.after(CLOCK, 30_000)
+    with Cluster.connect(KafkaSettings(bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
+        list_groups(cluster, deadline)
+        assert not alter_offsets(
+            cluster, {GroupPartition(negative, TOPIC, 0): Commit(-5, -7, "by hand")}, deadline
+        ).failures
+        starts = {GroupPartition(share, TOPIC, 0): -5, GroupPartition(share, TOPIC, 1): 1_000_000}
+        assert not alter_share_offsets(cluster, starts, deadline).failures
+        snapshot = snapshot_of(release.kafka)
+        assert not delete_groups(cluster, [negative, share], deadline).failures
+    assert [row.member_epoch for row in snapshot.of(GroupMemberRow) if row.group_id == static] == [-2]
+    assert [row.partition for row in snapshot.of(CommittedOffsetRow) if row.group_id == negative] == [0]
+    lags = {row.partition: row for row in snapshot.of(ConsumerLagRow) if row.group_id == share}
+    assert (lags[0].share_start_offset, lags[0].lag, lags[0].problem) == (None, None, "SHARE_START_NEGATIVE")
+    assert (lags[1].share_start_offset, lags[1].problem) == (1_000_000, None)
+    assert lags[1].lag == (lags[1].high_watermark or 0) - 1_000_000
+    assert unexplained_of(snapshot) == []
+    assert [row for row in snapshot.of(CollectionFailureRow) if row.error_name == "PROTOCOL_ERROR"] == []
 
 
 def group_listings(bootstrap_servers: str) -> Mapping[str, GroupListing]:

@@ -76,6 +76,7 @@ PARTS = (
     ),
     Part(name="scenarios", module="tests.proof", arguments=SCENARIOS, long_arguments=SCENARIOS),
     Part(name="points to die at", module="tests.proof.points", arguments=("--every", "8")),
+    Part(name="altered answers", module="tests.proof.answers", arguments=("--step", "61")),
 )
 
 

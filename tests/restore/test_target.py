@@ -1,15 +1,32 @@
 """Clashes in the target are faults, changes are faults unless they are accepted, and everything else is a note."""
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.ranges import LogBounds
+from kafka_lagoon.protocol.messages.describe_configs import (
+    BROKER,
+    DESCRIBE_CONFIGS,
+    DescribeConfigsEntry,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.survey import Times
-from kafka_lagoon.restore.target import TargetTopic, Verdict, verdict
+from kafka_lagoon.restore.target import TargetTopic, Verdict, default_configs, describe_target, verdict
+from kafka_lagoon.wire.primitives import uuid_text
+from tests.clock import CLOCK
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
 from tests.restore.lake import wanted
 
 NOW_MS = 1_800_000_000_000
@@ -44,6 +61,52 @@ def judged(
     target = TargetTopic(name="t", topic_id="x", partitions=len(ends), logs=logs, configs=configs or {})
     of_target = {"t": earlier} if earlier else {}
     return verdict(request, [(source, target)], NOW_MS, {"t": times} if times else {}, of_target)
+
+
+@pytest.mark.parametrize("node_id", [1, 2, 3])
+def test_ids_that_one_broker_does_not_tell(state: FakeCluster, connect: Callable[[], Cluster], node_id: int) -> None:
+    """A broker that gives no topic ids is outvoted: without an id a restore cannot tell that a topic was re-created."""
+
+    def without_ids(response: MetadataResponse) -> MetadataResponse:
+        return replace(response, topics=tuple(replace(topic, topic_id=bytes(16)) for topic in response.topics))
+
+    state.faults.append(Fault(METADATA.key, Altered(without_ids), node_id, times=1_000))
+    described, failures = describe_target(connect(), ["orders", "absent"], Deadline.after(CLOCK, 5_000))
+    orders = described["orders"]
+    assert orders is not None
+    assert orders.topic_id == uuid_text(state.topics["orders"].topic_id)
+    assert (described["absent"], failures) == (None, [])
+
+
+@pytest.mark.parametrize("code", [0, 31])
+def test_defaults_of_new_topics(state: FakeCluster, connect: Callable[[], Cluster], code: int) -> None:
+    """If the broker refuses them they are a failure, and not empty."""
+
+    def answered(response: DescribeConfigsResponse) -> DescribeConfigsResponse:
+        entry = DescribeConfigsEntry(name="log.cleanup.policy", value="compact", read_only=False, is_sensitive=False)
+        result = DescribeConfigsResult(
+            error_code=code, error_message=None, resource_type=BROKER, resource_name="1", configs=(entry,)
+        )
+        return replace(response, results=(result,))
+
+    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(answered), times=1_000))
+    defaults = default_configs(connect(), Deadline.after(CLOCK, 5_000))
+    if isinstance(defaults, Failure):
+        assert (code, defaults.name) == (31, "CLUSTER_AUTHORIZATION_FAILED")
+    else:
+        assert (code, defaults) == (0, {"cleanup.policy": "compact"})
+
+
+def test_defaults_without_a_broker(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """If the addresses of all brokers are refused, the defaults are a failure."""
+
+    def portless(response: MetadataResponse) -> MetadataResponse:
+        return replace(response, brokers=tuple(replace(broker, port=0) for broker in response.brokers))
+
+    state.faults.append(Fault(METADATA.key, Altered(portless), times=1_000))
+    defaults = default_configs(connect(), Deadline.after(CLOCK, 5_000))
+    assert isinstance(defaults, Failure)
+    assert defaults.name == "NOT_RETURNED"
 
 
 def test_nothing_stands_in_the_way() -> None:

@@ -10,6 +10,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS
+from kafka_lagoon.protocol.messages.describe_share_group_offsets import DESCRIBE_SHARE_GROUP_OFFSETS
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
@@ -26,6 +27,7 @@ from kafka_lagoon.tables.group_rows import (
 )
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot
 from kafka_lagoon.wire.primitives import uuid_text
+from kafka_lagoon.wire.schema import Api
 from tests.clock import CLOCK
 from tests.fake.answers import consumer_protocol
 from tests.fake.broker import FakeBroker, fake_cluster
@@ -91,6 +93,7 @@ def test_the_order_is_ends_groups_commits_ends_metadata() -> None:
     assert compact == [
         METADATA.key,
         LIST_OFFSETS.key,
+        METADATA.key,  # of the brokers only
         LIST_GROUPS.key,
         DESCRIBE_GROUPS.key,
         OFFSET_FETCH.key,
@@ -404,6 +407,28 @@ def test_what_says_nothing_is_not_complete(api: Any, change: dict[str, int], fai
     taken = captured(state)
     assert taken.published.status == "partial"
     assert (api.name, failed) in {(row.api, row.error_name) for row in taken.of(CollectionFailureRow)}
+
+
+@pytest.mark.parametrize(
+    ("api", "group_type"), [(CONSUMER_GROUP_DESCRIBE, "consumer"), (DESCRIBE_SHARE_GROUP_OFFSETS, "share")]
+)
+def test_a_listed_group_of_an_unsupported_version_is_a_failure(api: Api[Any, Any], group_type: str) -> None:
+    """A coordinator that lists the group and offers the API must describe it."""
+
+    def refuse(answer: Any) -> Any:
+        for group in answer.groups:
+            group.error_code = 35
+        return answer
+
+    state = healthy()
+    state.groups["new"] = FakeGroup(coordinator_id=3, group_type=group_type, state="Stable")
+    state.faults.append(Fault(api.key, Altered(refuse), times=1_000))
+    taken = captured(state)
+    assert taken.published.status == "partial"
+    failed = [(row.api, row.scope, row.error_name) for row in taken.of(CollectionFailureRow)]
+    assert failed == [(api.name, "group new", "UNSUPPORTED_VERSION")]
+    (covered,) = (row for row in taken.of(CoverageRow) if row.api == api.name)
+    assert (covered.failed, covered.not_collected_because) == (1, None)
 
 
 def test_a_broker_that_lists_no_groups_is_a_failure() -> None:

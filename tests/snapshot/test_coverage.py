@@ -6,12 +6,16 @@ import pytest
 
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.errors import UnsupportedVersion
+from kafka_lagoon.protocol.messages.describe_user_scram_credentials import DESCRIBE_USER_SCRAM_CREDENTIALS
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
-from kafka_lagoon.snapshot.coverage import coverage_rows, failure_rows, not_offered
+from kafka_lagoon.snapshot.coverage import coverage_rows, failure_rows, not_offered, worth_a_row
+from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow
 
-UNKNOWN_TOPIC, REFUSED, UNSUPPORTED_VERSION = 3, 29, 35
+UNKNOWN_TOPIC, REFUSED, UNSUPPORTED_VERSION, SECURITY_DISABLED = 3, 29, 35, 54
 
 
 def failed(scope: Scope, code: int = REFUSED, node_id: int | None = 1, **values: Any) -> Failure:
@@ -72,13 +76,24 @@ def test_reasons_stand_beside_what_was_not_asked() -> None:
     stats = RequestStats()
     stats.sent((LIST_OFFSETS.name, 1), 5, 10)
     failures = [
-        failed(Scope.of_partition("t", 0), UNSUPPORTED_VERSION),
-        failure_of(OFFSET_FETCH, Scope.group("g"), UNSUPPORTED_VERSION),
+        failure_of(api, scope, UnsupportedVersion(api.name, (9, 9), (0, 5), "1", None))
+        for api, scope in ((LIST_OFFSETS, Scope.of_partition("t", 0)), (OFFSET_FETCH, Scope.group("g")))
     ]
     rows = {row.api: row for row in coverage_rows(stats, {}, not_offered(failures), {"acls": ["DescribeAcls"]})}
     assert rows["ListOffsets"].not_collected_because is None
     assert (rows["OffsetFetch"].not_collected_because, rows["OffsetFetch"].requests) == ("UNSUPPORTED_VERSION", 0)
     assert (rows["DescribeAcls"].not_collected_because, rows["DescribeAcls"].skipped_table) == ("SKIPPED", "acls")
+
+
+def test_an_api_that_is_offered_must_be_answered() -> None:
+    """UNSUPPORTED_VERSION from a broker is a failure: it offers the version, or there would have been no request."""
+    answered = failure_of(DESCRIBE_USER_SCRAM_CREDENTIALS, Scope.list("users"), UNSUPPORTED_VERSION)
+    too_old = failure_of(OFFSET_FETCH, Scope.group("g"), UnsupportedVersion("OffsetFetch", (9, 9), (0, 5), "1", None))
+    disabled = failure_of(DESCRIBE_USER_SCRAM_CREDENTIALS, Scope.list("users"), SECURITY_DISABLED)
+    several = [answered, too_old, disabled]
+    topology = Topology(metadata=MetadataResponse(), topic_ids={}, partitions={})
+    assert list(worth_a_row(several, topology)) == [answered]
+    assert set(not_offered(several).values()) == {too_old, disabled}
 
 
 def test_long_messages_are_cut() -> None:

@@ -11,6 +11,7 @@ from kafka_lagoon.admin.offsets import (
 )
 from kafka_lagoon.client.failures import Scope, failure_of
 from kafka_lagoon.client.routing import Gathered, Source
+from kafka_lagoon.errors import PipelineError, UnsupportedVersion
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsResponsePartition
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from kafka_lagoon.snapshot.offsets import offset_rows
@@ -28,8 +29,11 @@ def answered(offset: int, timestamp: int = -1, leader_epoch: int = -1) -> Offset
     return Gathered({PARTITION: answer}, {PARTITION: Source(1, 77)}, {})
 
 
-def refused(code: int) -> Offsets:
-    return Gathered({}, {}, {PARTITION: failure_of(LIST_OFFSETS, Scope.of_partition(*PARTITION), code)})
+TOO_OLD = UnsupportedVersion("ListOffsets", (9, 9), (0, 5), "1", None)
+
+
+def refused(refusal: int | PipelineError) -> Offsets:
+    return Gathered({}, {}, {PARTITION: failure_of(LIST_OFFSETS, Scope.of_partition(*PARTITION), refusal)})
 
 
 def row_of(changed: str | None = None, **replaced: Offsets) -> PartitionOffsetsRow:
@@ -68,9 +72,11 @@ def test_no_offset_is_null() -> None:
 def test_refusals_are_named() -> None:
     """A refusal is a problem. A leader that is too old for a kind of offset is only a problem for the ends of the log."""
     assert row_of(start=refused(29)).problem == "TOPIC_AUTHORIZATION_FAILED"
-    assert row_of(tiered=refused(35)).problem is None
-    row = row_of(end=refused(35))
-    assert (row.high_watermark, row.read_at_ms, row.problem) == (None, None, "UNSUPPORTED_VERSION")
+    assert row_of(tiered=refused(TOO_OLD)).problem is None
+    assert row_of(tiered=refused(35)).problem == "UNSUPPORTED_VERSION"
+    for refusal in (TOO_OLD, 35):
+        row = row_of(end=refused(refusal))
+        assert (row.high_watermark, row.read_at_ms, row.problem) == (None, None, "UNSUPPORTED_VERSION")
 
 
 def test_what_happened_to_the_topic_comes_first() -> None:

@@ -38,11 +38,15 @@ def response(leader_id: int = 1, leader_end: int = 100, error_code: int = 0) -> 
 
 
 def test_the_metadata_log_is_a_row() -> None:
-    """The row has leader, voters and observers; -1 is null."""
+    """The row has leader, voters and observers by their ids; -1 is null."""
     assert list(quorum_rows(response())) == [
         QuorumRow(leader_id=1, leader_epoch=7, high_watermark=99, voters=(1, 2), observers=(9,))
     ]
     assert next(quorum_rows(response(leader_id=-1))).leader_id is None
+    reversed_voters = response()
+    (partition,) = reversed_voters.topics[0].partitions
+    partition.current_voters = partition.current_voters[::-1]  # type: ignore[misc]  frozen to the checker
+    assert list(quorum_rows(reversed_voters)) == list(quorum_rows(response()))
 
 
 def test_a_refused_partition_has_no_row() -> None:

@@ -88,12 +88,24 @@ def test_records_before_the_log_start_may_have_been_done() -> None:
 
 @pytest.mark.parametrize(
     ("start_offset", "lag", "problem"),
-    [(-1, -1, "SHARE_NOT_STARTED"), (5, -1, "SHARE_LAG_NOT_RETURNED")],
+    [
+        (-1, -1, "SHARE_NOT_STARTED"),
+        (-1, 7, "SHARE_NOT_STARTED"),
+        (-5, 25, "SHARE_START_NEGATIVE"),
+        (5, -1, "SHARE_LAG_NOT_RETURNED"),
+    ],
 )
 def test_what_is_not_counted(start_offset: int, lag: int, problem: str) -> None:
-    """A partition that was never read has no start offset; brokers before KIP-1226 return no lag."""
+    """Without a start offset from 0 on no lag counts from it; brokers before KIP-1226 return no lag."""
     lag_row = rows(shares(partition(0, start_offset, lag=lag)))["orders", 0]
     assert (lag_row.lag, lag_row.lag_basis, lag_row.problem) == (None, "unknown", problem)
+
+
+def test_a_start_past_the_end() -> None:
+    """The lag is negative, as with a commit past the end, and the margin is known."""
+    lag_row = rows(shares(partition(0, 25, lag=-5)))["orders", 0]
+    assert (lag_row.lag, lag_row.lag_basis, lag_row.share_start_offset, lag_row.problem) == (-5, "share", 25, None)
+    assert (lag_row.retention_margin, lag_row.records_lost) == (21, 0)
 
 
 def test_every_partition_of_a_member_is_a_row() -> None:

@@ -51,6 +51,14 @@ def test_what_is_not_known_is_null() -> None:
     assert (refused.partition, refused.problem) == (1, "TOPIC_AUTHORIZATION_FAILED")
 
 
+def test_start_offsets_that_an_administrator_set() -> None:
+    """One past the end gives a negative lag, which is kept; one below 0 is unknown, with the lag that is counted from it."""
+    past_end, negative = rows(partition(0, 1_000_000, lag=-999_875), partition(1, -5, lag=64))
+    assert (past_end.start_offset, past_end.lag, past_end.problem) == (1_000_000, -999_875, None)
+    assert (negative.start_offset, negative.leader_epoch, negative.lag) == (None, None, None)
+    assert negative.problem == "SHARE_START_NEGATIVE"
+
+
 def test_a_topic_without_a_name() -> None:
     """The name is taken from metadata if metadata has the id; otherwise the row has a problem."""
     [named] = rows(partition(0, 5), name="", names={TOPIC_ID_TEXT: "orders"})

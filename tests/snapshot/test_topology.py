@@ -1,6 +1,7 @@
 """Rows of brokers, topics and partitions are made from metadata alone: unknown values are null, with a reason."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,11 +18,14 @@ from kafka_lagoon.protocol.messages.metadata import (
 )
 from kafka_lagoon.snapshot.topology import (
     NOT_DESCRIBED,
+    PARTITIONS_ADDED,
+    TOPIC_CREATED,
     TOPIC_DELETED,
     TOPIC_RECREATED,
     Durability,
     broker_rows,
     changes,
+    check_again,
     partition_rows,
     read_topology,
     topic_rows,
@@ -30,6 +34,7 @@ from kafka_lagoon.snapshot.topology import (
 from kafka_lagoon.tables.cluster_rows import PartitionRow
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
 
 NOT_READ = Durability(min_insync_replicas={}, eligible={}, problems={}, eligible_problem=None)
 UNKNOWN_TOPIC, REFUSED = 3, 29
@@ -114,6 +119,77 @@ def test_changes_of_topics() -> None:
     """A deleted topic and a re-created topic have different reasons; a new topic has none."""
     before, after = {"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "9", "d": "4"}
     assert changes(before, after) == {"b": TOPIC_RECREATED, "c": TOPIC_DELETED}
+
+
+def described(change: Callable[[dict[str, Any]], None], node_id: int, times: int) -> Fault:
+    """Make a broker describe the partitions of topic orders otherwise."""
+
+    def altered(response: MetadataResponse) -> MetadataResponse:
+        topics = {topic.name: topic for topic in response.topics}
+        if topics:
+            change(topics)
+        return replace(response, topics=tuple(topics.values()))
+
+    return Fault(METADATA.key, Altered(altered), node_id, times)
+
+
+def _other_leader(topics: dict[str, Any]) -> None:
+    first, *others = topics["orders"].partitions
+    topics["orders"] = replace(topics["orders"], partitions=(replace(first, leader_id=3), *others))
+
+
+def _without_orders(topics: dict[str, Any]) -> None:
+    del topics["orders"]
+
+
+def _with_another(topics: dict[str, Any]) -> None:
+    topics["new"] = replace(topics["orders"], name="new", topic_id=b"n" * 16)
+
+
+@pytest.mark.parametrize("change", [_other_leader, _without_orders, _with_another])
+@pytest.mark.parametrize("node_id", [1, 2])
+def test_one_of_three_brokers_is_not_believed(
+    state: FakeCluster, connect: Callable[[], Cluster], change: Callable[[dict[str, Any]], None], node_id: int
+) -> None:
+    """The topology is what two brokers say, and what the first one left out is marked."""
+    cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
+    true = read_topology(cluster, None, deadline)
+    state.faults.append(described(change, node_id, 1_000))
+    topology, failures = check_again(cluster, read_topology(cluster, None, deadline), deadline)
+    assert failures == []
+    if change is _without_orders and node_id == 1:
+        assert [(row.topic, row.partitions, row.problem) for row in topic_rows(topology)] == [
+            ("orders", None, TOPIC_CREATED)
+        ]
+    elif change is _with_another and node_id == 1:
+        assert [(row.topic, row.problem) for row in topic_rows(topology)] == [("orders", None), ("new", TOPIC_DELETED)]
+    else:
+        assert topology.metadata.topics == true.metadata.topics
+        assert not topology.changed
+
+
+def test_partitions_that_were_added_meanwhile(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """The topic says so and has no number of partitions; rows of partitions are those whose offsets were read."""
+    cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
+    before = read_topology(cluster, None, deadline)
+    partitions = state.topics["orders"].partitions
+    partitions.append(replace(partitions[0]))
+    topology, _ = check_again(cluster, before, deadline)
+    assert [(row.topic, row.partitions, row.problem) for row in topic_rows(topology)] == [
+        ("orders", None, PARTITIONS_ADDED)
+    ]
+    assert topology.partitions == before.partitions
+
+
+def test_a_change_meanwhile_is_believed(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """What all brokers say later is taken over, and a partition that each answer describes in another way says so."""
+    cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
+    before = read_topology(cluster, None, deadline)
+    state.topics["orders"].partitions[0].isr = (1,)
+    state.faults.append(described(_other_leader, 2, 1))
+    topology, _ = check_again(cluster, before, deadline)
+    assert topology.metadata.topics[0].partitions[0].isr_nodes == (1,)
+    assert topology.disputed == {("orders", 0)}
 
 
 def test_brokers_without_a_description() -> None:

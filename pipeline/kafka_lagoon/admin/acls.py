@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByController
-from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest, CreateAclsResponse
@@ -60,7 +61,7 @@ def describe_acls(cluster: Cluster, acl_filter: AclFilter, deadline: Deadline) -
 
 
 def _is_too_old(answer: DescribeAclsResponse | Failure) -> bool:
-    return isinstance(answer, Failure) and answer.name == UNSUPPORTED
+    return isinstance(answer, Failure) and answer.is_too_old
 
 
 def _describe_literal(cluster: Cluster, acl_filter: AclFilter, deadline: Deadline) -> DescribeAclsResponse | Failure:
@@ -90,12 +91,12 @@ def _describe(
         operation=acl_filter.operation,
         permission_type=acl_filter.permission,
     )
-    return ask_cluster(cluster, DESCRIBE_ACLS, request, Scope.list("ACLs"), deadline, within)
+    return ask_two(cluster, DESCRIBE_ACLS, request, Scope.list("ACLs"), deadline, within)
 
 
 def acls_of(response: DescribeAclsResponse) -> list[Acl]:
-    """The described ACLs, one by one."""
-    return [
+    """The described ACLs, each once."""
+    several = (
         Acl(
             resource.resource_type,
             resource.resource_name,
@@ -107,7 +108,8 @@ def acls_of(response: DescribeAclsResponse) -> list[Acl]:
         )
         for resource in response.resources
         for acl in resource.acls
-    ]
+    )
+    return list(dict.fromkeys(several))
 
 
 def create_acls(cluster: Cluster, wanted: Sequence[Acl], deadline: Deadline) -> Gathered[Acl, None]:

@@ -10,12 +10,13 @@ from typing import Any
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
 from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.admin.groups import CLASSIC, CONSUMER, GroupListing, described_as
+from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import UnsupportedVersion
+from kafka_lagoon.errors import BrokerError, UnsupportedVersion
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
 from kafka_lagoon.protocol.messages.consumer_group_describe import (
@@ -29,6 +30,7 @@ from kafka_lagoon.wire.schema import LATEST, Versions
 _OF_GROUPS = Versions(3, LATEST)
 _OF_TOPICS = Versions(8, LATEST)
 _OF_CLUSTER = Versions(8, 10)  # after that in DescribeCluster (KIP-700)
+_NOT_OPERATIONS = frozenset({"controller_id", "partitions"})  # fields that differ by broker, or while elections go on
 _CHUNK = 100
 
 
@@ -66,11 +68,14 @@ def topic_operations(cluster: Cluster, named: Sequence[str], deadline: Deadline)
         request = MetadataRequest(
             topics=topics, allow_auto_topic_creation=False, include_topic_authorized_operations=True
         )
-        try:
-            answer = cluster.ask_any(METADATA, request, deadline, within=_OF_TOPICS) if topics != () else None
-        except UnsupportedVersion:
+        if topics == ():
+            continue
+        answer = ask_two(cluster, METADATA, request, Scope.list("topics"), deadline, _OF_TOPICS, _NOT_OPERATIONS)
+        if isinstance(answer, Failure) and answer.is_too_old:
             return None
-        for topic in answer.topics if answer else ():
+        if isinstance(answer, Failure):
+            raise BrokerError(answer.code or -1, answer.name, answer.api, str(answer.scope), answer.message)
+        for topic in answer.topics:
             if topic.name is None:
                 continue
             if topic.error_code and topic.topic_authorized_operations == NOT_ASKED:
@@ -109,7 +114,7 @@ def group_operations(
     ]
     gathered = gather(cluster, ByCoordinator(cluster), sharded, deadline)
     failures = {group_id: failure for some in gathered for group_id, failure in some.failures.items()}
-    too_old = {group_id for group_id, failure in failures.items() if failure.name == UNSUPPORTED}
+    too_old = {group_id for group_id, failure in failures.items() if failure.is_too_old}
     return (
         {group_id: bits for some in gathered for group_id, bits in some.answers.items()}
         | dict.fromkeys(too_old, NOT_ASKED),

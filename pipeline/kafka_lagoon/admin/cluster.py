@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kafka_lagoon.admin.quorum import describe_quorum, quorum_failures, quorum_partitions
+from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.client.identity import host_fault
 from kafka_lagoon.client.metadata_checks import CONTRADICTION
-from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.describe_cluster import (
@@ -21,6 +21,7 @@ from kafka_lagoon.protocol.messages.describe_cluster import (
 from kafka_lagoon.protocol.messages.describe_quorum import DescribeQuorumResponse
 
 NO_CONTROLLER = "NO_CONTROLLER"
+_OWN_FIELDS = frozenset({"controller_id"})  # under KRaft brokers name any broker (KIP-590)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +37,8 @@ class Identity:
     @property
     def description_problem(self) -> str | None:
         """The failure to get a description; None if there is a description, or the brokers are too old to give one."""
-        names = (failure.name for failure in self.failures if failure.api == DESCRIBE_CLUSTER.name)
-        return next((name for name in names if name != UNSUPPORTED), None)
+        several = (failure for failure in self.failures if failure.api == DESCRIBE_CLUSTER.name)
+        return next((one.name for one in several if not one.is_too_old), None)
 
     @property
     def operations(self) -> int:
@@ -49,19 +50,20 @@ def identify(cluster: Cluster, deadline: Deadline) -> Identity:
     """The description of the cluster and its quorum, from any broker."""
     described = describe_cluster(cluster, deadline)
     quorum = describe_quorum(cluster, deadline)
+    refused = [quorum] if isinstance(quorum, Failure) else list(quorum_failures(quorum))
     controller_id, problem = _controller(cluster, quorum)
     return Identity(
         described=None if isinstance(described, Failure) else described,
         controller_id=controller_id,
         controller_problem=problem,
-        failures=[answer for answer in (described, quorum) if isinstance(answer, Failure)],
+        failures=[*([described] if isinstance(described, Failure) else ()), *refused],
         quorum=None if isinstance(quorum, Failure) else quorum,
     )
 
 
 def _controller(cluster: Cluster, quorum: DescribeQuorumResponse | Failure) -> tuple[int | None, str | None]:
     """The active controller, or the failure."""
-    if isinstance(quorum, Failure) and quorum.name != UNSUPPORTED:
+    if isinstance(quorum, Failure) and not quorum.is_too_old:
         return None, quorum.name
     if isinstance(quorum, Failure):
         # Only where there is no quorum (ZooKeeper) do brokers name the real controller in metadata.
@@ -79,10 +81,10 @@ def describe_cluster(cluster: Cluster, deadline: Deadline) -> DescribeClusterRes
     """The description from any broker, with fenced brokers where brokers list them."""
     for versions, fenced in ((WITH_FENCED, True), (None, False)):
         request = DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=fenced)
-        answer = ask_cluster(cluster, DESCRIBE_CLUSTER, request, Scope.cluster(), deadline, versions)
+        answer = ask_two(cluster, DESCRIBE_CLUSTER, request, Scope.cluster(), deadline, versions, _OWN_FIELDS)
         if not isinstance(answer, Failure):
             return _checked(cluster, answer)
-        if answer.name != UNSUPPORTED:
+        if not answer.is_too_old:
             break
     return answer
 

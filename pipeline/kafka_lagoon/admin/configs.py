@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByAny, ByBroker
-from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import Contradiction
 from kafka_lagoon.protocol.messages.describe_configs import (
@@ -59,7 +60,7 @@ def list_config_resources(cluster: Cluster, resource_type: int, deadline: Deadli
     types, versions = ((), None) if resource_type == CLIENT_METRICS else ((resource_type,), _ANY_TYPE)
     request = ListConfigResourcesRequest(resource_types=types)
     scope = Scope.list(f"every {TYPE_NAMES[resource_type]}")
-    answer = ask_cluster(cluster, LIST_CONFIG_RESOURCES, request, scope, deadline, versions)
+    answer = ask_two(cluster, LIST_CONFIG_RESOURCES, request, scope, deadline, versions)
     if isinstance(answer, Failure):
         return answer
     listed = (one.resource_name for one in answer.config_resources if one.resource_type == resource_type)
@@ -70,11 +71,11 @@ def resources_with_configs(cluster: Cluster, deadline: Deadline) -> Mapping[int,
     """Names of the groups and client metrics that have configs of their own, by type; without groups before Kafka 4.1."""
     scope = Scope.list("groups and client metrics with settings")
     request = ListConfigResourcesRequest(resource_types=(GROUP, CLIENT_METRICS))
-    answer = ask_cluster(cluster, LIST_CONFIG_RESOURCES, request, scope, deadline, _ANY_TYPE)
+    answer = ask_two(cluster, LIST_CONFIG_RESOURCES, request, scope, deadline, _ANY_TYPE)
     types = {GROUP, CLIENT_METRICS}
-    if isinstance(answer, Failure) and answer.name == UNSUPPORTED:
+    if isinstance(answer, Failure) and answer.is_too_old:
         request, types = ListConfigResourcesRequest(resource_types=()), {CLIENT_METRICS}
-        answer = ask_cluster(cluster, LIST_CONFIG_RESOURCES, request, scope, deadline, _CLIENT_METRICS_ONLY)
+        answer = ask_two(cluster, LIST_CONFIG_RESOURCES, request, scope, deadline, _CLIENT_METRICS_ONLY)
     if isinstance(answer, Failure):
         return answer
     listed = [(one.resource_type, one.resource_name) for one in answer.config_resources]
@@ -93,7 +94,7 @@ def describe_configs(
         gathered = _describe(cluster, resource_type, names, deadline, None, keys)
         return Configs(results=_in_order(names, gathered.answers), failures=list(gathered.failures.values()))
     gathered = _describe(cluster, resource_type, names, deadline, _WITH_SYNONYMS)
-    too_old = [name for name, failure in gathered.failures.items() if _is_too_old(failure)]
+    too_old = [name for name, failure in gathered.failures.items() if failure.is_too_old]
     older = _describe(cluster, resource_type, too_old, deadline, _WITHOUT_SYNONYMS)
     failures = {**gathered.failures, **older.failures}
     answers = {**gathered.answers, **older.answers}
@@ -101,10 +102,6 @@ def describe_configs(
         results=_in_order(names, answers),
         failures=[failure for name, failure in failures.items() if name not in answers],
     )
-
-
-def _is_too_old(failure: Failure) -> bool:
-    return failure.name == UNSUPPORTED
 
 
 def _in_order(names: Sequence[str], answers: Mapping[str, DescribeConfigsResult]) -> list[DescribeConfigsResult]:
@@ -126,9 +123,7 @@ def _describe(
     ) -> Iterator[tuple[str, int | Contradiction, DescribeConfigsResult, str | None]]:
         for result in response.results:
             if result.resource_type == resource_type:
-                are_distinct = len({config.name for config in result.configs}) == len(result.configs)
-                code = result.error_code if are_distinct else Contradiction()
-                yield result.resource_name, code, result, result.error_message
+                yield result.resource_name, _code(result), result, result.error_message
 
     sharded = ShardedRequest(
         api=DESCRIBE_CONFIGS,
@@ -139,6 +134,15 @@ def _describe(
         within=within,
     )
     return gather(cluster, ByAny(cluster, partial(_scope, resource_type)), [sharded], deadline)[0]
+
+
+def _code(result: DescribeConfigsResult) -> int | Contradiction:
+    """The error code of a result; a contradiction if it has a config, or a synonym of one source, twice."""
+    are_distinct = len({config.name for config in result.configs}) == len(result.configs) and all(
+        len({(synonym.name, synonym.source) for synonym in config.synonyms}) == len(config.synonyms)
+        for config in result.configs
+    )
+    return result.error_code if are_distinct else Contradiction()
 
 
 def _scope(resource_type: int, name: str) -> Scope:
@@ -152,7 +156,7 @@ def describe_broker_configs(
 ) -> Configs:
     """Configs or log levels of these brokers, each from the broker itself."""
     gathered = _describe_brokers(cluster, resource_type, broker_ids, deadline, synonyms=True)
-    too_old = [broker_id for broker_id, failure in gathered.failures.items() if _is_too_old(failure)]
+    too_old = [broker_id for broker_id, failure in gathered.failures.items() if failure.is_too_old]
     older = _describe_brokers(cluster, resource_type, too_old, deadline, synonyms=False)
     answers = {**gathered.answers, **older.answers}
     failures = {**gathered.failures, **older.failures}
@@ -169,7 +173,7 @@ def _describe_brokers(
         api=DESCRIBE_CONFIGS,
         items=broker_ids,
         build=lambda items: _request(resource_type, [str(items[0])], synonyms=synonyms),
-        read=_read_broker,
+        read=partial(_read_broker, resource_type),
         chunk=1,
         within=_WITH_SYNONYMS if synonyms else _WITHOUT_SYNONYMS,
     )
@@ -177,10 +181,11 @@ def _describe_brokers(
 
 
 def _read_broker(
-    response: DescribeConfigsResponse, items: Sequence[int]
-) -> Iterator[tuple[int, int, DescribeConfigsResult]]:
+    resource_type: int, response: DescribeConfigsResponse, items: Sequence[int]
+) -> Iterator[tuple[int, int | Contradiction, DescribeConfigsResult]]:
     for result in response.results:
-        yield items[0], result.error_code, result
+        if (result.resource_type, result.resource_name) == (resource_type, str(items[0])):
+            yield items[0], _code(result), result
 
 
 def _request(

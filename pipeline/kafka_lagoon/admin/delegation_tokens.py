@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByController
-from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather, merged
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import (
     DELEGATION_TOKEN_AUTH_DISABLED,
@@ -77,7 +78,7 @@ def describe_delegation_tokens(cluster: Cluster, deadline: Deadline) -> Sequence
 
 def _describe(cluster: Cluster, deadline: Deadline) -> Sequence[DescribedDelegationToken] | Failure:
     everybodys = DescribeDelegationTokenRequest(owners=None)
-    answer = ask_cluster(cluster, DESCRIBE_DELEGATION_TOKEN, everybodys, Scope.list("delegation tokens"), deadline)
+    answer = ask_two(cluster, DESCRIBE_DELEGATION_TOKEN, everybodys, Scope.list("delegation tokens"), deadline)
     return answer if isinstance(answer, Failure) else answer.tokens
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kafka_lagoon.client.agreement import agree_on_brokers
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator
@@ -83,6 +84,7 @@ def list_groups(cluster: Cluster, deadline: Deadline) -> GroupListings:
 
     Other brokers take over the groups of a broker that fails, so after a failure all brokers are asked once more.
     """
+    agree_on_brokers(cluster, deadline)
     gathered = _list_once(cluster, deadline)
     groups = dict(_listings(gathered))
     if gathered.failures:
@@ -205,7 +207,19 @@ def _migrated(listing: GroupListing, group_type: str) -> GroupListing:
 def _read_groups(response: Any, _: Sequence[str]) -> Iterator[tuple[str, int | Contradiction, Any]]:
     for group in response.groups:
         are_distinct = len({member.member_id for member in group.members}) == len(group.members)
+        are_distinct = are_distinct and all(map(_owns_each_once, group.members))
         yield group.group_id, group.error_code if are_distinct else Contradiction(), group
+
+
+def _owns_each_once(member: Any) -> bool:
+    """True if no assignment of a member has a topic or a partition twice; classic groups and streams assign no topics."""
+    assignments = (getattr(member, name, None) for name in ("assignment", "target_assignment"))
+    for owned in filter(None, (getattr(one, "topic_partitions", None) for one in assignments)):
+        if len({topic.topic_id for topic in owned}) < len(owned):
+            return False
+        if any(len(set(topic.partitions)) < len(topic.partitions) for topic in owned):
+            return False
+    return True
 
 
 _APIS: Mapping[str, tuple[Api[Any, Any], Callable[[Sequence[str]], object]]] = {

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
+from kafka_lagoon.client.metadata_checks import CONTRADICTION, NOT_RETURNED
 from kafka_lagoon.client.routes import ByController
-from kafka_lagoon.client.routing import ShardedRequest, ask_cluster, gather
+from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.add_raft_voter import (
     ADD_RAFT_VOTER,
@@ -35,6 +37,11 @@ from kafka_lagoon.protocol.messages.remove_raft_voter import (
 )
 from kafka_lagoon.wire.primitives import uuid_bytes
 
+# What moves between two requests, and replicas that come and go.
+_MOVING = frozenset(
+    {"high_watermark", "log_end_offset", "last_fetch_timestamp", "last_caught_up_timestamp", "observers"}
+)
+
 
 class Listener(NamedTuple):
     """An address of a controller."""
@@ -53,14 +60,25 @@ class Voter:
 
 
 def describe_quorum(cluster: Cluster, deadline: Deadline) -> DescribeQuorumResponse | Failure:
-    """The answer of any broker, which forwards the request to the active controller."""
+    """The answer that two brokers give; each forwards the request to the active controller."""
     log = QuorumRequestTopic(topic_name=METADATA_TOPIC, partitions=(QuorumRequestPartition(partition_index=0),))
-    return ask_cluster(cluster, DESCRIBE_QUORUM, DescribeQuorumRequest(topics=(log,)), Scope.cluster(), deadline)
+    request = DescribeQuorumRequest(topics=(log,))
+    return ask_two(cluster, DESCRIBE_QUORUM, request, Scope.cluster(), deadline, own_fields=_MOVING)
 
 
 def quorum_failures(response: DescribeQuorumResponse) -> Iterator[Failure]:
-    """Errors of partitions inside the answer."""
-    for partition in quorum_partitions(response):
+    """The error of the metadata log inside the answer, or that the answer leaves it out."""
+    partitions = list(quorum_partitions(response))
+    if not partitions:
+        yield own_failure(DESCRIBE_QUORUM, Scope.cluster(), NOT_RETURNED, "the answer leaves out the metadata log")
+    if any(len({one.name for one in node.listeners}) < len(node.listeners) for node in response.nodes):
+        yield own_failure(DESCRIBE_QUORUM, Scope.cluster(), CONTRADICTION, "a controller has a listener twice")
+    for partition in partitions:
+        replicas = [
+            (one.replica_id, one.replica_directory_id) for one in (*partition.current_voters, *partition.observers)
+        ]
+        if len(set(replicas)) < len(replicas):
+            yield own_failure(DESCRIBE_QUORUM, Scope.cluster(), CONTRADICTION, "a replica is listed twice")
         if partition.error_code:
             yield failure_of(DESCRIBE_QUORUM, Scope.cluster(), partition.error_code)
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.client.metadata_checks import NOT_RETURNED
 from kafka_lagoon.client.routes import ByController
-from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS,
@@ -27,9 +29,13 @@ _CHUNK = 1_000  # entities in one request
 
 def describe_client_quotas(cluster: Cluster, deadline: Deadline) -> Sequence[ClientQuotas] | Failure:
     """Every entity that has quotas of its own, from any broker."""
-    everything = DescribeClientQuotasRequest(components=(), strict=False)
-    answer = ask_cluster(cluster, DESCRIBE_CLIENT_QUOTAS, everything, Scope.list("client quotas"), deadline)
-    return answer if isinstance(answer, Failure) else answer.entries or ()
+    everything, scope = DescribeClientQuotasRequest(components=(), strict=False), Scope.list("client quotas")
+    answer = ask_two(cluster, DESCRIBE_CLIENT_QUOTAS, everything, scope, deadline)
+    if isinstance(answer, Failure):
+        return answer
+    if answer.entries is None:  # as beside an error: without quotas the list is empty
+        return own_failure(DESCRIBE_CLIENT_QUOTAS, scope, NOT_RETURNED, "the answer leaves out the list")
+    return answer.entries
 
 
 def entity_of(parts: Sequence[ClientQuotaEntity | AlterClientQuotaEntity]) -> QuotaEntity:

@@ -9,10 +9,11 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByController
-from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather, merged
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS,
@@ -54,7 +55,7 @@ def describe_scram_users(
     """Every user with SCRAM credentials, from any broker."""
     everybody = DescribeUserScramCredentialsRequest(users=())  # no broker up to 4.3 answers null
     scope = Scope.list("SCRAM users")
-    answer = ask_cluster(cluster, DESCRIBE_USER_SCRAM_CREDENTIALS, everybody, scope, deadline)
+    answer = ask_two(cluster, DESCRIBE_USER_SCRAM_CREDENTIALS, everybody, scope, deadline)
     return answer if isinstance(answer, Failure) else answer.results
 
 

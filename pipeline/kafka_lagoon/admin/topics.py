@@ -7,6 +7,7 @@ may have been carried out or not: callers describe the topic before they decide.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByController, ByLeader
@@ -45,11 +46,14 @@ _TOPICS = 1_000  # in one request that deletes
 def describe_topics(
     cluster: Cluster, names: Sequence[str], deadline: Deadline
 ) -> Mapping[str, MetadataTopic | Failure | None]:
-    """The topics of these names, from any broker; None for a topic that does not exist. The cluster learns their leaders."""
+    """The topics of these names, None for a topic that does not exist; the cluster learns their leaders.
+
+    Two brokers describe them, and a third one where they differ.
+    """
     if not names:
         return {}
     try:
-        topics = cluster.refresh(set(names), deadline).topics
+        topics = agreed_metadata(cluster, set(names), deadline).topics
     except PipelineError as error:
         return {name: failure_of(METADATA, Scope.of_topic(name), error) for name in names}
     return {topic.name: _described(topic) for topic in topics if topic.name is not None}

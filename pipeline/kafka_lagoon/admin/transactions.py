@@ -14,6 +14,7 @@ from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator, ByLeader
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import Contradiction
 from kafka_lagoon.protocol.error_codes import TRANSACTIONAL_ID_NOT_FOUND, error_code
 from kafka_lagoon.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
@@ -130,9 +131,11 @@ def describe_transactions(cluster: Cluster, transactional_ids: Sequence[str], de
 
 def _read_transactions(
     response: DescribeTransactionsResponse, _: Sequence[str]
-) -> Iterator[tuple[str, int, DescribedTransaction]]:
+) -> Iterator[tuple[str, int | Contradiction, DescribedTransaction]]:
     for transaction in response.transaction_states:
-        yield transaction.transactional_id, transaction.error_code, transaction
+        places = [(topic.topic, partition) for topic in transaction.topics for partition in topic.partitions]
+        code = transaction.error_code if len(set(places)) == len(places) else Contradiction()
+        yield transaction.transactional_id, code, transaction
 
 
 def transactions_of_producers(
@@ -175,10 +178,12 @@ def _producers_request(items: Sequence[TopicPartition]) -> DescribeProducersRequ
 
 def _read_producers(
     response: DescribeProducersResponse, _: Sequence[TopicPartition]
-) -> Iterator[tuple[TopicPartition, int, DescribeProducersPartitionResponse]]:
+) -> Iterator[tuple[TopicPartition, int | Contradiction, DescribeProducersPartitionResponse]]:
     for topic in response.topics:
         for partition in topic.partitions:
-            yield TopicPartition(topic.name, partition.partition_index), partition.error_code, partition
+            producer_ids = [producer.producer_id for producer in partition.active_producers]
+            code = partition.error_code if len(set(producer_ids)) == len(producer_ids) else Contradiction()
+            yield TopicPartition(topic.name, partition.partition_index), code, partition
 
 
 class _ByLeaderOf(ByLeader):

@@ -9,6 +9,7 @@ from kafka_lagoon.client.connection import SOFTWARE_NAME
 from kafka_lagoon.client.routes import ByBroker
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import Contradiction
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
 
 Versions = Gathered[int, ApiVersionsResponse]
@@ -21,7 +22,15 @@ def api_versions(cluster: Cluster, deadline: Deadline) -> Versions:
         api=API_VERSIONS,
         items=sorted(cluster.brokers),
         build=lambda _: request,
-        read=lambda response, items: [(items[0], response.error_code, response)],
+        read=lambda response, items: [(items[0], _code(response), response)],
         chunk=1,
     )
     return gather(cluster, ByBroker(cluster), [sharded], deadline)[0]
+
+
+def _code(response: ApiVersionsResponse) -> int | Contradiction:
+    """The error code of a response; a contradiction if it has an API or a feature twice, with different versions."""
+    apis = {(one.api_key, one.min_version, one.max_version) for one in response.api_keys}
+    features = {(one.name, one.min_version, one.max_version) for one in response.supported_features}
+    are_distinct = len({key for key, *_ in apis}) == len(apis) and len({name for name, *_ in features}) == len(features)
+    return response.error_code if are_distinct else Contradiction()

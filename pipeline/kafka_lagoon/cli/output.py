@@ -17,7 +17,7 @@ from kafka_lagoon.cli.kafka.formatting import base64_object
 from kafka_lagoon.cli.people import Screen, screen, table
 from kafka_lagoon.cli.pipes import write, write_in_pager
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.tables.row_classes import Timestamp
 
 _ANYWHERE = Screen()
@@ -160,7 +160,7 @@ def failure_lines(failures: Iterable[Failure]) -> Iterator[str]:
 
     Brokers that are too old for an API share a line, because their release matters and not their ids.
     """
-    listed = [replace(one, node_id=None) if one.name == UNSUPPORTED and one.code is None else one for one in failures]
+    listed = [replace(one, node_id=None) if one.is_too_old else one for one in failures]
     if not listed:
         return
     from kafka_lagoon.snapshot.coverage import alike_failures, failure_row  # noqa: PLC0415  most commands have no failures

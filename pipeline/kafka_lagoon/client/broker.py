@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kafka_lagoon.client.connection import ReceivedResponse
+from kafka_lagoon.client.impossible_values import impossible_value
 from kafka_lagoon.client.policy import admit
 from kafka_lagoon.client.session import Access, Session
 from kafka_lagoon.clock import Deadline, backoff
@@ -63,6 +64,11 @@ class Broker:
         self._session: Session | None = None
         self.failing = False  # the last attempt failed: the next request is tried only once
         self._interrupted = False
+
+    @property
+    def address(self) -> str:
+        """Host and port."""
+        return f"{self.host}:{self.port}"
 
     @property
     def versions(self) -> ApiVersionsResponse | None:
@@ -165,7 +171,8 @@ class Broker:
                 outgoing += session.frame(calls[i].api, version, calls[i].request)
                 sent_at.append(clock.monotonic())
             for answer in self._move(session, outgoing, deadline):
-                replies[ready[answered][0]] = Reply(answer.message, clock.now_ms())
+                outcome = impossible_value(answer.message) or answer.message
+                replies[ready[answered][0]] = Reply(outcome, clock.now_ms())
                 session.record(answer, sent_at[answered])
                 answered += 1
 

@@ -81,6 +81,7 @@ class Cluster:
         self.brokers: dict[int, Broker] = {}
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
         self.cluster_id: str | None = None
+        self.answered_by = ""  # the address that `ask_any` asked last
         self.refusals: dict[
             Failure, None
         ] = {}  # items that were left out of descriptions of the cluster and its topics, each once
@@ -116,14 +117,17 @@ class Cluster:
         for broker in [*self._bootstrap, *self.brokers.values()]:
             broker.close()
 
-    def refresh(self, topics: Collection[str] | None, deadline: Deadline) -> MetadataResponse:
+    def refresh(
+        self, topics: Collection[str] | None, deadline: Deadline, other_than: Collection[str] = ()
+    ) -> MetadataResponse:
         """Ask any broker for the brokers and for some topics (None: all); learn leaders and addresses.
 
-        The response has every named topic once. Other or faulty items are left out and kept in `refusals`. ClusterRefused
-        or ConfigError if the answer is from another cluster than expected.
+        Addresses in `other_than` are asked after all that answered last time. The response has every named topic once. Other or
+        faulty items are left out and kept in `refusals`. ClusterRefused or ConfigError if the answer is from another cluster
+        than expected.
         """
         request = metadata_request(topics)
-        answer = self.ask_any(METADATA, request, deadline, within=CREATES_NOTHING, fault_of=_metadata_fault)
+        answer = self.ask_any(METADATA, request, deadline, CREATES_NOTHING, _metadata_fault, other_than)
         self._confirm(answer.cluster_id)
         response, refused = checked_metadata(replace(answer, cluster_id=self.cluster_id), topics)
         self.refusals |= dict.fromkeys(refused)
@@ -209,8 +213,9 @@ class Cluster:
         deadline: Deadline,
         within: Versions | None = None,
         fault_of: "Callable[[R, Broker], PipelineError | None]" = lambda _, __: None,
+        other_than: Collection[str] = (),
     ) -> R:
-        """The answer of the first broker that gives one.
+        """The answer of the first broker that gives one; addresses in `other_than` are asked after all that answered last time.
 
         The next broker is asked when a broker cannot be reached, refuses the handshake, gives an answer with a fault, or is too
         old for the API: others may be newer while a cluster is being upgraded. UnsupportedVersion when every broker that can
@@ -221,17 +226,18 @@ class Cluster:
         failures: dict[str, PipelineError] = {}
         for _ in range(_ROUNDS):
             too_old: UnsupportedVersion | None = None
-            for broker in self._candidates():
+            for broker in self._candidates(other_than):
                 if too_old and not self._may_be_newer(broker):
                     continue
                 try:
+                    self.answered_by = broker.address
                     return _faultless(broker.ask(api, request, deadline, within), broker, fault_of)
                 except AuthenticationFailed:
                     raise  # the others would refuse us too, and may count how often
                 except UnsupportedVersion as failure:
                     too_old = too_old or failure
                 except (ConnectionFailed, WireError, BrokerError) as failure:
-                    failures[f"{broker.host}:{broker.port}"] = failure
+                    failures[broker.address] = failure
                 if deadline.passed():
                     break
             if too_old:
@@ -248,9 +254,13 @@ class Cluster:
 
         return dict(zip(calls, self._threads.map(ask, calls), strict=True))
 
-    def _candidates(self) -> list[Broker]:
-        """Brokers to ask when any will do: those that did not fail last time first, bootstrap servers last."""
-        return [*sorted(self.brokers.values(), key=lambda broker: broker.failing), *self._bootstrap]
+    def _candidates(self, other_than: Collection[str]) -> list[Broker]:
+        """Brokers to ask when any will do: those that failed last time after others, bootstrap servers last.
+
+        A broker in `other_than` comes before one that failed: a second opinion is not worth a timeout for each request.
+        """
+        known = sorted(self.brokers.values(), key=lambda broker: (broker.failing, broker.address in other_than))
+        return [*known, *self._bootstrap]
 
     def _may_be_newer(self, broker: Broker) -> bool:
         """True if the broker may be asked after another one was too old: not if it was asked already, or may cost a timeout."""
@@ -334,9 +344,7 @@ def _metadata_fault(response: MetadataResponse, broker: Broker) -> PipelineError
     if code := response.error_code:
         return BrokerError(code, error_code(code).name, METADATA.name, "cluster")
     if not response.brokers:
-        return ConnectionFailed(
-            f"{broker.host}:{broker.port}", "exchange", "Metadata names no brokers: is it starting?"
-        )
+        return ConnectionFailed(broker.address, "exchange", "Metadata names no brokers: is it starting?")
     return None
 
 

@@ -157,6 +157,11 @@ class Failure:
     may_be_done: bool = False
     is_required: bool = False
 
+    @property
+    def is_too_old(self) -> bool:
+        """True if no request was sent, as brokers offer no wanted version of the API; with a code, a broker answered so."""
+        return self.name == UNSUPPORTED and self.code is None
+
 
 def failure_of(
     api: Api[Any, Any],

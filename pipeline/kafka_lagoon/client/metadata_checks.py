@@ -6,6 +6,7 @@ the first is kept, and a failure tells it, because nobody can know which of them
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
@@ -103,6 +104,15 @@ def _each_once(
 def _with_partitions(topic: MetadataTopic, failures: list[Failure]) -> MetadataTopic:
     """The topic with each partition once, and without partitions of negative numbers."""
     partitions = topic.partitions
+    lists = {one.replica_nodes for one in partitions}.union(one.isr_nodes for one in partitions)
+    if repeated := {nodes for nodes in lists if len(set(nodes)) < len(nodes)}:
+        several = [
+            one.partition_index for one in partitions if not repeated.isdisjoint((one.replica_nodes, one.isr_nodes))
+        ]
+        scope_of = partial(Scope.of_partition, topic.name or "")
+        failures += [
+            own_failure(METADATA, scope_of(index), CONTRADICTION, "a replica is listed twice") for index in several
+        ]
     indexes = {one.partition_index for one in partitions}
     if len(indexes) == len(partitions) and (not indexes or min(indexes) >= 0):
         return topic

@@ -7,7 +7,7 @@ about a hundred thousand items costs no more memory than its `Intake` keeps.
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from kafka_lagoon.client.broker import Call, Reply, may_have_arrived
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import (
     AddressRefused,
@@ -397,11 +397,12 @@ def ask_cluster(
     scope: Scope,
     deadline: Deadline,
     within: Versions | None = None,
+    other_than: Collection[str] = (),
 ) -> R | Failure:
-    """The response of any broker to a request that is not split, or the failure."""
+    """The response of any broker to a request that is not split, or the failure; addresses in `other_than` are asked last."""
     started = cluster.clock.monotonic()
     try:
-        answer = cluster.ask_any(api, request, deadline, within)
+        answer = cluster.ask_any(api, request, deadline, within, other_than=other_than)
     except PipelineError as error:
         elapsed_ms = int((cluster.clock.monotonic() - started) * 1000)
         return failure_of(api, scope, error, elapsed_ms=elapsed_ms)
@@ -414,4 +415,4 @@ def _count(cluster: Cluster, gathering: _Gathering[I, Any]) -> None:
     for node_id, answered in gathering.answered.items():
         item_counts[api, node_id].answered += answered
     for failure in gathering.failures.values():
-        item_counts[api, failure.node_id].failed += failure.name != UNSUPPORTED  # then no request was sent
+        item_counts[api, failure.node_id].failed += not failure.is_too_old  # then no request was sent

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kafka_lagoon.client.connection import Connection, ReceivedResponse, choose_version, negotiate
+from kafka_lagoon.client.impossible_values import impossible_value
 from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.policy import vet
 from kafka_lagoon.client.request_stats import RequestStats
@@ -217,6 +218,8 @@ class Session:
         except WireError as cause:
             raise ConnectionFailed(self.address, phase, f"not Kafka: {cause}") from cause
         self.record(answers[0], sent_at)
+        if fault := impossible_value(answers[0].message):
+            raise ConnectionFailed(self.address, phase, f"not Kafka: {fault}") from fault
         response: R = answers[0].message
         return response
 

@@ -90,6 +90,7 @@ def _own_certificate(name: str, kafka: "KafkaSettings", clock: Clock) -> Iterato
 
 def _cluster(examination: Examination, name: str, kafka: "KafkaSettings", servers: "Servers") -> Iterator[Result]:
     """Check the bootstrap servers, then the brokers, then clock and permissions."""
+    from kafka_lagoon.client.agreement import agree_on_brokers  # noqa: PLC0415
     from kafka_lagoon.client.cluster import Cluster  # noqa: PLC0415
     from kafka_lagoon.client.request_stats import RequestStats  # noqa: PLC0415
     from kafka_lagoon.doctor import connections  # noqa: PLC0415
@@ -101,7 +102,11 @@ def _cluster(examination: Examination, name: str, kafka: "KafkaSettings", server
     if all(result.status == FAILED for result in results if result.check == "connection"):
         return
     with Cluster.connect(kafka, examination.clock, RequestStats(), examination.deadline()) as cluster:
+        agree_on_brokers(cluster, examination.deadline())
         servers[name] = connections.brokers(cluster)
+        for refusal in cluster.refusals:
+            subject = Check("connection", f"{name}: {refusal.scope}")
+            yield subject.failed(f"{refusal.name}: {refusal.message}", "check the broker's advertised.listeners")
         yield from connections.connect_each(name, servers[name], shared, examination.deadline())
         yield from _of_cluster(examination, name, cluster)
 

@@ -14,7 +14,7 @@ from kafka_lagoon.admin.authorized_operations import (
     has_authorizer,
     topic_operations,
 )
-from kafka_lagoon.admin.groups import CLASSIC, CONSUMER, described_as, list_groups
+from kafka_lagoon.admin.groups import CLASSIC, CONSUMER, GroupListings, described_as, list_groups
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
@@ -59,6 +59,7 @@ class _Allowed:
     of_topics: TopicOperations | None
     of_groups: Mapping[str, int]
     refused_groups: Mapping[str, Failure]
+    unlisted: Sequence[Failure]  # of brokers that did not list their groups
     groups_left_out: int
     have_group_configs: bool
 
@@ -76,7 +77,8 @@ def permissions(name: str, cluster: Cluster, needs: Sequence[Needs], deadline: D
 
 def _allowed(cluster: Cluster, needs: Sequence[Needs], deadline: Deadline) -> _Allowed:
     wants_groups = any(permission.resource_type == GROUP for need in needs for permission in need.permissions)
-    listings = list_groups(cluster, deadline).groups if wants_groups else {}
+    listed = list_groups(cluster, deadline) if wants_groups else GroupListings(groups={}, failures=())
+    listings = listed.groups
     kinds = {group: listing for group, listing in listings.items() if described_as(listing) in {CLASSIC, CONSUMER}}
     described = dict(sorted(kinds.items())[:_MOST_GROUPS])
     of_groups, refused = group_operations(cluster, described, deadline) if described else ({}, {})
@@ -85,6 +87,7 @@ def _allowed(cluster: Cluster, needs: Sequence[Needs], deadline: Deadline) -> _A
         of_topics=topic_operations(cluster, sorted({topic for need in needs for topic in need.topics}), deadline),
         of_groups=of_groups,
         refused_groups=refused,
+        unlisted=listed.failures,
         groups_left_out=len(listings) - len(described),
         have_group_configs=have_group_configs(cluster),
     )
@@ -125,6 +128,9 @@ def _of_groups(check: Check, need: Needs, permission: Permission, allowed: _Allo
     refused = [
         f"{group} ({failure.name})" for group, failure in allowed.refused_groups.items() if group in need.chosen_groups
     ]
+    if allowed.unlisted and not refused:
+        reasons = ", ".join(f"{failure.scope} ({failure.name})" for failure in allowed.unlisted)
+        return check.not_checked(f"not all groups are known: {reasons}", "lagoon kafka groups")
     return _of_each(check, need, permission, chosen, refused, "groups", allowed.groups_left_out)
 
 

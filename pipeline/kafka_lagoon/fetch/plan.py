@@ -7,6 +7,7 @@ ranges with an event before another sequence begins.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.clock import Deadline
@@ -127,11 +128,12 @@ def _metadata(
 ) -> Iterator[MetadataResponse]:
     """Metadata of all topics if there is a pattern; by name of named topics, and of archived topics that the list lacks.
 
-    A list that lacks a topic proves nothing (permissions, a broker with older metadata): a request by name does.
+    A list that lacks a topic proves nothing (permissions, a broker with older metadata): a request by name does. Two brokers
+    have to list all topics alike, or else a third one decides: a pattern leaves out topics that are said to be internal.
     """
     listed: set[str] = set()
     if spec.pattern:
-        everything = cluster.refresh(None, deadline)
+        everything = agreed_metadata(cluster, None, deadline)
         listed = {topic.name for topic in everything.topics if topic.name is not None}
         yield everything
     continued = [name for name, known in archived.items() if known.partitions]

@@ -10,12 +10,13 @@ from datetime import UTC, datetime, timedelta
 from kafka_lagoon.admin.config_values import ConfigResource, Values, config_values
 from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.client.metadata_checks import NOT_RETURNED
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import READ_UNCOMMITTED
-from kafka_lagoon.protocol.messages.describe_configs import BROKER, TOPIC
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, DESCRIBE_CONFIGS, TOPIC
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.survey import Times
@@ -111,12 +112,14 @@ def describe_target(
     return results, failures
 
 
-def default_configs(cluster: Cluster, deadline: Deadline) -> Mapping[str, str]:
-    """The configs that a new topic has by default, as far as they are known."""
+def default_configs(cluster: Cluster, deadline: Deadline) -> Mapping[str, str] | Failure:
+    """The configs that a new topic has by default."""
+    if not cluster.brokers:
+        return own_failure(DESCRIBE_CONFIGS, Scope.cluster(), NOT_RETURNED, "no broker has an address that can be used")
     broker = ConfigResource(BROKER, str(min(cluster.brokers)))
     values = config_values(cluster, [broker], deadline)[broker]
     if isinstance(values, Failure):
-        return {}
+        return values
     return {name: value for name, of_broker in _OF_BROKERS.items() if (value := _effective(values, of_broker))}
 
 

@@ -11,6 +11,7 @@ from kafka_lagoon.apply.execution import execute, make_plan
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome
 from kafka_lagoon.apply.recording import Run
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.admin_actions import recording
 from kafka_lagoon.delta.files import DescribedFile
@@ -131,7 +132,9 @@ def prepare(run: RestoreRun, source: RestoreSource) -> Preparation:
     with opened(run.warehouse) as ask:
         snapshot_id = _snapshot(run, ask, source)
         made = _creations(run, ask, snapshot_id, source, described)
-    targets = _targets(run, source, described, made)
+    defaults = {} if all(described.values()) else default_configs(run.cluster, run.deadline())
+    unknown = [f"the configs of new topics are not known: {defaults.name}"] if isinstance(defaults, Failure) else []
+    targets = _targets(run, source, described, made, {} if isinstance(defaults, Failure) else defaults)
     times, records = _times(run, source)
     pairs = [(topic, targets[topic.topic]) for topic in source.topics]
     full = {target.name: target.topic_id for target in targets.values() if target.full}
@@ -143,7 +146,7 @@ def prepare(run: RestoreRun, source: RestoreSource) -> Preparation:
         source=source,
         targets=targets,
         actions=made.actions,
-        notes=[*made.notes, *said.notes],
+        notes=[*made.notes, *unknown, *said.notes],
         snapshot_id=snapshot_id,
         records=records if run.request.is_dry_run else None,
     )
@@ -191,10 +194,13 @@ def _creations(
 
 
 def _targets(
-    run: RestoreRun, source: RestoreSource, described: Mapping[str, TargetTopic | None], made: Alterations
+    run: RestoreRun,
+    source: RestoreSource,
+    described: Mapping[str, TargetTopic | None],
+    made: Alterations,
+    defaults: Mapping[str, str],
 ) -> Mapping[str, TargetTopic]:
     """The target of each source topic, as it is or as it will be created."""
-    defaults = {} if all(described.values()) else default_configs(run.cluster, run.deadline())
     shapes = {action.resource.name: action.after or {} for action in made.actions if action.kind == "create_topic"}
     targets: dict[str, TargetTopic] = {}
     for topic in source.topics:

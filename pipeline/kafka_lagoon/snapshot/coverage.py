@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, ScopeType
+from kafka_lagoon.client.failures import Failure, Scope, ScopeType
 from kafka_lagoon.client.request_stats import ApiStats, ItemCounts, Key, RequestStats
 from kafka_lagoon.protocol.acls import (
     ALTER,
@@ -25,7 +25,6 @@ from kafka_lagoon.protocol.error_codes import (
     DELEGATION_TOKEN_AUTH_DISABLED,
     DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
     SECURITY_DISABLED,
-    error_code,
 )
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.describe_delegation_token import DESCRIBE_DELEGATION_TOKEN
@@ -51,17 +50,9 @@ _LONGEST_MESSAGE = 1024
 _SCOPES_SHOWN = 3
 SKIPPED, LEFT_OUT = "SKIPPED", "LEFT_OUT"
 _NOTHING: Mapping[str, int] = {}
-# Errors of clusters that do not offer something: the release lacks the API, no authorizer keeps ACLs, delegation tokens are
-# switched off, or our listener does not allow them.
-_NOT_OFFERED = frozenset(
-    {
-        UNSUPPORTED,
-        *(
-            error_code(code).name
-            for code in (SECURITY_DISABLED, DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
-        ),
-    }
-)
+# Errors of clusters that do not offer something: no authorizer keeps ACLs, delegation tokens are switched off, or our listener
+# does not allow them.
+_NOT_OFFERED = frozenset((SECURITY_DISABLED, DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED))
 
 V = TypeVar("V")
 
@@ -89,7 +80,7 @@ def list_note(cluster_operations: int, api: str, what: str) -> str | None:
 def coverage_rows(
     request_stats: RequestStats,
     trusted: Mapping[str, str],
-    reasons: Mapping[Key, str],
+    reasons: Mapping[Key, Failure],
     skipped: Mapping[str, Iterable[str]],
     left_out: Mapping[str, int] = _NOTHING,
 ) -> Iterator[CoverageRow]:
@@ -107,10 +98,10 @@ def coverage_rows(
         items = request_stats.item_counts.get(key, ItemCounts())
         if key[0] not in itemised:
             items = ItemCounts(stats.answers, stats.requests - stats.answers)
-        reason = reasons.get(key) or reasons.get((key[0], None))
-        if reason == UNSUPPORTED and stats.requests:
-            reason = None  # brokers offer a range of versions of the API
-        yield _coverage_row(key, stats, items, trusted.get(key[0]), reason)
+        failure = reasons.get(key) or reasons.get((key[0], None))
+        if failure and failure.is_too_old and stats.requests:
+            failure = None  # brokers offer a range of versions of the API
+        yield _coverage_row(key, stats, items, trusted.get(key[0]), failure.name if failure else None)
     for table, names in skipped.items():
         for api in names:
             yield _coverage_row((api, None), ApiStats(), ItemCounts(), trusted.get(api), SKIPPED, table)
@@ -147,13 +138,14 @@ def _order(key: tuple[str, int | None]) -> tuple[str, int]:
     return key[0], -1 if key[1] is None else key[1]
 
 
-def not_offered(failures: Iterable[Failure]) -> dict[Key, str]:
-    """Reasons by API and broker for APIs that returned nothing because of how the cluster is set up."""
-    return {(failure.api, failure.node_id): failure.name for failure in failures if _is_not_offered(failure)}
+def not_offered(failures: Iterable[Failure]) -> dict[Key, Failure]:
+    """Failures by API and broker of APIs that returned nothing because of how the cluster is set up."""
+    return {(failure.api, failure.node_id): failure for failure in failures if _is_not_offered(failure)}
 
 
 def _is_not_offered(failure: Failure) -> bool:
-    return failure.name in _NOT_OFFERED and not failure.is_required
+    """True if the release lacks the API, or the cluster is set up without it. Brokers that offer an API must answer it."""
+    return (failure.is_too_old or failure.code in _NOT_OFFERED) and not failure.is_required
 
 
 def worth_a_row(failures: Iterable[Failure], topology: Topology) -> Iterator[Failure]:

@@ -96,9 +96,9 @@ def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOff
 
 
 def unread_groups(state: GroupState) -> dict[str, str]:
-    """The error of each group whose commits could not be read at all."""
+    """The error of each group whose commits, or offsets of a share group, could not be read at all."""
     return {
         failure.scope.group_id: failure.name
-        for failure in state.commits.failures
+        for failure in (*state.commits.failures, *state.shares.failures)
         if failure.scope.scope_type is ScopeType.GROUP and failure.scope.group_id is not None
     }

@@ -180,7 +180,7 @@ def _owned(
     for topic in assignment.topic_partitions:
         topic_id = uuid_text(topic.topic_id)
         name = topic.topic_name or (names.get(topic_id) if topic_id else None)
-        owned.append(TopicPartitions(topic=name, topic_id=topic_id, partitions=topic.partitions))
+        owned.append(TopicPartitions(topic=name, topic_id=topic_id, partitions=tuple(sorted(topic.partitions))))
     return tuple(owned)
 
 

@@ -14,7 +14,7 @@ from kafka_lagoon.admin.groups import (
     GroupListing,
     described_as,
 )
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.snapshot.group_types import (
     GONE,
     ConsumerProtocol,
@@ -83,4 +83,4 @@ def _row_makers(topology: Topology | None) -> Mapping[str, Callable[[GroupListin
 
 def _reason(failure: Failure | None) -> str | None:
     """The reason why a group was not described; None if its type cannot be described with these APIs."""
-    return None if failure is None or failure.name == UNSUPPORTED else failure.name
+    return None if failure is None or failure.is_too_old else failure.name

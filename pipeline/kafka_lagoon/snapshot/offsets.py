@@ -19,7 +19,6 @@ from kafka_lagoon.admin.offsets import (
     Kind,
     Offsets,
 )
-from kafka_lagoon.client.failures import UNSUPPORTED
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Stored, choose, or_none, runs
@@ -84,7 +83,7 @@ def _problems(
             problems |= {partition: NOT_RETURNED for partition, offset, place in odd if offset < 0 <= place}
     for kind, gathered in reversed(list(offsets.items())):
         for partition, failure in gathered.failures.items():
-            if failure.name != UNSUPPORTED or kind in OF_EVERY_LOG:
+            if kind in OF_EVERY_LOG or not failure.is_too_old:
                 problems[partition] = failure.name
     for topic, change in topology.changed.items():
         problems |= {TopicPartition(topic, partition): change for partition in topology.partitions.get(topic, ())}

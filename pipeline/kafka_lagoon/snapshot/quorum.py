@@ -65,8 +65,8 @@ def quorum_rows(response: DescribeQuorumResponse) -> Iterator[QuorumRow]:
                 leader_id=_known(partition.leader_id),
                 leader_epoch=partition.leader_epoch,
                 high_watermark=_known(partition.high_watermark),
-                voters=tuple(voter.replica_id for voter in partition.current_voters),
-                observers=tuple(observer.replica_id for observer in partition.observers),
+                voters=tuple(sorted(voter.replica_id for voter in partition.current_voters)),
+                observers=tuple(sorted(observer.replica_id for observer in partition.observers)),
             )
 
 

@@ -1,18 +1,23 @@
 """Makes rows of the offsets of share groups (KIP-932).
 
 A share group does not store the next offset to read. Records before its start offset are done, and some of those after it may
-be, so lag is what the coordinator counts; it is null before KIP-1226.
+be, so lag is what the coordinator counts; it is null before KIP-1226. Brokers store any start offset that an administrator
+sets: one past the end gives a negative lag, and one below 0 is no offset of a log, so nothing can be counted from it.
 """
 
 from collections.abc import Iterator, Mapping
 
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID, error_code
 from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
+    NOT_STARTED,
+    UNKNOWN_LAG,
     DescribeShareGroupOffsetsResponseGroup,
     DescribeShareGroupOffsetsResponsePartition,
 )
 from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, column, row
 from kafka_lagoon.wire.primitives import uuid_text
+
+NEGATIVE_START = "SHARE_START_NEGATIVE"
 
 
 @row
@@ -30,9 +35,14 @@ class ShareOffsetRow:
         "Leader epoch when that was stored; null if it was not returned.", null_if=ALWAYS
     )
     lag: Int64 | None = column(
-        "Records that are not done yet, as the coordinator counts them; null if it does not.", null_if=ALWAYS
+        "Records that are not done yet, as the coordinator counts them: negative if start_offset is past the end. Null if it "
+        "does not count them, or start_offset is null.",
+        null_if=ALWAYS,
     )
-    problem: str | None = column("Kafka's name of the partition's error; null if there is none.")
+    problem: str | None = column(
+        "Kafka's name of the partition's error, or SHARE_START_NEGATIVE: the offset that was set is below 0. Null if there is "
+        "none."
+    )
 
 
 def share_offset_rows(
@@ -55,6 +65,7 @@ def _row(
 ) -> ShareOffsetRow:
     is_started = partition.start_offset >= 0
     code = partition.error_code or (0 if topic else UNKNOWN_TOPIC_ID)
+    problem = NEGATIVE_START if partition.start_offset < NOT_STARTED else None
     return ShareOffsetRow(
         group_id=group_id,
         topic=topic,
@@ -62,6 +73,6 @@ def _row(
         partition=partition.partition_index,
         start_offset=partition.start_offset if is_started else None,
         leader_epoch=partition.leader_epoch if is_started and partition.leader_epoch >= 0 else None,
-        lag=partition.lag if partition.lag >= 0 else None,
-        problem=error_code(code).name if code else None,
+        lag=partition.lag if is_started and partition.lag != UNKNOWN_LAG else None,
+        problem=error_code(code).name if code else problem,
     )

@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
+from typing import TypeVar
 
 from kafka_lagoon.admin.cluster import Identity
+from kafka_lagoon.client.agreement import brokers_by_id, by_item, is_same_metadata, majority, topics_by_name
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
@@ -20,6 +22,7 @@ from kafka_lagoon.protocol.messages.metadata import (
     WITH_OFFLINE_REPLICAS,
     MetadataPartition,
     MetadataResponse,
+    MetadataTopic,
 )
 from kafka_lagoon.snapshot.chosen_names import Names
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow, TopicRow
@@ -29,9 +32,14 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 TOPIC_DELETED = "TOPIC_DELETED_DURING_SNAPSHOT"
 TOPIC_RECREATED = "TOPIC_RECREATED_DURING_SNAPSHOT"
+TOPIC_CREATED = "TOPIC_CREATED_DURING_SNAPSHOT"
+PARTITIONS_ADDED = "PARTITIONS_ADDED_DURING_SNAPSHOT"
+DISPUTED = "BROKERS_DISAGREE"  # each of three metadata answers describes a partition in another way
 NOT_DESCRIBED = "NOT_DESCRIBED"  # DescribeCluster omits a broker that Metadata names
 ELIGIBLE_NOT_RETURNED = "ELIGIBLE_LEADERS_NOT_RETURNED"
 _NO_SUCH_TOPIC = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
+T = TypeVar("T")
+
 _ALL = Names()
 _PARTITION_INDEX = attrgetter("partition_index")
 
@@ -52,6 +60,11 @@ class Topology:
     )
     chosen: Names = _ALL
     left_out: int = 0  # topics that are excluded
+    described_by: str = ""  # the address of the broker that gave the metadata
+    disputed: frozenset[TopicPartition] = frozenset()
+    unasked: Mapping[str, str] = field(
+        default_factory=dict
+    )  # topic -> problem, for topics and partitions that appeared
 
     def every_partition(self) -> list[TopicPartition]:
         """All partitions in the order of the metadata."""
@@ -77,7 +90,8 @@ def read_topology(
     metadata = cluster.refresh(topics, deadline)
     kept = tuple(topic for topic in metadata.topics if topic.name in chosen)
     topology = topology_of(replace(metadata, topics=kept), has_offline_replicas=returns_offline_replicas(cluster))
-    return replace(topology, chosen=chosen, left_out=len(metadata.topics) - len(kept))
+    left_out = len(metadata.topics) - len(kept)
+    return replace(topology, chosen=chosen, left_out=left_out, described_by=cluster.answered_by)
 
 
 def returns_offline_replicas(cluster: Cluster) -> bool:
@@ -99,13 +113,74 @@ def topology_of(metadata: MetadataResponse, *, has_offline_replicas: bool = True
 
 
 def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple[Topology, list[Failure]]:
-    """Compare with current metadata, and mark topics that were deleted or re-created since."""
+    """Compare with the metadata of another broker, and mark topics that were deleted, created or re-created since.
+
+    One of two brokers that differ may be behind, or wrong, or the cluster has changed meanwhile: a third answer decides.
+    """
+    answered = {before.described_by}
     try:
-        topics = cluster.refresh(None, deadline).topics
+        second = cluster.refresh(None, deadline, answered)
+        chosen = replace(second, topics=tuple(topic for topic in second.topics if topic.name in before.chosen))
+        if is_same_metadata(before.metadata, chosen):
+            return replace(before, metadata=replace(before.metadata, cluster_id=cluster.cluster_id)), []
+        third = cluster.refresh(None, deadline, answered | {cluster.answered_by})
     except PipelineError as error:
         return before, [failure_of(METADATA, Scope.list("all topics"), error)]
-    after = {topic.name: uuid_text(topic.topic_id) for topic in topics if topic.name is not None}
-    return replace(before, changed=changes(before.topic_ids, after)), []
+    return _believed(before, second, third), []
+
+
+def _believed(before: Topology, second: MetadataResponse, third: MetadataResponse) -> Topology:
+    """The topology with what two of three answers say of each broker, topic and partition, else what the last one says.
+
+    Partitions of which each answer says something else are `disputed`. Offsets of topics and partitions that the first answer
+    lacks were not requested, as `unasked` says.
+    """
+    first = before.metadata
+    answers = by_item([topics_by_name(one.topics) for one in (first, second, third)])
+    believed = {name: topic for name, some in answers.items() if name in before.chosen and (topic := majority(some))}
+    unasked = dict.fromkeys(believed.keys() - before.topic_ids.keys(), TOPIC_CREATED)
+    merged, disputed = [], set[TopicPartition]()
+    for topic in first.topics:
+        now = believed.get(topic.name or "")
+        if now is None or now.error_code or topic.error_code or now.topic_id != topic.topic_id:
+            merged.append(topic)  # deleted, re-created or hidden: its row says so
+            continue
+        kept, odd = _merged(topic, answers[topic.name or ""])
+        merged.append(replace(now, partitions=kept))
+        disputed.update(TopicPartition(topic.name or "", partition) for partition in odd)
+        if len(now.partitions) > len(topic.partitions):
+            unasked[topic.name or ""] = PARTITIONS_ADDED
+    created = [replace(believed[name], partitions=()) for name in sorted(unasked.keys() - before.topic_ids.keys())]
+    brokers = by_item([brokers_by_id(one) for one in (first, second, third)]).values()
+    after = {name: uuid_text(topic.topic_id) for name, topic in believed.items()}
+    return replace(
+        before,
+        metadata=replace(
+            first,
+            cluster_id=second.cluster_id,
+            topics=(*merged, *created),
+            brokers=tuple(broker for some in brokers if (broker := majority(some))),
+        ),
+        topic_ids={**before.topic_ids, **{topic.name: after[topic.name] for topic in created if topic.name}},
+        changed=changes(before.topic_ids, after),
+        disputed=frozenset(disputed),
+        unasked=unasked,
+    )
+
+
+def _merged(
+    first: MetadataTopic, answers: Sequence[MetadataTopic | None]
+) -> tuple[tuple[MetadataPartition, ...], list[int]]:
+    """The partitions of the first answer as two answers describe them, and the numbers of those with three descriptions."""
+    several = by_item([{one.partition_index: one for one in topic.partitions} if topic else {} for topic in answers])
+    numbers = [one.partition_index for one in first.partitions]
+    kept = tuple(majority(several[number]) or one for number, one in zip(numbers, first.partitions, strict=True))
+    return kept, [number for number in numbers if _differ(*several[number])]
+
+
+def _differ(first: T, second: T, third: T) -> bool:
+    """True if no two of them are equal."""
+    return first not in (second, third) and second != third
 
 
 def changes(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> dict[str, str]:
@@ -148,9 +223,9 @@ def topic_rows(topology: Topology) -> Iterator[TopicRow]:
             topic=name,
             topic_id=topology.topic_ids.get(name),
             is_internal=None if hidden else topic.is_internal,
-            partitions=None if hidden else len(topic.partitions),
+            partitions=None if hidden or name in topology.unasked else len(topic.partitions),
             replication_factor=len(first.replica_nodes) if first else None,
-            problem=hidden or topology.changed.get(name),
+            problem=hidden or topology.changed.get(name) or topology.unasked.get(name),
         )
 
 
@@ -241,6 +316,8 @@ def _partition_problems(
                 leaders is None or None in (leaders.eligible_leader_replicas, leaders.last_known_elr)
             ):
                 fallback = durability.eligible_problem
+            if topology.disputed and (name, partition.partition_index) in topology.disputed:
+                fallback = DISPUTED
             problems.append(error_code(partition.error_code).name if partition.error_code else fallback)
     return problems
 

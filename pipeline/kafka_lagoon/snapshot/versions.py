@@ -69,7 +69,7 @@ def broker_version_rows(brokers: Mapping[int, Broker], versions: Versions) -> It
             host=broker.host,
             port=broker.port,
             release=kafka_version_range([answer] if answer else []),
-            apis=len(answer.api_keys) if answer else None,
+            apis=len({api.api_key for api in answer.api_keys}) if answer else None,
             problem=failure.name if failure else None,
         )
 
@@ -80,8 +80,8 @@ def api_version_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[Api
 
     ranges: dict[tuple[int, int, int], list[int]] = {}
     for broker_id, answer in sorted(answers.items()):
-        for api in answer.api_keys:
-            ranges.setdefault((api.api_key, api.min_version, api.max_version), []).append(broker_id)
+        for listed in {(api.api_key, api.min_version, api.max_version) for api in answer.api_keys}:
+            ranges.setdefault(listed, []).append(broker_id)
     for (api_key, lowest, highest), broker_ids in sorted(ranges.items()):
         ours = APIS[api_key].versions if api_key in APIS else None
         yield ApiVersionRow(
@@ -116,8 +116,8 @@ def feature_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[Feature
     finalized = {feature.name: feature.max_version_level for feature in newest.finalized_features} if newest else {}
     ranges: dict[tuple[str, int | None, int | None], list[int]] = {}
     for broker_id, answer in sorted(answers.items()):
-        for feature in answer.supported_features:
-            ranges.setdefault((feature.name, feature.min_version, feature.max_version), []).append(broker_id)
+        for supported in {(one.name, one.min_version, one.max_version) for one in answer.supported_features}:
+            ranges.setdefault(supported, []).append(broker_id)
     for name in finalized.keys() - {name for name, _, _ in ranges}:
         ranges[name, None, None] = []
     for (name, lowest, highest), broker_ids in sorted(ranges.items(), key=lambda item: item[0][0]):

@@ -49,7 +49,10 @@ class TopicRow:
         "Replicas of the first partition, as Kafka's tools print it; null if there is no partition, or problem is set.",
         null_if="partitions = 0",
     )
-    problem: str | None = column("Kafka's name of the topic's error; null if there is none.")
+    problem: str | None = column(
+        "Kafka's name of the topic's error, or what has changed while the snapshot ran (TOPIC_DELETED_DURING_SNAPSHOT, "
+        "TOPIC_RECREATED_..., TOPIC_CREATED_..., PARTITIONS_ADDED_...); null if there is none."
+    )
 
 
 @row

@@ -69,7 +69,8 @@ Records = Annotated[memoryview, Blob(view=True)]
 class Spec:
     """Where a field exists: versions `since` to `until`, in tag section `tag`, nullable from `nullable_since` on.
 
-    Values of a field that `repeats` are often the same, byte for byte.
+    Values of a field that `repeats` are often the same, byte for byte. `least` is the lowest number that the field may have:
+    -1 is Kafka's "unknown", and None stands for any number.
     """
 
     since: int = 0
@@ -79,6 +80,7 @@ class Spec:
     ignorable: bool = False
     legacy: bool = False
     repeats: bool = False
+    least: int | None = -1
 
     def present(self, version: int) -> bool:
         """True if messages of `version` carry the field."""
@@ -100,7 +102,7 @@ class Field:
         return self.optional and version >= self.spec.nullable_since
 
 
-def wire(
+def wire(  # noqa: PLR0913  by name, and each has a default
     *,
     since: int = 0,
     until: int = LATEST,
@@ -109,15 +111,16 @@ def wire(
     ignorable: bool = False,
     legacy: bool = False,
     repeats: bool = False,
+    least: int | None = -1,
     default: Any = dataclasses.MISSING,
 ) -> Any:
     """Declare the facts of a field that its annotation does not tell.
 
     `ignorable`: a version that lacks the field drops a value silently (Kafka's schemas say which), and refuses none.
     `legacy`: never compact, even in flexible versions (the client_id of request headers). `repeats`: read once for all values
-    that have the same bytes (the configs of topics).
+    that have the same bytes (the configs of topics). `least`: the lowest number, None for any.
     """
-    spec = Spec(since, until, tag, nullable_since, ignorable, legacy, repeats)
+    spec = Spec(since, until, tag, nullable_since, ignorable, legacy, repeats, least)
     return dataclasses.field(default=default, metadata={"wire": spec})
 
 

@@ -5,10 +5,19 @@ from typing import Any
 
 import pytest
 
+from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
+from kafka_lagoon.protocol.messages.describe_share_group_offsets import DESCRIBE_SHARE_GROUP_OFFSETS
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
+from kafka_lagoon.protocol.messages.share_group_describe import (
+    SHARE_GROUP_DESCRIBE,
+    DescribedShareGroup,
+    ShareGroupDescribeResponse,
+)
+from kafka_lagoon.wire.schema import Api
 from tests.cli.kafka.conftest import Ask
+from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.faults import Altered, Fault
 
@@ -35,7 +44,9 @@ def test_no_list_of_groups(state: FakeCluster, ask: Ask, verb: tuple[str, ...], 
 def _code(code: int) -> Callable[[Any], Any]:
     def change(answer: Any) -> Any:
         for group in answer.groups:
-            group.error_code, group.topics = code, ()
+            group.error_code = code
+            if hasattr(group, "topics"):
+                group.topics = ()
         return answer
 
     return change
@@ -59,6 +70,40 @@ def test_no_commits(state: FakeCluster, ask: Ask, code: int | None) -> None:
 def _refuse_everything(answer: Any) -> Any:
     answer.error_code, answer.topics = 35, ()
     return _code(35)(answer)
+
+
+@pytest.mark.parametrize(
+    ("api", "group_type"), [(CONSUMER_GROUP_DESCRIBE, "consumer"), (DESCRIBE_SHARE_GROUP_OFFSETS, "share")]
+)
+def test_a_listed_group_of_an_unsupported_version(
+    state: FakeCluster, ask: Ask, monkeypatch: pytest.MonkeyPatch, api: Api[Any, Any], group_type: str
+) -> None:
+    """The row of a group has the reason, if its coordinator lists it, offers the API, and does not answer."""
+    monkeypatch.setitem(SPOKEN, SHARE_GROUP_DESCRIBE.key, (SHARE_GROUP_DESCRIBE, _share_groups))
+    state.groups["new"] = FakeGroup(3, group_type=group_type, state="Stable")
+    state.faults.append(Fault(api.key, Altered(_code(35)), times=1_000))
+    shown = ask("lag", "new", "--json")
+    (group,) = shown.rows("group")
+    assert (group["partitions"], group["lag"], group["problem"]) == (0, None, "UNSUPPORTED_VERSION")
+    assert shown.code == 3
+    assert shown.err == f"lagoon: group new: {api.name} of broker 3: UNSUPPORTED_VERSION\n"
+
+
+def _share_groups(_state: FakeCluster, _node: int, _version: int, request: Any) -> ShareGroupDescribeResponse:
+    """Describe groups without members."""
+    groups = (
+        DescribedShareGroup(
+            error_code=0,
+            group_id=group_id,
+            group_state="Empty",
+            group_epoch=1,
+            assignment_epoch=1,
+            assignor_name="simple",
+            members=(),
+        )
+        for group_id in request.group_ids
+    )
+    return ShareGroupDescribeResponse(groups=tuple(groups))
 
 
 def test_no_offsets(state: FakeCluster, ask: Ask) -> None:

@@ -12,7 +12,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.apis import APIS
-from kafka_lagoon.protocol.messages import describe_configs, describe_log_dirs, describe_producers
+from kafka_lagoon.protocol.messages import describe_configs, describe_log_dirs, describe_producers, describe_quorum
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.release_apis import RELEASES
 from kafka_lagoon.snapshot.collect import collect
@@ -91,7 +91,10 @@ def everything(state: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> FakeClust
     for api in APIS.values():
         if api.key not in SPOKEN:
             monkeypatch.setitem(SPOKEN, api.key, (api, _default(api)))
+    log = describe_quorum.QuorumPartition(leader_id=1, current_voters=(), observers=())
+    topic = describe_quorum.QuorumTopic(topic_name=describe_quorum.METADATA_TOPIC, partitions=(log,))
     for module, answer in (
+        (describe_quorum, lambda *_: describe_quorum.DescribeQuorumResponse(topics=(topic,))),
         (describe_configs, _configs),
         (describe_log_dirs, _log_dirs),
         (describe_producers, _producers),

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -12,9 +13,15 @@ from kafka_lagoon.client.failures import Scope, own_failure
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
-from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
+from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
+from kafka_lagoon.wire.schema import Api
+from tests.cli.kafka.conftest import Ask
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
 from tests.short_timeouts import short_timeouts
 
 Select = Callable[..., ClusterContext]
@@ -58,9 +65,9 @@ def test_a_list_that_may_be_short_has_a_note(state: FakeCluster, select: Select)
     context = select()
     [note] = topic_notes(context)
     assert note.startswith("topics: perhaps not all of them")
-    assert state.count(DESCRIBE_CLUSTER.key) == 1
+    assert state.count(DESCRIBE_CLUSTER.key) == 2  # two brokers, which agree
     assert list_notes(context, METADATA.name, "topics", 0) == (note,)
-    assert state.count(DESCRIBE_CLUSTER.key) == 1
+    assert state.count(DESCRIBE_CLUSTER.key) == 2
 
 
 def test_a_name_that_no_broker_lists() -> None:
@@ -71,3 +78,33 @@ def test_a_name_that_no_broker_lists() -> None:
     refused = [own_failure("ListGroups", Scope.broker(3), "CONNECTION_FAILED")]
     [failure] = not_listed("ListGroups", Scope.group, ["b"], (), refused)
     assert failure.message == "no broker that answered lists it"
+
+
+def _is_behind(response: MetadataResponse) -> MetadataResponse:
+    """Neither name the last broker nor any topic."""
+    return replace(response, brokers=response.brokers[:-1], topics=())
+
+
+@pytest.mark.parametrize(
+    ("verb", "api"),
+    [
+        (("log-dirs",), DESCRIBE_LOG_DIRS),
+        (("configs", "broker"), DESCRIBE_CONFIGS),
+        (("transactions",), LIST_TRANSACTIONS),
+    ],
+)
+def test_a_broker_that_another_one_does_not_name(
+    state: FakeCluster, ask: Ask, verb: tuple[str, ...], api: Api[object, object]
+) -> None:
+    """Every broker is asked that two brokers name."""
+    state.faults.append(Fault(METADATA.key, Altered(_is_behind), node_id=1, times=1_000))
+    ask(*verb)
+    assert state.count(api.key, 3) > 0
+
+
+def test_lists_of_a_broker_that_is_behind(state: FakeCluster, ask: Ask) -> None:
+    """Versions are those of every broker, and configs those of every topic."""
+    state.faults.append(Fault(METADATA.key, Altered(_is_behind), node_id=1, times=1_000))
+    assert [row["broker_id"] for row in ask("versions", "--json").rows("broker")] == [1, 2, 3]
+    named = {row["resource_name"] for row in ask("configs", "topic", "--all", "--json").rows("config")}
+    assert named == {"orders", "other"}

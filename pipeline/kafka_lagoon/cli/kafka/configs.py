@@ -14,9 +14,10 @@ from kafka_lagoon.admin.configs import (
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
-from kafka_lagoon.cli.kafka.selection import list_notes
+from kafka_lagoon.cli.kafka.selection import every_broker, list_notes
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import CLUSTER_SETTINGS, TOPIC_SETTINGS, TOPICS, Requirement
+from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
@@ -56,7 +57,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 
 def _describe(context: ClusterContext, resource_type: int, names: list[str]) -> Configs:
     if resource_type in PER_BROKER:
-        broker_ids = [int(name) for name in names] or sorted(context.cluster.brokers)
+        broker_ids = [int(name) for name in names] or every_broker(context)
         return describe_broker_configs(context.cluster, resource_type, broker_ids, context.deadline)
     resources = names or _every_resource(context, resource_type)
     if isinstance(resources, Failure):
@@ -66,7 +67,7 @@ def _describe(context: ClusterContext, resource_type: int, names: list[str]) -> 
 
 def _every_resource(context: ClusterContext, resource_type: int) -> list[str] | Failure:
     if resource_type == TOPIC:
-        return sorted(topic.name or "" for topic in context.cluster.refresh(None, context.deadline).topics)
+        return sorted(topic.name or "" for topic in agreed_metadata(context.cluster, None, context.deadline).topics)
     return list_config_resources(context.cluster, resource_type, context.deadline)
 
 

@@ -16,7 +16,7 @@ from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import TOPIC_SETTINGS, TOPICS, Requirement
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE
 from kafka_lagoon.cli.thresholds import Measured, Threshold, Unit, add_fail_above, lines_of
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
 from kafka_lagoon.snapshot.health import (
     FINDINGS,
@@ -57,7 +57,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
     topology, refused = selected_topology(context)
     durability, unread = read_durability(context.cluster, list(topology.partitions), context.deadline)
     partitions = list(partition_rows(topology, durability))
-    failures = [failure for failure in unread if failure.name != UNSUPPORTED]
+    failures = [failure for failure in unread if not failure.is_too_old]
     grave = any(finding in context.options.fail for one in partitions for finding in findings(one))
     counts = list(finding_counts(partitions))
     passed = list(_passed(counts, context.options.fail_above))

@@ -63,7 +63,7 @@ class GroupLagRow:
         "Highest known lag of a partition; null if no lag is known.", null_if="known_partitions = 0"
     )
     problem: str | None = column(
-        "Reason why the group could not be described or its commits not be read; null if there is none."
+        "Reason why the group could not be described, or its offsets not be read; null if there is none."
     )
 
 
@@ -131,7 +131,7 @@ def group_lag_rows(
     shares: Sequence[ShareOffsetRow],
     unread: Mapping[str, str],
 ) -> Iterator[GroupLagRow]:
-    """Make one row per group, with or without partitions; `unread` has the reason why all commits of a group are missing."""
+    """Make one row per group, with or without partitions; `unread` has the reason why all offsets of a group are missing."""
     sums = {group.group_id: GroupLag() for group in groups}
     for partition in lag:
         sums.setdefault(partition.group_id, GroupLag()).add(partition.lag, partition.lag_basis)
@@ -156,7 +156,7 @@ def _notes(context: ClusterContext, topology: Topology) -> list[str]:
     wanted = context.options.topic
     changed = [
         f"{topic}: {problem}"
-        for topic, problem in sorted(topology.changed.items())
+        for topic, problem in sorted({**topology.changed, **topology.unasked}.items())
         if wanted is None or topic in wanted
     ]
     groups = () if context.options.group else list_notes(context, LIST_GROUPS.name, "groups")

@@ -7,7 +7,7 @@ from kafka_lagoon.admin.log_dirs import LogDirs, describe_log_dirs
 from kafka_lagoon.cli.arguments import ids
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
-from kafka_lagoon.cli.kafka.selection import add_topics, not_listed
+from kafka_lagoon.cli.kafka.selection import add_topics, every_broker, not_listed
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import DESCRIBED_CLUSTER, Requirement
 from kafka_lagoon.client.failures import Failure, Scope
@@ -23,7 +23,7 @@ def _declare(parser: ArgumentParser) -> None:
 
 def _answer(context: ClusterContext) -> CommandOutput:
     options = context.options
-    brokers: Sequence[int] = sorted(context.cluster.brokers) if options.broker is None else options.broker
+    brokers: Sequence[int] = every_broker(context) if options.broker is None else options.broker
     log_dirs = describe_log_dirs(context.cluster, brokers, context.deadline)
     columns = ("broker_id", "log_dir", "total_bytes", "usable_bytes", "replicas", "size_bytes", "problem")
     wide = (*columns[:-1], "is_cordoned", "problem")

@@ -12,7 +12,7 @@ from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topic_notes
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import TOPICS, Requirement
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kafka_lagoon.snapshot.topology import Durability, Topology, broker_rows, partition_rows, topic_rows
@@ -75,7 +75,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
     topology, refused = selected_topology(context)
     identity = identify(context.cluster, context.deadline)
     brokers = list(broker_rows(topology.metadata, identity))
-    failures = [failure for failure in identity.failures if failure.name != UNSUPPORTED]
+    failures = [failure for failure in identity.failures if not failure.is_too_old]
     topics, partitions = list(topic_rows(topology)), list(_partition_rows(topology))
     cluster = ClusterRow(
         cluster_id=topology.metadata.cluster_id,

@@ -19,7 +19,7 @@ from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topic_notes
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import TOPICS, Requirement
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.list_offsets import READ_UNCOMMITTED
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.topology import Topology
@@ -119,13 +119,11 @@ def _at_time_rows(topology: Topology, asked_ms: int, offsets: Offsets) -> Iterat
 
 
 def _failures(several: Iterable[Offsets]) -> list[Failure]:
-    """Keep one failure per partition, even if several requests failed. UNSUPPORTED_VERSION of old brokers is no failure."""
+    """Keep one failure per partition, even if several requests failed. Old brokers without a kind of offset are no failure."""
     failed: dict[TopicPartition, Failure] = {}
     for offsets in several:
         failed |= {
-            item: failure
-            for item, failure in offsets.failures.items()
-            if failure.name != UNSUPPORTED or failure.is_required
+            item: failure for item, failure in offsets.failures.items() if failure.is_required or not failure.is_too_old
         }
     return list(failed.values())
 
@@ -134,7 +132,7 @@ def _too_old(by_kind: dict[Kind, Offsets]) -> Sequence[str]:
     missing = [
         _SINCE[kind]
         for kind, offsets in by_kind.items()
-        if kind in _SINCE and any(failure.name == UNSUPPORTED for failure in offsets.failures.values())
+        if kind in _SINCE and any(failure.is_too_old for failure in offsets.failures.values())
     ]
     return [f"brokers are too old to return {', '.join(missing)}"] if missing else ()
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.client.agreement import agree_on_brokers, agreed_metadata
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -29,8 +30,11 @@ def add_topic_option(parser: ArgumentParser, meaning: str = "only these topics; 
 
 
 def selected_topology(context: ClusterContext) -> tuple[Topology, list[Failure]]:
-    """Return metadata of the selected topics, ordered by name, and failures of topics that brokers refuse."""
-    metadata = context.cluster.refresh(context.options.topic, context.deadline)
+    """Return metadata of the selected topics, ordered by name, and failures of topics that brokers refuse.
+
+    Two brokers describe them, and a third one where they differ.
+    """
+    metadata = agreed_metadata(context.cluster, context.options.topic, context.deadline)
     metadata = replace(metadata, topics=tuple(sorted(metadata.topics, key=lambda topic: topic.name or "")))
     refused = [
         failure_of(METADATA, Scope.of_topic(topic.name), topic.error_code)
@@ -39,6 +43,12 @@ def selected_topology(context: ClusterContext) -> tuple[Topology, list[Failure]]
     ]
     topology = topology_of(metadata, has_offline_replicas=returns_offline_replicas(context.cluster))
     return topology, refused
+
+
+def every_broker(context: ClusterContext) -> Sequence[int]:
+    """Return the ids of the brokers as two of them name them; a third one decides where they differ."""
+    agree_on_brokers(context.cluster, context.deadline)
+    return sorted(context.cluster.brokers)
 
 
 def topic_notes(context: ClusterContext, operations: int | None = None) -> Sequence[str]:

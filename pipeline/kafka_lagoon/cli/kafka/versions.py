@@ -5,10 +5,12 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import Requirement
+from kafka_lagoon.client.agreement import agree_on_brokers
 from kafka_lagoon.snapshot.versions import api_version_rows, broker_version_rows, feature_rows
 
 
 def _answer(context: ClusterContext) -> CommandOutput:
+    agree_on_brokers(context.cluster, context.deadline)
     versions = api_versions(context.cluster, context.deadline)
     brokers = list(broker_version_rows(context.cluster.brokers, versions))
     apis = ("api_key", "api", "broker_ids", "lowest", "highest", "spoken")

@@ -43,7 +43,7 @@ class DescribedConsumerMember:
     member_id: String
     instance_id: String | None = wire(default=None)
     rack_id: String | None = wire(default=None)
-    member_epoch: Int32
+    member_epoch: Int32 = wire(least=-2)  # -2: a static member that left for now
     client_id: String
     client_host: String
     subscribed_topic_names: tuple[String, ...]
@@ -65,7 +65,7 @@ class DescribedConsumerGroup:
     assignment_epoch: Int32
     assignor_name: String
     members: tuple[DescribedConsumerMember, ...]
-    authorized_operations: Int32 = wire(default=NOT_ASKED)
+    authorized_operations: Int32 = wire(least=NOT_ASKED, default=NOT_ASKED)
 
 
 @struct

@@ -43,7 +43,7 @@ class DescribeClusterResponse:
     cluster_id: String
     controller_id: Int32 = wire(default=-1)
     brokers: tuple[DescribeClusterBroker, ...]
-    cluster_authorized_operations: Int32 = wire(default=NOT_ASKED)
+    cluster_authorized_operations: Int32 = wire(least=NOT_ASKED, default=NOT_ASKED)
 
 
 DESCRIBE_CLUSTER = Api(

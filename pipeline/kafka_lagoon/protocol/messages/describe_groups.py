@@ -44,7 +44,7 @@ class DescribedGroup:
     protocol_type: String
     protocol_data: String
     members: tuple[DescribedMember, ...]
-    authorized_operations: Int32 = wire(since=3, default=NOT_ASKED)
+    authorized_operations: Int32 = wire(since=3, least=NOT_ASKED, default=NOT_ASKED)
 
 
 @struct

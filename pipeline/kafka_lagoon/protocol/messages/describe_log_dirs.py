@@ -38,7 +38,7 @@ class DescribeLogDirsPartition:
 
     partition_index: Int32
     partition_size: Int64
-    offset_lag: Int64
+    offset_lag: Int64 = wire(least=None)  # a copy that is being moved may be ahead for a moment
     is_future_key: Bool
 
 

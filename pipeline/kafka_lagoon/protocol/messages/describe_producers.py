@@ -37,7 +37,7 @@ class ProducerState:
     producer_id: Int64
     producer_epoch: Int32
     last_sequence: Int32 = wire(default=NO_SEQUENCE)
-    last_timestamp: Int64 = wire(default=NO_TIMESTAMP)  # in milliseconds
+    last_timestamp: Int64 = wire(least=None, default=NO_TIMESTAMP)  # of a record, in milliseconds
     coordinator_epoch: Int32  # of who wrote the last marker; -1 if nobody has
     current_txn_start_offset: Int64 = wire(default=NO_TRANSACTION)
 

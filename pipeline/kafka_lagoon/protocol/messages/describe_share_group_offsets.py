@@ -45,9 +45,10 @@ class DescribeShareGroupOffsetsResponsePartition:
     """Where a group begins in a partition."""
 
     partition_index: Int32
-    start_offset: Int64
+    start_offset: Int64 = wire(least=None)  # brokers store whatever an administrator sets
     leader_epoch: Int32  # epoch of the leader that wrote the state
-    lag: Int64 = wire(since=1, default=UNKNOWN_LAG, ignorable=True)  # KIP-1226: records not yet processed
+    # KIP-1226: records not yet processed; negative where start_offset was set past the end.
+    lag: Int64 = wire(since=1, least=None, default=UNKNOWN_LAG, ignorable=True)
     error_code: Int16
     error_message: String | None = wire(default=None)
 

@@ -57,7 +57,7 @@ class DescribeTopicPartitionsTopic:
     topic_id: Uuid = wire(ignorable=True)
     is_internal: Bool = wire(ignorable=True)
     partitions: tuple[DescribeTopicPartitionsPartition, ...]
-    topic_authorized_operations: Int32 = wire(default=NOT_ASKED)
+    topic_authorized_operations: Int32 = wire(least=NOT_ASKED, default=NOT_ASKED)
 
 
 @struct

@@ -62,7 +62,7 @@ class ListOffsetsResponsePartition:
     partition_index: Int32
     error_code: Int16
     old_style_offsets: tuple[Int64, ...] = wire(until=0)  # newest first
-    timestamp: Int64 = wire(since=1, default=-1)  # KIP-79
+    timestamp: Int64 = wire(since=1, least=None, default=-1)  # KIP-79; of a record, which its producer chose
     offset: Int64 = wire(since=1, default=-1)
     leader_epoch: Int32 = wire(since=4, default=-1)  # KIP-320: the epoch in which the offset was written
 

@@ -68,7 +68,7 @@ class MetadataTopic:
     topic_id: Uuid = wire(since=10, ignorable=True)  # KIP-516; zero where brokers have no ids
     is_internal: Bool = wire(since=1, ignorable=True)
     partitions: tuple[MetadataPartition, ...]
-    topic_authorized_operations: Int32 = wire(since=8, default=NOT_ASKED)
+    topic_authorized_operations: Int32 = wire(since=8, least=NOT_ASKED, default=NOT_ASKED)
 
 
 @struct
@@ -80,7 +80,7 @@ class MetadataResponse:
     cluster_id: String | None = wire(since=2, ignorable=True, default=None)  # KIP-78
     controller_id: Int32 = wire(since=1, default=-1, ignorable=True)
     topics: tuple[MetadataTopic, ...]
-    cluster_authorized_operations: Int32 = wire(since=8, until=10, default=NOT_ASKED)
+    cluster_authorized_operations: Int32 = wire(since=8, until=10, least=NOT_ASKED, default=NOT_ASKED)
     error_code: Int16 = wire(since=13, ignorable=True)  # KIP-1102: 129, start again from the bootstrap servers
 
 

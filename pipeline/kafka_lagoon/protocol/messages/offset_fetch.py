@@ -54,8 +54,8 @@ class OffsetFetchResponsePartition:
     """The committed offset of a partition; `metadata` is the committer's own text."""
 
     partition_index: Int32
-    committed_offset: Int64
-    committed_leader_epoch: Int32 = wire(since=5, default=-1, ignorable=True)  # KIP-320
+    committed_offset: Int64 = wire(least=None)  # brokers store whatever a client commits
+    committed_leader_epoch: Int32 = wire(since=5, least=None, default=-1, ignorable=True)  # KIP-320
     metadata: String | None
     error_code: Int16
 

@@ -60,7 +60,7 @@ class DescribedShareGroup:
     assignment_epoch: Int32
     assignor_name: String
     members: tuple[DescribedShareMember, ...]
-    authorized_operations: Int32 = wire(default=NOT_ASKED)
+    authorized_operations: Int32 = wire(least=NOT_ASKED, default=NOT_ASKED)
 
 
 @struct

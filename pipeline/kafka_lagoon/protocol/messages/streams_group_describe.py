@@ -34,8 +34,8 @@ class DescribedStreamsTopic:
     """A topic that the broker makes for the group."""
 
     name: String
-    partitions: Int32
-    replication_factor: Int16
+    partitions: Int32 = wire(least=None)
+    replication_factor: Int16 = wire(least=None)
     topic_configs: tuple[DescribedStreamsKeyValue, ...]
 
 
@@ -54,7 +54,7 @@ class DescribedSubtopology:
 class DescribedTopology:
     """The topics of the application's subtopologies, and the version of the topology."""
 
-    epoch: Int32
+    epoch: Int32 = wire(least=None)
     subtopologies: tuple[DescribedSubtopology, ...] | None = wire(default=None)
 
 
@@ -72,7 +72,7 @@ class DescribedTaskOffset:
 
     subtopology_id: String
     partition: Int32
-    offset: Int64
+    offset: Int64 = wire(least=None)
 
 
 @struct
@@ -97,12 +97,12 @@ class DescribedStreamsMember:
     """A member. Its epoch equals the group's once it owns its target assignment."""
 
     member_id: String
-    member_epoch: Int32
+    member_epoch: Int32 = wire(least=-2)  # -2: a static member that left for now
     instance_id: String | None = wire(default=None)
     rack_id: String | None = wire(default=None)
     client_id: String
     client_host: String
-    topology_epoch: Int32
+    topology_epoch: Int32 = wire(least=None)
     process_id: String  # members of one process share its state directory
     user_endpoint: DescribedStreamsEndpoint | None = wire(default=None)
     client_tags: tuple[DescribedStreamsKeyValue, ...]
@@ -125,7 +125,7 @@ class DescribedStreamsGroup:
     assignment_epoch: Int32
     topology: DescribedTopology | None = wire(default=None)
     members: tuple[DescribedStreamsMember, ...]
-    authorized_operations: Int32 = wire(default=NOT_ASKED)
+    authorized_operations: Int32 = wire(least=NOT_ASKED, default=NOT_ASKED)
 
 
 @struct

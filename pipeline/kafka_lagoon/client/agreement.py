@@ -1,0 +1,131 @@
+"""Asks brokers about the state that all of them keep, and believes what two of them say.
+
+A broker may be behind, or wrong. Where two differ a third one decides, or the first one again if there are only two: it may
+have been behind. Of answers that brokers pass on from the active controller, two only show that the brokers changed nothing.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.client.metadata_checks import CONTRADICTION
+from kafka_lagoon.client.routing import ask_cluster
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import BrokerError, ConnectionFailed, WireError
+from kafka_lagoon.protocol.messages.metadata import MetadataBroker, MetadataResponse, MetadataTopic
+from kafka_lagoon.wire.schema import Api, Versions
+
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R")
+T = TypeVar("T")
+
+_PARTITION_INDEX = attrgetter("partition_index")
+_OF_ANSWERS = frozenset({"throttle_time_ms"})  # fields that are about the answer, and not about the cluster
+
+
+def ask_two(
+    cluster: Cluster,
+    api: Api[Any, R],
+    request: object,
+    scope: Scope,
+    deadline: Deadline,
+    within: Versions | None = None,
+    own_fields: frozenset[str] = frozenset(),
+) -> R | Failure:
+    """The response that two brokers give, in whatever order they list things; or the failure.
+
+    Each broker has its own values in `own_fields`.
+    """
+    own_fields |= _OF_ANSWERS
+    first = ask_cluster(cluster, api, request, scope, deadline, within)
+    if isinstance(first, Failure) or len(cluster.brokers) == 1:
+        return first
+    answered = {cluster.answered_by}
+    second = ask_cluster(cluster, api, request, scope, deadline, within, answered)
+    if isinstance(second, Failure) or content(first, own_fields) == content(second, own_fields):
+        return first
+    third = ask_cluster(cluster, api, request, scope, deadline, within, answered | {cluster.answered_by})
+    if not isinstance(third, Failure):
+        for other in (first, second):
+            if content(third, own_fields) == content(other, own_fields):
+                return third
+    return own_failure(api, scope, CONTRADICTION, "brokers answer it differently")
+
+
+def agreed_metadata(cluster: Cluster, topics: Collection[str] | None, deadline: Deadline) -> MetadataResponse:
+    """What two of three brokers say of the brokers and of these topics, or of all (None); else what the last one says."""
+    first = cluster.refresh(topics, deadline)
+    answered = {cluster.answered_by}
+    if len(cluster.brokers) == 1:
+        return first
+    second = cluster.refresh(topics, deadline, answered)
+    if is_same_metadata(first, second):
+        return replace(first, cluster_id=second.cluster_id)
+    several = (first, second, cluster.refresh(topics, deadline, answered | {cluster.answered_by}))
+    brokers = (majority(some) for some in by_item([brokers_by_id(one) for one in several]).values())
+    described = (majority(some) for some in by_item([topics_by_name(one.topics) for one in several]).values())
+    return replace(
+        several[-1],
+        brokers=tuple(broker for broker in brokers if broker),
+        topics=tuple(topic for topic in described if topic),
+    )
+
+
+def is_same_metadata(first: MetadataResponse, second: MetadataResponse) -> bool:
+    """True if two answers describe the same brokers and topics alike, in whatever order."""
+    have_same_brokers = brokers_by_id(first) == brokers_by_id(second)
+    return have_same_brokers and topics_by_name(first.topics) == topics_by_name(second.topics)
+
+
+def brokers_by_id(metadata: MetadataResponse) -> Mapping[int, MetadataBroker]:
+    """The brokers of an answer."""
+    return {broker.node_id: broker for broker in metadata.brokers}
+
+
+def topics_by_name(topics: Iterable[MetadataTopic]) -> Mapping[str, MetadataTopic]:
+    """Topics with their partitions in order, to be compared."""
+    return {
+        topic.name or "": replace(topic, partitions=tuple(sorted(topic.partitions, key=_PARTITION_INDEX)))
+        for topic in topics
+    }
+
+
+def by_item(several: Sequence[Mapping[K, T]]) -> Mapping[K, Sequence[T | None]]:
+    """What each answer says of each item, None where it lacks the item."""
+    return {key: [one.get(key) for one in several] for key in dict.fromkeys(key for one in several for key in one)}
+
+
+def majority(answers: Sequence[T | None]) -> T | None:
+    """What two of three say, else what the last one says."""
+    first, second, third = answers
+    return first if first in (second, third) else third
+
+
+def agree_on_brokers(cluster: Cluster, deadline: Deadline) -> None:
+    """Ask another broker for the brokers, and a third one if it names others. A group is known by the id of its coordinator."""
+    known, answered = _addresses(cluster), {cluster.answered_by}
+    if len(known) == 1:
+        return
+    try:
+        cluster.refresh((), deadline, answered)
+        if _addresses(cluster) != known:
+            cluster.refresh((), deadline, answered | {cluster.answered_by})
+    except (ConnectionFailed, WireError, BrokerError):
+        return  # requests to these brokers will fail, and tell
+
+
+def _addresses(cluster: Cluster) -> dict[int, str]:
+    return {node_id: broker.address for node_id, broker in cluster.brokers.items()}
+
+
+def content(value: Any, left_out: frozenset[str] = _OF_ANSWERS) -> Any:
+    """The content of a message without some fields and without the order of its lists, to be compared."""
+    if hasattr(type(value), "__wire__"):
+        return tuple(content(getattr(value, one.name), left_out) for one in fields(value) if one.name not in left_out)
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return frozenset(Counter(content(one, left_out) for one in value).items())
+    return value

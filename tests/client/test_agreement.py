@@ -1,0 +1,98 @@
+"""What two brokers say is believed; one broker's answer is not."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kafka_lagoon.client.agreement import ask_two, content
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure, Scope
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.describe_client_quotas import (
+    DESCRIBE_CLIENT_QUOTAS,
+    ClientQuotas,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
+from tests.clock import CLOCK
+from tests.fake import security
+from tests.fake.answers import SPOKEN
+from tests.fake.broker import fake_cluster
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Close, Fault
+from tests.security_samples import quotas
+from tests.short_timeouts import short_timeouts
+
+API = DESCRIBE_CLIENT_QUOTAS
+TRUE = (quotas({"user": "a"}, producer_byte_rate=1.0), quotas({"user": "b"}, producer_byte_rate=2.0))
+
+
+@pytest.fixture(autouse=True)
+def _speak(monkeypatch: pytest.MonkeyPatch, state: FakeCluster) -> None:
+    for api, answer in security.ANSWERS:
+        monkeypatch.setitem(SPOKEN, api.key, (api, answer))
+    state.quotas = TRUE
+
+
+def quotas_of(cluster: Cluster) -> tuple[ClientQuotas, ...] | str | None:
+    """Return the quotas, or the name of the failure."""
+    request = DescribeClientQuotasRequest(components=(), strict=False)
+    answer = ask_two(cluster, API, request, Scope.list("quotas"), Deadline.after(CLOCK, 5_000))
+    return answer.name if isinstance(answer, Failure) else answer.entries
+
+
+def lies(node_id: int, times: int = 1_000, *entries: ClientQuotas) -> Fault:
+    """Make a broker answer other quotas."""
+    return Fault(API.key, Altered(lambda _: DescribeClientQuotasResponse(entries=entries)), node_id, times)
+
+
+@pytest.mark.parametrize(
+    ("faults", "expected", "requests"),
+    [
+        ([], TRUE, 2),
+        ([lies(1)], TRUE, 3),
+        ([lies(2)], TRUE, 3),
+        ([lies(1), lies(2)], (), 2),
+        ([lies(1), lies(2, 1_000, TRUE[0])], "CONTRADICTORY_ANSWER", 3),
+        ([Fault(API.key, Close(), 2, 1_000)], TRUE, 3),
+    ],
+)
+def test_a_third_broker_decides(
+    state: FakeCluster, connect: Callable[[], Cluster], faults: list[Fault], expected: object, requests: int
+) -> None:
+    """One of three brokers is outvoted, wherever it is in the order; two that agree are believed, and three that do not fail."""
+    state.faults += [Fault(one.api_key, one.action, one.node_id, one.times) for one in faults]
+    assert quotas_of(connect()) == expected
+    answered = [node_id for node_id, key, _ in state.requests if key == API.key]
+    assert len(set(answered)) == min(requests, 3)
+
+
+@pytest.mark.parametrize(("nodes", "expected"), [(1, ()), (2, TRUE)])
+def test_few_brokers(state: FakeCluster, nodes: int, expected: object) -> None:
+    """Of two brokers the first is asked again, because it may have been behind; a single one is believed."""
+    state.faults.append(lies(1, times=1))
+    with fake_cluster(state, nodes=nodes):
+        deadline = Deadline.after(CLOCK, 5_000)
+        with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
+            assert quotas_of(cluster) == expected
+
+
+def test_a_broker_that_failed_is_no_second_opinion(state: FakeCluster) -> None:
+    """With one of two brokers down, each request costs no attempt at the broker that is down."""
+    state.faults.append(Fault(API.key, Close(), node_id=2, times=1_000))
+    with fake_cluster(state, nodes=2):
+        deadline = Deadline.after(CLOCK, 5_000)
+        with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
+            for _ in range(2):
+                assert quotas_of(cluster) == TRUE
+            attempts = state.count(API.key, 2)
+            assert quotas_of(cluster) == TRUE
+            assert state.count(API.key, 2) == attempts > 0
+
+
+def test_the_order_of_lists_means_nothing() -> None:
+    """Brokers list what they know in any order; a list with an item twice is another one."""
+    response = DescribeClientQuotasResponse(entries=TRUE)
+    assert content(response) == content(DescribeClientQuotasResponse(entries=TRUE[::-1], throttle_time_ms=7))
+    assert content(response) != content(DescribeClientQuotasResponse(entries=(*TRUE, TRUE[0])))

@@ -1,0 +1,105 @@
+"""Judges an altered run by the run without the alteration: `right`, `reported` or `wrong`.
+
+A run is right if its facts are the same. It has reported if it says more than the unaltered run of what it does not know: a line of
+a failure, less coverage, an exit code; or if each row that differs is null where it differs, and has the reason beside it.
+Everything else is wrong: other facts, and nobody is reported.
+"""
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Any
+
+from tests.proof.answers.outcomes import Outcome, Row, counted
+
+_REASONS = ("problem", "status", "not_collected_because", "because", "offset_problem", "time_lag_problem")
+_UNKNOWN = (None, (), "", "-", "unknown", "unreadable", "not_measured")
+_NEAR = 40  # rows among which the former one of a row is looked for
+
+
+class Verdict(StrEnum):
+    """The verdict on an altered run."""
+
+    RIGHT = "right"
+    TOLD = "told"
+    WRONG = "wrong"
+
+
+def verdict(true: Outcome, altered: Outcome) -> Verdict:
+    """Judge an altered run."""
+    changed = list(differences(true, altered))
+    if not changed:
+        return Verdict.RIGHT
+    if altered.reported - true.reported:
+        return Verdict.TOLD
+    topics = {now["topic"] for table, was, now in changed if table == "topics" and now and _is_marked(was, now)}
+    is_explained = all(_explained(was, now) or _is_of(topics, was, now) for _, was, now in changed)
+    return Verdict.TOLD if is_explained else Verdict.WRONG
+
+
+def _is_of(topics: set[str], was: Row | None, now: Row | None) -> bool:
+    """True if a row of one of these topics is not there, or has become null where it differs."""
+    is_unknown = was is None or now is None or all(now[name] in _UNKNOWN for name in now if now[name] != was.get(name))
+    return is_unknown and (was or now or {}).get("topic") in topics
+
+
+def _is_marked(was: Row | None, now: Row) -> bool:
+    """True if the row of a topic says why other rows of the topic are not known."""
+    problem = now.get("problem")
+    return problem is not None and (was is None or was["problem"] != problem)
+
+
+def differences(true: Outcome, altered: Outcome) -> Iterator[tuple[str, Row | None, Row | None]]:
+    """Rows that differ, as they should be and as they are: None for a row that is not there."""
+    for table in sorted(true.facts.keys() | altered.facts.keys()):
+        if true.facts.get(table) == altered.facts.get(table):
+            continue
+        was, now = counted(true.facts.get(table, ())), counted(altered.facts.get(table, ()))
+        lost = [dict(row) for row in (was - now).elements()]
+        new = [dict(row) for row in (now - was).elements()]
+        for before, after in _pairs(lost, new):
+            yield table, before, after
+
+
+def _pairs(lost: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[tuple[Row | None, Row | None]]:
+    """Pairs of rows about the same subject: in their order if there are as many, as they always have the same order."""
+    if len(lost) == len(new):
+        yield from zip(lost, new, strict=True)
+        return
+    for row in new:
+        closest = max(lost[:_NEAR], key=lambda former, row=row: _alike(former, row), default=None)
+        if closest is not None and _alike(closest, row) * 2 >= len(row):
+            lost.remove(closest)
+            yield closest, row
+        else:
+            yield None, row
+    yield from ((row, None) for row in lost)
+
+
+def _alike(row: Row, other: Row) -> int:
+    return sum(row[name] == other[name] for name in row if name in other)
+
+
+def _explained(was: Row | None, now: Row | None) -> bool:
+    """True if a row has become null where it differs, and says why."""
+    if was is None or now is None:
+        return False
+    changed = [name for name in now if now[name] != was.get(name)]
+    reasons = [name for name in changed if _is_reason(name)]
+    values = [name for name in changed if not _is_reason(name)]
+    return any(now[name] is not None for name in reasons) and all(now[name] in _UNKNOWN for name in values)
+
+
+def _is_reason(name: str) -> bool:
+    return name in _REASONS or name.endswith("_problem")
+
+
+def shown(changed: Sequence[tuple[str, Row | None, Row | None]], most: int = 3) -> Iterator[str]:
+    """Lines about rows that differ."""
+    for table, was, now in changed[:most]:
+        if was is None or now is None:
+            yield f"{table}: {'there is' if was is None else 'there is no'} {dict(was or now or {})}"[:400]
+        else:
+            names = [name for name in now if now[name] != was.get(name)]
+            yield f"{table}: {', '.join(f'{name} {was.get(name)!r} -> {now[name]!r}' for name in names)}"[:400]
+    if len(changed) > most:
+        yield f"and {len(changed) - most} more rows"
