@@ -11,7 +11,7 @@ from typing import Any
 from tests.proof.fuzz.table import Target
 
 _OURS = "/kafka_lagoon/"
-_MOST_FILES, _MOST_BYTES = 24, 2_048  # of a target, and of an input
+_MOST_FILES, _MOST_BYTES = 16, 2_048  # of a target, and of an input
 Arc = tuple[str, int, int]
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-LONGEST = 64 << 10  # bytes of an input
 MOST_SECONDS = 1.0  # of processor time, for an input of any length
 _MOST_GROWTH, _GROWTH_PER_BYTE = 64 << 20, 4
 _STATUS = Path("/proc/self/status")
@@ -47,11 +46,11 @@ def tried(run: Callable[[bytes], object], data: bytes) -> Trial:
     return Trial(seconds=seconds, growth=growth, fault=fault, place=place)
 
 
-def stretched(data: bytes) -> bytes:
+def stretched(data: bytes, longest: int) -> bytes:
     """Repeat the middle of an input up to the longest one: what takes more than linear time or memory shows it."""
     start, stop = len(data) // 3, len(data) - len(data) // 3
     middle = data[start:stop]
-    return data[:start] + middle * ((LONGEST - len(data)) // max(1, len(middle)) + 1) + data[stop:] if middle else data
+    return data[:start] + middle * ((longest - len(data)) // max(1, len(middle)) + 1) + data[stop:] if middle else data
 
 
 def _memory() -> tuple[int, int]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+LONGEST = 64 << 10
 CORPUS = Path(__file__).with_name("corpus")
 
 
@@ -19,6 +20,7 @@ class Target:
     name: str
     module: str
     about: str
+    longest: int = LONGEST  # bytes of an input
 
     def load(self) -> tuple[Callable[[bytes], object], Callable[[], Iterable[bytes]]]:
         """Import the target's function and that of its seeds. Not earlier: a search instruments what it imports."""
@@ -31,8 +33,8 @@ class Target:
         return CORPUS / self.name
 
 
-def _targets(module: str, **about: str) -> list[Target]:
-    return [Target(name=name, module=module, about=line) for name, line in about.items()]
+def _targets(module: str, longest: int = LONGEST, **about: str) -> list[Target]:
+    return [Target(name=name, module=module, about=line, longest=longest) for name, line in about.items()]
 
 
 TARGETS = {
@@ -85,6 +87,7 @@ TARGETS = {
         ),
         *_targets(
             "statements",
+            longest=16 << 10,
             sql="SQL that `lagoon sql` refuses or runs",
             conditions="conditions on records of a restore",
         ),

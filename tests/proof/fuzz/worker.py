@@ -13,7 +13,7 @@ from pathlib import Path
 
 import atheris
 
-from tests.proof.fuzz.limits import LONGEST, Trial, stretched, tried
+from tests.proof.fuzz.limits import Trial, stretched, tried
 from tests.proof.fuzz.table import TARGETS
 
 ARTIFACTS = "ended-"  # what the names of libFuzzer's own files begin with
@@ -42,7 +42,8 @@ class Search:
     """Tries inputs until there were enough, or for long enough, and keeps figures and findings in `folder`."""
 
     def __init__(self, name: str, folder: Path, runs: int, seconds: float) -> None:
-        self.run, self.seeds = TARGETS[name].load()
+        self.target = TARGETS[name]
+        self.run, self.seeds = self.target.load()
         self.folder, self.runs, self.seconds = folder, runs, seconds
         self.figures, self._places = Figures(), set[str]()
         self._started = self._written = time.monotonic()
@@ -51,7 +52,7 @@ class Search:
         """Try an input, and now and then a longer one that is made of it."""
         self._try(data)
         if self.figures.inputs % _STRETCHED_EVERY == 0:
-            self._try(stretched(data))
+            self._try(stretched(data, self.target.longest))
         now = time.monotonic()
         is_over = self.figures.inputs >= self.runs or now - self._started >= self.seconds
         if is_over or now - self._written >= _WRITTEN_EVERY_S:
@@ -90,9 +91,9 @@ def main(name: str, folder: Path, runs: int, seconds: float) -> None:
     corpus.mkdir(exist_ok=True)
     for number, seed in enumerate(search.seeds()):
         (corpus / f"seed-{number:03}").write_bytes(seed)
-    kept = TARGETS[name].corpus
+    kept = search.target.corpus
     options = [
-        f"-max_len={LONGEST}",
+        f"-max_len={search.target.longest}",
         f"-timeout={_TIMEOUT_S}",
         f"-rss_limit_mb={_MOST_MEMORY_MB}",
         "-print_final_stats=0",
