@@ -5,7 +5,7 @@ python -m tests.proof.fuzz --target NAME --input FILE
 python -m tests.proof.fuzz [--target NAME]... --folder FOLDER --keep
 
 Each target (see `table.py`) runs in a process of its own, one after the other. Prints a line for each finding, with the file that repeats
-it, and one line of counts; exit 1 if anything was found.
+it, and one line of counts; exit 1 if anything was found. The figures of each target are in the folder, in figures.json.
 """
 
 import argparse
@@ -14,11 +14,13 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.proof.figures import Figures
 from tests.proof.fuzz.corpus import keep
 from tests.proof.fuzz.limits import tried
 from tests.proof.fuzz.table import TARGETS, Target
@@ -61,6 +63,20 @@ def searched(target: Target, folder: Path, runs: int, seconds: float) -> Outcome
     return outcome
 
 
+def figures_of(outcomes: Mapping[str, Outcome], seconds: float) -> Figures:
+    """The figures of all targets together."""
+
+    def largest(name: str) -> int:
+        return round(max((outcome.figures.get(name, 0) for outcome in outcomes.values()), default=0))
+
+    return Figures(
+        tried={"inputs": sum(outcome.figures["inputs"] for outcome in outcomes.values()), "targets": len(outcomes)},
+        happened={"ms at most": largest("longest_ms"), "MiB at most": largest("growth_mib")},
+        violations={"findings": sum(len(outcome.findings) for outcome in outcomes.values())},
+        seconds=round(seconds, 1),
+    )
+
+
 def _repeats(target: Target, path: Path) -> bool:
     command = [sys.executable, "-m", "tests.proof.fuzz", "--target", target.name, "--input", str(path)]
     return subprocess.run(command, check=False, capture_output=True).returncode != 0
@@ -90,7 +106,7 @@ def main(arguments: Sequence[str]) -> int:
     limit = parser.add_mutually_exclusive_group()
     limit.add_argument("--runs", type=int, help="inputs to try of each target")
     limit.add_argument("--seconds", type=float, help=f"time for each target, {_SECONDS:.0f} by default")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the figures")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the figures of all targets")
     parser.add_argument("--folder", type=Path, help="where findings and reached inputs are kept, for another search")
     parser.add_argument("--keep", action="store_true", help="add inputs of the folder that reach more to the corpus")
     parser.add_argument("--input", type=Path, metavar="FILE", help="try this input of one target, without atheris")
@@ -112,7 +128,7 @@ def main(arguments: Sequence[str]) -> int:
         print(_MISSING, file=sys.stderr)
         return _NEEDS_IT
     seconds = _ENOUGH if options.runs else options.seconds or _SECONDS
-    outcomes = {}
+    outcomes, started = {}, time.monotonic()
     for target in targets:
         outcome = outcomes[target.name] = searched(target, folder / target.name, options.runs or _ENOUGH, seconds)
         print(
@@ -122,11 +138,11 @@ def main(arguments: Sequence[str]) -> int:
             flush=True,
         )
         print(f"{target.name}: {outcome.figures}", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps({name: outcome.figures for name, outcome in outcomes.items()}, indent=1))
-    inputs = sum(outcome.figures["inputs"] for outcome in outcomes.values())
-    findings = sum(len(outcome.findings) for outcome in outcomes.values())
-    print(f"fuzz: {inputs:,} inputs, {len(outcomes)} targets, {findings} findings")
+    (folder / "figures.json").write_text(json.dumps({name: one.figures for name, one in outcomes.items()}, indent=1))
+    total = figures_of(outcomes, time.monotonic() - started)
+    total.write(options.json)
+    findings = total.violations["findings"]
+    print(f"fuzz: {total.tried['inputs']:,} inputs, {len(outcomes)} targets, {findings} findings; figures in {folder}")
     return 1 if findings else 0
 
 

@@ -1,10 +1,12 @@
 """Every input that a search has kept, or that once was a finding, is tried again, without atheris."""
 
+import importlib.util
 import time
 
 import pytest
 
 from tests.proof.fuzz import limits
+from tests.proof.fuzz.__main__ import main
 from tests.proof.fuzz.limits import tried
 from tests.proof.fuzz.table import CORPUS, TARGETS
 
@@ -56,3 +58,14 @@ def test_an_input_without_a_fault() -> None:
     trial = tried(lambda _: None, b"x")
     assert (trial.fault, trial.place) == ("", "")
     assert trial.seconds < limits.MOST_SECONDS
+
+
+def test_without_atheris(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A search needs atheris, and says so in one line; the list of targets needs nothing."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    assert main(["--target", "jaas"]) == 2
+    out, complaint = capsys.readouterr()
+    assert (out, complaint.count("\n")) == ("", 1)
+    assert "atheris is not installed" in complaint
+    assert main(["--list"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(TARGETS)
