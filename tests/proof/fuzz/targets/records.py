@@ -40,7 +40,7 @@ def batches(data: bytes) -> None:
     _decoded(data[1:], data[0] if data else 0)
 
 
-def _decoded(fetched: bytes, choice: int) -> None:
+def _decoded(fetched: bytes, choice: int, *, is_compared: bool = False) -> None:
     request: dict[str, Any] = {
         "from_offset": (0, 3)[choice & 1],
         "to_offset": (_LAST, 9)[choice >> 1 & 1],
@@ -59,7 +59,7 @@ def _decoded(fetched: bytes, choice: int) -> None:
     first_record(memoryview(fetched), request["from_offset"], request["aborted"], _LIMIT)
     if len(fetched) <= _FOR_REFERENCE:
         answer = answers.decode(fetched, **request)
-        if choice & 0x80:
+        if is_compared:
             _assert_alike(whole, (answer.rows, answer.next_offset), request["from_offset"])
 
 
@@ -110,7 +110,8 @@ def sealed_batches(data: bytes) -> None:
     The first byte is the choice of `batches`; its highest bit, if set, leaves all records uncompressed and wants the reference's rows.
     """
     choice = data[0] if data else 0
-    _decoded(b"".join(_sealed(data[1:], is_plain=bool(choice & 0x80))), choice)
+    is_plain = bool(choice & 0x80)
+    _decoded(b"".join(_sealed(data[1:], is_plain=is_plain)), choice, is_compared=is_plain)
 
 
 def _sealed(data: bytes, *, is_plain: bool) -> Iterator[bytes]:
