@@ -15,7 +15,7 @@ MOST = {
     "kafka_lagoon.query.duckdb_engine": 21,
     "kafka_lagoon.report.page": 34,
     "kafka_lagoon.restore.archive_reader": 14,
-    "kafka_lagoon.delta.record_files": 10,
+    "kafka_lagoon.delta.record_files": 11,
 }
 _LONGEST_CHAIN = 24  # the quorum is asked by client.agreement, which asks through client.routing
 

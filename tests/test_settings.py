@@ -85,6 +85,7 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
         (MINIMAL + "[clusters.a]\nbootstrap_servers = 'a:1'\n", "[kafka] and [clusters.NAME] exclude each other"),
         (MINIMAL.replace("[kafka]", 'catalog = "c"\n[kafka]'), "warehouse and catalog exclude each other"),
         ("warehouse = \n", "not TOML"),
+        ("a = " + "[" * 5_000, "not TOML: values are nested too deeply"),
     ],
 )
 def test_a_fault_is_named(tmp_path: Path, text: str, expected: str) -> None:

@@ -1,9 +1,10 @@
 """Declares the sections of the settings for the jobs, for queries and for metrics."""
 
-import re
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from kafka_lagoon.patterns import compile_pattern
 
 
 class Strict(BaseModel):
@@ -70,10 +71,7 @@ class SnapshotSettings(Strict):
     @field_validator("topics", "exclude_topics", "groups", "exclude_groups")
     @classmethod
     def _is_a_pattern(cls, value: str | None) -> str | None:
-        try:
-            re.compile(value or "")
-        except re.error as error:
-            raise ValueError(f"{value}: {error}") from None
+        compile_pattern(value or "")
         return value
 
     @model_validator(mode="after")

@@ -5,7 +5,6 @@ All faults are listed together, before any I/O. Messages never contain secrets.
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from kafka_lagoon.job_settings import (
 from kafka_lagoon.kafka_settings import DEFAULT_CLUSTER, ENV_PREFIX, KafkaSettings, from_properties, is_setting
 from kafka_lagoon.secret import Secret
 from kafka_lagoon.text import did_you_mean
+from kafka_lagoon.toml_text import parse_toml
 
 NO_PLACE = "no place for the tables: give --warehouse FOLDER, or --conf FILE with warehouse, or with catalog and schema"
 NO_CLUSTER = "no cluster: give --conf FILE with [kafka] or [clusters.NAME], or --set kafka.bootstrap_servers=HOST:PORT"
@@ -194,7 +194,7 @@ def _merged(sources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _toml(path: Path, problems: list[str]) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return parse_toml(path.read_text("utf-8"))
     except OSError as error:
         problems.append(f"--conf {path}: {error.strerror}")
     except UnicodeDecodeError:

@@ -1,5 +1,6 @@
 """Truststores and keystores: every supported format, and a line for each fault."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -253,3 +254,17 @@ def test_a_converted_store_is_another_file_in_the_same_folder(tmp_path: Path, na
     with pytest.raises(ConfigError) as caught:
         context(tls_settings(ssl_truststore_location=str(folder / name)))
     assert f"-srckeystore {folder / name} -srcstoretype JKS -destkeystore {folder / converted} " in str(caught.value)
+
+
+def test_blocks_in_any_text() -> None:
+    """A block ends at the first end of its kind; what has no end, or lies within another block, is none."""
+    text = "x-----END A-----a-----BEGIN A-----\nb-----BEGIN B-----c-----END A-----d-----BEGIN B-----e-----END B-----"
+    assert [kind for kind, _ in keystores._blocks(text)] == ["A", "B"]
+    assert next(keystores._blocks("-----BEGIN A-----a b-----END A-----"))[1].splitlines()[1] == "ab"
+
+
+def test_blocks_without_an_end() -> None:
+    """Ten thousand of them take no second: each was looked for up to the end of the file."""
+    started = time.process_time()
+    assert list(keystores._blocks("-----BEGIN CERTIFICATE-----" * 10_000)) == []
+    assert time.process_time() - started < 1

@@ -6,10 +6,12 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.delta.files import DataFile, add_action, merged, statistics_of
+from kafka_lagoon.delta.files import DataFile, add_action, described_file, live_file, merged, statistics_of
+from kafka_lagoon.errors import TableError
 
 DAY = ("day", date(2026, 11, 21))
 LAST = "\U0010ffff"
@@ -115,3 +117,14 @@ def test_bounds_of_joined_rows() -> None:
     first = pa.table({"a": [1, 5], "b": pa.array([None, None], pa.string()), "c": [0.5, float("nan")]})
     second = pa.table({"a": [3, None], "b": ["x", None], "c": [1.5, 2.5]})
     assert merged([statistics_of(first), statistics_of(second)]) == statistics_of(pa.concat_tables([first, second]))
+
+
+@pytest.mark.parametrize(
+    "add", [{}, {"path": 5}, {"path": "a", "stats": "{"}, {"path": "a", "size": 1, "stats": "[1]"}]
+)
+def test_what_is_no_add_action(add: dict[str, Any]) -> None:
+    """Every engine may write to the log; other JSON than expected is one line."""
+    with pytest.raises(TableError, match="an add action in the log of /t cannot be read"):
+        described_file("/t", add)
+    with pytest.raises(TableError, match="an add action of a table that is partitioned by day cannot be read"):
+        live_file(add, "day")

@@ -10,6 +10,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from kafka_lagoon.delta.foreign_commits import Commit, Contradiction, Kind, commit_of, contradiction
+from kafka_lagoon.errors import TableError
 
 
 def log_of(operation: str | None, *actions: dict[str, Any], engine: str = "another", **info: Any) -> bytes:
@@ -46,6 +47,19 @@ MOVED = ({"add": {"path": "a", "dataChange": False}}, {"remove": {"path": "b", "
 def test_kinds(log: bytes | None, kind: Kind) -> None:
     """Commits are judged by their actions; an unknown operation is judged as strictly as an OVERWRITE."""
     assert commit_of(7, log).kind is kind
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        *(b"{", b"[1]", b"\xff", b'{"commitInfo": 5}', b'{"txn": {"appId": "a"}}', b'{"add": 5}', b"[" * 5_000),
+        *(log_of("RESTORE", operationParameters={"version": "x"}), log_of("WRITE", timestamp="soon")),
+    ],
+)
+def test_other_files_are_refused(log: bytes) -> None:
+    """A file of a log that is no commit ends a run with one line."""
+    with pytest.raises(TableError, match="version 7 of a table's log cannot be read"):
+        commit_of(7, log)
 
 
 def a_commit(version: int, kind: Kind = Kind.HARMLESS, to: int | None = None, **transactions: int) -> Commit:

@@ -49,6 +49,15 @@ def test_without_a_stored_value_there_are_no_offsets():
     assert from_json(None) == NextOffsets()
 
 
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format": 3}', "[" * 5_000, '{"format": 3, "run": null, "topics": {"t": {"id": "x"}}}']
+)
+def test_what_is_none_is_refused(text: str):
+    """Every engine may write to the log, so a stored value need not be ours."""
+    with pytest.raises(TableError, match="next offsets in the log of table records cannot be read"):
+        from_json(text)
+
+
 def test_a_newer_format_is_refused():
     """An older release must not continue at next offsets that it may misread."""
     with pytest.raises(TableError, match="newer Kafka Lagoon"):

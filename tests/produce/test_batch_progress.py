@@ -1,12 +1,13 @@
 """The progress of a series of batches: kept by a group of real brokers, and read back unchanged."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError
-from kafka_lagoon.produce.batch_progress import BatchProgress, keep_progress, read_progress
+from kafka_lagoon.produce.batch_progress import BatchProgress, _content, keep_progress, read_progress
 from kafka_lagoon.produce.transactions import commit, init_transactions
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
@@ -21,6 +22,17 @@ def test_what_is_included() -> None:
     progress = BatchProgress(series="a", number=4, topic="t")
     assert [progress.includes("a", number) for number in (3, 4, 5)] == [True, True, False]
     assert not progress.includes("b", 4)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"series": 1}, {"groups": 0}, {"groups": 10**9}, {"id": None}, {"implicit": 0}, {"open": [["a", 1]]}, {"more": 1}],
+)
+def test_metadata_of_other_writers(changed: dict[str, object]) -> None:
+    """Every client that may commit for the group chooses metadata; what is not as we write it is another writer's."""
+    ours = {"series": "s", "groups": 1, "id": "t", "timeout_ms": 1, "implicit": False, "open": [["", 1, 0]]}
+    assert _content(json.dumps(ours)) == ours
+    assert [_content(text) for text in (json.dumps(ours | changed), "[" * 5_000, "[]", None)] == [None] * 4
 
 
 def test_a_transaction_holds_it(kafka: LocalKafka) -> None:

@@ -75,6 +75,7 @@ PARTS = (
         is_seeded=True,
     ),
     Part(name="scenarios", module="tests.proof", arguments=SCENARIOS, long_arguments=SCENARIOS),
+    Part(name="fuzzing", module="tests.proof.fuzz", arguments=("--seconds", "20"), long_arguments=("--seconds", "600")),
     Part(name="points to die at", module="tests.proof.points", arguments=("--every", "8")),
     Part(name="altered answers", module="tests.proof.answers", arguments=("--step", "61")),
 )

@@ -1,5 +1,7 @@
 """Parts that both engines of `lagoon sql` share."""
 
+import time
+
 import pytest
 
 from kafka_lagoon.errors import ConfigError
@@ -53,6 +55,19 @@ def test_other_statements_do_not(statement: str) -> None:
     """`lagoon sql` changes nothing, even if an engine could: exit 2."""
     with pytest.raises(ConfigError, match="runs SELECT and other statements that read"):
         refuse_writing(statement)
+
+
+def test_a_statement_is_text() -> None:
+    """Bytes of a command line that are not UTF-8 are refused; DuckDB raises a TypeError for them."""
+    with pytest.raises(ConfigError, match="not text in UTF-8"):
+        refuse_writing("SELECT '\udcff'")
+
+
+def test_names_are_looked_for_in_linear_time() -> None:
+    """A pattern that may begin with any number of blanks takes the square of the blanks."""
+    started = time.process_time()
+    assert mentioned("SELECT 1" + " " * 60_000) == set()
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize(

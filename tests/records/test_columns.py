@@ -176,6 +176,14 @@ def test_a_batch_that_claims_to_begin_earlier_hides_nothing():
     assert decoding.next_offset == 9
 
 
+def test_a_batch_that_claims_the_same_beginning_hides_nothing():
+    """Nor does one that begins where the batch before it does, be it readable or not."""
+    second = lines(1, base_offset=3)
+    for raw in (lines(3) + bytes(8) + second[8:], lines(3) + bytes(8) + second[8:23] + b"\xff" + second[24:]):
+        rows, _ = fast(raw)
+        assert [row["offset"] for row in rows] == [0, 1, 2]
+
+
 def test_the_columns_of_table_records():
     """Names, types and nullability are those of table records, except for the columns that an ingest adds."""
     known = [name for name in RECORDS.file_schema().names if name in DECODED.names]

@@ -1,5 +1,7 @@
 """A condition depends on the record alone, and faulty conditions are refused first."""
 
+import time
+
 import pytest
 
 from kafka_lagoon.restore.conditions import faults_of, matching
@@ -40,6 +42,15 @@ def test_conditions_over_columns(condition: str) -> None:
 def test_what_a_condition_cannot_be(condition: str, words: str) -> None:
     """They would select other records when the restore continues, or are not conditions."""
     assert any(words in fault for fault in faults_of(condition))
+
+
+def test_long_conditions() -> None:
+    """DuckDB is asked once for all functions, and a condition that it parses and Python cannot walk through is a fault."""
+    started = time.process_time()
+    assert faults_of("partition = 1" + " + 1" * 200) == []
+    assert time.process_time() - started < 1
+    assert faults_of("partition = 1" + " + 1" * 900) == ["it is nested too deeply"]
+    assert faults_of("true" + " OR true" * 2_000) == ["it is longer than 10,000 characters"]
 
 
 def test_rows_keep_their_order() -> None:

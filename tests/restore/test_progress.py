@@ -12,6 +12,7 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.records.digests import SequenceDigest, record_hashes
+from kafka_lagoon.restore import progress
 from kafka_lagoon.restore.offset_map import OffsetRange
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan, from_json, to_json
 from kafka_lagoon.restore.progress import Position, ProgressStore
@@ -58,6 +59,22 @@ def test_a_plan_is_read_as_it_was_stored() -> None:
     assert PLAN.transactional_id(KEY) == "lagoon-restore-0192-0001-a.b-c-3"
     with pytest.raises(ValueError, match="another version"):
         from_json(to_json(PLAN).replace(b'"format":1', b'"format":2'))
+
+
+@pytest.mark.parametrize(
+    "text", [b"[]", b"{}", b"\xff", b"[" * 5_000, b'{"format":1}', b'{"format":1,"partitions":[{}]}']
+)
+def test_what_is_no_plan(text: bytes) -> None:
+    """It is a ValueError, of which `last` makes one line."""
+    with pytest.raises(ValueError, match=r"."):
+        from_json(text)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"positions": [[1]]}', "[" * 5_000])
+def test_what_is_no_progress(text: str) -> None:
+    """Every engine may write to the log, so a stored value need not be ours."""
+    with pytest.raises(TableError, match="progress of a restore in the log of table restore_map cannot be read"):
+        progress._from_json(text)
 
 
 def store(warehouse: Warehouse, **request: object) -> ProgressStore:

@@ -11,6 +11,7 @@ from kafka_lagoon.cli.permissions import permissions_line
 from kafka_lagoon.cli.terminal import UsageError
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.patterns import compile_pattern
 from kafka_lagoon.times import Moment, parse_moment, parse_time_ms
 
 if TYPE_CHECKING:
@@ -121,9 +122,9 @@ def ids(text: str) -> list[int]:
 def pattern(text: str) -> re.Pattern[str]:
     """Parse a regular expression."""
     try:
-        return re.compile(text)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"{text}: {error}") from None
+        return compile_pattern(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def moment_argument(text: str) -> Moment:

@@ -3,7 +3,6 @@
 Clusters do not depend on each other: if one fails, the others are archived.
 """
 
-import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime,
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.ingest.pending_files import missing_in_words
 from kafka_lagoon.job_settings import IngestSettings
+from kafka_lagoon.patterns import compile_pattern
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.ingest import STEPS, IngestResult, ingest
 from kafka_lagoon.settings import Settings
@@ -82,9 +82,9 @@ def _read_spec(limits: IngestSettings, until: str | None, clock: Clock) -> ReadS
     if not topics and not limits.pattern:
         problems.append("no topics: give --topics or --pattern, or set ingest.topics or ingest.pattern")
     try:
-        re.compile(limits.pattern or "")
-    except re.error as error:
-        problems.append(f"ingest.pattern: {limits.pattern}: {error}")
+        compile_pattern(limits.pattern or "")
+    except ValueError as error:
+        problems.append(f"ingest.pattern: {error}")
     now_ms = clock.now_ms()
     start = OffsetSpecs(name="ingest.start", default=EARLIEST)
     try:

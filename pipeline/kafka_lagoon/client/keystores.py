@@ -15,7 +15,8 @@ from kafka_lagoon.secret import Secret
 
 _JAVA_STORES = {b"\xfe\xed\xfe\xed": "JKS", b"\xce\xce\xce\xce": "JCEKS"}
 _PKCS12 = b"\x30"  # a DER sequence
-_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+_DASHES = "-----"
+_MARKER = re.compile(rf"{_DASHES}(BEGIN|END) ([A-Z0-9 ]+){_DASHES}")
 _LINE = re.compile(r".{1,64}")
 _CERTIFICATE = "CERTIFICATE"
 _KEY = "PRIVATE KEY"
@@ -173,10 +174,28 @@ def _key(text: str, origin: str, password: Secret | None) -> tuple[str, str | No
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
     """Every PEM block with its kind, in lines as OpenSSL wants them: KIP-651 allows a whole block on one line."""
-    for match in _BLOCK.finditer(text.replace("\\n", "\n")):
-        kind, body = match[1], match[2]
+    text = text.replace("\\n", "\n")
+    for start, kind, stop in _borders(text):
+        body = text[start + len(f"{_DASHES}BEGIN {kind}{_DASHES}") : stop - len(f"{_DASHES}END {kind}{_DASHES}")]
         if ":" in body:  # an encrypted key of the traditional kind, with headers
-            yield kind, match[0] + "\n"
+            yield kind, text[start:stop] + "\n"
         else:
             lines = "\n".join(_LINE.findall("".join(body.split())))
             yield kind, f"-----BEGIN {kind}-----\n{lines}\n-----END {kind}-----\n"
+
+
+def _borders(text: str) -> Iterator[tuple[int, str, int]]:
+    """Where each block begins, its kind, and where the first end of this kind after it ends, in time linear in the text."""
+    ends: dict[str, int] = {}
+    blocks = []
+    for marker in reversed(list(_MARKER.finditer(text))):
+        word, kind = marker[1], marker[2]
+        if word == "END":
+            ends[kind] = marker.end()
+        elif kind in ends:
+            blocks.append((marker.start(), kind, ends[kind]))
+    done = 0
+    for start, kind, stop in reversed(blocks):
+        if start >= done:
+            yield start, kind, stop
+            done = stop

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafka_lagoon.delta.stored_json import reading
+
 Value = str | int | bool | float | date | datetime
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TEXT_BOUND = 32  # characters, as in Delta's own writer
@@ -67,28 +69,30 @@ class DescribedFile:
 
 
 def described_file(location: str, add: Mapping[str, Any]) -> DescribedFile:
-    """Parse an `add` action of the log of the table at `location`."""
-    statistics = json.loads(add.get("stats") or "{}")
-    path = unquote(add["path"])
-    return DescribedFile(
-        url=path if _SCHEME.match(path) else f"{location}/{path}",
-        size=add["size"],
-        rows=statistics.get("numRecords"),
-        least=statistics.get("minValues") or {},
-        greatest=statistics.get("maxValues") or {},
-    )
+    """Parse an `add` action of the log of the table at `location`; TableError if it is none."""
+    with reading(f"an add action in the log of {location}"):
+        statistics = json.loads(add.get("stats") or "{}")
+        path = unquote(add["path"])
+        return DescribedFile(
+            url=path if _SCHEME.match(path) else f"{location}/{path}",
+            size=add["size"],
+            rows=statistics.get("numRecords"),
+            least=statistics.get("minValues") or {},
+            greatest=statistics.get("maxValues") or {},
+        )
 
 
 def live_file(add: Mapping[str, Any], column: str) -> LiveFile:
-    """Parse an `add` action of the log of a table that is partitioned by `column`."""
-    statistics = json.loads(add.get("stats") or "{}")
-    return LiveFile(
-        path=add["path"],
-        day=date.fromisoformat(add["partitionValues"][column]),
-        size=add["size"],
-        modified_at_ms=add["modificationTime"],
-        rows=statistics.get("numRecords"),
-    )
+    """Parse an `add` action of the log of a table that is partitioned by `column`; TableError if it is none."""
+    with reading(f"an add action of a table that is partitioned by {column}"):
+        statistics = json.loads(add.get("stats") or "{}")
+        return LiveFile(
+            path=add["path"],
+            day=date.fromisoformat(add["partitionValues"][column]),
+            size=add["size"],
+            modified_at_ms=add["modificationTime"],
+            rows=statistics.get("numRecords"),
+        )
 
 
 def remove_action(file: LiveFile, column: str, now_ms: int, *, data_change: bool = False) -> str:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from kafka_lagoon.delta.storage import Storage
+from kafka_lagoon.delta.stored_json import reading
 
 ENGINE_INFO = "kafka-lagoon"
 _OUR_APPLICATIONS = "lagoon/"  # the prefix of the application ids of all our transactions
@@ -69,9 +70,14 @@ class Contradiction:
 
 
 def commit_of(version: int, log: bytes | None) -> Commit:
-    """Read a commit from its file in the log; None if the file is gone."""
+    """Read a commit from its file in the log, None if the file is gone; TableError if it holds something else."""
     if log is None:
         return Commit(version=version, kind=Kind.GONE)
+    with reading(f"version {version} of a table's log"):
+        return _commit_of(version, log)
+
+
+def _commit_of(version: int, log: bytes) -> Commit:
     info: Mapping[str, Any] = {}
     transactions: dict[str, int] = {}
     adds = removes = False

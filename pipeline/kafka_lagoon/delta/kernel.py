@@ -31,6 +31,7 @@ from kafka_lagoon.delta.foreign_commits import ENGINE_INFO
 from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, defined
 from kafka_lagoon.delta.spark_connect import refuse_remote_session
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
+from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.errors import PipelineError, TableError
 
 _NO_JARS = (
@@ -188,9 +189,10 @@ class Kernel:
     def added(self, location: str, version: int) -> list[str]:
         """URLs of the files that one version added, from its commit in the log; none if that is gone."""
         commit = f"{location}/_delta_log/{version:020d}.json"
-        lines = self.storage.read(commit).decode("utf-8").splitlines() if self.storage.size(commit) else []
-        adds = (action["add"] for line in lines if (action := json.loads(line)).get("add"))
-        return [f"{location}/{unquote(add['path'])}" for add in adds]
+        with reading(commit):
+            lines = self.storage.read(commit).decode("utf-8").splitlines() if self.storage.size(commit) else []
+            adds = (action["add"] for line in lines if (action := json.loads(line)).get("add"))
+            return [f"{location}/{unquote(add['path'])}" for add in adds]
 
     def table_property(self, state: State, key: str) -> str | None:
         """A property of the table, None if it is not set."""
@@ -255,9 +257,10 @@ class Kernel:
         commits = [file.url for file in log_files if re.search(r"/\d{20}\.json$", file.url)]
         with ThreadPoolExecutor(_READ_AT_ONCE) as threads:
             texts = list(threads.map(self.storage.read, commits))
-        lines = (line for text in texts for line in text.decode("utf-8").splitlines() if '"remove"' in line)
-        paths = (action["remove"]["path"] for line in lines if (action := json.loads(line)).get("remove"))
-        return [f"{location}/{unquote(path)}" for path in paths]
+        with reading(f"a commit of {location}"):
+            lines = (line for text in texts for line in text.decode("utf-8").splitlines() if '"remove"' in line)
+            paths = (action["remove"]["path"] for line in lines if (action := json.loads(line)).get("remove"))
+            return [f"{location}/{unquote(path)}" for path in paths]
 
     def _actions(self, location: str, files: Sequence[DataFile], partition: tuple[str, date]) -> Any:
         """The files as actions of a commit.

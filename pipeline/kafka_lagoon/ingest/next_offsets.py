@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import EpochRange
@@ -94,10 +95,10 @@ def to_json(offsets: NextOffsets) -> str:
 
 
 def from_json(text: str | None) -> NextOffsets:
-    """Stored next offsets; empty if there are none. TableError for a newer format."""
+    """Stored next offsets; empty if there are none. TableError for a newer format, and for what is none."""
     if text is None:
         return NextOffsets()
-    with gc_paused():
+    with gc_paused(), reading("the next offsets in the log of table records"):
         return _offsets(json.loads(text))
 
 

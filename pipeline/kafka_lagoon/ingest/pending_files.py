@@ -16,6 +16,7 @@ from kafka_lagoon.delta.arrow import plain_table
 from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import parquet_bytes
 from kafka_lagoon.delta.storage import Storage
+from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.accounting import is_loss
 from kafka_lagoon.ingest.next_offsets import LastRun, PendingFile
@@ -76,7 +77,8 @@ class PendingFiles:
             of_last_run = last_run is not None and name.startswith(_prefix_of(last_run))
             is_over = of_last_run or (last_run is not None and sequence < last_run.sequence)
             if name.endswith(_REPORT) and (sequence == _ALWAYS or is_over):
-                reports[url] = Report(**json.loads(self.storage.read(url)))
+                with reading(url):
+                    reports[url] = Report(**json.loads(self.storage.read(url)))
             elif last_run and sequence <= last_run.sequence and not of_last_run:
                 self.storage.delete(url)
         return reports

@@ -23,6 +23,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 
 _IN_ONE_GROUP = 100  # transactions: some 25 bytes each, and brokers take 4,096 by default (offset.metadata.max.bytes)
 _KEYS = {"series", "groups", "id", "timeout_ms", "implicit", "open"}
+_MOST_GROUPS = 1_000  # that keep one batch: a hundred thousand transactions
 _NO_CODE = -1
 
 
@@ -133,12 +134,32 @@ def _progress(topic: str, number: int, content: Mapping[str, Any]) -> BatchProgr
 
 
 def _content(metadata: str | None) -> Mapping[str, Any] | None:
-    """Our own content of a commit; None for a commit of another writer."""
+    """Our own content of a commit; None for a commit of another writer, whatever its metadata is."""
     try:
         content = json.loads(metadata or "")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return content if isinstance(content, dict) and content.keys() == _KEYS else None
+    match content:
+        case {
+            "series": str(),
+            "groups": int(groups),
+            "id": str(),
+            "timeout_ms": int(),
+            "implicit": bool(),
+            "open": list(some),
+        }:
+            is_ours = content.keys() == _KEYS and 1 <= groups <= _MOST_GROUPS and all(map(_is_transaction, some))
+            return content if is_ours else None
+        case _:
+            return None
+
+
+def _is_transaction(item: Any) -> bool:
+    match item:
+        case [str(), int(), int()]:
+            return True
+        case _:
+            return False
 
 
 def _error(failure: Failure) -> BrokerError:

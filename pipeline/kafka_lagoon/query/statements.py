@@ -18,7 +18,7 @@ _READS = frozenset(
     | {"describe", "desc", "show", "explain", "summarize"}
 )
 _FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w*)", re.DOTALL)
-_LISTS_NAMES = re.compile(r"\s*show\b|\b(?:information_schema|duckdb_\w+|sqlite_master)\b", re.IGNORECASE)
+_LISTS_NAMES = re.compile(r"show\b|\b(?:information_schema|duckdb_\w+|sqlite_master)\b", re.IGNORECASE)
 _UNKNOWN_RELATION = re.compile(
     r"Table with name \"?(\w+)\"? does not exist|TABLE_OR_VIEW_NOT_FOUND\].*?`(\w+)` cannot be"
 )
@@ -56,7 +56,12 @@ def mentioned(statement: str) -> set[str]:
 
 
 def refuse_writing(statement: str) -> None:
-    """Raise ConfigError if the first word of a statement is not one that reads, before any table is opened."""
+    """Raise ConfigError if the first word of a statement is not one that reads, before any table is opened.
+
+    So it does for words of a command line that are not UTF-8, which Python keeps and no engine takes.
+    """
+    if not statement.isascii() and any("\ud800" <= character <= "\udfff" for character in statement):
+        raise ConfigError(["the statement is not text in UTF-8"])
     match = _FIRST_WORD.match(statement)
     word = match[1] if match else ""
     if word.lower() not in _READS:

@@ -359,10 +359,11 @@ def counts_of(state: NDArray[np.int64], entries: Table) -> Counts:
 def first_index(table: Table, from_offset: int) -> int:
     """The last batch whose base offset is at or below an offset. Last offsets are not used: those of corrupt batches are wrong.
 
-    No checksum covers the base offset either, so batches after one that goes back are not looked at.
+    No checksum covers the base offset either, so batches after one that goes back, or that begins where the one before it does,
+    are not looked at.
     """
     bases = table[:, layout.BASE_OFFSET]
-    back = np.flatnonzero(np.diff(bases) < 0)
+    back = np.flatnonzero(np.diff(bases) <= 0)
     ascending = bases[: int(back[0]) + 1] if len(back) else bases
     later = np.flatnonzero(ascending > from_offset)
     return max(0, (int(later[0]) if len(later) else len(ascending)) - 1)

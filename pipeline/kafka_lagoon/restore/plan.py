@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
+from kafka_lagoon.delta.stored_json import MALFORMED
 from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.records.digests import ALL_FIELDS
 from kafka_lagoon.restore.archive_reader import ArchivedPartition
@@ -91,12 +92,15 @@ def to_json(plan: RestorePlan) -> bytes:
 
 
 def from_json(text: bytes) -> RestorePlan:
-    """A stored plan; ValueError if another version wrote it."""
-    stored = json.loads(text)
-    if stored.pop("format", None) != FORMAT:
-        raise ValueError("another version of this package wrote it")
-    partitions = [_partition(one) for one in stored.pop("partitions")]
-    return RestorePlan(**stored, partitions=partitions)
+    """A stored plan; ValueError if another version wrote it, or if it is none."""
+    try:
+        stored = json.loads(text)
+        if stored.pop("format", None) != FORMAT:
+            raise ValueError("another version of this package wrote it")
+        partitions = [_partition(one) for one in stored.pop("partitions")]
+        return RestorePlan(**stored, partitions=partitions)
+    except MALFORMED as error:
+        raise ValueError(str(error)) from error
 
 
 def _partition(stored: Mapping[str, Any]) -> PlannedPartition:

@@ -21,6 +21,7 @@ from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fence, Fenced
+from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.delta.warehouse import LONGEST_COMMIT_WAIT_MS, Warehouse, refuse_replaced
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
 from kafka_lagoon.records.digests import SequenceDigest
@@ -244,20 +245,21 @@ def _to_json(progress: Progress, commit_id: str) -> str:
 
 
 def _from_json(text: str) -> Progress:
-    stored = json.loads(text)
-    positions = {
-        PartitionKey(topic, partition): Position(
-            next_offset=next_offset,
-            target_offset=target_offset,
-            digest=SequenceDigest.parse(records, digest),
-            is_done=bool(is_done),
+    with reading("the progress of a restore in the log of table restore_map"):
+        stored = json.loads(text)
+        positions = {
+            PartitionKey(topic, partition): Position(
+                next_offset=next_offset,
+                target_offset=target_offset,
+                digest=SequenceDigest.parse(records, digest),
+                is_done=bool(is_done),
+            )
+            for topic, partition, next_offset, target_offset, records, digest, is_done in stored["positions"]
+        }
+        return Progress(
+            restore_id=stored["restore_id"],
+            sequence=stored["sequence"],
+            positions=positions,
+            is_finished=stored["is_finished"],
+            base_version=stored.get("base_version"),
         )
-        for topic, partition, next_offset, target_offset, records, digest, is_done in stored["positions"]
-    }
-    return Progress(
-        restore_id=stored["restore_id"],
-        sequence=stored["sequence"],
-        positions=positions,
-        is_finished=stored["is_finished"],
-        base_version=stored.get("base_version"),
-    )

@@ -21,6 +21,7 @@ from kafka_lagoon.fetch.offset_specs import (
     OffsetSpecs,
 )
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
+from kafka_lagoon.patterns import compile_pattern
 from kafka_lagoon.topic_partition import TopicPartition
 
 _EARLIEST, _LATEST = -2, -1  # as the connector spells them in JSON
@@ -165,7 +166,7 @@ class OptionTexts:
         """A JSON object; empty if there is none, or after a fault."""
         try:
             value = json.loads(self.text(name) or "")
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
         if isinstance(value, dict) and value:
             return value
@@ -199,9 +200,9 @@ def _names(texts: OptionTexts) -> tuple[str, ...]:
 def _pattern(texts: OptionTexts) -> str:
     pattern = texts.text("subscribePattern") or ""
     try:
-        re.compile(pattern)
-    except re.error as error:
-        texts.problems.append(f"subscribePattern: {pattern!r} is not a regular expression: {error}")
+        compile_pattern(pattern)
+    except ValueError as error:
+        texts.problems.append(f"subscribePattern: {error}")
     if not pattern:
         texts.problems.append("subscribePattern: empty; write it as topic-.*")
     return pattern

@@ -91,6 +91,7 @@ def test_what_fetch_prints_is_taken(
         (b'{"partition": -1}', "no partition -1: the topic has 3"),
         (b'{"timestamp": 9223372036854775808}', "a timestamp is epoch milliseconds or ISO 8601"),
         (b'{"timestamp": "yesterday"}', "a timestamp is epoch milliseconds or ISO 8601"),
+        (b"[" * 5_000, "values are nested too deeply"),
     ],
 )
 def test_json_that_is_refused(line: bytes, reason: str) -> None:

@@ -4,7 +4,6 @@ All faults that do not depend on the cluster are found here.
 """
 
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.desired.toml_lines import toml_lines
 from kafka_lagoon.apply.desired.validators import Reading
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.toml_text import parse_toml
 
 _MOST_DEPTH = 100  # nesting of tables and lists
 _YAML = (".yaml", ".yml")
@@ -50,10 +50,8 @@ def _document(path: str) -> Document:
 def toml_document(name: str, text: str) -> Document:
     """Parse TOML; ConfigError names the first place that is not TOML."""
     try:
-        data = tomllib.loads(text)
+        data = parse_toml(text)
         places = lines(toml_lines(text))
-    except RecursionError:
-        raise ConfigError([f"{name}: values are nested too deeply"]) from None
     except ValueError as error:
         line = re.search(r"\(at line (\d+), column \d+\)", str(error))
         reason = re.sub(r" \(at .*\)$", "", str(error))

@@ -13,7 +13,6 @@ _BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
 _KEY = re.compile(r"[A-Za-z0-9_-]+|\"(?:\\.|[^\"\\])*\"|'[^']*'")
 _STRING = re.compile(r"\"\"\"(?:\\.|[^\\])*?\"\"\"\"{0,2}|'''.*?''''{0,2}|\"(?:\\.|[^\"\\])*\"|'[^']*'", re.DOTALL)
-_MOST_PARTS = 100  # parts of a dotted key, each of which is a table in the one before
 _OTHER = re.compile(r"[^,\]}\n#]*")  # a number, a boolean or a time
 
 
@@ -83,14 +82,12 @@ class _Scanner:
             self._skip(_BLANK)
 
     def _key(self) -> list[str]:
-        """The parts of a dotted key; RecursionError if there are too many."""
+        """The parts of a dotted key."""
         parts: list[str] = []
         while True:
             self._skip(_SPACE)
             parts.append(_unquoted(self._skip(_KEY)))
             self._skip(_SPACE)
-            if len(parts) > _MOST_PARTS:
-                raise RecursionError
             if not self._take("."):
                 return parts
 

@@ -15,6 +15,7 @@ from kafka_lagoon.apply.desired.document import Document, Path
 from kafka_lagoon.apply.desired.resources import OWNED, USER
 from kafka_lagoon.apply.kinds.names import parse_listener
 from kafka_lagoon.fetch import offset_specs
+from kafka_lagoon.patterns import compile_pattern
 from kafka_lagoon.text import did_you_mean
 
 _INDEX = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)
@@ -120,10 +121,7 @@ def text(value: Any) -> str:
 
 def regular_expression(value: Any) -> re.Pattern[str]:
     """A regular expression."""
-    try:
-        return re.compile(text(value))
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"{value!r} is not a regular expression: {error}") from None
+    return compile_pattern(text(value))
 
 
 def listener(address: str) -> str:

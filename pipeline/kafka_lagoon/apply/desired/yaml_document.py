@@ -21,7 +21,8 @@ _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _MERGE = "tag:yaml.org,2002:merge"
 _MOST_REPEATED = 200_000  # values that aliases and merge keys repeat
-_MOST_DEPTH = 100  # libyaml ends the process at some ten thousand levels
+# A desired state has six levels. libyaml ends the process at ten thousand; a repeated value has a place as long as it is deep.
+_MOST_DEPTH = 30
 _MOST_DIGITS = 20  # digits of a whole number: those of 64 bits have no more
 
 

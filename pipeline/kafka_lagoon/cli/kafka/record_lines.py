@@ -42,6 +42,12 @@ def json_parser(defaults: ProducerRecord, partitions: int) -> Parser:
     """Make the parser of lines that are JSON objects; missing fields, except the value, have the defaults."""
 
     def parse(line: bytes) -> ProducerRecord:
+        try:
+            return record_of(line)
+        except RecursionError:
+            raise ValueError("values are nested too deeply") from None
+
+    def record_of(line: bytes) -> ProducerRecord:
         fields = _object(line)
         if unknown := fields.keys() - _FIELDS - _ONLY_OF_FETCH:
             raise ValueError(f"unknown field {min(unknown)!r}")

@@ -1,0 +1,26 @@
+"""Names what is wrong where JSON in a table's log, or beside it, is not as its writers write it.
+
+Every engine may write to a log, and people restore files from backups: such a value ends a run with one line and no traceback.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kafka_lagoon.errors import TableError
+
+MALFORMED = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+)  # what reading other JSON than expected raises
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turn the errors of reading `what` into a TableError."""
+    try:
+        yield
+    except MALFORMED as error:
+        raise TableError(f"{what} cannot be read: {type(error).__name__} {str(error)[:200]}".rstrip()) from error
