@@ -68,7 +68,7 @@ def main(file: str, folder: str, servers: str) -> None:
     ):
         pass
     named = {
-        "log file": left / "log" / "planted",
+        "log file": left / "log",
         "page": left / "report.html",
         "metrics": left / "metrics" / "planted.prom",
         "caches": Path(folder) / "home" / ".planted_history",
