@@ -89,7 +89,7 @@ def self_check(world: World, counts: Counts) -> None:
     seen |= {(_MEMORY, hit.name) for _, hits in observed.processes.memory for hit in hits}
     counts.planted = {place: (place, place) in seen for place in PLACES}
     shutil.rmtree(world.left.made)
-    world.left.made.mkdir()
+    world.left.make()
     if missing := [place for place, is_found in counts.planted.items() if not is_found]:
         said = (observed.stdout + observed.stderr)[-4000:].decode(errors="replace")
         counts.fail(

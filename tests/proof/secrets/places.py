@@ -63,8 +63,8 @@ class Left:
 
     def make(self) -> None:
         """Create its folders."""
-        for name in WATCHED:
-            (self.folder / name).mkdir(parents=True)
+        for name in (*WATCHED, "left/metrics"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
 
 
 @dataclass(slots=True, kw_only=True)
