@@ -6,7 +6,7 @@ the plain listener is for is setting up: whoever comes there is a super user.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -145,8 +145,8 @@ _PEER = {
 
 
 @contextmanager
-def secured_kafka(folder: Path, version: str) -> Iterator[Secured]:
-    """Run one broker of a release, with its users and their permissions."""
+def secured_kafka(folder: Path, version: str, java_options: Sequence[str] = ()) -> Iterator[Secured]:
+    """Run one broker of a release, with its users and their permissions; `java_options` are further ones of its JVM."""
     certificates = folder / "certificates"
     certificates.mkdir()
     server = _write_certificates(certificates)
@@ -160,7 +160,7 @@ def secured_kafka(folder: Path, version: str) -> Iterator[Secured]:
             version=version,
             listeners=listeners,
             properties=_properties(certificates, version) | (_signed_tokens(jwks_url) if signed else {}),
-            java_options=[f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={jwks_url}"],
+            java_options=[f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={jwks_url}", *java_options],
         ) as kafka:
             _make_users(kafka)
             yield Secured(kafka=kafka, folder=certificates, tokens=endpoint if signed else None)

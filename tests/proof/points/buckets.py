@@ -55,27 +55,34 @@ class InBucket:
                 changes[Change("gone", path)] = 1
         return changes
 
-    def _client(self) -> Any:
-        return boto3.client(
-            "s3",
-            endpoint_url=self.store.endpoint,
-            aws_access_key_id=KEY,
-            aws_secret_access_key=SECRET,
-            region_name="eu-west-3",
-        )
-
     def _upload(self, folder: Path, name: str) -> None:
-        client = self._client()
+        client = _client(self.store)
         for path in folder.rglob("*"):
             if path.is_file() and not path.name.startswith(".") and not path.name.endswith(".crc"):
                 client.upload_file(str(path), BUCKET, f"{name}/{path.relative_to(folder)}")
 
     def _downloaded(self, name: str) -> Path:
-        client, folder = self._client(), self.world.new_folder()
-        pages = client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{name}/")
-        for stored in (stored for page in pages for stored in page.get("Contents", ())):
-            path = folder / stored["Key"].removeprefix(f"{name}/")
-            if not stored["Key"].endswith("/"):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                client.download_file(BUCKET, stored["Key"], str(path))
+        folder = self.world.new_folder()
+        downloaded(self.store, name, folder)
         return folder
+
+
+def downloaded(store: ObjectStore, name: str, folder: Path) -> None:
+    """Write all objects below a prefix to files in a folder."""
+    client = _client(store)
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{name}/")
+    for stored in (stored for page in pages for stored in page.get("Contents", ())):
+        path = folder / stored["Key"].removeprefix(f"{name}/")
+        if not stored["Key"].endswith("/"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            client.download_file(BUCKET, stored["Key"], str(path))
+
+
+def _client(store: ObjectStore) -> Any:
+    return boto3.client(
+        "s3",
+        endpoint_url=store.endpoint,
+        aws_access_key_id=KEY,
+        aws_secret_access_key=SECRET,
+        region_name="eu-west-3",
+    )
