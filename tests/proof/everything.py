@@ -78,6 +78,13 @@ PARTS = (
     Part(name="fuzzing", module="tests.proof.fuzz", arguments=("--seconds", "20"), long_arguments=("--seconds", "600")),
     Part(name="points to die at", module="tests.proof.points", arguments=("--every", "8")),
     Part(name="altered answers", module="tests.proof.answers", arguments=("--step", "61")),
+    Part(
+        name="races",
+        module="tests.proof.races",
+        arguments=("--processes", "4", "--rounds", "5"),
+        long_arguments=("--store", "folder", "--store", "s3"),
+    ),
+    Part(name="secrets", module="tests.proof.secrets"),
 )
 
 

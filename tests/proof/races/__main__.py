@@ -1,7 +1,6 @@
 """Lets processes do the same thing at the same moment, and judges what is there afterwards: see README.md."""
 
 import argparse
-import json
 import shutil
 import signal
 import sys
@@ -17,6 +16,7 @@ from typing import Any
 
 from tests.google_store import google_store, of_arrow
 from tests.object_store import object_store
+from tests.proof.figures import Figures
 from tests.proof.points.buckets import InBucket
 from tests.proof.points.world import World, new_world
 from tests.proof.races.in_google import InGoogle
@@ -59,11 +59,6 @@ class Counts:
             f"{self.races} races of {self.processes} processes, {self.at_once} with all at once, {self.winners} winners, "
             f"others: {refused or 'none'}, {self.lost} lost, {self.doubled} doubled, {len(self.violations)} violations"
         )
-
-    def figures(self) -> dict[str, Any]:
-        """The counts for a file."""
-        others = {str(code): number for code, number in sorted(self.others.items())}
-        return {**vars(self), "others": others, "violations": len(self.violations)}
 
 
 @contextmanager
@@ -129,20 +124,22 @@ def main(arguments: Sequence[str]) -> int:
     if not 2 <= options.processes <= _MOST_PROCESSES:
         parser.error(f"--processes: 2 to {_MOST_PROCESSES}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that no racer, broker or server is left
-    figures: dict[str, Any] = {}
-    started, races, violations = time.monotonic(), 0, 0
+    tried, happened, violations = Counter[str](), Counter[str](), Counter[str]()
+    started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="races-") as folder, new_world(Path(folder) / "world") as world:
         for store, name in product(options.store or STORES[:1], options.kind or KINDS):
             has_spark = KINDS[name].needs_session or store != "folder"
             rounds = options.rounds or (_ROUNDS_WITH_SPARK if has_spark else _ROUNDS)
             counts = raced(world, name, store, options.processes, rounds)
             print(f"{name} {store}: {counts.line()}", flush=True)
-            figures.setdefault(store, {})[name] = counts.figures()
-            races, violations = races + counts.races, violations + len(counts.violations)
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=1))
-    print(f"races: {races} races, {violations} violations, {time.monotonic() - started:.0f} s")
-    return 1 if violations or not races else 0
+            tried.update({"races": counts.races, "runs": counts.runs})
+            happened.update({"winners": counts.winners, "races with all runs at once": counts.at_once})
+            happened.update({f"runs with exit {code}": number for code, number in counts.others.items()})
+            violations.update({"lost": counts.lost, "doubled": counts.doubled, "violations": len(counts.violations)})
+    seconds = time.monotonic() - started
+    Figures(tried=tried, happened=happened, violations=violations, seconds=seconds).write(options.json)
+    print(f"races: {tried['races']} races, {violations['violations']} violations, {seconds:.0f} s")
+    return 1 if violations["violations"] or not tried["races"] else 0
 
 
 if __name__ == "__main__":

@@ -54,8 +54,8 @@ def test_counts() -> None:
     assert counts.line() == (
         "2 races of 3 processes, 1 with all at once, 2 winners, others: 1 exit 0, 3 exit 4, 0 lost, 0 doubled, 1 violations"
     )
-    assert counts.figures()["others"] == {"0": 1, "4": 3}
-    assert counts.figures()["violations"] == 1
+    assert counts.others == {0: 1, 4: 3}
+    assert len(counts.violations) == 1
 
 
 def test_half_of_the_racers_wait_for_the_lock() -> None:
