@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 
@@ -22,7 +22,8 @@ class Figures:
     def write(self, path: Path | None) -> None:
         """Write them, if there is a path."""
         if path is not None:
-            path.write_text(json.dumps(asdict(self), indent=1, sort_keys=True) + "\n", "utf-8")
+            values = {one.name: getattr(self, one.name) for one in fields(self)}
+            path.write_text(json.dumps(values, indent=1, sort_keys=True) + "\n", "utf-8")
 
     @classmethod
     def read(cls, path: Path) -> "Figures":
