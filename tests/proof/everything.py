@@ -1,4 +1,4 @@
-"""Runs every part of the proof, two side by side, and writes its figures into docs/proof.md.
+"""Runs the parts of the proof, two side by side, and writes a row of figures for each into docs/proof.md.
 
 python -m tests.proof.everything [--long] [--seed N] [--part NAME]... [--folder DIR]
 
@@ -8,7 +8,6 @@ the seed is new, and all of them are. Each part is a command of its own whose ou
 
 import argparse
 import os
-import platform
 import re
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +25,10 @@ from tests.proof.figures import Figures
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "proof.md"
 SIDE_BY_SIDE = 2
+HEAD = (
+    "| part | tried | what happened | violations | longest recovery | minutes | day, commit, seed |",
+    "|---|---|---|---|---|---|---|",
+)
 SHARES = 3  # `make proof` runs one of so many parts of the tests, by its seed: all take an hour alone
 _SECTIONS = {False: "make proof", True: "make proof-long"}
 
@@ -112,11 +115,11 @@ def main() -> int:
     parts = [part for part in PARTS if not options.part or part.name in options.part]
     started = time.monotonic()
     with ThreadPoolExecutor(SIDE_BY_SIDE) as lanes:
-        results = list(lanes.map(lambda part: run(part, folder, seed, is_long=options.long), parts))
+        running = [lanes.submit(run, part, folder, seed, is_long=options.long) for part in parts]
+        results = [future.result() for future in as_completed(running)]
+    rows = {result.part.name: row(result, seed) for result in results}
+    PAGE.write_text(with_rows(PAGE.read_text("utf-8"), _SECTIONS[options.long], rows), "utf-8")
     minutes = (time.monotonic() - started) / 60
-    if not options.part:
-        text = section(results, seed, minutes)
-        PAGE.write_text(renewed(PAGE.read_text("utf-8"), _SECTIONS[options.long], text), "utf-8")
     failed = [result.part.name for result in results if result.exit_code]
     print(f"{len(results)} parts in {minutes:.0f} minutes; failed: {', '.join(failed) or 'none'}; outputs in {folder}")
     return 1 if failed else 0
@@ -149,44 +152,37 @@ def _of_tests(path: Path) -> Figures:
     )
 
 
-def section(results: Sequence[Result], seed: int, minutes: float) -> str:
-    """The table of a run, in Markdown."""
+def row(result: Result, seed: int) -> str:
+    """The line of a part in the table, in Markdown."""
+    figures = result.figures or Figures(violations={"did not end": 1})
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
+    cells = (
+        result.part.name,
+        _counted(figures.tried),
+        _counted({name: count for name, count in figures.happened.items() if count}),
+        _counted(figures.violations),
+        "" if figures.longest_recovery_s is None else f"{figures.longest_recovery_s:.0f} s",
+        f"{result.seconds / 60:.0f}",
+        f"{datetime.now(UTC):%Y-%m-%d}, {commit or 'unknown'}, seed {seed}",
     )
-    where = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
-    lines = [
-        f"{datetime.now(UTC):%Y-%m-%d}, commit {commit.stdout.strip() or 'unknown'}, seed {seed}, {where}: {minutes:.0f} minutes.",
-        "",
-        "| part | tried | what happened | violations | longest recovery | minutes |",
-        "|---|---|---|---|---|---|",
-    ]
-    for result in results:
-        figures = result.figures or Figures(violations={"did not end": 1})
-        recovery = "" if figures.longest_recovery_s is None else f"{figures.longest_recovery_s:.0f} s"
-        cells = (
-            result.part.name,
-            _counted(figures.tried),
-            _counted({name: count for name, count in figures.happened.items() if count}),
-            _counted(figures.violations),
-            recovery,
-            f"{result.seconds / 60:.0f}",
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return f"| {' | '.join(cells)} |"
 
 
 def _counted(numbers: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in numbers.items())
 
 
-def renewed(page: str, name: str, text: str) -> str:
-    """The page with another section of this name."""
-    pattern = rf"(<!-- {name} -->\n).*?(\n<!-- end of {name} -->)"
-    page, count = re.subn(pattern, lambda match: match[1] + text + match[2], page, flags=re.DOTALL)
-    if count != 1:
+def with_rows(page: str, name: str, rows: Mapping[str, str]) -> str:
+    """The page with these rows, by part, in the section of this name; the rows of other parts stay."""
+    found = re.search(rf"<!-- {name} -->\n(.*?)<!-- end of {name} -->", page, re.DOTALL)
+    if found is None:
         raise ValueError(f"docs/proof.md has no section {name}")
-    return page
+    there = {line.split(" | ")[0].removeprefix("| "): line for line in found[1].splitlines() if line.startswith("| ")}
+    listed = {part.name: (there | rows).get(part.name) for part in PARTS}
+    lines = [*HEAD, *(line for line in listed.values() if line), ""]
+    return page[: found.start(1)] + "\n".join(lines) + page[found.end(1) :]
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.proof.everything import _SECTIONS, PAGE, PARTS, Part, Result, renewed, run, section
+from tests.proof.everything import _SECTIONS, HEAD, PAGE, PARTS, Part, Result, row, run, with_rows
 from tests.proof.figures import Figures
 
 FIGURES = Figures(
@@ -33,16 +33,11 @@ def test_figures_are_written_and_read(tmp_path: Path) -> None:
 def test_a_row_for_each_part() -> None:
     """What did not happen is left out; a part without figures did not end."""
     broken = Part(name="broken", module="tests.proof")
-    results = [
-        Result(part=PART, exit_code=0, seconds=600, figures=FIGURES),
-        Result(part=broken, exit_code=2, seconds=60, figures=None),
-    ]
-    lines = section(results, 7, 11).splitlines()
-    assert "seed 7" in lines[0]
-    assert lines[-2:] == [
-        "| a part | 1,200 histories | 3 broker kill | 0 lost | 12 s | 10 |",
-        "| broken |  |  | 1 did not end |  | 1 |",
-    ]
+    cells = row(Result(part=PART, exit_code=0, seconds=600, figures=FIGURES), 7).split(" | ")
+    assert cells[:6] == ["| a part", "1,200 histories", "3 broker kill", "0 lost", "12 s", "10"]
+    assert cells[6].endswith(", seed 7 |")
+    cells = row(Result(part=broken, exit_code=2, seconds=60, figures=None), 7).split(" | ")
+    assert cells[:6] == ["| broken", "", "", "1 did not end", "", "1"]
 
 
 def test_figures_of_tests(tmp_path: Path) -> None:
@@ -72,10 +67,16 @@ def test_commands(tmp_path: Path, is_long: bool) -> None:
         assert ("--seed" in command) == part.is_seeded
 
 
-def test_sections_of_the_page() -> None:
-    """The page has a place for each length, and only that is renewed."""
-    page = PAGE.read_text("utf-8")
+def test_rows_of_the_page() -> None:
+    """A run renews the rows of its parts, in the order of the parts; there is a place for each length."""
+    first, second, *_ = (part.name for part in PARTS)
     for name in _SECTIONS.values():
-        assert "NEW" in renewed(page, name, "NEW")
+        page = f"before\n<!-- {name} -->\n\n<!-- end of {name} -->\nafter\n"
+        page = with_rows(page, name, {second: f"| {second} | old |"})
+        page = with_rows(page, name, {first: f"| {first} | new |"})
+        page = with_rows(page, name, {second: f"| {second} | new |"})
+        lines = [*HEAD, f"| {first} | new |", f"| {second} | new |"]
+        assert page.splitlines() == ["before", f"<!-- {name} -->", *lines, f"<!-- end of {name} -->", "after"]
+        assert with_rows(PAGE.read_text("utf-8"), name, {})
     with pytest.raises(ValueError, match="no section other"):
-        renewed(page, "other", "NEW")
+        with_rows(page, "other", {})
