@@ -29,10 +29,10 @@ export SPARK_CONF_DIR := $(CURDIR)/conf
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: spark packages delta kafka classes kernels
-.PHONY: help setup demo test quick proof lint types bench snapshot ingest restore maintain apply report lock clean
+.PHONY: help setup demo test quick proof proof-long lint types bench snapshot ingest restore maintain apply report lock clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## the environment in .venv, with Delta for Spark and Kafka for the demo; two minutes once
 
@@ -78,8 +78,11 @@ test: $(READY) ## all tests but those of make proof: units, properties, Kafka's 
 quick: $(READY) ## units and properties, without brokers, Java, Spark and processes
 	TEST_EXAMPLES=few $(PYTEST) $(SIDE_BY_SIDE) $(WITH_SERVERS:%=--ignore=tests/%) --without-processes -m "not kafka and not spark and not java and not long and not proof" tests
 
-proof: $(READY) ## what takes long, by hand: older releases, runs that are killed, every example of every property
-	TEST_EXAMPLES=all $(PYTEST) $(SIDE_BY_SIDE) -m "proof or examples or hypothesis" tests
+proof: $(READY) ## by hand: faults, deaths, older releases and every example, judged by others; figures into docs/proof.md
+	$(BIN)/python -m tests.proof.everything
+
+proof-long: $(READY) ## the same for hours, with a new seed
+	$(BIN)/python -m tests.proof.everything --long
 
 lint: $(READY) ## style, format, words, and which layer imports which
 	$(BIN)/ruff check .

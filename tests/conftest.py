@@ -21,7 +21,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
 from tests.clock import CLOCK
-from tests.effort import examples
+from tests.effort import examples, is_in_share
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster
 from tests.integration.administered import Administered, administered_kafka
@@ -45,8 +45,10 @@ _BROKERS = ("kafka", "secured", "administered", *_OLDER_RELEASES)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option of `make quick`."""
+    """Add the option of `make quick`, that of `make proof`, and one that shows whether files depend on their order."""
     parser.addoption("--without-processes", action="store_true", help="skip a test as soon as it starts a process")
+    parser.addoption("--share", metavar="K/N", help="only the K-th of N equal parts of the tests, by their names")
+    parser.addoption("--shuffle", metavar="SEED", help="give files to workers in an order that a seed draws")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -57,8 +59,12 @@ def _without_processes(pytestconfig: pytest.Config) -> Iterator[None]:
         yield
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give tests the markers of what they use. On an older release they are for `make proof`, but for those marked `smoke`."""
+    if share := config.getoption("--share"):
+        chosen = {item for item in items if is_in_share(item.nodeid, share)}
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = [item for item in items if item in chosen]
     for item in items:
         used = _fixtures_of(item)
         if used & set(_BROKERS):

@@ -6,6 +6,7 @@
 import os
 from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -23,3 +24,9 @@ def first(values: Sequence[Any], count: int = 1) -> list[Any]:
     """Parameters of a test that shows the same for each: the first `count` run in `make test`, all in `make proof`."""
     rest = [value if isinstance(value, tuple) else (value,) for value in values[count:]]
     return [*values[:count], *(pytest.param(*value, marks=pytest.mark.proof) for value in rest)]
+
+
+def is_in_share(name: str, share: str) -> bool:
+    """True if a test belongs to a share: `2/3` is the second of three parts, which together are all tests."""
+    number, of = map(int, share.split("/"))
+    return crc32(name.encode()) % of == number % of

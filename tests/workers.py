@@ -13,6 +13,7 @@ from functools import cache
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
@@ -187,7 +188,7 @@ class Workers(LoadFileScheduling):
         Files with the same clusters follow each other. A file whose worker has died is for every worker.
         """
         shared = without_servers = None
-        for path in sorted(self.workqueue, key=lambda path: sorted(clusters_of(path)) if servers_of(path) else []):
+        for path in sorted(self.workqueue, key=self._place_of):
             homes = self._homes.get(servers_of(path) or "", [])
             if homes == [node]:
                 return path
@@ -196,3 +197,9 @@ class Workers(LoadFileScheduling):
             if not any(home in self.assigned_work for home in homes):
                 without_servers = without_servers or path
         return shared or without_servers
+
+    def _place_of(self, path: str) -> tuple[list[str], int]:
+        """Sort files by their clusters; among those of the same clusters, and without servers, as xdist lists them or as drawn."""
+        clusters = sorted(clusters_of(path)) if servers_of(path) else []
+        seed = self.config.getoption("--shuffle")
+        return clusters, 0 if seed is None else crc32(f"{seed} {path}".encode())

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.proof.draw import FAULTS, draw
+from tests.proof.figures import Figures
 from tests.proof.history import History
 from tests.proof.jobs import IN_THIS_PROCESS
 from tests.proof.judge import KINDS
@@ -31,6 +32,7 @@ def main() -> int:
     folder = options.folder or Path(tempfile.mkdtemp(prefix="lagoon-proof-"))
     histories = _replayed(options.replay) if options.replay else _drawn(options)
     totals, played = Counter[str](), Counter[str]()
+    longest_recovery_s = 0.0
     started = time.monotonic()
     with ExitStack() as stack:
         on = stack.enter_context(cluster(folder))
@@ -45,6 +47,7 @@ def main() -> int:
                 stack.close()
                 on = stack.enter_context(cluster(folder))
                 continue
+            longest_recovery_s = max(longest_recovery_s, outcome.recovery_s)
             played["histories"] += 1
             played["acknowledged records"] += outcome.acknowledged
             played["removed before they were read, and reported"] += outcome.verdict.reported
@@ -55,6 +58,13 @@ def main() -> int:
             if outcome.verdict.is_good and not options.keep:
                 shutil.rmtree(folder / history.name, ignore_errors=True)
     print(_line(played, totals))
+    Figures(
+        tried=played,
+        happened={**_deaths(totals), **{name: count for name, count in totals.items() if name not in KINDS}},
+        violations={kind: totals[kind] for kind in KINDS},
+        seconds=time.monotonic() - started,
+        longest_recovery_s=longest_recovery_s,
+    ).write(options.json)
     return 1 if played[NOT_PLAYED] or any(totals[kind] for kind in KINDS) else 0
 
 
@@ -70,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--minutes", type=int, help="begin no history after so many minutes")
     parser.add_argument("--folder", type=Path, help="an empty folder for brokers and warehouses")
+    parser.add_argument("--json", type=Path, help="write the figures into this file")
     parser.add_argument("--keep", action="store_true", help="keep the warehouses of histories that are good, too")
     return parser
 
@@ -121,19 +132,21 @@ def _shrink(on: Cluster3, history: History) -> None:
 def _line(played: Counter[str], totals: Counter[str]) -> str:
     """Make the line of counts: what was played, the faults that happened, deaths by process, and the judge's counts."""
     faults = {name: count for name, count in totals.items() if name not in KINDS and count}
-    killed = {name: count for name, count in faults.items() if name.endswith("killed")}
-    deaths = Counter[str]()
-    for name, count in killed.items():
-        process = name.split()[1]
-        deaths["workers and executors" if process in ("worker", "executor") else "drivers"] += count
-    deaths["brokers"] = faults.get("broker kill", 0) + faults.get("unclean elections", 0)
     parts = [f"{count:,} {name}" for name, count in played.items()]
-    parts += [
-        f"deaths: {', '.join(f'{deaths[name]} {name}' for name in ('drivers', 'workers and executors', 'brokers'))}"
-    ]
+    parts += [", ".join(f"{count} {name}" for name, count in _deaths(totals).items())]
     parts += [f"faults: {', '.join(f'{count} {name}' for name, count in sorted(faults.items())) or 'none'}"]
     parts += [", ".join(f"{totals[kind]} {kind}" for kind in KINDS)]
     return "; ".join(parts)
+
+
+def _deaths(totals: Counter[str]) -> dict[str, int]:
+    drivers = workers = 0
+    for name, count in totals.items():
+        if name.endswith(" killed"):
+            is_worker = name.split()[1] in ("worker", "executor")
+            drivers, workers = drivers + count * (not is_worker), workers + count * is_worker
+    brokers = totals["broker kill"] + totals["unclean elections"]
+    return {"deaths of drivers": drivers, "deaths of workers and executors": workers, "deaths of brokers": brokers}
 
 
 if __name__ == "__main__":

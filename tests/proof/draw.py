@@ -18,13 +18,16 @@ FAULTS: Mapping[str, int] = {
     "freeze": 2,
     "broker": 6,
     "network": 8,
+    "controller": 2,
     "leaders": 3,
+    "coordinators": 2,
     "delete": 3,
     "expire": 2,
     "recreate": 3,
     "grow": 3,
     "unclean": 2,
     "revoke": 2,
+    "quota": 2,
     "rival": 2,
     "maintain": 3,
     "restore": 2,
@@ -125,13 +128,16 @@ class _Drawn:
             "freeze": self._freeze,
             "broker": self._broker,
             "network": self._network,
+            "controller": self._controller,
             "leaders": lambda: self._about_a_topic("move", {}),
+            "coordinators": lambda: iter([Step.of("move_coordinators")]),
             "delete": lambda: self._about_a_topic("delete_records", {"percent": self._chance.choice((1, 30, 100))}),
             "expire": lambda: self._about_a_topic("expire", {}, "short"),
             "recreate": lambda: self._about_a_topic("recreate", {}),
             "grow": lambda: self._about_a_topic("grow", {"by": self._chance.randint(1, 3)}),
             "unclean": lambda: self._about_a_topic("unclean", {"records": 1_000}, "unclean"),
             "revoke": lambda: self._about_a_topic("revoke", {"operation": self._chance.choice(("READ", "DESCRIBE"))}),
+            "quota": self._quota,
             "rival": self._rival,
             "maintain": self._maintain,
             "restore": self._restore,
@@ -162,6 +168,16 @@ class _Drawn:
         chance = self._chance
         yield Step.of("broker", action=chance.choice(("kill", "kill", "pause", "stop")), id=chance.randint(1, 3))
         yield Step.of("wait", ms=chance.randrange(8_000))
+
+    def _controller(self) -> Iterator[Step]:
+        yield Step.of("broker", action=self._chance.choice(("kill", "pause")), id=0)
+        yield Step.of("wait", ms=self._chance.randrange(8_000))
+
+    def _quota(self) -> Iterator[Step]:
+        yield Step.of(
+            "quota", kb_per_second=self._chance.choice((50, 300, 2_000)), percent=self._chance.choice((2, 20))
+        )
+        yield Step.of("wait", ms=self._chance.randrange(6_000))
 
     def _network(self) -> Iterator[Step]:
         chance = self._chance
@@ -216,5 +232,17 @@ class _Drawn:
 
 
 _NEEDS = {"expire": "short", "unclean": "unclean"}
-_BEFORE = ("broker", "network", "leaders", "delete", "expire", "recreate", "grow", "revoke")
+_BEFORE = (
+    "broker",
+    "controller",
+    "network",
+    "leaders",
+    "coordinators",
+    "delete",
+    "expire",
+    "recreate",
+    "grow",
+    "revoke",
+    "quota",
+)
 _BROKEN_APIS = ("any", "fetch", "fetch", "list_offsets", "metadata", "offset_fetch", "find_coordinator", "list_groups")

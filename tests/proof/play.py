@@ -13,37 +13,23 @@ from typing import TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     NewPartitions,
     NewTopic,
-    ResourcePatternType,
     ResourceType,
     TopicDescription,
 )
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
-from kafka_lagoon.admin.elections import elect_leaders
-from kafka_lagoon.admin.reassignments import alter_reassignments
-from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import PipelineError
-from kafka_lagoon.kafka_settings import KafkaSettings
-from kafka_lagoon.protocol.messages.elect_leaders import PREFERRED
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.sandbox.node import Listener
-from kafka_lagoon.topic_partition import TopicPartition as Place_
-from tests.clock import CLOCK
 from tests.integration import every_broker
 from tests.integration.state import commit
+from tests.proof.brokers import Brokers, acl
 from tests.proof.evidence import Evidence, Partition, Quiet, RestoredPartition, Row
 from tests.proof.history import History, Step
 from tests.proof.jobs import PASSWORD, USER, Jobs, Place
@@ -92,7 +78,7 @@ def cluster(folder: Path) -> Iterator[Cluster3]:
         listener = Listener(CLIENTS, "SASL_PLAINTEXT", network.front)
         with LocalKafka(folder / "kafka", brokers=3, listeners=[listener], properties=_PROPERTIES) as kafka:
             kinds = ((ResourceType.TOPIC, "*"), (ResourceType.GROUP, "*"), (ResourceType.BROKER, "kafka-cluster"))
-            every_broker.create_acls(kafka.bootstrap_servers, [_acl(kind, name) for kind, name in kinds])
+            every_broker.create_acls(kafka.bootstrap_servers, [acl(kind, name) for kind, name in kinds])
             yield Cluster3(kafka=kafka, network=network, folder=folder)
 
 
@@ -106,6 +92,7 @@ class Outcome:
     acknowledged: int
     evidence: Evidence
     names: Mapping[str, str]  # of topics, by id
+    recovery_s: float  # from the end of the faults until the jobs ended with exit 0
     seconds: float = 0.0
 
 
@@ -117,8 +104,16 @@ def play(on: Cluster3, history: History) -> Outcome:
     for step in history.steps:
         player.do(step)
     evidence = player.end()
-    outcome = Outcome(history, judge(evidence), player.happened, player.known.acknowledged, evidence, player.names)
-    outcome.seconds = time.monotonic() - started
+    outcome = Outcome(
+        history=history,
+        verdict=judge(evidence),
+        happened=player.happened,
+        acknowledged=player.known.acknowledged,
+        evidence=evidence,
+        names=player.names,
+        recovery_s=player.recovery_s,
+        seconds=time.monotonic() - started,
+    )
     player.remove_topics()
     return outcome
 
@@ -129,7 +124,8 @@ class Player:
     def __init__(self, on: Cluster3, history: History) -> None:
         self.happened: Counter[str] = Counter()
         self.known = Known()
-        self._kafka, self._network = on.kafka, on.network
+        self._kafka = on.kafka
+        self._brokers = Brokers(on.kafka, on.network, self.happened)
         self._servers = on.kafka.bootstrap_servers
         self._admin = AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
         self._reader = Kafka(self._servers)
@@ -147,10 +143,9 @@ class Player:
         self._ids: dict[str, str] = {}  # kind of every topic id there ever was
         self.names: dict[str, str] = {}
         self._deleted: dict[str, int] = {}
-        self._down: set[int] = set()
-        self._revoked: dict[str, str] = {}  # names of topics, by id
         self._loaded = 0
         self._restored: dict[str, LiveTopic] = {}
+        self.recovery_s = 0.0
         self._is_complete = True
         self._is_compacted = False  # by another engine, which puts files together in any order
 
@@ -198,7 +193,7 @@ class Player:
 
     def recreate(self, topic: str) -> None:
         """Delete a topic and create it again."""
-        if topic not in self._topics or self._down:
+        if topic not in self._topics or self._brokers.down:
             return
         old = self._topics[topic]
         self._loads.wait([topic])
@@ -327,78 +322,46 @@ class Player:
             self.happened[f"{job}: {whom} frozen"] += 1
 
     def _acknowledged(self) -> dict[Partition, int]:
-        live = {topic.topic_id for topic in self._topics.values()} - set(self._revoked)
+        live = {topic.topic_id for topic in self._topics.values()} - set(self._brokers.revoked)
         return {partition: end for partition, end in dict(self.known.ends).items() if partition.topic_id in live}
 
     # Brokers and networks
 
     def broker(self, action: str, id: int) -> None:  # noqa: A002
-        """Kill, stop or pause a broker, if the others are up."""
-        if self._down:
-            return
-        self._down.add(id)
-        {"kill": self._kafka.kill, "stop": self._kafka.stop, "pause": self._kafka.pause}[action](id)
-        self.happened[f"broker {action}"] += 1
+        """Kill, stop or pause a broker, or the active controller (0), if all are up."""
+        self._brokers.signal(action, id)
 
     def network(self, action: str, api: str, broker: int, ms: int, count: int) -> None:
         """Let proxies break what they pass on."""
-        self._network.add(Rule(action, api, broker, ms, count))
+        self._brokers.break_connections(Rule(action, api, broker, ms, count))
 
     def move(self, topic: str) -> None:
         """Let another replica lead each partition."""
-        if topic not in self._topics or self._down:
-            return
-        live = self._topics[topic]
-        with suppress(KafkaException, PipelineError):
-            description = self._reader.describe([live.name])[live.name]
-            before = {partition.id: partition.leader.id for partition in description.partitions}
-            targets = {
-                Place_(live.name, partition.id): [*ids[1:], ids[0]]
-                for partition in description.partitions
-                if (ids := [node.id for node in partition.replicas])
-            }
-            deadline = Deadline.after(CLOCK, 20_000)
-            settings = KafkaSettings(bootstrap_servers=self._servers)
-            with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as client:
-                alter_reassignments(client, targets, deadline)
-                elect_leaders(client, list(targets), PREFERRED, deadline)
-            time.sleep(0.5)
-            description = self._reader.describe([live.name])[live.name]
-            moved = sum(partition.leader.id != before[partition.id] for partition in description.partitions)
-            self.happened["leaders moved"] += moved
+        if topic in self._topics:
+            self._brokers.move_leaders(self._topics[topic].name, "leaders moved")
+
+    def move_coordinators(self) -> None:
+        """Let other brokers coordinate groups and transactions."""
+        for topic in ("__consumer_offsets", "__transaction_state"):
+            self._brokers.move_leaders(topic, "coordinators moved")
 
     def revoke(self, topic: str, operation: str) -> None:
         """Deny jobs an operation on a topic until the round ends: without DESCRIBE lists lack it, and no broker says so."""
-        if topic not in self._topics or self._down:
-            return
-        live = self._topics[topic]
-        denied = _acl(ResourceType.TOPIC, live.name, AclOperation[operation], AclPermissionType.DENY)
-        every_broker.create_acls(self._servers, [denied])
-        self._revoked[live.topic_id] = live.name
-        self._jobs.forget(live.topic_id)
-        self.happened[f"{operation} revoked"] += 1
+        live = self._topics.get(topic)
+        if live and self._brokers.revoke(live.topic_id, live.name, operation):
+            self._jobs.forget(live.topic_id)
 
-    def _grant(self) -> None:
-        for name in self._revoked.values():
-            denied = AclBindingFilter(
-                ResourceType.TOPIC,
-                name,
-                ResourcePatternType.LITERAL,
-                None,
-                None,
-                AclOperation.ANY,
-                AclPermissionType.DENY,
-            )
-            every_broker.delete_acls(self._servers, denied)
-        self._revoked.clear()
+    def quota(self, kb_per_second: int, percent: int) -> None:
+        """Slow the brokers' answers to jobs down until the round ends."""
+        self._brokers.slow_down(kb_per_second, percent)
 
     def unclean(self, topic: str, records: int) -> None:
         """Make a replica lead that lacks acknowledged records, and overwrite them."""
-        if topic not in self._topics or self._topics[topic].kind != "unclean" or self._down:
+        if topic not in self._topics or self._topics[topic].kind != "unclean" or self._brokers.down:
             return
         live = self._topics[topic]
         self._loads.wait([topic])
-        self._down |= {_BEHIND, _AHEAD}
+        self._brokers.down |= {_BEHIND, _AHEAD}
         self._kafka.stop(_BEHIND)
         every_broker.names_leader(self._servers, [live.name], _AHEAD)
         self._now(topic, records)
@@ -408,7 +371,7 @@ class Player:
         self.happened["unclean elections"] += 1
         self._now(topic, records // 2)
         self._kafka.start(_AHEAD)
-        self._down -= {_BEHIND, _AHEAD}
+        self._brokers.down -= {_BEHIND, _AHEAD}
 
     def _now(self, topic: str, records: int) -> None:
         load = self._new_load(topic, records, 200, 0, "none")
@@ -426,18 +389,8 @@ class Player:
     def rest(self) -> None:
         """End every fault, and wait until no job runs."""
         self._jobs.thaw()
-        self.happened += self._network.mend()
-        self._start_brokers()
-        self._grant()
+        self._brokers.mend()
         self._is_complete &= self._jobs.wait()
-
-    def _start_brokers(self) -> None:
-        for node_id in self._kafka.node_ids:
-            if self._kafka.pid(node_id) is None:
-                self._kafka.start(node_id)
-            elif node_id in self._down:
-                self._kafka.resume(node_id)
-        self._down.clear()
 
     # The end
 
@@ -447,7 +400,9 @@ class Player:
         self._loads.wait()
         topics = list(self._topics.values())
         every_broker.wait_until(lambda: self._is_whole(topics), "a replica is not in sync, or a transaction is open")
+        whole_at = time.monotonic()
         codes = [self._last("ingest", self._acknowledged()), self._last("snapshot", {})]
+        self.recovery_s = time.monotonic() - whole_at
         # A topic that was re-created since its restore began has another archive: that would be another restore.
         self._restored = {
             name: one for name, one in self._restored.items() if self._topics[name].topic_id == one.topic_id
@@ -554,16 +509,6 @@ class Player:
                 future.result(30)
 
 
-def _acl(
-    kind: ResourceType,
-    name: str,
-    operation: AclOperation = AclOperation.ALL,
-    permission: AclPermissionType = AclPermissionType.ALLOW,
-) -> AclBinding:
-    """Make an ACL for the user of the jobs."""
-    return AclBinding(kind, name, ResourcePatternType.LITERAL, f"User:{USER}", "*", operation, permission)
-
-
 VERBS: Mapping[str, Callable[..., None]] = {
     "topic": Player.topic,
     "load": Player.load,
@@ -582,7 +527,9 @@ VERBS: Mapping[str, Callable[..., None]] = {
     "recreate": Player.recreate,
     "grow": Player.grow,
     "move": Player.move,
+    "move_coordinators": Player.move_coordinators,
     "revoke": Player.revoke,
+    "quota": Player.quota,
     "unclean": Player.unclean,
     "wait": Player.wait,
     "jobs_end": Player.jobs_end,

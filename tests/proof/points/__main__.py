@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.object_store import object_store
+from tests.proof.figures import Figures
 from tests.proof.points.buckets import InBucket
 from tests.proof.points.check import unexplained_changes, unexplained_requests
 from tests.proof.points.effects import Effect, points, read_effects
@@ -59,6 +60,17 @@ class Counts:
         )
         counts = ", ".join(f"{self.numbers[name]} {name.replace('_', ' ')}" for name in names)
         return f"points: {counts}, {len(self.failures)} failures, {seconds:.0f} s"
+
+    def figures(self, seconds: float) -> Figures:
+        """The counts as figures of a part of the proof."""
+        tried = {name: self.numbers[name] for name in ("jobs", "effects", "points")}
+        violations = {name: self.numbers[name] for name in ("lost", "doubled", "unexplained")}
+        return Figures(
+            tried=tried,
+            happened={"deaths": self.numbers["deaths"], "second processes": self.numbers["seconds_waited"]},
+            violations={**violations, "failures": len(self.failures)},
+            seconds=seconds,
+        )
 
 
 def recorded(world: World, job: Job, counts: Counts, without: str = "") -> list[Effect]:
@@ -147,6 +159,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--every", type=int, default=1, help="only each N-th point")
     parser.add_argument("--alone", action="store_true", help="without a second process")
     parser.add_argument("--resume", action="store_true", help="let the first process go on instead of killing it")
+    parser.add_argument("--json", type=Path, help="write the figures into this file")
     parser.add_argument("--list", action="store_true", help="only list the points")
     options = parser.parse_args(arguments)
     counts, started = Counts(), time.monotonic()
@@ -166,7 +179,9 @@ def main(arguments: Sequence[str]) -> int:
                 print(f"{time.monotonic() - started:.0f} s {name} {point}", flush=True)
                 for _ in range(0 if options.list else options.times):
                     died(world, job, point, counts, is_alone=options.alone, resumes=options.resume)
-    print(counts.line(time.monotonic() - started))
+    seconds = time.monotonic() - started
+    print(counts.line(seconds))
+    counts.figures(seconds).write(options.json)
     return 1 if counts.failures else 0
 
 

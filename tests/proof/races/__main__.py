@@ -1,14 +1,13 @@
 """Lets processes do the same thing at the same moment, and judges what is there afterwards: see README.md."""
 
 import argparse
-import json
 import shutil
 import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import product
@@ -17,6 +16,7 @@ from typing import Any
 
 from tests.google_store import google_store, of_arrow
 from tests.object_store import object_store
+from tests.proof.figures import Figures
 from tests.proof.points.buckets import InBucket
 from tests.proof.points.world import World, new_world
 from tests.proof.races.in_google import InGoogle
@@ -60,10 +60,17 @@ class Counts:
             f"others: {refused or 'none'}, {self.lost} lost, {self.doubled} doubled, {len(self.violations)} violations"
         )
 
-    def figures(self) -> dict[str, Any]:
-        """The counts for a file."""
-        others = {str(code): number for code, number in sorted(self.others.items())}
-        return {**vars(self), "others": others, "violations": len(self.violations)}
+
+def figures(raced_for: Mapping[tuple[str, str], Counts], seconds: float) -> Figures:
+    """Make the figures of all races, by kind and store."""
+    happened, violations = Counter[str](), Counter[str]()
+    for (name, store), counts in raced_for.items():
+        what = f"{name} {store}"
+        happened.update({f"{what} races": counts.races, f"{what} winners": counts.winners})
+        happened.update({f"{what} exit {code}": number for code, number in counts.others.items()})
+        violations.update(lost=counts.lost, doubled=counts.doubled, violations=len(counts.violations))
+    tried = {"races": sum(counts.races for counts in raced_for.values())}
+    return Figures(tried=tried, happened=happened, violations=violations, seconds=seconds)
 
 
 @contextmanager
@@ -129,19 +136,19 @@ def main(arguments: Sequence[str]) -> int:
     if not 2 <= options.processes <= _MOST_PROCESSES:
         parser.error(f"--processes: 2 to {_MOST_PROCESSES}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that no racer, broker or server is left
-    figures: dict[str, Any] = {}
-    started, races, violations = time.monotonic(), 0, 0
+    raced_for: dict[tuple[str, str], Counts] = {}
+    started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="races-") as folder, new_world(Path(folder) / "world") as world:
         for store, name in product(options.store or STORES[:1], options.kind or KINDS):
             has_spark = KINDS[name].needs_session or store != "folder"
             rounds = options.rounds or (_ROUNDS_WITH_SPARK if has_spark else _ROUNDS)
             counts = raced(world, name, store, options.processes, rounds)
             print(f"{name} {store}: {counts.line()}", flush=True)
-            figures.setdefault(store, {})[name] = counts.figures()
-            races, violations = races + counts.races, violations + len(counts.violations)
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=1))
-    print(f"races: {races} races, {violations} violations, {time.monotonic() - started:.0f} s")
+            raced_for[name, store] = counts
+    made = figures(raced_for, time.monotonic() - started)
+    made.write(options.json)
+    races, violations = made.tried["races"], made.violations["violations"]
+    print(f"races: {races} races, {violations} violations, {made.seconds:.0f} s")
     return 1 if violations or not races else 0
 
 

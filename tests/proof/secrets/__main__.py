@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from tests.proof.figures import Figures
 from tests.proof.secrets.canaries import Hit, Search, canary
 from tests.proof.secrets.places import PLACES, Observed
 from tests.proof.secrets.runs import HERE, HMAC, ON_EXECUTORS, runs
@@ -131,30 +131,26 @@ def main(arguments: Sequence[str]) -> int:
         for spec, observed in chosen(world, options.run, counts):
             searched(world, spec, observed, counts)
         names = len(world.secrets)
-    if options.json:
-        options.json.write_text(json.dumps(figures(counts), indent=1))
+    seconds = time.monotonic() - started
+    figures(counts, seconds).write(options.json)
     for place in PLACES:
         print(f"{place}: {counts.searched[place]} texts, {counts.bytes[place]:,} bytes, {counts.hits[place]} found")
     print(
         f"secrets: {counts.runs} runs, {names} secrets, {len(PLACES)} places, {sum(counts.searched.values()):,} texts, "
         f"{sum(counts.bytes.values()):,} bytes, {sum(counts.planted.values())} of {len(PLACES)} planted were found, "
-        f"{sum(counts.hits.values())} secrets found, {len(counts.failures)} failures, {time.monotonic() - started:.0f} s"
+        f"{sum(counts.hits.values())} secrets found, {len(counts.failures)} failures, {seconds:.0f} s"
     )
     return 1 if counts.failures else 0
 
 
-def figures(counts: Counts) -> dict[str, Any]:
-    """Make the figures for a file."""
-    places = {
-        place: {
-            "texts": counts.searched[place],
-            "bytes": counts.bytes[place],
-            "found": counts.hits[place],
-            "planted_found": counts.planted.get(place, False),
-        }
-        for place in PLACES
-    }
-    return {"runs": counts.runs, "places": places, "failures": counts.failures}
+def figures(counts: Counts, seconds: float) -> Figures:
+    """Make the figures, with the texts of each place."""
+    return Figures(
+        tried={"runs": counts.runs, "texts": sum(counts.searched.values())},
+        happened={**counts.searched, "planted and found": sum(counts.planted.values())},
+        violations={"secrets found": sum(counts.hits.values()), "failures": len(counts.failures)},
+        seconds=seconds,
+    )
 
 
 if __name__ == "__main__":

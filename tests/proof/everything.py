@@ -1,0 +1,191 @@
+"""Runs every part of the proof, two side by side, and writes its figures into docs/proof.md.
+
+python -m tests.proof.everything [--long] [--seed N] [--part NAME]... [--folder DIR]
+
+Without --long (`make proof`) the seed is fixed, and a part of the tests and of the points to die at is tried; with it (`make proof-long`)
+the seed is new, and all of them are. Each part is a command of its own whose output is kept in the folder. Exit 1 if a part failed.
+"""
+
+import argparse
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.proof.figures import Figures
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "proof.md"
+SIDE_BY_SIDE = 2
+SHARES = 3  # `make proof` runs one of so many parts of the tests, by its seed: all take an hour alone
+_SECTIONS = {False: "make proof", True: "make proof-long"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part: a module with arguments for either length, or tests by marker where there is no module."""
+
+    name: str
+    module: str = ""
+    arguments: Sequence[str] = ()
+    long_arguments: Sequence[str] = ()
+    marker: str = ""
+    is_seeded: bool = False
+
+    def command(self, folder: Path, seed: int, *, is_long: bool) -> list[str]:
+        """The command that runs the part, and writes its figures."""
+        if self.marker:
+            share = [] if is_long else ["--share", f"{seed}/{SHARES}"]
+            workers = ["--numprocesses=2", "--dist=loadfile", "--no-loadscope-reorder"]
+            tests = ["--ignore=tests/bench", "--ignore=tests/proof", "-m", self.marker, *share, "tests"]
+            return [sys.executable, "-m", "pytest", *workers, *tests, "--junitxml", str(self.file(folder, "xml"))]
+        arguments = self.long_arguments if is_long else self.arguments
+        seeds = ["--seed", str(seed)] if self.is_seeded else []
+        return [sys.executable, "-m", self.module, *arguments, *seeds, "--json", str(self.file(folder, "json"))]
+
+    def file(self, folder: Path, ending: str) -> Path:
+        """A file of the part in the folder of a run."""
+        return folder / f"{self.name.replace(' ', '-')}.{ending}"
+
+    def figures(self, folder: Path) -> Figures | None:
+        """Its figures; None if it ended without any."""
+        path = self.file(folder, "xml" if self.marker else "json")
+        if not path.exists():
+            return None
+        return _of_tests(path) if self.marker else Figures.read(path)
+
+
+SCENARIOS = ("--replay", *(str(path) for path in sorted((Path(__file__).parent / "scenarios").iterdir())))
+PARTS = (
+    Part(name="tests", marker="proof or examples or hypothesis"),
+    Part(
+        name="histories",
+        module="tests.proof",
+        arguments=("--histories", "10"),
+        long_arguments=("--histories", "200"),
+        is_seeded=True,
+    ),
+    Part(name="scenarios", module="tests.proof", arguments=SCENARIOS, long_arguments=SCENARIOS),
+    Part(name="points to die at", module="tests.proof.points", arguments=("--every", "8")),
+    Part(
+        name="races",
+        module="tests.proof.races",
+        arguments=("--rounds", "5"),
+        long_arguments=("--store", "folder", "--store", "s3"),
+    ),
+    Part(name="secrets", module="tests.proof.secrets"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A part that has ended; `figures` is None if it broke off."""
+
+    part: Part
+    exit_code: int
+    seconds: float
+    figures: Figures | None
+
+
+def main() -> int:
+    """Run the parts, write the page, and return 1 if one has failed."""
+    parser = argparse.ArgumentParser("python -m tests.proof.everything", description=__doc__)
+    parser.add_argument("--long", action="store_true", help="hours instead of an hour, and a new seed")
+    parser.add_argument("--seed", type=int, help="seed of what is drawn (default 1; with --long the day)")
+    parser.add_argument("--part", action="append", choices=[part.name for part in PARTS], help="only this part")
+    parser.add_argument("--folder", type=Path, help="a folder for outputs and figures")
+    options = parser.parse_args()
+    seed = options.seed or (int(f"{datetime.now(UTC):%Y%m%d}") if options.long else 1)
+    folder = options.folder or Path(tempfile.mkdtemp(prefix="lagoon-proof-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = [part for part in PARTS if not options.part or part.name in options.part]
+    started = time.monotonic()
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as lanes:
+        results = list(lanes.map(lambda part: run(part, folder, seed, is_long=options.long), parts))
+    minutes = (time.monotonic() - started) / 60
+    if not options.part:
+        text = section(results, seed, minutes)
+        PAGE.write_text(renewed(PAGE.read_text("utf-8"), _SECTIONS[options.long], text), "utf-8")
+    failed = [result.part.name for result in results if result.exit_code]
+    print(f"{len(results)} parts in {minutes:.0f} minutes; failed: {', '.join(failed) or 'none'}; outputs in {folder}")
+    return 1 if failed else 0
+
+
+def run(part: Part, folder: Path, seed: int, *, is_long: bool) -> Result:
+    """Run a part, with its output in a file."""
+    started = time.monotonic()
+    print(f"{part.name}: begins", flush=True)
+    environment = os.environ | ({"TEST_EXAMPLES": "all"} if part.marker else {})
+    with part.file(folder, "log").open("wb") as log:
+        command = part.command(folder, seed, is_long=is_long)
+        code = subprocess.run(
+            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False
+        ).returncode
+    result = Result(part=part, exit_code=code, seconds=time.monotonic() - started, figures=part.figures(folder))
+    print(f"{part.name}: exit {code} after {result.seconds / 60:.0f} minutes", flush=True)
+    return result
+
+
+def _of_tests(path: Path) -> Figures:
+    """The figures of tests, from pytest's report."""
+    suite = next(ET.parse(path).getroot().iter("testsuite"))  # noqa: S314  pytest wrote it
+    counts = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
+    return Figures(
+        tried={"tests": counts["tests"]},
+        happened={"skipped": counts["skipped"]} if counts["skipped"] else {},
+        violations={"failures": counts["failures"], "errors": counts["errors"]},
+        seconds=float(suite.get("time", "0")),
+    )
+
+
+def section(results: Sequence[Result], seed: int, minutes: float) -> str:
+    """The table of a run, in Markdown."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    where = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+    lines = [
+        f"{datetime.now(UTC):%Y-%m-%d}, commit {commit.stdout.strip() or 'unknown'}, seed {seed}, {where}: {minutes:.0f} minutes.",
+        "",
+        "| part | tried | what happened | violations | longest recovery | minutes |",
+        "|---|---|---|---|---|---|",
+    ]
+    for result in results:
+        figures = result.figures or Figures(violations={"did not end": 1})
+        recovery = "" if figures.longest_recovery_s is None else f"{figures.longest_recovery_s:.0f} s"
+        cells = (
+            result.part.name,
+            _counted(figures.tried),
+            _counted({name: count for name, count in figures.happened.items() if count}),
+            _counted(figures.violations),
+            recovery,
+            f"{result.seconds / 60:.0f}",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _counted(numbers: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in numbers.items())
+
+
+def renewed(page: str, name: str, text: str) -> str:
+    """The page with another section of this name."""
+    pattern = rf"(<!-- {name} -->\n).*?(\n<!-- end of {name} -->)"
+    page, count = re.subn(pattern, lambda match: match[1] + text + match[2], page, flags=re.DOTALL)
+    if count != 1:
+        raise ValueError(f"docs/proof.md has no section {name}")
+    return page
+
+
+if __name__ == "__main__":
+    sys.exit(main())

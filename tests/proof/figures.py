@@ -1,0 +1,30 @@
+"""The figures of one part of the proof, as a file that `tests.proof.everything` puts together."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What was tried and how often, the faults that happened, and the violations, each by name.
+
+    `longest_recovery_s` is the longest time that the jobs needed to end with exit 0 after a fault was over, if that was measured.
+    """
+
+    tried: Mapping[str, int] = field(default_factory=dict)
+    happened: Mapping[str, int] = field(default_factory=dict)
+    violations: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    longest_recovery_s: float | None = None
+
+    def write(self, path: Path | None) -> None:
+        """Write them, if there is a path."""
+        if path is not None:
+            path.write_text(json.dumps(asdict(self), indent=1, sort_keys=True) + "\n", "utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> "Figures":
+        """The figures of a file."""
+        return cls(**json.loads(path.read_text("utf-8")))

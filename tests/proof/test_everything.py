@@ -1,0 +1,77 @@
+"""The figures of the parts are put together into docs/proof.md, and a part that breaks off is a violation there."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.proof.everything import _SECTIONS, PAGE, PARTS, Part, Result, renewed, run, section
+from tests.proof.figures import Figures
+
+FIGURES = Figures(
+    tried={"histories": 1_200},
+    happened={"broker kill": 3, "quotas": 0},
+    violations={"lost": 0},
+    seconds=1.5,
+    longest_recovery_s=12.4,
+)
+PART = Part(name="a part", module="tests.proof")
+XML = '<testsuites><testsuite tests="7" failures="1" errors="0" skipped="2" time="1.5"/></testsuites>'
+
+
+def test_figures_are_written_and_read(tmp_path: Path) -> None:
+    """A file of figures has all of them."""
+    FIGURES.write(tmp_path / "figures.json")
+    FIGURES.write(None)
+    assert Figures.read(tmp_path / "figures.json") == FIGURES
+
+
+def test_a_row_for_each_part() -> None:
+    """What did not happen is left out; a part without figures did not end."""
+    broken = Part(name="broken", module="tests.proof")
+    results = [
+        Result(part=PART, exit_code=0, seconds=600, figures=FIGURES),
+        Result(part=broken, exit_code=2, seconds=60, figures=None),
+    ]
+    lines = section(results, 7, 11).splitlines()
+    assert "seed 7" in lines[0]
+    assert lines[-2:] == [
+        "| a part | 1,200 histories | 3 broker kill | 0 lost | 12 s | 10 |",
+        "| broken |  |  | 1 did not end |  | 1 |",
+    ]
+
+
+def test_figures_of_tests(tmp_path: Path) -> None:
+    """pytest's report gives the figures of a part that is tests."""
+    part = Part(name="tests", marker="proof")
+    part.file(tmp_path, "xml").write_text(XML, "utf-8")
+    figures = part.figures(tmp_path)
+    assert figures == Figures(
+        tried={"tests": 7}, happened={"skipped": 2}, violations={"failures": 1, "errors": 0}, seconds=1.5
+    )
+
+
+def test_a_part_that_breaks_off(tmp_path: Path) -> None:
+    """Its exit code and output are kept."""
+    result = run(Part(name="none", module="tests.proof.no_such_module"), tmp_path, 1, is_long=False)
+    assert (result.exit_code, result.figures) == (1, None)
+    assert "no_such_module" in result.part.file(tmp_path, "log").read_text("utf-8")
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_commands(tmp_path: Path, is_long: bool) -> None:
+    """Each part is a command of this interpreter that writes its figures; what is drawn gets the seed."""
+    for part in PARTS:
+        command = part.command(tmp_path, 7, is_long=is_long)
+        assert command[:2] == [sys.executable, "-m"]
+        assert str(part.file(tmp_path, "xml" if part.marker else "json")) in command
+        assert ("--seed" in command) == part.is_seeded
+
+
+def test_sections_of_the_page() -> None:
+    """The page has a place for each length, and only that is renewed."""
+    page = PAGE.read_text("utf-8")
+    for name in _SECTIONS.values():
+        assert "NEW" in renewed(page, name, "NEW")
+    with pytest.raises(ValueError, match="no section other"):
+        renewed(page, "other", "NEW")
