@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import product
@@ -59,6 +59,18 @@ class Counts:
             f"{self.races} races of {self.processes} processes, {self.at_once} with all at once, {self.winners} winners, "
             f"others: {refused or 'none'}, {self.lost} lost, {self.doubled} doubled, {len(self.violations)} violations"
         )
+
+
+def figures(raced_for: Mapping[tuple[str, str], Counts], seconds: float) -> Figures:
+    """Make the figures of all races, by kind and store."""
+    happened, violations = Counter[str](), Counter[str]()
+    for (name, store), counts in raced_for.items():
+        what = f"{name} {store}"
+        happened.update({f"{what} races": counts.races, f"{what} winners": counts.winners})
+        happened.update({f"{what} exit {code}": number for code, number in counts.others.items()})
+        violations.update(lost=counts.lost, doubled=counts.doubled, violations=len(counts.violations))
+    tried = {"races": sum(counts.races for counts in raced_for.values())}
+    return Figures(tried=tried, happened=happened, violations=violations, seconds=seconds)
 
 
 @contextmanager
@@ -124,7 +136,7 @@ def main(arguments: Sequence[str]) -> int:
     if not 2 <= options.processes <= _MOST_PROCESSES:
         parser.error(f"--processes: 2 to {_MOST_PROCESSES}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that no racer, broker or server is left
-    tried, happened, violations = Counter[str](), Counter[str](), Counter[str]()
+    raced_for: dict[tuple[str, str], Counts] = {}
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="races-") as folder, new_world(Path(folder) / "world") as world:
         for store, name in product(options.store or STORES[:1], options.kind or KINDS):
@@ -132,14 +144,12 @@ def main(arguments: Sequence[str]) -> int:
             rounds = options.rounds or (_ROUNDS_WITH_SPARK if has_spark else _ROUNDS)
             counts = raced(world, name, store, options.processes, rounds)
             print(f"{name} {store}: {counts.line()}", flush=True)
-            tried.update({"races": counts.races, "runs": counts.runs})
-            happened.update({"winners": counts.winners, "races with all runs at once": counts.at_once})
-            happened.update({f"runs with exit {code}": number for code, number in counts.others.items()})
-            violations.update({"lost": counts.lost, "doubled": counts.doubled, "violations": len(counts.violations)})
-    seconds = time.monotonic() - started
-    Figures(tried=tried, happened=happened, violations=violations, seconds=seconds).write(options.json)
-    print(f"races: {tried['races']} races, {violations['violations']} violations, {seconds:.0f} s")
-    return 1 if violations["violations"] or not tried["races"] else 0
+            raced_for[name, store] = counts
+    made = figures(raced_for, time.monotonic() - started)
+    made.write(options.json)
+    races, violations = made.tried["races"], made.violations["violations"]
+    print(f"races: {races} races, {violations} violations, {made.seconds:.0f} s")
+    return 1 if violations or not races else 0
 
 
 if __name__ == "__main__":

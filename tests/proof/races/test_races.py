@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.proof.points.world import new_world
-from tests.proof.races.__main__ import Counts, main, raced
+from tests.proof.races.__main__ import Counts, figures, main, raced
 from tests.proof.races.kinds import KINDS
 from tests.proof.races.racers import Run
 
@@ -54,8 +54,15 @@ def test_counts() -> None:
     assert counts.line() == (
         "2 races of 3 processes, 1 with all at once, 2 winners, others: 1 exit 0, 3 exit 4, 0 lost, 0 doubled, 1 violations"
     )
-    assert counts.others == {0: 1, 4: 3}
-    assert len(counts.violations) == 1
+    made = figures({("slot", "folder"): counts}, 1.5)
+    assert made.tried == {"races": 2}
+    assert made.happened == {
+        "slot folder races": 2,
+        "slot folder winners": 2,
+        "slot folder exit 0": 1,
+        "slot folder exit 4": 3,
+    }
+    assert made.violations == {"lost": 0, "doubled": 0, "violations": 1}
 
 
 def test_half_of_the_racers_wait_for_the_lock() -> None:
