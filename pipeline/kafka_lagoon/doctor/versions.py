@@ -15,7 +15,7 @@ from kafka_lagoon.jars.locked_jars import DELTA, FOR_SPARK
 DISTRIBUTION = "kafka-lagoon"
 TRIED_PYTHONS = ((3, 11), (3, 13))
 TRIED_JAVAS = (17, 25)
-_FOR_DEVELOPMENT = frozenset({"all", "demo", "test", "lint", "kerberos"})
+_FOR_DEVELOPMENT = frozenset({"all", "demo", "test", "fuzz", "lint", "kerberos"})
 _REQUIREMENT = re.compile(r"""([A-Za-z0-9._-]+)(?:\[.*?\])?\s*([^;]*)(?:;\s*extra == ["'](.*?)["'])?""")
 _BOUND = re.compile(r"(>=|<=|==|<|>)\s*([0-9][0-9.]*)")
 

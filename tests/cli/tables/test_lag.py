@@ -180,7 +180,10 @@ def test_a_named_group_that_is_not_there(ask: Ask) -> None:
         ),
         (("--fail-above", "lag=5m"), "--fail-above: lag=5m: '5m' is not a count like 1000, 10k or 2M; see"),
         (("--fail-above", "time=5"), "--fail-above: time=5: '5' is not a duration like 90s, 5m or 2h; see"),
-        (("--pattern", "("), "--pattern: (: missing ), unterminated subpattern at position 0; see"),
+        (
+            ("--pattern", "("),
+            "--pattern: '(' is not a regular expression: missing ), unterminated subpattern at position 0; see",
+        ),
         (("--at", "noon"), "--at: 'noon' is not a time like 2026-11-21T06:00:00Z, 2h ago or yesterday, nor"),
         (("--min-lag", "-1"), "--min-lag: '-1' is not a whole number from 0 on; see"),
     ],
