@@ -176,13 +176,13 @@ def _counted(numbers: Mapping[str, int]) -> str:
 
 def with_rows(page: str, name: str, rows: Mapping[str, str]) -> str:
     """The page with these rows, by part, in the section of this name; the rows of other parts stay."""
-    found = re.search(rf"<!-- {name} -->\n(.*?)<!-- end of {name} -->", page, re.DOTALL)
-    if found is None:
+    section = re.search(rf"<!-- {name} -->\n(.*?)<!-- end of {name} -->", page, re.DOTALL)
+    if section is None:
         raise ValueError(f"docs/proof.md has no section {name}")
-    there = {line.split(" | ")[0].removeprefix("| "): line for line in found[1].splitlines() if line.startswith("| ")}
+    there = {line.split(" | ")[0].removeprefix("| "): line for line in section[1].splitlines() if line.startswith("| ")}
     listed = {part.name: (there | rows).get(part.name) for part in PARTS}
     lines = [*HEAD, *(line for line in listed.values() if line), ""]
-    return page[: found.start(1)] + "\n".join(lines) + page[found.end(1) :]
+    return page[: section.start(1)] + "\n".join(lines) + page[section.end(1) :]
 
 
 if __name__ == "__main__":
