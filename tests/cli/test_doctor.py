@@ -66,7 +66,7 @@ def test_a_broker_that_is_gone(
 
 @pytest.mark.usefixtures("brokers")
 def test_a_broker_with_an_impossible_address(state: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    """What metadata was refused of is a failed check: the broker that advertises it would never be reached."""
+    """Refused metadata is a failed check: the broker that advertises it would never be reached."""
 
     def portless(response: MetadataResponse) -> MetadataResponse:
         *others, last = response.brokers

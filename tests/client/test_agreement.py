@@ -1,4 +1,4 @@
-"""What two brokers say is believed; one broker's answer is not."""
+"""An answer that two brokers give is believed; one broker's answer is not."""
 
 from collections.abc import Callable
 

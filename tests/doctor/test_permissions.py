@@ -1,4 +1,4 @@
-"""What the doctor does not know of permissions on groups, it says; what real authorizers allow is in integration/test_secured.py."""
+"""The doctor names the permissions on groups that it does not know; real authorizers are asked in integration/test_secured.py."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -182,7 +182,7 @@ def test_partitions_that_were_added_meanwhile(state: FakeCluster, connect: Calla
 
 
 def test_a_change_meanwhile_is_believed(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
-    """What all brokers say later is taken over, and a partition that each answer describes in another way says so."""
+    """Later descriptions of all brokers are taken over, and a partition that each answer describes in another way says so."""
     cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
     before = read_topology(cluster, None, deadline)
     state.topics["orders"].partitions[0].isr = (1,)

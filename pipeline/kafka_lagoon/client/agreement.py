@@ -57,7 +57,7 @@ def ask_two(
 
 
 def agreed_metadata(cluster: Cluster, topics: Collection[str] | None, deadline: Deadline) -> MetadataResponse:
-    """What two of three brokers say of the brokers and of these topics, or of all (None); else what the last one says."""
+    """The brokers and these topics, or all (None): each as two of three brokers describe it, or else as the last one does."""
     first = cluster.refresh(topics, deadline)
     answered = {cluster.answered_by}
     if len(cluster.brokers) == 1:
@@ -95,12 +95,12 @@ def topics_by_name(topics: Iterable[MetadataTopic]) -> Mapping[str, MetadataTopi
 
 
 def by_item(several: Sequence[Mapping[K, T]]) -> Mapping[K, Sequence[T | None]]:
-    """What each answer says of each item, None where it lacks the item."""
+    """The descriptions of each item, one from each answer; None where an answer lacks the item."""
     return {key: [one.get(key) for one in several] for key in dict.fromkeys(key for one in several for key in one)}
 
 
 def majority(answers: Sequence[T | None]) -> T | None:
-    """What two of three say, else what the last one says."""
+    """The description that two of three answers have, or else the last one."""
     first, second, third = answers
     return first if first in (second, third) else third
 

@@ -36,7 +36,7 @@ def _values(structs: Sequence[Any], name: str) -> Iterable[Any]:
 
 @cache
 def _looks(cls: type[Any]) -> tuple[tuple[Field, Callable[[Iterable[Any]], ImpossibleValue | None]], ...]:
-    """How the values of each field are looked at; a field that cannot hold an impossible number is left out."""
+    """A check for the values of each field; a field that cannot hold an impossible number is left out."""
     return tuple((field, look) for field in fields_of(cls) if (look := _look_at(cls, field)))
 
 

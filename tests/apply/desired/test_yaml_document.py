@@ -119,7 +119,7 @@ def test_an_empty_file_is_an_empty_document() -> None:
 
 
 def test_repeated_values_that_are_deep() -> None:
-    """What aliases repeat takes bounded time, however deep: each value has a place, as long as its depth."""
+    """Values that aliases repeat take bounded time, however deep: each value has a place, as long as its depth."""
     deep, started = "{a: " * 28 + "x" + "}" * 28, time.process_time()
     assert "aliases and merges repeat" in faults(f"b: &b {deep}\nc: [{', '.join(['*b'] * 9_000)}]\n")[0]
     assert "levels deep" in faults(f"b: {{a: {deep}}}\nc: [[[{deep}]]]\n")[0]

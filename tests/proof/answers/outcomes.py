@@ -1,4 +1,4 @@
-"""What a run says of a cluster: facts as rows by table, and everything by which it tells that facts are missing or in doubt."""
+"""The output of a run about a cluster: facts as rows by table, and all by which it shows that facts are missing or in doubt."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

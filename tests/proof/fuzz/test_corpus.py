@@ -47,7 +47,7 @@ def _large(data: bytes) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("run", "place"), [(_slow, "time"), (_large, "memory"), (lambda data: data[9], "IndexError")])
 def test_faults_are_seen(run: object, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes too long, too much memory, or raises an error that the target does not catch is a fault."""
+    """An input that takes too long, too much memory, or raises an error that the target does not catch is a fault."""
     if place == "time":
         monkeypatch.setattr(limits, "MOST_SECONDS", 0.01)
     assert tried(run, b"x").place.startswith(place)  # type: ignore[arg-type]

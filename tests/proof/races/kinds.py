@@ -1,4 +1,4 @@
-"""What is raced for: the command, how many may win, and the exit codes that are documented for the others."""
+"""The things that are raced for: the command, how many may win, and the exit codes that are documented for the others."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ _POLL_S = 0.005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a racer did in a round: exit code, the event that ended the run, its output, and when it ran."""
+    """A run of a racer in a round: exit code, the event that ended the run, its output, and when it ran."""
 
     exit_code: int
     event: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What brokers and token endpoints answer while we log in."""
+"""Answers of brokers and token endpoints while we log in."""
 
 from collections.abc import Iterator
 from contextlib import suppress

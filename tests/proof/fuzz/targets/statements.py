@@ -40,7 +40,7 @@ _WRITES = (
 
 
 def sql(data: bytes) -> None:
-    """What is let through is parsed again, and has one statement, which is a query or explains one."""
+    """A statement that is let through is parsed again, and is one query or explains one."""
     statement = text(data)
     mentioned(statement)
     try:

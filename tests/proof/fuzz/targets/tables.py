@@ -1,4 +1,4 @@
-"""What others may have written into the logs of Delta tables, and what we store in them and beside them as JSON."""
+"""Logs of Delta tables that others may have written, and the JSON that we store in them and beside them."""
 
 import json
 import shutil
