@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What was tried and how often, the faults that happened, and the violations, each by name.
+    """Numbers by name: of what was tried, of the faults that happened, and of violations.
 
     `longest_recovery_s` is the longest time that the jobs needed to end with exit 0 after a fault was over, if that was measured.
     """

@@ -31,7 +31,7 @@ def test_figures_are_written_and_read(tmp_path: Path) -> None:
 
 
 def test_a_row_for_each_part() -> None:
-    """What did not happen is left out; a part without figures did not end."""
+    """Faults that did not happen are left out; a part without figures did not end."""
     broken = Part(name="broken", module="tests.proof")
     cells = row(Result(part=PART, exit_code=0, seconds=600, figures=FIGURES), 7).split(" | ")
     assert cells[:6] == ["| a part", "1,200 histories", "3 broker kill", "0 lost", "12 s", "10"]
