@@ -197,7 +197,7 @@ DECLARED = (
         kind="DescribeShareGroupOffsets",
         fields=(
             *("groups.topics", *_below("groups.topics", "topic_name", "topic_id", "partitions")),
-            *_below("groups.topics.partitions", "partition_index", "start_offset", "lag"),
+            *_below("groups.topics.partitions", "partition_index", "start_offset", "leader_epoch", "lag"),
         ),
         reason=_COORDINATOR,
     ),
