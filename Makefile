@@ -15,6 +15,8 @@ locked = awk '/^[a-z]/ {wanted = $(3)/^($(1))==/} wanted' requirements.lock > $(
 	--no-compile --require-hashes --no-build-isolation --use-pep517 $(2) -r $(VENV)/$(@F).lock
 CONF ?= conf/local.toml
 OUT ?= report.html
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+TWINE := .cache/twine/bin/twine
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # One more than cores: a worker often waits for a server or a timeout.
 WORKERS ?= $(shell echo $$(($(CORES) + 1)))
@@ -30,6 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: spark packages delta kafka classes kernels
 .PHONY: help setup demo test quick proof proof-long lint types bench snapshot ingest restore maintain apply report lock clean
+.PHONY: release release-ready release-date dist
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,7 +73,7 @@ kernels: packages # without them the first fetch or ingest waits for them
 	-$(BIN)/lagoon path kernels
 
 demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, and what changed between them
-	$(BIN)/python -m kafka_lagoon.sandbox.demo
+	$(BIN)/lagoon demo
 
 test: $(READY) ## all tests but those of make proof: units, properties, Kafka's own codec, real brokers, Spark
 	$(PYTEST) $(SIDE_BY_SIDE) -m "not proof" tests
@@ -118,6 +121,27 @@ report: $(READY) ## one HTML page of your cluster, from the tables: make report 
 lock: ## requirements.lock renewed from pyproject.toml; needs uv
 	printf 'pip\nsetuptools\n' | uv pip compile --quiet --upgrade --python-version 3.11 --universal \
 		--generate-hashes --no-emit-index-url --no-header --extra all --extra demo --extra test --extra lint --output-file requirements.lock pyproject.toml -
+
+release: ## a version: tests, CHANGELOG dated, and dist/ as twine accepts it; needs a clean tree
+	@$(MAKE) --no-print-directory release-ready
+	@$(MAKE) --no-print-directory lint types test
+	@$(MAKE) --no-print-directory release-date dist
+	@echo "To publish it: git commit -am 'Version $(VERSION)' && git tag -a v$(VERSION) -m 'Version $(VERSION)', then twine upload dist/*"
+
+release-ready: # before hours of tests: refuses what would be refused after them
+	@[ -z "$$(git status --porcelain)" ] || { echo "The tree has changes that are not committed:"; git status --short; exit 1; }
+	@grep -q '^## $(VERSION) (unreleased)$$' CHANGELOG.md || { \
+		echo "CHANGELOG.md has no section '## $(VERSION) (unreleased)': is the version in pyproject.toml the next one?"; exit 1; }
+
+release-date:
+	sed -i "s/^## $(VERSION) (unreleased)$$/## $(VERSION) ($$(date -u +%F))/" CHANGELOG.md
+
+dist: $(READY) ## sdist and wheel in dist/, the wheel made from the sdist, both checked by twine
+	rm -rf dist build
+	$(BIN)/python -c 'from setuptools import build_meta; build_meta.build_sdist("dist")' > /dev/null
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist dist/kafka_lagoon-$(VERSION).tar.gz
+	[ -x $(TWINE) ] || { $(PYTHON) -m venv $(dir $(TWINE)).. && $(dir $(TWINE))pip --quiet install twine==6.2.0; }
+	$(TWINE) check --strict dist/*
 
 clean: ## away with the environment, the caches and the demo's tables
 	rm -rf $(VENV) .cache build dist pipeline/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -41,3 +41,10 @@ esac
 
 # The JVM starts before a job has read its settings: a umask in the environment holds for both.
 [ -z "$LAGOON_UMASK" ] || umask "$LAGOON_UMASK"
+
+# Spark 4 adds a module for MLlib to every JVM, which warns of it each time: one line of noise for each job in a scheduler's log.
+# Only for the JVM of a Python process that runs already (`lagoon ingest`): it ignores Ctrl-C, and so does this filter.
+case " $* " in
+  *" pyspark-shell "*)
+    exec 2> >(exec grep --line-buffered --text --invert-match --line-regexp 'WARNING: Using incubator modules: jdk.incubator.vector' >&2) ;;
+esac

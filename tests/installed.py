@@ -55,9 +55,9 @@ class Installed:
         )
 
 
-def install(folder: Path) -> Installed:
-    """Install the wheel with the extra `all` and filled caches, ready to run jobs."""
-    installed = _install(folder, ["all"])
+def install(folder: Path, extra: str = "all") -> Installed:
+    """Install the wheel with an extra that has PySpark, and fill the caches, ready to run jobs."""
+    installed = _install(folder, [extra])
     for name in _SUBMIT:
         shutil.copy(Path(sys.executable).parent / name, installed.environment / "bin")
     _copy_pyspark(folder / "packages" / "pyspark")

@@ -11,7 +11,7 @@ from kafka_lagoon.cli.registry import names_of
 from tests.effort import first
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
-from tests.installed import CLONE, Installed, install_alone
+from tests.installed import CLONE, Installed, install, install_alone
 
 # Layers that must work without any extra.
 _LIGHT = ("wire", "protocol", "client", "admin", "snapshot", "jars")
@@ -92,12 +92,13 @@ print(len(names))
     ("arguments", "extra"),
     first(
         [
-            ("snapshot", "spark"),
+            ("snapshot", "snapshot"),
             ("sql 'SELECT 1'", "sql"),
             ("kafka fetch orders -b {server}", "records"),
             ("ingest", "spark"),
             ("maintain", "spark"),
             ("kafka produce orders -b {server} --value 1", "records"),
+            ("demo", "demo"),
         ],
         3,
     ),
@@ -120,8 +121,23 @@ def test_a_job_script_says_it_too(alone: Installed, job: str) -> None:
     jobs = lagoon(alone, "path jobs").stdout.strip()
     done = alone.run(f"{alone.environment}/bin/python {jobs}/{job}.py")
     assert done.returncode == 2
-    extra = "report" if job == "report" else "spark"
+    extra = job if job in {"report", "snapshot"} else "spark"
     assert done.stderr.endswith(f" is not installed: pip install 'kafka-lagoon[{extra}]'\n")
+
+
+@pytest.mark.java
+@pytest.mark.long
+def test_snapshots_need_their_own_extra_alone(server: str, tmp_path: Path) -> None:
+    """`[snapshot]` has what a snapshot into a folder imports, and what time lag is read with; numba and DuckDB are not there."""
+    collector = install(tmp_path, "snapshot")
+    there = {path.name for path in (tmp_path / "packages").iterdir()}
+    assert there.isdisjoint({"numba", "numpy", "delta", "duckdb", "deltalake"})
+    done = lagoon(collector, f"snapshot --set kafka.bootstrap_servers={server} --warehouse {tmp_path}/lake")
+    assert done.returncode == 0, done.stderr
+    assert "1 topics, 2 partitions" in done.stdout
+    code = "import kafka_lagoon.fetch.first_unread, kafka_lagoon.runs.earlier_offsets, kafka_lagoon.delta.session"
+    imported = collector.run(f"{collector.environment}/bin/python -c '{code}'")
+    assert imported.returncode == 0, imported.stderr
 
 
 def test_jars_need_pyspark(alone: Installed) -> None:

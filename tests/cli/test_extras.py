@@ -11,7 +11,12 @@ from kafka_lagoon.cli import extras
 from kafka_lagoon.cli.extras import EXTRAS, with_extra
 from tests.installed import CLONE
 
-_IMPORTED_AS = {"pyyaml": "yaml", "python-snappy": "snappy", "delta-spark": "delta"}
+_IMPORTED_AS = {
+    "pyyaml": "yaml",
+    "python-snappy": "snappy",
+    "delta-spark": "delta",
+    "confluent-kafka": "confluent_kafka",
+}
 _COME_WITH_OTHERS = {
     "llvmlite",
     "py4j",
@@ -32,6 +37,8 @@ def lacking(package: str) -> int:
         ("sql", "pyarrow", "sql"),
         ("sql", "duckdb", "sql"),
         ("sql", "py4j", "spark"),
+        ("snapshot", "py4j", "snapshot"),
+        ("demo", "confluent_kafka", "demo"),
         ("records", "numba", "records"),
     ],
 )
@@ -61,12 +68,10 @@ def test_another_package_is_a_fault_of_ours() -> None:
 def test_extras_are_those_of_pyproject() -> None:
     """The packages of each extra in pyproject.toml are listed under their import names, and no others."""
     declared = tomllib.loads((CLONE / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    packages = {
-        name: {Requirement(text).name for text in declared[name]} - {"kafka-lagoon"}
-        for name in ("records", "spark", "sql", "report", "yaml")
-    }
+    packages = {name: {Requirement(text).name for text in declared[name]} - {"kafka-lagoon"} for name in EXTRAS}
     packages["spark"] |= packages["records"]
     packages["report"] |= packages["sql"]
+    packages["demo"] |= packages["spark"] | packages["report"]
     for name, known in EXTRAS.items():
         assert {_IMPORTED_AS.get(package, package) for package in packages[name]} == known - _COME_WITH_OTHERS
 

@@ -1,4 +1,4 @@
-"""The demo as `make demo` runs it: its table has the expected rows of each group."""
+"""The demo as `lagoon demo` runs it: its table has the expected rows of each group."""
 
 import os
 import re
@@ -23,7 +23,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
     jar_paths("kafka-4.3.1")
     (cache / "jars").symlink_to(cache_folder().absolute() / "jars")
     run = subprocess.run(
-        [sys.executable, "-m", "kafka_lagoon.sandbox.demo"],
+        [Path(sys.executable).parent / "lagoon", "demo"],
         env={**os.environ, "LAGOON_CACHE": str(cache)},
         capture_output=True,
         text=True,

@@ -1,7 +1,10 @@
-"""Packages that a new machine installs: the lock agrees with pyproject.toml and names no index."""
+"""Packages that a new machine installs: the lock agrees with pyproject.toml and names no index. What `make release` refuses."""
 
 import re
+import shutil
+import subprocess
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,7 @@ def requirements() -> list[Requirement]:
         *re.findall(r"--extra (\w+)", (CLONE / "Makefile").read_text()),
         "records",
         "spark",
+        "snapshot",
         "sql",
         "report",
         "yaml",
@@ -54,3 +58,34 @@ def test_continuous_integration_runs_what_people_run() -> None:
     """The CI script runs `make test`."""
     lines = [line for line in (CLONE / ".ci" / "run").read_text().splitlines() if not line.startswith("#")]
     assert lines[-1] == "exec make test"
+
+
+def test_a_release_needs_a_clean_tree_and_a_section(tmp_path: Path) -> None:
+    """Both are looked at before the tests; the section gets the day, and a version is not released twice."""
+    for name in ("Makefile", "pyproject.toml", "CHANGELOG.md"):
+        shutil.copy(CLONE / name, tmp_path)
+    version = PROJECT["project"]["version"]
+    heading = re.compile(rf"^## {re.escape(version)} .*$", re.MULTILINE)
+    changelog = tmp_path / "CHANGELOG.md"
+    changelog.write_text(heading.sub(f"## {version} (unreleased)", changelog.read_text()))
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    commit = ("git", "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "--quiet", "--all", "-m", "x")
+    for command in (("git", "init", "--quiet"), ("git", "add", "."), commit):
+        assert run(*command).returncode == 0
+    assert run("make", "release-ready").returncode == 0
+    (tmp_path / "new.txt").touch()
+    refused = run("make", "release")
+    assert refused.returncode == 2
+    assert refused.stdout == "The tree has changes that are not committed:\n?? new.txt\n"
+    (tmp_path / "new.txt").unlink()
+    assert run("make", "release-date").returncode == 0
+    dated = heading.search(changelog.read_text())
+    assert dated
+    assert dated[0] == f"## {version} ({datetime.now(UTC):%Y-%m-%d})"
+    assert run(*commit).returncode == 0
+    refused = run("make", "release-ready")
+    assert refused.returncode == 2
+    assert f"CHANGELOG.md has no section '## {version} (unreleased)'" in refused.stdout

@@ -10,13 +10,19 @@ from kafka_lagoon.errors import ConfigError
 RECORDS = frozenset(
     {"pyarrow", "numpy", "numba", "llvmlite", "crc32c", "lz4", "snappy", "zstandard", "cramjam", "isal"}
 )
+SPARK = RECORDS | {"pyspark", "delta", "py4j"}
 SQL = frozenset({"pyarrow", "deltalake", "duckdb"})
-EXTRAS: Mapping[str, frozenset[str]] = {
+REPORT = SQL | {"jinja2", "markupsafe"}
+EXTRAS: Mapping[
+    str, frozenset[str]
+] = {  # an extra comes after those that have its packages, too, and serve more commands
     "records": RECORDS,
-    "spark": RECORDS | {"pyspark", "delta", "py4j"},
+    "spark": SPARK,
+    "snapshot": frozenset({"pyarrow", "crc32c", "lz4", "zstandard", "cramjam", "isal", "pyspark", "py4j"}),
     "sql": SQL,
-    "report": SQL | {"jinja2", "markupsafe"},
+    "report": REPORT,
     "yaml": frozenset({"yaml"}),
+    "demo": SPARK | REPORT | {"confluent_kafka"},
 }
 
 _ONLY_CONNECT = (

@@ -38,7 +38,7 @@ class Listed:
 
 # By the words after `lagoon`, in the order of the help. The first word of two is a family.
 COMMANDS: Mapping[str, Listed] = {
-    "snapshot": Listed("snapshot", "take one snapshot of one or more clusters into the state tables", JOBS, "spark"),
+    "snapshot": Listed("snapshot", "take one snapshot of one or more clusters into the state tables", JOBS, "snapshot"),
     "ingest": Listed("ingest", "archive records since the last run in table records, exactly once", JOBS, "spark"),
     "restore": Listed(
         "restore", "write archived records back into a cluster, exactly once, with a receipt", JOBS, "spark"
@@ -113,6 +113,9 @@ COMMANDS: Mapping[str, Listed] = {
     "admin delete-group": Listed("admin.groups:DELETE_GROUP", "delete groups with their offsets"),
     "admin abort-transaction": Listed("admin.transactions:ABORT", "abort hanging transactions"),
     "admin fence-producer": Listed("admin.transactions:FENCE", "fence the producers of transactional ids"),
+    "demo": Listed(
+        "demo", "show the jobs at work on a Kafka of its own, with three brokers and load", INSTALLATION, "demo"
+    ),
     "doctor": Listed("doctor", "check this installation, its settings, clusters and warehouse", INSTALLATION, "spark"),
     "path": Listed(
         "path", "print paths of jobs, Spark's settings and Delta's jars, for spark-submit", INSTALLATION, "spark"

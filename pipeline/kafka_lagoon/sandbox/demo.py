@@ -1,4 +1,4 @@
-"""Shows what the jobs make of a real cluster: `make demo` runs snapshots and ingests before and after a change and compares.
+"""Shows what the jobs make of a real cluster: `lagoon demo` runs snapshots and ingests before and after a change and compares.
 
 Jobs and SQL run as commands, as a user runs them. The brokers are stopped at the end; the tables and the brokers' logs stay
 until the next run.
@@ -6,6 +6,7 @@ until the next run.
 
 import fcntl
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -15,13 +16,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from kafka_lagoon.errors import LockHeld, PipelineError, SandboxFailed
-from kafka_lagoon.jars.locked_jars import cache_folder
+from kafka_lagoon.errors import LockHeld, SandboxFailed
+from kafka_lagoon.jars.locked_jars import cache_folder, cached_jars, jar_paths
 from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
 from kafka_lagoon.sandbox.workload import RETURNING, TOPICS, Workload
 
-_CLONE = Path(__file__).resolve().parents[3]
-_PROGRAMS = Path(sys.executable).parent  # spark-submit lies beside the python of its environment
+_SPARK_SETTINGS = Path(__file__).resolve().parents[1] / "conf"
+_PROGRAMS = Path(sys.executable).parent  # lagoon lies beside the python of its environment
+_CACHE = "LAGOON_CACHE"  # of all settings in the environment the only one that is not about another cluster
 
 _LAG = """
 SELECT
@@ -87,25 +89,18 @@ The second ingest began where the first ended. Offsets = records + control + abo
 a transaction was aborted: its offsets are counted, its records are not in the table."""
 
 
-def main() -> int:
-    """The exit code of the demo."""
+def run_demo() -> None:
+    """Run the demo; LockHeld while another one runs, other errors of the pipeline if a step fails."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends as Ctrl-C does
     folder, started = cache_folder() / "demo", time.monotonic()
-    try:
-        with _alone_in(folder):
-            _show(folder)
-    except PipelineError as error:
-        print(f"demo: {error}", file=sys.stderr)  # noqa: T201  a command's own line
-        return 1
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+    with _alone_in(folder):
+        _show(folder)
     _say(_WHAT_IT_SHOWS)
     _say(f"\n{time.monotonic() - started:.0f} s in all. The tables stay until the next demo; query them:")
     _say(
         f"  {_short(_PROGRAMS / 'lagoon')} sql --warehouse {_short(folder / 'warehouse')} 'FROM consumer_lag_published'"
     )
-    _say(f"The report, for a browser: {(folder / 'report.html').as_uri()}")
-    return 0
+    _say(f"The report, for a browser: {(folder / 'report.html').absolute().as_uri()}")
 
 
 def _show(folder: Path) -> None:
@@ -114,8 +109,12 @@ def _show(folder: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
     (folder / "events.jsonl").unlink(missing_ok=True)
     common = ("--conf", _short(conf), "--log-file", _short(folder / "events.jsonl"))
-    snapshot = ("spark-submit", "jobs/snapshot.py", *common)
-    ingest = ("spark-submit", "jobs/ingest.py", *common, "--pattern", ".*")
+    snapshot, ingest = ("snapshot", *common), ("ingest", *common, "--pattern", ".*")
+    report = ("report", *common, "--out", _short(folder / "report.html"), "--title", "The demo")
+    jars = f"kafka-{DEFAULT_VERSION}"
+    if not cached_jars(jars):
+        with _step(f"download of Kafka {DEFAULT_VERSION}, once"):
+            jar_paths(jars)
     with ExitStack() as running:
         with _step(f"three brokers of Kafka {DEFAULT_VERSION}"):
             kafka = running.enter_context(LocalKafka(brokers, brokers=3, racks=("a", "b", "c")))
@@ -130,38 +129,27 @@ def _show(folder: Path) -> None:
             workload.more_load()
         _job(*snapshot)
         _job(*ingest)
-    with _step("lagoon report: all of it on one page"):
-        _run(
-            "lagoon",
-            "report",
-            "--warehouse",
-            str(warehouse),
-            "--out",
-            str(folder / "report.html"),
-            "--title",
-            "The demo",
-        )
+    _job(*report)
     for what, statement in (("lag", _LAG), ("what both ingests read", _RANGES), ("the archived orders", _ORDERS)):
         with _step(f"lagoon sql: {what} (the brokers are gone, the tables answer)"):
-            _run("lagoon", "sql", "--warehouse", str(warehouse), statement)
+            _run("sql", "--conf", str(conf), statement)
 
 
-def _job(*command: str) -> None:
-    with _step(" ".join(command)):
-        _run(*command)
+def _job(*arguments: str) -> None:
+    with _step(shlex.join(["lagoon", *arguments])):
+        _run(*arguments)
 
 
-def _run(program: str, *arguments: str) -> None:
-    """Run a command of this environment as its user would, with its output on ours."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("LAGOON_")}
+def _run(*arguments: str) -> None:
+    """Run `lagoon` of this environment as its user would, with its output on ours."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("LAGOON_") or name == _CACHE}
     environ |= {
-        "PATH": os.pathsep.join([str(_PROGRAMS), environ.get("PATH", "")]),
-        "SPARK_CONF_DIR": str(_CLONE / "conf"),
+        "SPARK_CONF_DIR": str(_SPARK_SETTINGS),
         "SPARK_LOCAL_IP": "127.0.0.1",  # host names of laptops resolve to anything
     }
-    run = subprocess.run([_PROGRAMS / program, *arguments], cwd=_CLONE, env=environ, check=False)  # noqa: S603
+    run = subprocess.run([_PROGRAMS / "lagoon", *arguments], env=environ, check=False)  # noqa: S603
     if run.returncode:
-        raise SandboxFailed(f"{program} ended with exit code {run.returncode}")
+        raise SandboxFailed(f"lagoon {arguments[0]} ended with exit code {run.returncode}")
 
 
 @contextmanager
@@ -185,12 +173,9 @@ def _step(title: str) -> Iterator[None]:
 
 
 def _short(path: Path) -> str:
-    return str(path.relative_to(_CLONE) if path.is_relative_to(_CLONE) else path)
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _say(line: str) -> None:
     print(line, flush=True)  # noqa: T201  a command's own lines, between those of what it runs
-
-
-if __name__ == "__main__":
-    sys.exit(main())
