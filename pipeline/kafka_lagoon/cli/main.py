@@ -71,8 +71,6 @@ def run(words: Sequence[str], environ: Mapping[str, str], clock: "Clock") -> int
     if command not in COMMANDS or command == family:
         return not_here(f"lagoon {family}".strip(), name, [*names_of(family), *aliases_of(family)], usage(family))
     extra = COMMANDS[family or command].extra
-    if COMMANDS[command].heading == JOBS:
-        return with_extra(extra, lambda: reported(lambda: _executed(command, argv, environ, clock)))
     return with_extra(extra, lambda: piped(lambda: reported(lambda: _executed(command, argv, environ, clock))))
 
 

@@ -24,6 +24,7 @@ from kafka_lagoon.cli.terminal import (
     complain,
     problems_of,
     say,
+    was_interrupted,
 )
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock
@@ -164,6 +165,8 @@ def with_event(job: str, run: Callable[[], int]) -> int:
     except UsageError:
         raise
     except PipelineError as error:
+        if was_interrupted(error):
+            raise
         exit_code = complain(error)
         outcome = RunOutcome(
             job=job, status=STATUS[exit_code], exit_code=exit_code, error="; ".join(problems_of(error))
@@ -207,6 +210,8 @@ def _attempt(outcome: RunOutcome, clock: Clock, run: Callable[[RunOutcome], int]
         outcome.exit_code = run(outcome)
     except PipelineError as error:
         outcome.error, failure = "; ".join(problems_of(error)), error
+        if was_interrupted(error):  # the other clusters are not tried then
+            outcome.error, failure = KeyboardInterrupt.__name__, KeyboardInterrupt()
     except BaseException as error:  # noqa: BLE001  raised again after the report
         outcome.error, failure = type(error).__name__, error  # the event has only its type: its text may hold secrets
     outcome.seconds = round(clock.monotonic() - started, 3)

@@ -1,5 +1,6 @@
 """Writes standard output: to a pipe, which the reader may close early, or through a pager on a terminal."""
 
+import logging
 import os
 import shutil
 import signal
@@ -8,23 +9,35 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from io import TextIOWrapper
 
+from kafka_lagoon.cli.terminal import warn_of_interrupt, was_interrupted
+
 # Exit codes that shells report for tools that SIGPIPE or SIGINT ended.
 _BROKEN_PIPE, _INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
 
 
 def piped(run: Callable[[], int]) -> int:
-    """Run a command; return its exit code, also if its output is closed early or Ctrl-C ends it."""
+    """Run a command; return its exit code. If its output is closed early it ends silently, by Ctrl-C with one line."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # the terminal's encoding may lack letters of a name
+    logging.getLogger().addFilter(_is_no_interrupt)
     try:
         return run()
-    except KeyboardInterrupt:
-        return _INTERRUPTED
     except BrokenPipeError:
         # Python must not try again at exit to write the rest of the buffer.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
+    except BaseException as error:
+        if not was_interrupted(error):
+            raise
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would interrupt the end of the process
+        warn_of_interrupt()
+        return _INTERRUPTED
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """Drop what py4j logs, with a traceback, when Ctrl-C interrupts a call of Java."""
+    return not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
 
 
 def write(blocks: Iterable[str]) -> None:

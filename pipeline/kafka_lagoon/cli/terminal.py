@@ -168,6 +168,23 @@ def not_a_command(program: str, name: str, known: Iterable[str], usage: str) -> 
     return BAD_CONFIGURATION
 
 
+def was_interrupted(error: BaseException) -> bool:
+    """Return True for Ctrl-C, and for an error that Ctrl-C has caused where other code has caught it."""
+    causes: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in causes:
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return any(isinstance(one, KeyboardInterrupt) for one in causes)
+
+
+def warn_of_interrupt() -> None:
+    """Print the one line of a command that Ctrl-C ends, over what the terminal shows for the key."""
+    if sys.stderr.isatty():
+        sys.stderr.write(_ERASE_LINE)
+    warn("interrupted")
+
+
 def reported(run: Callable[[], int]) -> int:
     """Run a command and print its errors as lines; return the exit code."""
     if not sys.stderr.isatty():
@@ -175,6 +192,8 @@ def reported(run: Callable[[], int]) -> int:
     try:
         return run()
     except PipelineError as error:
+        if was_interrupted(error):
+            raise KeyboardInterrupt from error
         return complain(error)
 
 

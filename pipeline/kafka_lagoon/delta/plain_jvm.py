@@ -13,6 +13,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
+from kafka_lagoon.delta.interrupts import held_back
 from kafka_lagoon.delta.kernel import Kernel, in_jvm
 from kafka_lagoon.errors import JarsUnavailable, TableError
 from kafka_lagoon.jars.class_archives import KERNEL, archive_options, making_options
@@ -79,15 +80,17 @@ def _started(options: Sequence[str]) -> tuple[Any, Any]:
     try:
         java, jars = java_path(), kernel_jars()
         py4j = next(str(jar) for jar in jars if jar.name.startswith("py4j-"))
-        port, token, process = launch_gateway(
-            jarpath=py4j,
-            classpath=class_path(jars),
-            javaopts=[*_FLAGS, *options],
-            java_path=java,
-            die_on_exit=True,  # its standard input is our pipe
-            enable_auth=True,
-            return_proc=True,
-        )
+        with held_back():
+            port, token, process = launch_gateway(
+                jarpath=py4j,
+                classpath=class_path(jars),
+                javaopts=[*_FLAGS, *options],
+                java_path=java,
+                create_new_process_group=True,  # Ctrl-C is for us, who may still have something to write
+                die_on_exit=True,  # its standard input is our pipe
+                enable_auth=True,
+                return_proc=True,
+            )
         parameters = GatewayParameters(port=port, auth_token=token, auto_convert=True)
         return JavaGateway(gateway_parameters=parameters), process
     except (JarsUnavailable, Py4JError, OSError, ValueError, StopIteration) as error:

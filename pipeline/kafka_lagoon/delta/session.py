@@ -14,6 +14,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.delta_jars import with_delta
+from kafka_lagoon.delta.interrupts import held_back
 from kafka_lagoon.delta.spark_channels import channels
 from kafka_lagoon.delta.spark_connect import refuse_remote
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
@@ -47,7 +48,8 @@ def session(app_name: str) -> SparkSession:
     """
     refuse_remote()
     try:
-        SparkContext._ensure_initialized()  # noqa: SLF001  starts the JVM, so that SparkConf knows spark-defaults.conf
+        with held_back():
+            SparkContext._ensure_initialized()  # noqa: SLF001  starts the JVM, so that SparkConf knows spark-defaults.conf
     except PySparkRuntimeError as error:
         raise TableError(f"Spark's JVM did not start: {_why_no_jvm()}") from error
     conf = SparkConf()
@@ -57,7 +59,10 @@ def session(app_name: str) -> SparkSession:
     for key, value in (gaps(conf, app_name) | _jars(conf) | _folders(conf)).items():
         builder = builder.config(key, value)
     try:
-        return builder.getOrCreate()
+        with (
+            held_back()
+        ):  # the handler that PySpark sets calls Java while a call may be on its way, which ends in an error
+            return builder.getOrCreate()
     except JAVA_ERRORS as error:  # a master that does not answer, or settings that Spark refuses
         raise TableError(f"Spark's session did not start: {reason(error)}") from error
 

@@ -156,7 +156,7 @@ def test_names_that_a_terminal_cannot_show_are_spelled_out() -> None:
     assert r"gr\xf6\xdfe" in done.stdout
 
 
-def test_an_interrupt_ends_a_verb_quietly() -> None:
+def test_an_interrupt_ends_a_verb_with_one_line() -> None:
     """Ctrl-C while a broker does not answer: no traceback, the exit code of other tools."""
     state = FakeCluster(faults=[Fault(API_VERSIONS.key, Hang(), times=1_000)])
     with fake_cluster(state, 1):
@@ -165,7 +165,7 @@ def test_an_interrupt_ends_a_verb_quietly() -> None:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
-    assert (process.returncode, errors) == (128 + signal.SIGINT, "")
+    assert (process.returncode, errors) == (128 + signal.SIGINT, "lagoon: interrupted\n")
 
 
 def _named(ask: Ask, *argv: str) -> list[str]:

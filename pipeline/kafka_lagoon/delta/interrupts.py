@@ -1,0 +1,30 @@
+"""Keeps Ctrl-C away from JVMs: a terminal sends it to every process, and the JVM is needed to end a run in order."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import current_thread, main_thread
+
+_CTRL_C = {signal.SIGINT}
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Hold Ctrl-C back until the block ends, and then raise it. What handles it afterwards is what handled it before.
+
+    A JVM that is interrupted while it starts may stay behind. Processes that start in the block inherit that SIGINT is blocked:
+    Spark's Python workers never see it, so none of them fails before the driver has heard of it.
+    """
+    if current_thread() is not main_thread():  # only the main thread may set handlers, and Ctrl-C interrupts no other
+        yield
+        return
+    was_sent: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: was_sent.append(number))
+    signal.pthread_sigmask(signal.SIG_BLOCK, _CTRL_C)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _CTRL_C)
+        signal.signal(signal.SIGINT, handler)
+    if was_sent:
+        raise KeyboardInterrupt

@@ -1,0 +1,65 @@
+"""Ctrl-C waits until a JVM has started, and is not lost."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from threading import Thread
+
+import pytest
+
+from kafka_lagoon.delta.interrupts import held_back
+
+
+@pytest.fixture(autouse=True)
+def _heeded() -> Iterator[None]:
+    """A shell lets its background processes, such as this run of tests, ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_is_raised_at_the_end_of_the_block() -> None:
+    """The block runs to its end, also where other threads would get the signal; later ones interrupt at once."""
+    reached = False
+    waiting = Thread(target=signal.pause, daemon=True)
+    waiting.start()
+    with pytest.raises(KeyboardInterrupt), held_back():  # noqa: PT012  the end of the block raises it
+        os.kill(os.getpid(), signal.SIGINT)
+        reached = True
+    assert reached
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_handlers_of_the_block_do_not_stay() -> None:
+    """What a library sets as handler in the block, as PySpark does, is taken back."""
+    with held_back():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_processes_of_the_block_do_not_see_it() -> None:
+    """They start with SIGINT blocked, as do all that they start."""
+    with held_back():
+        process = subprocess.Popen(["/bin/sh", "-c", "echo; read line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin
+    assert process.stdout
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    process.communicate(b"end\n", timeout=30)
+    assert process.returncode == 0
+
+
+def test_other_threads_only_run_the_block() -> None:
+    """Python lets only the main thread set handlers."""
+    ran: list[bool] = []
+
+    def block() -> None:
+        with held_back():
+            ran.append(True)
+
+    thread = Thread(target=block)
+    thread.start()
+    thread.join()
+    assert ran == [True]
