@@ -99,6 +99,6 @@ def test_crontab(clone: Clone) -> None:
     (clone.folder / "crontab").chmod(0o755)
     assert clone.run('PATH="$PWD:$PATH"\n' + scripts()[4]).returncode == 0
     scheduled = re.findall(
-        r"^(?:[-*/,\d]+ ){5} *\$LAGOON (\w+)", (clone.folder / "installed").read_text(), re.MULTILINE
+        r"^(?:[-*/,\d]+ ){5} *\(date [^;]+; \$LAGOON (\w+)", (clone.folder / "installed").read_text(), re.MULTILINE
     )
     assert {"snapshot", "ingest", "maintain", "report"} == set(scheduled)

@@ -74,23 +74,42 @@ def _maintain_tables(arguments: MaintainArguments, clock: Clock) -> int:
     warehouse = context.existing_warehouse
     outcomes = [RunOutcome(job=MAINTAIN, table=name, dry_run=options.dry_run) for name in options.tables]
     old_rows = OldRows(warehouse, options.retention, options.keep_hours, clock)
-    codes = one_by_one(outcomes, clock, lambda outcome: _maintain_one(warehouse, options, clock, outcome, old_rows))
+    idle: list[str] = []
+
+    def maintain(outcome: RunOutcome) -> int:
+        maintained = _maintain_one(warehouse, options, clock, outcome, old_rows)
+        line = maintained_line(maintained, options)
+        if line is None:
+            idle.append(maintained.table)
+        else:
+            say(line)
+        return COMPLETE
+
+    codes = one_by_one(outcomes, clock, maintain)
+    if idle:
+        of = (
+            idle[0]
+            if len(idle) == 1
+            else f"{len(idle)} tables"
+            if len(idle) == len(codes)
+            else f"{len(idle)} other tables"
+        )
+        say(f"{of}: nothing to do")
     return worst(codes)
 
 
 def _maintain_one(
     warehouse: Warehouse, options: MaintainOptions, clock: Clock, outcome: RunOutcome, old_rows: OldRows
-) -> int:
-    """Maintain one table, print the result and describe it in `outcome`; return the exit code."""
+) -> Maintained:
+    """Maintain one table and describe the result in `outcome`."""
     maintained = maintain_table(warehouse, str(outcome.table), options, clock, old_rows)
-    say(maintained_line(maintained, options))
     outcome.rows_removed = maintained.old.rows
     outcome.files_rewritten, outcome.files_removed = maintained.before.count, maintained.removed.count
-    return COMPLETE
+    return maintained
 
 
-def maintained_line(maintained: Maintained, options: MaintainOptions) -> str:
-    """Make the line of a table: rows and files that were, or would be, rewritten and removed."""
+def maintained_line(maintained: Maintained, options: MaintainOptions) -> str | None:
+    """Make the line of a table: rows and files that were, or would be, rewritten and removed; None for nothing."""
     would = "would be " if options.dry_run else ""
     parts = []
     if maintained.old.rows:
@@ -100,7 +119,7 @@ def maintained_line(maintained: Maintained, options: MaintainOptions) -> str:
         parts.append(f"{_spelled(maintained.before)} of {maintained.days:,} days {would}rewritten into {after}")
     if maintained.removed.count:
         parts.append(f"{_spelled(maintained.removed)} {would}removed, unneeded for {options.keep_hours} hours")
-    return f"{maintained.table}: {'; '.join(parts) or 'nothing to do'}"
+    return f"{maintained.table}: {'; '.join(parts)}" if parts else None
 
 
 def _spelled(files: Files) -> str:

@@ -30,6 +30,8 @@ _MACHINE = (
     ("class archive", installation.class_archives),
 )
 
+_OF_JVMS = frozenset({"java", "jars", "class archive"})  # of no use on a machine that only reads tables
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
@@ -51,8 +53,12 @@ class Examination:
 
 def machine() -> Iterator[Result]:
     """Run the checks that need no settings."""
+    has_spark = versions.has_spark()
     for name, make in _MACHINE:
-        yield from run_alone(Check(name, name), make)
+        if name in _OF_JVMS and not has_spark:
+            yield Check(name, name).not_checked("there is no Spark here: only jobs need it")
+        else:
+            yield from run_alone(Check(name, name), make)
 
 
 def examine(examination: Examination) -> Iterator[Result]:
@@ -75,7 +81,7 @@ def _secrets(name: str, kafka: "KafkaSettings", conf: Path | None) -> Iterator[R
         secret.reveal()
     if secrets:
         yield Check("secrets", name).ok(f"{len(secrets)} can be read")
-    if secrets and conf and conf.stat().st_mode & 0o044:
+    if conf and any(secret.is_text() for secret in secrets) and conf.stat().st_mode & 0o044:
         yield Check("secrets", str(conf)).warning(
             "others on this machine can read this file, and it may hold secrets",
             f"chmod 600 {conf}, or write secrets as env:NAME or file:/path",
@@ -107,7 +113,9 @@ def _cluster(examination: Examination, name: str, kafka: "KafkaSettings", server
         for refusal in cluster.refusals:
             subject = Check("connection", f"{name}: {refusal.scope}")
             yield subject.failed(f"{refusal.name}: {refusal.message}", "check the broker's advertised.listeners")
-        yield from connections.connect_each(name, servers[name], shared, examination.deadline())
+        seen = {(server.host, server.port) for server in connections.bootstrap_servers(kafka)}
+        others = connections.connect_each(name, servers[name], shared, examination.deadline(), known=seen)
+        yield from others
         yield from _of_cluster(examination, name, cluster)
 
 

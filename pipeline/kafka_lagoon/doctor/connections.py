@@ -1,6 +1,6 @@
 """Connects to each bootstrap server and each broker of a cluster as the jobs do: TCP, TLS, ApiVersions, SASL."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -24,6 +24,7 @@ from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.fetch import FETCH
 
 _AT_ONCE = 16
+_CERTIFICATE = "certificate"
 _RECORDS_FETCH = 4  # Fetch v4 came with Kafka 0.11, the oldest release that the jobs read
 _TO_DO = {
     "resolve": "check the name in kafka.bootstrap_servers, or the broker's advertised.listeners",
@@ -64,11 +65,20 @@ def brokers(cluster: Cluster) -> Sequence[Server]:
     ]
 
 
-def connect_each(name: str, servers: Sequence[Server], shared: Access, deadline: Deadline) -> Iterator[Result]:
-    """Connect to all servers of a cluster, several at once; results in their order."""
+def connect_each(
+    name: str,
+    servers: Sequence[Server],
+    shared: Access,
+    deadline: Deadline,
+    known: Collection[tuple[str, int]] = (),
+) -> Iterator[Result]:
+    """Connect to all servers of a cluster, several at once; results in their order. `known` addresses give no certificates."""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
-        for results in threads.map(lambda server: list(_connect(name, server, shared, deadline)), servers):
-            yield from results
+        for server, results in zip(
+            servers, threads.map(lambda server: list(_connect(name, server, shared, deadline)), servers), strict=True
+        ):
+            is_known = (server.host, server.port) in known
+            yield from (one for one in results if not (is_known and one.check == _CERTIFICATE))
 
 
 def _connect(name: str, server: Server, shared: Access, deadline: Deadline) -> Iterator[Result]:
@@ -85,7 +95,7 @@ def _connect(name: str, server: Server, shared: Access, deadline: Deadline) -> I
     try:
         yield _connected(check, session, kafka)
         if tls := session.tls:
-            yield from of_broker(Check("certificate", subject), tls.chain, shared.clock.now_ms())
+            yield from of_broker(Check(_CERTIFICATE, subject), tls.chain, shared.clock.now_ms())
     finally:
         session.close()
 

@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from itertools import zip_longest
 from pathlib import Path
@@ -71,6 +71,11 @@ def spark() -> Iterator[Result]:
         yield check.failed(f"Spark {release}, and {DELTA} is for {FOR_SPARK}x", f"use Spark {FOR_SPARK}x")
 
 
+def has_spark() -> bool:
+    """Return True if there is a Spark that jobs could run on, whatever its release."""
+    return bool(os.environ.get("SPARK_HOME") or _installed("pyspark"))
+
+
 def packages() -> Iterator[Result]:
     """Check that the packages of each extra are installed, in versions that the extra allows."""
     try:
@@ -80,16 +85,18 @@ def packages() -> Iterator[Result]:
             "not installed as a package: an archive, or a folder on the path"
         )
         return
+    complete = {package for bounds in wanted.values() if all(map(_installed, bounds)) for package in bounds}
     for extra, bounds in wanted.items():
-        yield _packages_of(extra, bounds)
+        yield _packages_of(extra, bounds, complete)
 
 
-def _packages_of(extra: str, bounds: Mapping[str, str]) -> Result:
+def _packages_of(extra: str, bounds: Mapping[str, str], complete: Collection[str]) -> Result:
+    """Check an extra. It is not installed if what is there of it came with others: `complete` are packages of whole extras."""
     name = f"{DISTRIBUTION}[{extra}]" if extra else DISTRIBUTION
     check, to_do = Check("packages", name), f"pip install '{name}'"
     installed = {package: _installed(package) for package in bounds}
     missing = [package for package, release in installed.items() if release is None]
-    if extra and len(missing) == len(bounds):
+    if extra and missing and complete.issuperset(bounds.keys() - set(missing)):
         return check.not_checked("this extra is not installed", f"{to_do}, if you need it")
     if missing:
         return check.failed(f"not installed: {', '.join(missing)}", to_do)

@@ -46,6 +46,14 @@ def test_filters(ask: Ask, filters: tuple[str, ...], left: list[str]) -> None:
     assert [one["finding"] for one in ask("health", *DEFAULT, "--json", *filters).rows("finding")] == left
 
 
+def test_a_healthy_answer_says_what_was_looked_for(ask: Ask) -> None:
+    """Without findings there is a line with their names, or with those that were chosen."""
+    lines = ask("health", *DEFAULT, "--topic", "new").out.splitlines()
+    assert lines[lines.index("count:") + 1] == f"none; looked for {', '.join(FINDINGS)}"
+    chosen = ask("health", *DEFAULT, "--topic", "new", "--only", "critical,leader_skew").out
+    assert "none; looked for critical, leader_skew\n" in chosen
+
+
 @pytest.mark.parametrize(
     ("limits", "line"),
     first(

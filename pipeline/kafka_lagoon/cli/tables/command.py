@@ -81,7 +81,7 @@ class TablesContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueriedRows:
-    """Rows of a statement. Scripts get all columns; people get `lines` instead if there are any."""
+    """Rows of a statement. Scripts get all columns; people get `lines` instead if there are any, and `empty` without rows."""
 
     ask: Ask
     kind: str
@@ -90,6 +90,7 @@ class QueriedRows:
     columns: Sequence[str] = ()
     wide: Sequence[str] = ()
     lines: Sequence[str] | None = None
+    empty: Sequence[str] = ()
 
     def own_lines(self) -> Iterable[str] | None:
         """Return the lines for people, if they get no table."""
@@ -99,7 +100,7 @@ class QueriedRows:
         """Format an aligned table of these columns."""
         chosen = f"SELECT {', '.join(columns)} FROM ({self.statement}) AS rows"  # noqa: S608  names of ours
         rows = tuples(self.ask(chosen, *self.values))
-        return table(columns, rows, on) if rows else []
+        return table(columns, rows, on) if rows else self.empty
 
     def json_blocks(self) -> Iterator[str]:
         """Format rows as JSON: the kind, then every column."""

@@ -1,7 +1,8 @@
 """`lagoon health`: findings in the newest snapshot, or in an older one; the worst and oldest first."""
 
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from kafka_lagoon.cli.arguments import moment_argument, names
 from kafka_lagoon.cli.command import Command
@@ -13,11 +14,27 @@ from kafka_lagoon.cli.thresholds import Unit, add_fail_above
 
 _VIEW = "health_findings"
 SEVERITIES = ("critical", "warning", "info")
-_OF_REPLICAS = ("leaderless", "offline_replicas", "under_min_isr", "under_replicated", "at_min_isr")
-_OF_PLACEMENT = ("not_preferred_leader", "min_isr_unknown", "rack_violation", "leader_skew")
-_OF_BROKERS = ("broker_fenced", "no_controller", "offline_log_dir")
-_OVER_TIME = ("reassignment", "stuck_reassignment", "hanging_transaction", "lagging_voter", "config_drift")
-FINDINGS = (*_OF_REPLICAS, *_OF_PLACEMENT, *_OF_BROKERS, *_OVER_TIME)
+# Finding -> what it is about, as docs/views.md has it at length.
+_MEANINGS = {
+    "leaderless": "partitions without a leader",
+    "offline_replicas": "partitions with replicas on brokers or disks that are down",
+    "under_min_isr": "partitions that refuse writes with acks=all",
+    "under_replicated": "partitions with fewer replicas in sync than they have",
+    "at_min_isr": "partitions with exactly min.insync.replicas in sync",
+    "not_preferred_leader": "partitions that another replica than the first leads",
+    "min_isr_unknown": "partitions whose min.insync.replicas could not be read",
+    "rack_violation": "partitions whose replicas share racks",
+    "leader_skew": "brokers that lead a fifth more partitions than their share",
+    "broker_fenced": "brokers that the controller has fenced",
+    "no_controller": "clusters without a controller",
+    "offline_log_dir": "log directories that failed",
+    "reassignment": "partitions that are being moved",
+    "stuck_reassignment": "moves without progress",
+    "hanging_transaction": "transactions that hang",
+    "lagging_voter": "voters that are 10 s behind the leader of the quorum",
+    "config_drift": "configs that differ between brokers",
+}
+FINDINGS = tuple(_MEANINGS)
 _WORST = "CASE severity {} END".format(" ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(SEVERITIES)))
 _BY_NAME = "cluster, entity_type, entity"
 _SORTS = {
@@ -28,7 +45,7 @@ _SORTS = {
 _NAMES = {
     "findings": (Unit.COUNT, "all findings"),
     **dict.fromkeys(SEVERITIES, (Unit.COUNT, "findings of this severity")),
-    **dict.fromkeys(FINDINGS, (Unit.COUNT, "such findings")),
+    **{name: (Unit.COUNT, meaning) for name, meaning in _MEANINGS.items()},
     "age": (Unit.DURATION, "age of the snapshot"),
 }
 
@@ -71,7 +88,13 @@ def _counts(context: TablesContext, rows: Condition) -> QueriedRows:
           SELECT cluster, finding, severity, count(*) AS count, min(since) AS since
           FROM {_VIEW} WHERE {rows} GROUP BY cluster, finding, severity
         ) AS counts ORDER BY {_WORST}, cluster, finding"""  # noqa: S608  names of ours
-    return context.rows("count", statement, rows.values, ("finding", "severity", "count", "since"))
+    counts = context.rows("count", statement, rows.values, ("finding", "severity", "count", "since"))
+    return replace(counts, empty=(f"none; looked for {', '.join(_looked_for(context.options.only))}",))
+
+
+def _looked_for(only: Sequence[str] | None) -> Sequence[str]:
+    """Return the findings that an empty answer is about; a severity stands for itself."""
+    return FINDINGS if only is None else only
 
 
 def _findings(context: TablesContext, rows: Condition) -> QueriedRows:

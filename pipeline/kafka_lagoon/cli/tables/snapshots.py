@@ -41,7 +41,7 @@ class ChosenSnapshot:
         ]
         late = self.interval_ms is not None and self.age_ms(now_ms) > _LATE_AFTER * self.interval_ms
         if is_newest and late:
-            parts.append(f"LATE: the one before it was taken {duration(self.interval_ms or 0)} earlier")
+            parts.append(f"LATE: snapshots were {duration(self.interval_ms or 0)} apart, and none has followed")
         if self.is_partial:
             parts.append(f"INCOMPLETE: {self.failures:,} failures, see table collection_failures")
         return ", ".join(parts)
