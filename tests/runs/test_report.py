@@ -6,7 +6,7 @@ import pytest
 
 from kafka_lagoon.query.duckdb_engine import opened
 from kafka_lagoon.report.page import RELATIONS, render
-from kafka_lagoon.runs.report import ReportOptions, make_report
+from kafka_lagoon.runs.report import ReportOptions, chosen_scopes, make_report
 from tests.delta.lake import make_lake
 from tests.delta.samples import NOON_MS, snapshot
 
@@ -19,7 +19,7 @@ def test_one_page_for_all_clusters(tmp_path: Path) -> None:
         tmp_path, [snapshot(1, cluster="b", status="complete"), snapshot(2, cluster="a", status="complete")]
     )
     with opened(lake, RELATIONS) as ask:
-        made = make_report(ask, ReportOptions(), NOON_MS)
+        made = make_report(chosen_scopes(ask, ReportOptions()), ReportOptions(), NOON_MS)
     assert [page.snapshot.cluster for page in made.clusters] == ["a", "b"]
     assert "<title>Kafka report: a, b</title>" in made.html
     assert made.problems == []

@@ -15,10 +15,11 @@ from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, OutcomeProgress, RunOutcome, at_once
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.summary import snapshot_line
-from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, worst, worst_of_clusters
+from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn, worst, worst_of_clusters
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.join_today import join_today
 from kafka_lagoon.delta.publish import PublishedSlot
-from kafka_lagoon.errors import ConfigError, SnapshotIncomplete
+from kafka_lagoon.errors import ConfigError, PipelineError, SnapshotIncomplete
 from kafka_lagoon.job_settings import SnapshotSettings
 from kafka_lagoon.metrics.snapshots import snapshot_facts, snapshot_samples
 from kafka_lagoon.runs.context import RunContext
@@ -82,7 +83,17 @@ def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:
         codes = at_once(
             outcomes, limits.clusters_at_once, clock, lambda outcome: _take_one(context, arguments.slot_ms, outcome)
         )
+        if any(outcome.snapshot_id for outcome in outcomes):
+            _join_today(context)
     return worst(codes) if limits.fail_when_incomplete else worst_of_clusters(codes)
+
+
+def _join_today(context: RunContext) -> None:
+    """Join small files; the snapshots are published, so a failure is no failure of theirs."""
+    try:
+        join_today(context.warehouse, context.clock)
+    except PipelineError as error:
+        warn(f"the files of today were not joined, a later run will: {error}")
 
 
 def _take_one(context: RunContext, slot_ms: int, outcome: RunOutcome) -> int:

@@ -90,13 +90,26 @@ def changes_of(scope: Scope) -> tuple[list[Change], Sequence[tuple[str, str, int
         f"cluster = ? AND {scope.history_days()} AND unix_millis(captured_at) > {axis.from_ms} "
         f"AND unix_millis(captured_at) <= {axis.until_ms}"
     )
-    counts = f"""
-        SELECT change_type, entity_type, count(*) FROM topology_changes WHERE {since}
-        GROUP BY change_type, entity_type ORDER BY 3 DESC, 1, 2"""  # noqa: S608  names of ours
     statement = f"""
-        SELECT unix_millis(captured_at), change_type, entity_type, entity, attribute, old_value, new_value, is_proven
-        FROM topology_changes WHERE {since}
-        ORDER BY captured_at DESC, {_WORST_CHANGE}, entity_type, entity, attribute LIMIT {MOST}"""  # noqa: S608
-    return scope.read(Change, statement, cluster), [
-        (change, kind, number) for change, kind, number in scope.rows(counts, cluster)
-    ]
+        WITH changes AS (
+          SELECT unix_millis(captured_at) AS captured_ms, change_type, entity_type, entity, attribute, old_value, new_value,
+            is_proven
+          FROM topology_changes WHERE {since}
+        )
+        SELECT CAST(NULL AS BIGINT) AS captured_ms, change_type, entity_type, NULL AS entity, NULL AS attribute,
+          NULL AS old_value, NULL AS new_value, NULL AS is_proven, count(*) AS number
+        FROM changes GROUP BY change_type, entity_type
+        UNION ALL
+        SELECT * FROM (
+          SELECT changes.*, CAST(NULL AS BIGINT) AS number FROM changes
+          ORDER BY captured_ms DESC, {_WORST_CHANGE}, entity_type, entity, attribute LIMIT {MOST}
+        ) AS newest
+        ORDER BY captured_ms DESC NULLS LAST, {_WORST_CHANGE}, entity_type, entity, attribute"""  # noqa: S608  names of ours; counted and listed in one statement, because the view is costly
+    listed, counts = list[Change](), list[tuple[str, str, int]]()
+    for *values, number in scope.rows(statement, cluster):
+        change = Change(*values)
+        if number is None:
+            listed.append(change)
+        else:
+            counts.append((change.change_type, change.entity_type, number))
+    return listed, sorted(counts, key=lambda one: (-one[2], one[0], one[1]))

@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from kafka_lagoon import __version__
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.history import PREDECESSORS
 from kafka_lagoon.report import finding_sections, group_section, run_sections, topic_sections
 from kafka_lagoon.report.page_tables import CHART, DURATION, NUMBERS, Concern, DeclaredSection, Made, PageTable, Section
 from kafka_lagoon.report.scope import PublishedSnapshot, Scope
@@ -44,7 +45,7 @@ SECTIONS: Sequence[DeclaredSection[Scope]] = (  # in the order of the page
     finding_sections.CHANGES,
     run_sections.COVERAGE,
 )
-RELATIONS = frozenset({"snapshots"}.union(*(section.relations for section in SECTIONS)))
+RELATIONS = frozenset({"snapshots", PREDECESSORS}.union(*(section.relations for section in SECTIONS)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeVar
 
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.history import Windows, has_predecessors, last_before, windows
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.report.timeline import Timeline, timeline
 from kafka_lagoon.report.values import time_text
@@ -13,6 +14,7 @@ from kafka_lagoon.text import did_you_mean
 
 T = TypeVar("T")
 _HOUR_MS = 3_600_000
+_LEAST_HOURS = 24  # view loss_ahead compares a snapshot with the one of a day before
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,21 @@ def _scope(ask: Ask, snapshot: PublishedSnapshot, hours: int) -> Scope:
     runs = [PublishedSnapshot(*values) for values in tuples(ask(statement, snapshot.cluster))]
     axis = timeline([one.captured_ms for one in runs], from_ms)
     return Scope(ask=ask, snapshot=snapshot, runs=runs, axis=axis, hours=hours)
+
+
+def windows_of(chosen: Sequence[Scope]) -> Windows:
+    """The snapshots that the sections read: the history and the snapshot before it, and at least a day for what lies ahead."""
+    ends = [datetime.fromtimestamp(one.snapshot.captured_ms / 1000, UTC) for one in chosen]
+    starts = [end - timedelta(hours=max(one.hours, _LEAST_HOURS)) for end, one in zip(ends, chosen, strict=True)]
+    begins = [last_before(one.ask, one.snapshot.cluster, start) for start, one in zip(starts, chosen, strict=True)]
+    return windows(begins, ends)
+
+
+def has_all_predecessors(scope: Scope) -> bool:
+    """False if tables of the history were perhaps collected last in a snapshot that is not in the open window."""
+    axis = scope.axis
+    of = f"cluster = ? AND {scope.history_days()} AND unix_millis(captured_at) BETWEEN {axis.from_ms} AND {axis.until_ms}"
+    return has_predecessors(scope.ask, of, [scope.snapshot.cluster])
 
 
 def _nothing(missing: Sequence[str], known: Sequence[str], slot_ms: int | None) -> str:

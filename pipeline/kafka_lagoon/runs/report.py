@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import ClusterPage, cluster_page, render
-from kafka_lagoon.report.scope import scopes
+from kafka_lagoon.report.scope import Scope, scopes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +31,13 @@ class Report:
         return [f"{page.snapshot.cluster}: {problem}" for page in self.clusters for problem in page.problems]
 
 
-def make_report(ask: Ask, options: ReportOptions, now_ms: int) -> Report:
-    """Make the page; TableError if there is no snapshot for it."""
-    pages = [cluster_page(scope) for scope in scopes(ask, options.clusters, options.slot_ms, options.hours)]
+def chosen_scopes(ask: Ask, options: ReportOptions) -> list[Scope]:
+    """The snapshots that a page is about, from table `snapshots` alone; TableError if there is none for it."""
+    return scopes(ask, options.clusters, options.slot_ms, options.hours)
+
+
+def make_report(chosen: Sequence[Scope], options: ReportOptions, now_ms: int) -> Report:
+    """Make the page of these snapshots."""
+    pages = [cluster_page(scope) for scope in chosen]
     title = options.title or f"Kafka report: {', '.join(page.snapshot.cluster for page in pages)}"
     return Report(html=render(pages, title, now_ms), clusters=pages)

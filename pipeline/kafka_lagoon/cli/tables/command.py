@@ -16,7 +16,9 @@ from kafka_lagoon.cli.output import CommandOutput, show
 from kafka_lagoon.cli.people import Screen, table
 from kafka_lagoon.cli.sql_formats import json_blocks
 from kafka_lagoon.cli.tables.snapshots import COLUMNS, ChosenSnapshot, choose_snapshots
+from kafka_lagoon.query.history import Windows
 from kafka_lagoon.query.statements import Ask, tuples
+from kafka_lagoon.query.window import Span, Window
 from kafka_lagoon.text import printable
 from kafka_lagoon.times import FORMS, Moment
 
@@ -107,9 +109,29 @@ class QueriedRows:
         return json_blocks(self.ask(statement, *self.values))
 
 
-def over(*relations: str) -> Kind[TablesContext]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """How far back a command reads, so that it costs the same however long the history is.
+
+    `windows` are made over all published snapshots, and None is all of the history. Tables are opened for one after the other
+    until `suffices` is content, which is not asked about the last one.
+    """
+
+    windows: Callable[[TablesContext], Windows]
+    suffices: Callable[[TablesContext], bool] = lambda _: True
+
+
+def chosen_alone(context: TablesContext) -> Window:
+    """The window of the chosen snapshots, each by itself."""
+    return [Span(begin=one.captured_at, end=one.captured_at) for one in context.snapshots]
+
+
+_CHOSEN_ALONE = Reach(windows=lambda context: [chosen_alone(context)])
+
+
+def over(*relations: str, reach: Reach = _CHOSEN_ALONE) -> Kind[TablesContext]:
     """Make the kind of a command whose statements name these tables and views."""
-    return Kind(declare=_declare, run=lambda invocation, answer: _run(invocation, answer, relations))
+    return Kind(declare=_declare, run=lambda invocation, answer: _run(invocation, answer, relations, reach))
 
 
 def _declare(parser: ArgumentParser) -> None:
@@ -131,15 +153,28 @@ def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("--no-pager", dest="pager", action="store_false", help="never start $PAGER")
 
 
-def _run(invocation: Invocation, answer: Callable[[TablesContext], CommandOutput], relations: Sequence[str]) -> int:
+def _run(
+    invocation: Invocation, answer: Callable[[TablesContext], CommandOutput], relations: Sequence[str], reach: Reach
+) -> int:
     options, now_ms = invocation.options, invocation.clock.now_ms()
     settings = loaded(options, invocation.environ, cluster_needed=False)
     at_ms = options.at.at_ms(now_ms) if options.at else None
-    with opened(settings, {"snapshots", *relations}, options.engine) as ask:
+    with opened(settings, {"snapshots"}, options.engine) as ask:
         snapshots = choose_snapshots(ask, options.cluster, at_ms)
         context = TablesContext(ask=ask, options=options, snapshots=snapshots, now_ms=now_ms)
-        output = answer(context)
-        return show(replace(output, rows=[snapshot_rows(context), *output.rows]), options)
+        *windows, last = reach.windows(context)
+    for window in windows:
+        with opened(settings, {"snapshots", *relations}, options.engine, window) as ask:
+            context = replace(context, ask=ask)
+            if reach.suffices(context):
+                return _shown(context, answer)
+    with opened(settings, {"snapshots", *relations}, options.engine, last) as ask:
+        return _shown(replace(context, ask=ask), answer)
+
+
+def _shown(context: TablesContext, answer: Callable[[TablesContext], CommandOutput]) -> int:
+    output = answer(context)
+    return show(replace(output, rows=[snapshot_rows(context), *output.rows]), context.options)
 
 
 def snapshot_rows(context: TablesContext) -> QueriedRows:

@@ -1,7 +1,7 @@
 """Chooses the published snapshot of each cluster that a command reads, and describes its age and completeness."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ COLUMNS = ("cluster", "snapshot_id", "snapshot_date", "captured_at", "slot", "st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenSnapshot:
-    """A published snapshot; `interval_ms` is the time since the one before it, None if there is none."""
+    """A published snapshot; `previous_at` is when the one before it began, None if there is none."""
 
     cluster: str
     snapshot_id: str
@@ -27,7 +27,12 @@ class ChosenSnapshot:
     status: str
     failures: int
     completeness: float | None
-    interval_ms: int | None
+    previous_at: datetime | None
+
+    @property
+    def interval_ms(self) -> int | None:
+        """Return the time since the snapshot before it, None if there is none."""
+        return None if self.previous_at is None else round((self.captured_at - self.previous_at).total_seconds() * 1000)
 
     def age_ms(self, now_ms: int) -> int:
         """Return the time since the snapshot was taken."""
@@ -75,11 +80,7 @@ def choose_snapshots(ask: Ask, clusters: Sequence[str] | None, at_ms: int | None
 
 
 def _chosen(values: Sequence[Any]) -> ChosenSnapshot:
-    *given, previous_at = values
-    chosen = ChosenSnapshot(**dict(zip(COLUMNS, given, strict=True)), interval_ms=None)
-    if previous_at is None:
-        return chosen
-    return replace(chosen, interval_ms=round((chosen.captured_at - previous_at).total_seconds() * 1000))
+    return ChosenSnapshot(**dict(zip((*COLUMNS, "previous_at"), values, strict=True)))
 
 
 def _nothing(missing: Sequence[str], known: Sequence[str], latest: datetime | None) -> str:
