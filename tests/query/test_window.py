@@ -39,9 +39,9 @@ def files(*bounds: tuple[datetime | None, datetime | None], rows: int | None = 1
 def test_files_of_a_span(begin: int, end: int, kept: Sequence[int], rows: int) -> None:
     """Files that overlap are kept, and the rows estimated by the share of their time."""
     added = files(*((NOON + a * HOUR, NOON + b * HOUR) for a, b in ((-2, -1), (0, 0), (0, 2), (4, 14))))
-    found = pruned([Span(begin=NOON + begin * HOUR, end=NOON + end * HOUR)], added)
-    assert found.files.to_pylist() == kept
-    assert found.rows == rows
+    files_left = pruned([Span(begin=NOON + begin * HOUR, end=NOON + end * HOUR)], added)
+    assert files_left.files.to_pylist() == kept
+    assert files_left.rows == rows
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_files_of_a_span(begin: int, end: int, kept: Sequence[int], rows: int) -
 )
 def test_what_is_not_known_is_kept(added: pa.Table) -> None:
     """Without bounds or numbers of rows every file is read, and the number of rows is unknown."""
-    found = pruned([Span(begin=NOON, end=NOON)], added)
-    assert (found.files.to_pylist(), found.rows) == ([0, 1], None)
+    files_left = pruned([Span(begin=NOON, end=NOON)], added)
+    assert (files_left.files.to_pylist(), files_left.rows) == ([0, 1], None)
 
 
 def test_rows_that_are_stored_once_a_day() -> None:

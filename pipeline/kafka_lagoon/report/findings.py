@@ -112,4 +112,4 @@ def changes_of(scope: Scope) -> tuple[list[Change], Sequence[tuple[str, str, int
             listed.append(change)
         else:
             counts.append((change.change_type, change.entity_type, number))
-    return listed, sorted(counts, key=lambda one: (-one[2], one[0], one[1]))
+    return listed, sorted(counts, key=lambda count: (-count[2], *count[:2]))

@@ -98,16 +98,16 @@ def _time(word: str) -> str:
 
 def test_the_begin_of_a_finding(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A finding that began before the searched history is older, and its number of snapshots is not known."""
-    found = {
+    findings = {
         days: [
-            (one["finding"], one["since"][:10], one["is_older"], one["snapshots"])
-            for one in answer(lake, capsys, "health", "--days", str(days))
-            if one["kind"] == "finding" and one["finding"] in ("leaderless", "under_replicated")
+            (shown["finding"], shown["since"][:10], shown["is_older"], shown["snapshots"])
+            for shown in answer(lake, capsys, "health", "--days", str(days))
+            if shown["kind"] == "finding" and shown["finding"] in ("leaderless", "under_replicated")
         ]
         for days in (1, 30)
     }
-    assert found[1] == [("leaderless", "2025-12-03", False, 1), ("under_replicated", "2025-12-02", True, None)]
-    assert found[30] == [("leaderless", "2025-12-03", False, 1), ("under_replicated", "2025-11-22", False, 3)]
+    assert findings[1] == [("leaderless", "2025-12-03", False, 1), ("under_replicated", "2025-12-02", True, None)]
+    assert findings[30] == [("leaderless", "2025-12-03", False, 1), ("under_replicated", "2025-11-22", False, 3)]
 
 
 def test_the_files_that_are_opened(
