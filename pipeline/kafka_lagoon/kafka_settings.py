@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 ENV_PREFIX = "LAGOON_"  # of environment variables that are settings
-_OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # folder of jars and kernels: belongs to the machine, not to a run
+CONF_VARIABLE = "LAGOON_CONF"  # the settings file where no option names one
+# LAGOON_CACHE is the folder of jars and kernels: it belongs to the machine, not to a run.
+_OTHER_VARIABLES = frozenset({"LAGOON_CACHE", CONF_VARIABLE})
 _TLS_VERSIONS = frozenset({"TLSv1.2", "TLSv1.3"})
 _JAAS = "sasl_jaas_config"
 # Properties of Java's login and cryptography, which do not change the connection to a listener.

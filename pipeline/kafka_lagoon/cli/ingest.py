@@ -7,9 +7,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafka_lagoon.cli.arguments import add_flags, parsed_time
+from kafka_lagoon.cli.arguments import add_create, add_flags, parsed_time
 from kafka_lagoon.cli.command import Command
-from kafka_lagoon.cli.file_modes import loaded
+from kafka_lagoon.cli.file_modes import check_creation, loaded
 from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.cli.outcome import INGEST, PARTIAL, RunOutcome, one_by_one
 from kafka_lagoon.cli.progress import MeasuredProgress
@@ -50,6 +50,7 @@ def _declare(parser: ArgumentParser) -> None:
         help=f"start of topics that were never archived (default: earliest): {SPELLINGS}",
     )
     parser.add_argument("--until", metavar="TIME", help=f"end before the first record at or after this time ({FORMS})")
+    add_create(parser)
     add_flags(
         parser,
         {
@@ -72,6 +73,7 @@ def ingest_arguments(options: Namespace, environ: Mapping[str, str], clock: Cloc
         assigned += [f"ingest.{name}=true"] if getattr(options, name) else []
     settings = loaded(options, environ, assigned)
     spec = _read_spec(settings.ingest, options.until, clock)
+    check_creation(settings)
     return IngestArguments(settings=settings, spec=spec, after_restore=options.after_restore)
 
 
