@@ -83,7 +83,7 @@ class Airflow:
 def airflow(tmp_path_factory: pytest.TempPathFactory) -> Airflow:
     """An Airflow with an empty database."""
     made = Airflow(tmp_path_factory.mktemp("airflow"), interpreter())
-    (made.folder / "lagoon.toml").write_text(f'warehouse = "{made.lake}"\n[ingest]\ntopics = "flown"\n')
+    (made.folder / "lagoon.toml").write_text(f'warehouse = "{made.lake}"\ncreate = true\n[ingest]\ntopics = "flown"\n')
     migrated = made.start("-m", "airflow", "db", "migrate")
     assert migrated.returncode == 0, migrated.stderr
     return made
@@ -210,7 +210,7 @@ def test_an_incomplete_run(airflow: Airflow, leaderless: FakeCluster, tmp_path: 
     """
     servers = ",".join(f"{host}:{port}" for host, port in leaderless.addresses.values())
     connection = {"conn_type": "generic", "extra": json.dumps({"bootstrap_servers": servers})}
-    settings = f'warehouse = "{tmp_path / "lake"}"\n'
+    settings = f'warehouse = "{tmp_path / "lake"}"\ncreate = true\n'
     if choice == "fail":
         connection, settings = None, f'{settings}[kafka]\nbootstrap_servers = "{servers}"\n'
     (tmp_path / "lagoon.toml").write_text(settings)

@@ -114,6 +114,9 @@ COMMANDS: Mapping[str, Listed] = {
     "admin abort-transaction": Listed("admin.transactions:ABORT", "abort hanging transactions"),
     "admin fence-producer": Listed("admin.transactions:FENCE", "fence the producers of transactional ids"),
     "doctor": Listed("doctor", "check this installation, its settings, clusters and warehouse", INSTALLATION, "spark"),
+    "permissions": Listed(
+        "grants", "print the ACLs that commands need, for kafka-acls.sh or as desired state", INSTALLATION, "records"
+    ),
     "path": Listed(
         "path", "print paths of jobs, Spark's settings and Delta's jars, for spark-submit", INSTALLATION, "spark"
     ),

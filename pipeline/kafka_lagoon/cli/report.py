@@ -60,14 +60,15 @@ def _declare(parser: ArgumentParser) -> None:
 
 def report_arguments(given: Namespace, environ: Mapping[str, str], clock: Clock) -> ReportArguments:
     """Check options and settings; ConfigError lists every fault."""
+    settings = loaded(given, environ, cluster_needed=False)
     slot: Moment | None = given.slot
     options = ReportOptions(
         clusters=given.cluster,
+        configured=tuple(settings.named_clusters()),
         slot_ms=None if slot is None else slot.at_ms(clock.now_ms()),
         hours=given.hours or (given.days or 1) * _HOURS_OF_DAY,
         title=given.title,
     )
-    settings = loaded(given, environ, cluster_needed=False)
     return ReportArguments(settings=settings, options=options, out=given.out, engine=given.engine)
 
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kafka_lagoon.cli.arguments import parsed_time
+from kafka_lagoon.cli.arguments import add_create, parsed_time
 from kafka_lagoon.cli.command import Command
-from kafka_lagoon.cli.file_modes import loaded
+from kafka_lagoon.cli.file_modes import check_creation, loaded
 from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, OutcomeProgress, RunOutcome, at_once
 from kafka_lagoon.cli.run_metrics import metrics_written
@@ -45,6 +45,7 @@ def _declare(parser: ArgumentParser) -> None:
         metavar="TIME",
         help=f"the scheduler's time ({FORMS}); only one snapshot is published for it; default: now",
     )
+    add_create(parser)
     parser.add_argument("--accept-incomplete", action="store_true", help="exit 0 even if brokers did not answer")
 
 
@@ -58,6 +59,7 @@ def snapshot_arguments(options: Namespace, environ: Mapping[str, str], clock: Cl
         if slot_ms is not None:
             problems += _distance_problems(options.slot, abs(clock.now_ms() - slot_ms), settings.snapshot)
         skipped_tables(settings.snapshot.skip_tables)
+        check_creation(settings)
     except ConfigError as error:
         problems += error.problems
     if problems:

@@ -19,9 +19,9 @@ def last_before(ask: Ask, cluster: str, start: datetime) -> datetime | None:
     until = f"CAST('{start.astimezone(UTC).replace(tzinfo=None).isoformat()}Z' AS TIMESTAMP)"
     for days in (nearby, "true"):
         statement = f"SELECT max(captured_at) FROM snapshots WHERE cluster = ? AND captured_at <= {until} AND {days}"  # noqa: S608
-        ((found,),) = tuples(ask(statement, cluster))
-        if found is not None:
-            return found  # type: ignore[no-any-return]
+        ((latest,),) = tuples(ask(statement, cluster))
+        if latest is not None:
+            return latest  # type: ignore[no-any-return]
     return None
 
 

@@ -86,11 +86,12 @@ def _made(scope: Scope, declared: DeclaredSection[Scope]) -> Made:
     return Made(section=section, concerns=[replace(concern, section=name) for concern in made.concerns])
 
 
-def render(clusters: Sequence[ClusterPage], title: str, made_at_ms: int) -> str:
-    """The HTML document."""
+def render(clusters: Sequence[ClusterPage], title: str, made_at_ms: int, missing: Sequence[str] = ()) -> str:
+    """The HTML document; `missing` are clusters without a snapshot."""
     style, script = _text("page.css"), _text("page.js")
     return _template().render(
         clusters=list(enumerate(clusters)),
+        missing=missing,
         title=printable(title),
         made_at=time_html(made_at_ms),
         version=__version__,

@@ -1,6 +1,6 @@
 """Chooses the snapshot of each cluster that a page is about, and the snapshots before it that make its history."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeVar
@@ -95,11 +95,22 @@ def ids(snapshot: PublishedSnapshot) -> tuple[str, str]:
     return snapshot.cluster, snapshot.snapshot_id
 
 
-def scopes(ask: Ask, clusters: Sequence[str] | None, slot_ms: int | None, hours: int) -> list[Scope]:
-    """A scope for each cluster: its newest snapshot, or the newest with a slot up to a time; TableError without snapshots."""
+def without_snapshot(scopes: Sequence[Scope], clusters: Sequence[str] | None, configured: Collection[str]) -> list[str]:
+    """The chosen ones of the `configured` clusters that have no scope, because they have no snapshot."""
+    chosen = set(configured) if clusters is None else set(configured).intersection(clusters)
+    return sorted(chosen - {scope.snapshot.cluster for scope in scopes})
+
+
+def scopes(
+    ask: Ask, clusters: Sequence[str] | None, slot_ms: int | None, hours: int, configured: Collection[str] = ()
+) -> list[Scope]:
+    """A scope for each cluster: its newest snapshot, or the newest with a slot up to a time.
+
+    TableError if there is no snapshot, or none of a cluster that is not among the `configured` ones.
+    """
     chosen = [PublishedSnapshot(*values) for values in tuples(ask(_newest(slot_ms)))]
     wanted = [one for one in chosen if clusters is None or one.cluster in clusters]
-    missing = sorted(set(clusters or ()) - {one.cluster for one in wanted})
+    missing = sorted(set(clusters or ()) - {one.cluster for one in wanted} - set(configured if wanted else ()))
     if missing or not wanted:
         raise TableError(_nothing(missing, [one.cluster for one in chosen], slot_ms))
     return [_scope(ask, snapshot, hours) for snapshot in wanted]

@@ -97,7 +97,7 @@ def _searched(context: TablesContext) -> timedelta:
     return max(days, *(one.captured_at - start + _MOMENT for one in context.snapshots))
 
 
-def _found(context: TablesContext) -> str:
+def _findings_of(context: TablesContext) -> str:
     """The findings; one that had begun before the searched history has its begin as `since`, and is_older.
 
     Engines that read all of the history answer the same as those that leave files out.
@@ -111,7 +111,7 @@ def _found(context: TablesContext) -> str:
           unix_millis(since) <= {limit} AS is_older,
           CASE WHEN unix_millis(since) > {limit} THEN snapshots END AS snapshots
         FROM {_VIEW}
-      ) AS found"""  # noqa: S608  names of ours and a number
+      ) AS findings"""  # noqa: S608  names of ours and a number
 
 
 def _windows(context: TablesContext) -> Windows:
@@ -143,7 +143,7 @@ def _counts(context: TablesContext, rows: Condition) -> QueriedRows:
     statement = f"""
         SELECT * FROM (
           SELECT cluster, finding, severity, count(*) AS count, min(since) AS since, bool_or(is_older) AS is_older
-          FROM {_found(context)} WHERE {rows} GROUP BY cluster, finding, severity
+          FROM {_findings_of(context)} WHERE {rows} GROUP BY cluster, finding, severity
         ) AS counts ORDER BY {_WORST}, cluster, finding"""  # noqa: S608  names of ours
     return context.rows("count", statement, rows.values, ("finding", "severity", "count", "since", "is_older"))
 
@@ -152,7 +152,7 @@ def _findings(context: TablesContext, rows: Condition) -> QueriedRows:
     options = context.options
     return context.rows(
         "finding",
-        f"SELECT * FROM {_found(context)} WHERE {rows} ORDER BY {_SORTS[options.sort]} {context.limit()}",  # noqa: S608
+        f"SELECT * FROM {_findings_of(context)} WHERE {rows} ORDER BY {_SORTS[options.sort]} {context.limit()}",  # noqa: S608
         rows.values,
         ("severity", "finding", "entity", "since", "is_older", "detail"),
         ("severity", "finding", "entity_type", "entity", "since", "is_older", "snapshots", "detail"),
@@ -162,7 +162,7 @@ def _findings(context: TablesContext, rows: Condition) -> QueriedRows:
 def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
     columns = {**dict.fromkeys(SEVERITIES, "severity"), **dict.fromkeys(FINDINGS, "finding")}
     place = "concat(finding, ' ', entity)"
-    return count_lines(context, f"SELECT * FROM {_found(context)} WHERE", rows, columns, place, "findings")  # noqa: S608  names of ours
+    return count_lines(context, f"SELECT * FROM {_findings_of(context)} WHERE", rows, columns, place, "findings")  # noqa: S608  names of ours
 
 
 COMMAND = Command(

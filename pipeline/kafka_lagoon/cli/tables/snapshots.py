@@ -1,6 +1,9 @@
-"""Chooses the published snapshot of each cluster that a command reads, and describes its age and completeness."""
+"""Chooses the published snapshot of each cluster that a command reads, and describes its age and completeness.
 
-from collections.abc import Sequence
+A cluster of the settings without a snapshot is described, too: nothing is known of it, which is no good news.
+"""
+
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
@@ -57,8 +60,31 @@ class ChosenSnapshot:
         return self.status != "complete"
 
 
-def choose_snapshots(ask: Ask, clusters: Sequence[str] | None, at_ms: int | None) -> list[ChosenSnapshot]:
-    """Choose the newest snapshot of each cluster, or the newest that had begun at a time; TableError if there is none."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingSnapshot:
+    """A cluster of the settings without a published snapshot: scripts get a row with null for what is not known."""
+
+    cluster: str
+    snapshot_id: None = None
+    snapshot_date: None = None
+    captured_at: None = None
+    slot: None = None
+    status: str
+    failures: None = None
+    completeness: None = None
+
+    def line(self) -> str:
+        """Make a line for people."""
+        return f"{self.cluster}: {self.status}"
+
+
+def choose_snapshots(
+    ask: Ask, clusters: Sequence[str] | None, at_ms: int | None, configured: Collection[str] = ()
+) -> tuple[list[ChosenSnapshot], list[MissingSnapshot]]:
+    """Choose the newest snapshot of each cluster, or the newest that had begun at a time; name `configured` clusters without.
+
+    TableError if a cluster is in neither, or if there is no cluster at all.
+    """
     latest = None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
     began = "true" if latest is None else f"captured_at <= {time_literal(latest)}"
     rows = ask(
@@ -73,10 +99,12 @@ def choose_snapshots(ask: Ask, clusters: Sequence[str] | None, at_ms: int | None
     )
     known = [_chosen(values) for values in tuples(rows)]
     chosen = [one for one in known if clusters is None or one.cluster in clusters]
-    missing = sorted(set(clusters or ()) - {one.cluster for one in chosen})
-    if missing or not chosen:
-        raise TableError(_nothing(missing, [one.cluster for one in known], latest))
-    return chosen
+    missing = sorted(set(configured if clusters is None else clusters) - {one.cluster for one in chosen})
+    unknown = [name for name in missing if name not in configured]
+    if unknown or not (chosen or missing):
+        raise TableError(_nothing(unknown, [one.cluster for one in known], latest))
+    status = "no snapshot yet" if latest is None else f"no snapshot from before {spelled_time(latest)}"
+    return chosen, [MissingSnapshot(cluster=name, status=status) for name in missing]
 
 
 def _chosen(values: Sequence[Any]) -> ChosenSnapshot:
