@@ -34,7 +34,10 @@ class Finding:
 
     severity: str
     finding: str
+    entity_type: str
     entity: str
+    topic: str | None
+    partition: int | None
     since_ms: int
     snapshots: int
     detail: str | None
@@ -52,6 +55,9 @@ class Change:
     old_value: str | None
     new_value: str | None
     is_proven: bool
+    topic: str | None
+    partition: int | None
+    group_id: str | None
 
 
 def losses_of(scope: Scope) -> list[Loss]:
@@ -77,7 +83,7 @@ def no_estimates_of(scope: Scope) -> list[tuple[str, int]]:
 def findings_of(scope: Scope) -> list[Finding]:
     """The worst first, of equal ones the oldest."""
     statement = f"""
-        SELECT severity, finding, entity, unix_millis(since), snapshots, detail
+        SELECT severity, finding, entity_type, entity, topic, partition, unix_millis(since), snapshots, detail
         FROM health_findings WHERE {of(scope.snapshot)}
         ORDER BY CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, since, finding, entity"""  # noqa: S608
     return scope.read(Finding, statement, *ids(scope.snapshot))
@@ -94,7 +100,8 @@ def changes_of(scope: Scope) -> tuple[list[Change], Sequence[tuple[str, str, int
         SELECT change_type, entity_type, count(*) FROM topology_changes WHERE {since}
         GROUP BY change_type, entity_type ORDER BY 3 DESC, 1, 2"""  # noqa: S608  names of ours
     statement = f"""
-        SELECT unix_millis(captured_at), change_type, entity_type, entity, attribute, old_value, new_value, is_proven
+        SELECT unix_millis(captured_at), change_type, entity_type, entity, attribute, old_value, new_value, is_proven,
+          topic, partition, group_id
         FROM topology_changes WHERE {since}
         ORDER BY captured_at DESC, {_WORST_CHANGE}, entity_type, entity, attribute LIMIT {MOST}"""  # noqa: S608
     return scope.read(Change, statement, cluster), [
