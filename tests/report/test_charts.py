@@ -54,7 +54,7 @@ def test_a_scale_ends_at_a_round_number() -> None:
     ((_, first), (_, zero), _) = lines(shown.chart.drawing)[0]
     assert (first, zero) == (pytest.approx(97 - 94 * 530 / 600, abs=0.06), 97)
     assert 'class="grid"' in shown.chart.drawing
-    assert (round_span([Reading(0)]), round_span([Reading(-3), Reading(7)])) == ((0, 1), (-4, 8))
+    assert (round_span([Reading(0)]), round_span([Reading(-3), Reading(7)])) == ((0, 1), (-3, 8))
     assert round_span([Reading(1_000)]) == (0, 1_000)
 
 

@@ -67,7 +67,7 @@ def test_losses_by_group() -> None:
         ("a", None, 10, 7, 1, "", None),
     ]
     tile = _loss_tile(losses, 0)
-    assert (tile.level, tile.value, tile.note) == ("critical", "2", "b, c: overdue by 58m")
+    assert (tile.level, tile.value, tile.note, tile.when) == ("critical", "2", "b, c", "the first overdue by 58m")
     assert [(one.level, one.text) for one in _loss_concerns(losses)] == [
         ("critical", "7 records were deleted before a read them"),
         (
@@ -76,7 +76,7 @@ def test_losses_by_group() -> None:
         ),
     ]
     soon = _loss_tile(losses[-1:], 5)
-    assert (soon.level, soon.value, soon.note) == ("warning", "1", "c: 1m left")
+    assert (soon.level, soon.value, soon.note, soon.when) == ("warning", "1", "c", "the first in 1m")
 
 
 def test_names_of_what_has_a_finding_or_changed(scope: Scope) -> None:

@@ -17,7 +17,7 @@ from kafka_lagoon.report.timeline import Timeline
 
 WIDTH, HEIGHT = 1000, 100  # stretched to the place that the page has for it
 _MARGIN = 3.0
-_ROUND = (1, 2, 4, 6, 8, 10)  # their halves are round, too
+_ROUND = (1, 2, 3, 4, 5, 6, 8, 10)
 _MINUTE_MS, _DAY_MS = 60_000, 86_400_000
 _STEPS_MS = [
     _MINUTE_MS * minutes for minutes in (5, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10_080, 40_320, 80_640, 161_280)

@@ -31,7 +31,7 @@ def figure(title: str, kind: str, series: Series, axis: Timeline, source: str) -
 def _labels(kind: str, low: float, high: float) -> Sequence[str]:
     """Labels of the top, the middle and the bottom; no half record, and nothing between a negative number and zero."""
     middle = (low + high) / 2
-    has_middle = high > 0 and not low and (kind != COUNT or middle >= 1)
+    has_middle = high > 0 and not low and (kind != COUNT or middle == int(middle))
     return [scale_label(kind, high), scale_label(kind, middle) if has_middle else "", scale_label(kind, low)]
 
 

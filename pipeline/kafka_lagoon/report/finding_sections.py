@@ -18,7 +18,7 @@ from kafka_lagoon.report.page_tables import (
     Tile,
 )
 from kafka_lagoon.report.scope import Scope
-from kafka_lagoon.report.values import counted, partition_name, severity_count, some_names, time_left
+from kafka_lagoon.report.values import counted, few_names, partition_name, severity_count, some_names, time_left
 from kafka_lagoon.units import duration
 
 _LOSING, _OFFLINE, _UNDER_MIN, _UNDER = (
@@ -174,7 +174,8 @@ def _loss_tile(losses: Sequence[data.Loss], unknown: int) -> Tile:
     return Tile(
         label=_LOSING,
         value=f"{len(set(names)):,}",
-        note=f"{some_names(names)}: {time_left(first_ms)}{' left' if first_ms > 0 else ''}",
+        note=few_names(names),
+        when=f"the first {'in ' if first_ms > 0 else ''}{time_left(first_ms)}",
         source=source,
         level="warning" if first_ms > 0 else "critical",
     )
@@ -233,8 +234,8 @@ def _health_tiles(findings: Sequence[data.Finding], health: coverage.ClusterHeal
         yield Tile(
             label=label,
             value=f"{number:,}",
-            note=some_names([one.topic for one in having if one.topic is not None]),
-            since="since",
+            note=few_names([one.topic for one in having if one.topic is not None]),
+            when="since" if having else "",
             since_ms=min((one.since_ms for one in having), default=None),
             source=f"partitions.is_{finding}",
             level=level if number else "",

@@ -21,7 +21,7 @@ from kafka_lagoon.report.page_tables import (
     Tile,
 )
 from kafka_lagoon.report.scope import Scope
-from kafka_lagoon.report.values import some_names
+from kafka_lagoon.report.values import few_names, some_names
 from kafka_lagoon.text import printable
 from kafka_lagoon.units import duration
 
@@ -85,12 +85,13 @@ def _tile(scope: Scope, watched: Sequence[Group], statuses: Mapping[str, str | N
     untold = sum((one.is_behind or one.unknown_lags > 0) and statuses.get(one.group_id) is None for one in watched)
     source = f"group_status.status STALL or STOP, of the {data.WATCHED} worst groups"
     if stalled:
+        behind_since_ms = _behind_since(scope, stalled)
         return Tile(
             label=_STALLED,
             value=f"{len(stalled):,}",
-            note=some_names([one.group_id for one in stalled]),
-            since="behind since",
-            since_ms=_behind_since(scope, stalled),
+            note=few_names([one.group_id for one in stalled]),
+            when="behind since" if behind_since_ms else "",
+            since_ms=behind_since_ms,
             source=source,
             level="critical",
         )

@@ -25,6 +25,7 @@ from kafka_lagoon.report.page_tables import (
     CHART,
     DURATION,
     NUMBERS,
+    TEXT,
     Concern,
     DeclaredSection,
     Made,
@@ -42,6 +43,7 @@ STATIC_ROWS = 100  # rows of a table that are written as HTML
 MOST_DATA = 1_500_000  # bytes of data of one table: mail takes the page, and a browser sorts it at once
 _SAFELY = 0.97  # rows are not equally long
 _SECOND_MS, _HOUR_MS, _DAY_MS = 1_000, 3_600_000, 86_400_000
+_LONG = 20  # characters of a text
 _CONCERNS = 8  # the others are folded away
 _COMPRESSED_FROM = 100_000  # characters of data
 _EXACT = 2**53  # what JavaScript's numbers hold
@@ -102,7 +104,7 @@ def age_tile(page: ClusterPage, now_ms: int) -> Tile:
         label="Age of the snapshot",
         value=duration(age_ms - age_ms % _SECOND_MS),
         note=f"usually one every {duration(usual_ms)}" if usual_ms else "",
-        since="taken",
+        when="taken",
         since_ms=page.snapshot.captured_ms,
         source="snapshots.captured_at",
         level="warning" if age_ms > max(2 * (usual_ms or _DAY_MS), _HOUR_MS) else "",
@@ -214,6 +216,12 @@ def _classes(table: PageTable) -> list[str]:
     return ["number" if one.kind in NUMBERS else one.kind for one in table.columns]
 
 
+def _is_long(table: PageTable, column: int) -> bool:
+    """True for texts that would be broken into many lines if the column were as narrow as its longest word."""
+    texts = (str(row[column] or "") for row in table.rows[:STATIC_ROWS])
+    return table.columns[column].kind == TEXT and column > 0 and any(len(text) > _LONG for text in texts)
+
+
 def _harmless(value: Any) -> Any:
     """Escape every text: names come from others, and direction marks would turn the text after them."""
     return printable(value) if type(value) is str else value  # Markup is ours
@@ -229,6 +237,7 @@ def _template() -> Template:
         fitted=fitted,
         static_rows=_static_rows,
         classes=_classes,
+        is_long=_is_long,
         static_limit=STATIC_ROWS,
         time_axis=time_axis,
         age_tile=age_tile,

@@ -68,13 +68,14 @@ class Figure:
 class Tile:
     """A number at the top of the page, which links to its section.
 
-    `level` is critical, warning, unknown, or empty where nothing is wrong. `since` says what began at `since_ms`.
+    `level` is critical, warning, unknown, or empty where nothing is wrong. `when` is a line about time, which may end with
+    `since_ms`.
     """
 
     label: str
     value: str
     note: str = ""
-    since: str = ""
+    when: str = ""
     since_ms: int | None = None
     source: str
     level: str = ""

@@ -14,6 +14,7 @@ _MINUTE_MS, _SECOND_MS = 60_000, 1_000
 _POWERS = ("", "k", "M", "G", "T", "P", "E")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMED = 3  # names in a sentence
+_TILE_WIDTH = 40  # characters of names in a tile
 
 
 def rate(value: float) -> str:
@@ -110,8 +111,15 @@ def severity_count(severities: Sequence[str], severity: str) -> str:
     return counted(number, severity) if severity == "warning" else f"{number:,} {severity}"
 
 
-def some_names(names: list[str], between: str = ", ") -> str:
-    """The first three different names, and how many more there are."""
+def few_names(names: list[str]) -> str:
+    """Up to three different names, fewer if they are long, and how many more there are."""
     different = [printable(one) for one in dict.fromkeys(names)]
-    more = len(different) - _NAMED
-    return f"{between.join(different[:_NAMED])}{f' and {more:,} more' if more > 0 else ''}"
+    fitting = [number for number in range(2, _NAMED + 1) if len(", ".join(different[:number])) <= _TILE_WIDTH]
+    return some_names(names, most=max(fitting, default=1))
+
+
+def some_names(names: list[str], between: str = ", ", most: int = _NAMED) -> str:
+    """The first different names, and how many more there are."""
+    different = [printable(one) for one in dict.fromkeys(names)]
+    more = len(different) - most
+    return f"{between.join(different[:most])}{f' and {more:,} more' if more > 0 else ''}"
