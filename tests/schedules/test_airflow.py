@@ -179,7 +179,7 @@ def test_a_late_interval_is_refused(airflow: Airflow, secured: Secured) -> None:
     late = airflow.run(by_password(secured), "lagoon_snapshot", now(-120))
     assert (late.tasks("state"), late.tasks("tries")) == (["failed"], [1]), late.printed
     assert "snapshot ended with exit code 2: --slot" in late.printed
-    assert "minutes from now: the state of a cluster can only be captured as it is" in late.printed
+    assert "only the current state of a cluster can be captured" in late.printed
     assert versions(airflow.lake) == before
 
 
