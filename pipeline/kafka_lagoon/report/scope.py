@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any, TypeVar
 
 from kafka_lagoon.errors import TableError
@@ -70,6 +70,11 @@ class Scope:
     def first(self) -> PublishedSnapshot:
         """The first snapshot of the history."""
         return self.runs[0]
+
+    @property
+    def begin_ms(self) -> int:
+        """The time from which snapshots are read: the history, and at least a day."""
+        return self.snapshot.captured_ms - max(self.hours, _LEAST_HOURS) * _HOUR_MS
 
     def history_days(self) -> str:
         """A condition that keeps the engines from opening other days."""
@@ -142,7 +147,7 @@ def _scope(ask: Ask, snapshot: PublishedSnapshot, hours: int) -> Scope:
 def windows_of(chosen: Sequence[Scope]) -> Windows:
     """The snapshots that the sections read: the history and the snapshot before it, and at least a day for what lies ahead."""
     ends = [datetime.fromtimestamp(one.snapshot.captured_ms / 1000, UTC) for one in chosen]
-    starts = [end - timedelta(hours=max(one.hours, _LEAST_HOURS)) for end, one in zip(ends, chosen, strict=True)]
+    starts = [datetime.fromtimestamp(one.begin_ms / 1000, UTC) for one in chosen]
     begins = [last_before(one.ask, one.snapshot.cluster, start) for start, one in zip(starts, chosen, strict=True)]
     return windows(begins, ends)
 
