@@ -13,7 +13,7 @@ READY := $(VENV)/.ready
 # Installs packages of the lock: those of a name, or with ! all others. Modules are compiled when they are first imported: most never are.
 locked = awk '/^[a-z]/ {wanted = $(3)/^($(1))==/} wanted' requirements.lock > $(VENV)/$(@F).lock && $(PIP) install --no-deps \
 	--no-compile --require-hashes --no-build-isolation --use-pep517 $(2) -r $(VENV)/$(@F).lock
-CONF ?= conf/local.toml
+CONF ?= $(firstword $(wildcard lagoon.toml) conf/local.toml)
 OUT ?= report.html
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 TWINE := .cache/twine/bin/twine

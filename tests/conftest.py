@@ -6,6 +6,7 @@ broker starts it again before it ends.
 
 import gc
 import logging
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -85,6 +86,7 @@ def _fixtures_of(item: pytest.Item) -> set[str]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare the process, and what a worker of `make test` needs."""
+    os.environ["LAGOON_CONF"] = ""  # a contributor's own lagoon.toml is not a test's
     gc.set_threshold(20_000, 20, 20)  # walking modules and tests again and again takes a tenth of the processor time
     if hasattr(config, "workerinput"):
         from tests.workers import FilesOnDemand, ServersStopEarly  # noqa: PLC0415  xdist may be missing where one test is run

@@ -21,7 +21,7 @@ from tests.delta.lake import make_lake
 from tests.documents import GENERATED, PAGES, ROOT, blocks, documents, page, parts_of, renewed
 from tests.query.duckdb_rows import rows_of
 
-_CLUSTER = ("--set", "kafka.bootstrap_servers=a:1", "--warehouse", "w")
+_CLUSTER = ("--set", "kafka.bootstrap_servers=a:1", "--warehouse", "w", "--set", "create=true")
 DOCUMENTS = documents()
 EVERYTHING = "\n".join(DOCUMENTS.values())
 DESIGN = "pipeline/DESIGN.md"

@@ -9,7 +9,7 @@ from kafka_lagoon import kafka_settings
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import NAMES
 from kafka_lagoon.secret import Secret
-from kafka_lagoon.settings import NO_PLACE, SECTIONS, Settings, load, opens_without_session
+from kafka_lagoon.settings import NO_PLACE, SECTIONS, Settings, creation_fault, load, opens_without_session
 from tests.plain_lines import python_in
 
 MINIMAL = 'warehouse = "/lake"\n[kafka]\nbootstrap_servers = "one:9092"\n'
@@ -220,3 +220,43 @@ def test_a_reference_may_stand_on_a_command_line() -> None:
     settings = load(None, {}, overrides, tables_needed=False)
     assert settings.kafka
     assert settings.kafka.sasl_password == Secret("env:KAFKA_PASSWORD")
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "expected"),
+    [
+        ("lake", "{folder}/lake"),
+        ("../lake", "{folder}/../lake"),
+        ("/lake", "/lake"),
+        ("file:/lake", "file:/lake"),
+        ("s3a://b/lake", "s3a://b/lake"),
+    ],
+)
+def test_a_relative_warehouse_is_beside_its_file(tmp_path: Path, warehouse: str, expected: str) -> None:
+    """Cron starts in another folder than people. Options and the environment mean the current folder."""
+    path = conf(tmp_path, MINIMAL.replace("/lake", warehouse))
+    assert load(path, {}).warehouse == expected.format(folder=tmp_path)
+    assert load(path, {}, ["warehouse=lake"]).warehouse == "lake"
+    assert load(path, {"LAGOON_WAREHOUSE": "lake"}).warehouse == "lake"
+
+
+def test_a_typo_starts_no_second_history(tmp_path: Path) -> None:
+    """A warehouse is created where the folder above it is empty, or if that is asked for."""
+
+    def fault(place: Path, *more: str) -> str | None:
+        return creation_fault(load(None, {}, [f"warehouse={place}", *more], cluster_needed=False))
+
+    lake = tmp_path / "lake"
+    assert fault(lake) is None
+    (tmp_path / "laek").mkdir()
+    assert fault(lake) == (
+        f"warehouse: there is no {lake}, and only --create, or create = true in the settings, creates it: "
+        "a typo would start a second history"
+    )
+    assert fault(tmp_path / "none" / "lake") is not None
+    assert fault(lake, "create=true") is None
+    lake.mkdir()
+    assert fault(lake) is None
+    (tmp_path / "file").touch()
+    assert fault(tmp_path / "file" / "lake") is None  # that it cannot be written is said by what writes
+    assert fault(Path("s3a://bucket/lake")) is None  # only Spark can tell

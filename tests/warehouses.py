@@ -13,8 +13,8 @@ from tests.clock import CLOCK
 
 
 def settings(*assignments: str) -> Settings:
-    """Parse settings as `--set` does."""
-    return load(None, {}, assignments, cluster_needed=False)
+    """Parse settings as `--set` does; warehouses are created."""
+    return load(None, {}, ["create=true", *assignments], cluster_needed=False)
 
 
 def open_at(spark: SparkSession, folder: Path) -> Warehouse:

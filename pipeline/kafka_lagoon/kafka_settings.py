@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 ENV_PREFIX = "LAGOON_"  # of environment variables that are settings
-_OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # folder of jars and kernels: belongs to the machine, not to a run
+CONF_VARIABLE = "LAGOON_CONF"  # the settings file where no option names one
+# LAGOON_CACHE is the folder of jars and kernels: it belongs to the machine, not to a run.
+_OTHER_VARIABLES = frozenset({"LAGOON_CACHE", CONF_VARIABLE})
 _TLS_VERSIONS = frozenset({"TLSv1.2", "TLSv1.3"})
 _JAAS = "sasl_jaas_config"
+_WITH_USER = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
 # Properties of Java's login and cryptography, which do not change the connection to a listener.
 _JAVA_ONLY = (
     "sasl.login.",
@@ -306,6 +309,11 @@ class KafkaSettings:
     def uses_sasl(self) -> bool:
         """Return True if connections authenticate by SASL."""
         return self.security_protocol.startswith("SASL")
+
+    def principal(self) -> str | None:
+        """Return the principal that brokers make of the user name; None if it comes from a certificate, ticket or token."""
+        is_named = self.uses_sasl() and self.sasl_mechanism in _WITH_USER and not self.sasl_scram_tokenauth
+        return f"User:{self.sasl_username}" if is_named and self.sasl_username else None
 
     def shows_secrets(self) -> bool:
         """Return True if authentication sends a password or token to a server whose name is not verified by a certificate."""

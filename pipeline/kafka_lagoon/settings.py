@@ -43,7 +43,16 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    warehouse: str | None = Field(None, description="Folder or URL under which the tables live, one folder each.")
+    warehouse: str | None = Field(
+        None,
+        description="Folder or URL under which the tables live, one folder each. A relative path in a file of settings is "
+        "relative to the file's folder, elsewhere to the current folder.",
+    )
+    create: bool = Field(
+        default=False,
+        description="Create a warehouse that does not exist. Without it, and without --create, a run makes one only if the "
+        "folder above it exists and is empty: a typo must not start a second history.",
+    )
     catalog: str | None = Field(None, description="Spark catalog that holds the tables, instead of `warehouse`.")
     schema_name: str | None = Field(None, validation_alias="schema", description="Schema in `catalog`.")
     umask: str | None = Field(
@@ -135,6 +144,30 @@ def opens_without_session(settings: Settings) -> bool:
     return is_local and os.environ.keys().isdisjoint(("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR"))
 
 
+def creation_fault(settings: Settings) -> str | None:
+    """Say why a run must not create the warehouse of these settings; None if it may, or if the warehouse is there.
+
+    Only folders that this process reaches by itself are checked; `delta/warehouse.py` checks the others.
+    """
+    folder = local_folder(settings.warehouse) if settings.warehouse and opens_without_session(settings) else None
+    if settings.create or folder is None or os.path.lexists(folder):
+        return None
+    try:
+        return None if not any(folder.parent.iterdir()) else no_warehouse(str(folder))
+    except FileNotFoundError:
+        return no_warehouse(str(folder))
+    except OSError:  # the run cannot create it, and says so
+        return None
+
+
+def no_warehouse(place: str) -> str:
+    """Make the line about a warehouse that is not created."""
+    return (
+        f"warehouse: there is no {place}, and only --create, or create = true in the settings, creates it: "
+        "a typo would start a second history"
+    )
+
+
 SECTIONS: Mapping[str, type[Strict]] = {  # beside [kafka] and [clusters.NAME]
     "snapshot": SnapshotSettings,
     "ingest": IngestSettings,
@@ -152,6 +185,7 @@ def load(
     overrides: Sequence[str] = (),
     kafka_properties: Path | None = None,
     *,
+    conf_named_by: str = "--conf",
     cluster_needed: bool = True,
     tables_needed: bool = True,
 ) -> Settings:
@@ -162,7 +196,7 @@ def load(
     """
     problems: list[str] = []
     sources = [
-        _toml(conf, problems) if conf else {},
+        _beside(conf, _toml(conf, conf_named_by, problems)) if conf else {},
         _properties(kafka_properties, problems) if kafka_properties else {},
         _nested(_environment(environ, problems), problems),
         _nested(_assignments(overrides, problems), problems),
@@ -192,16 +226,24 @@ def _merged(sources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def _toml(path: Path, problems: list[str]) -> dict[str, Any]:
+def _toml(path: Path, named_by: str, problems: list[str]) -> dict[str, Any]:
     try:
         return parse_toml(path.read_text("utf-8"))
     except OSError as error:
-        problems.append(f"--conf {path}: {error.strerror}")
+        problems.append(f"{named_by} {path}: {error.strerror}")
     except UnicodeDecodeError:
-        problems.append(f"--conf {path}: not text in UTF-8")
+        problems.append(f"{named_by} {path}: not text in UTF-8")
     except ValueError as error:  # tomllib raises it for faults, and also for a number with thousands of digits
-        problems.append(f"--conf {path}: not TOML: {error}")
+        problems.append(f"{named_by} {path}: not TOML: {error}")
     return {}
+
+
+def _beside(conf: Path, values: dict[str, Any]) -> dict[str, Any]:
+    """Make a relative warehouse relative to the file that names it: cron and people start in different folders."""
+    warehouse = values.get("warehouse")
+    if not isinstance(warehouse, str) or not warehouse or local_folder(warehouse) != Path(warehouse):
+        return values
+    return {**values, "warehouse": str(conf.parent / warehouse)}
 
 
 def _properties(path: Path, problems: list[str]) -> dict[str, Any]:

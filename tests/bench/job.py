@@ -65,6 +65,7 @@ def _environment(bootstrap_servers: str, warehouse: Path) -> dict[str, str]:
         "SPARK_CONF_DIR": str(_PROJECT / "conf"),
         "LAGOON_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
         "LAGOON_WAREHOUSE": str(warehouse),
+        "LAGOON_CREATE": "true",
     }
 
 

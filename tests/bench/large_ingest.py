@@ -87,7 +87,7 @@ def run(gigabytes: int) -> Iterator[str]:
 
 def _ingest(kafka: LocalKafka, topic: BenchTopic, lake: Path, master: str) -> str:
     warehouse = lake / f"{topic.name}-{master.partition('[')[0]}"
-    words = ["--warehouse", str(warehouse), "--topics", topic.name]
+    words = ["--warehouse", str(warehouse), "--create", "--topics", topic.name]
     words += ["--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"]
     command = ["spark-submit", "--master", master, str(_PROJECT / "jobs" / "ingest.py"), *words]
     environment = {**os.environ, "SPARK_CONF_DIR": str(_PROJECT / "conf")}

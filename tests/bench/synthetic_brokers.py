@@ -1,7 +1,7 @@
 """Synthetic brokers of one cluster that answer at once with encoded messages, to measure the client's share of a snapshot.
 
 They speak our own codec, so they prove nothing about it. `python -m tests.bench.synthetic_brokers TOPICS PARTITIONS BROKERS GROUPS
-PROCESSES` prints the port of the first broker once all listen, and ends with its standard input.
+COMMITTED PROCESSES` prints the port of the first broker once all listen, and ends with its standard input.
 """
 
 import socket
@@ -55,9 +55,9 @@ _OF_AN_ARCHIVE: tuple[Api[Any, Any], ...] = (
 )
 _BY_KEY = {api.key: api for api in (*APIS, *_OF_AN_ARCHIVE)}
 _VERSIONS = {api.key: api.versions.highest for api in _BY_KEY.values()} | {offset_fetch.OFFSET_FETCH.key: 9}
-COMMITTED = 40  # partitions of a group
 _PAGE = 2_000  # partitions in a DescribeTopicPartitions response, as brokers limit it by default
 _STABLE_OF_FIVE = 2  # groups with a member
+_MOST_IN_LOG_DIRS = 10_000  # partitions
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,12 @@ class Size:
     partitions: int
     brokers: int
     groups: int
+    committed_partitions: int = 40  # of each group
+
+    @property
+    def has_log_dirs(self) -> bool:
+        """True if brokers describe their log dirs: those of a large cluster would take longer to encode than to measure."""
+        return not self.groups or self.topics * self.partitions <= _MOST_IN_LOG_DIRS
 
     def leader(self, topic: int, partition: int) -> int:
         """Return the broker that leads a partition."""
@@ -80,7 +86,7 @@ class Size:
 
     def committed(self, group: int) -> Iterator[tuple[int, int]]:
         """Return the topics of a group, with the number of partitions that it has committed in each."""
-        left, topic = COMMITTED, group
+        left, topic = self.committed_partitions, group
         while left > 0:
             yield topic % self.topics, min(left, self.partitions)
             left, topic = left - self.partitions, topic + 1
@@ -130,8 +136,9 @@ class Answers:
             describe_log_dirs.DESCRIBE_LOG_DIRS.key: lambda node, _: self.log_dirs[node],
             offset_for_leader_epoch.OFFSET_FOR_LEADER_EPOCH.key: lambda node, _: self.epoch_ends[node],
         }
-        if not size.groups:
+        if size.has_log_dirs:
             self.log_dirs = {node: self._log_dirs(node) for node in nodes}
+        if not size.groups:
             self.epoch_ends = {node: self._epoch_ends(node) for node in nodes}
 
     @cached_property
@@ -139,7 +146,8 @@ class Answers:
         """ApiVersions: all APIs, and the features that a snapshot reads."""
         keys = tuple(
             api_versions.OfferedApi(api_key=api.key, min_version=api.versions.lowest, max_version=_VERSIONS[api.key])
-            for api in (APIS if self.size.groups else _BY_KEY.values())
+            for api in _BY_KEY.values()
+            if self._is_offered(api)
         )
         eligible = api_versions.FinalizedFeature(
             name="eligible.leader.replicas.version", max_version_level=1, min_version_level=1
@@ -148,6 +156,11 @@ class Answers:
             api_keys=keys, finalized_features_epoch=1, finalized_features=(eligible,)
         )
         return _encoded(api_versions.API_VERSIONS, message)
+
+    def _is_offered(self, api: Api[Any, Any]) -> bool:
+        if api is describe_log_dirs.DESCRIBE_LOG_DIRS:
+            return self.size.has_log_dirs
+        return not self.size.groups or api is not offset_for_leader_epoch.OFFSET_FOR_LEADER_EPOCH
 
     @cached_property
     def brokers(self) -> bytes:
@@ -416,8 +429,8 @@ def _listening(brokers: int) -> list[socket.socket]:
 
 def main(arguments: list[str]) -> None:
     """Serve until standard input ends."""
-    topics, partitions, brokers, groups, processes = map(int, arguments)
-    size, servers = Size(topics, partitions, brokers, groups), _listening(brokers)
+    topics, partitions, brokers, groups, committed, processes = map(int, arguments)
+    size, servers = Size(topics, partitions, brokers, groups, committed), _listening(brokers)
     first_port, ready = servers[0].getsockname()[1], Queue()
     children = []
     for number in range(processes):
@@ -434,7 +447,7 @@ def main(arguments: list[str]) -> None:
 @contextmanager
 def synthetic_brokers(size: Size, processes: int = 2) -> Iterator[str]:
     """Start the brokers as processes; return the address of the first one."""
-    numbers = (size.topics, size.partitions, size.brokers, size.groups, processes)
+    numbers = (size.topics, size.partitions, size.brokers, size.groups, size.committed_partitions, processes)
     command = [sys.executable, "-m", "tests.bench.synthetic_brokers", *map(str, numbers)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout

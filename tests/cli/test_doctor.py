@@ -104,6 +104,19 @@ def test_settings_with_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert results["disk"]
 
 
+def test_the_settings_file_that_nobody_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its line says what has named the file, and the line of the warehouse how it is created."""
+    conf = tmp_path / "other.toml"
+    conf.write_text('warehouse = "lake"\n')
+    monkeypatch.setenv("LAGOON_CONF", str(conf))
+    _, results = doctor(capsys)
+    assert results["settings"][0]["subject"] == f"{conf} (by LAGOON_CONF)"
+    assert results["warehouse"][0]["subject"] == str(tmp_path / "lake")
+    assert results["warehouse"][0]["observed"] == f"not there yet; lagoon snapshot --create makes it in {tmp_path}"
+
+
 def test_without_settings(capsys: pytest.CaptureFixture[str]) -> None:
     """Checks that need settings are reported as not checked."""
     code, results = doctor(capsys)

@@ -45,6 +45,20 @@ def test_a_page_that_cannot_be_made_leaves_the_last_one(
     assert out.read_text() == "before"
 
 
+def test_a_configured_cluster_without_a_snapshot(
+    lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page names it, and the exit code is 3."""
+    out = tmp_path / "report.html"
+    servers = "bootstrap_servers=localhost:1"
+    clusters = ("--set", f"clusters.default.{servers}", "--set", f"clusters.third.{servers}")
+    assert main(["report", "--warehouse", str(lake), "--out", str(out), *clusters]) == 3
+    assert "lagoon: third: there is no snapshot of it for this page" in capsys.readouterr().err
+    assert "<bdi>third</bdi></b>: no snapshot yet" in out.read_text()
+    assert main(["report", "--warehouse", str(lake), "--out", str(out), *clusters, "--cluster", "default"]) == 0
+    assert "third" not in out.read_text()
+
+
 def test_a_part_that_cannot_be_read_is_exit_code_3(
     lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.warehouse import at_path, columns_to_add, find_warehouse, open_warehouse
 from kafka_lagoon.errors import ConfigError, SchemaChanged, TableError
 from kafka_lagoon.query.spark_engine import make_available
+from kafka_lagoon.settings import load
 from kafka_lagoon.tables import cluster_rows
 from kafka_lagoon.tables.schema import SNAPSHOT_DATE, TABLES
 from tests.clock import CLOCK
@@ -159,3 +160,17 @@ def test_a_catalog_holds_tables_and_views(spark: SparkSession, tmp_path: Path) -
     finally:
         spark.sql("USE spark_catalog.default")
         spark.sql("DROP SCHEMA `kafka_state` CASCADE")
+
+
+def test_a_warehouse_that_only_spark_reaches_is_not_created_unasked(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside something else it needs `create`, because a typo would start a second history; in an empty place it does not."""
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))  # paths may be on another file system then
+    typo = load(None, {}, [f"warehouse={tmp_path / 'above' / 'laek'}"], cluster_needed=False)
+    for prepare in (lambda: None, lambda: (tmp_path / "above" / "lake").mkdir(parents=True)):
+        prepare()
+        with pytest.raises(ConfigError, match="only --create, or create = true in the settings, creates it"):
+            open_warehouse(spark, typo, CLOCK)
+    (tmp_path / "above" / "lake").rmdir()
+    assert open_warehouse(spark, typo, CLOCK).state("snapshots").version == 0

@@ -37,7 +37,8 @@ def test_a_file_that_only_refers_to_secrets_may_be_read(tmp_path: Path, password
     """The file with the settings holds a secret only where one is written out in it."""
     (tmp_path / "password").write_text("text")
     conf = tmp_path / "lagoon.toml"
-    conf.touch(mode=0o644)
+    conf.touch()
+    conf.chmod(0o644)
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", sasl_password=Secret(password.format(tmp_path)))
     results = list(checks._secrets("prod", kafka, conf))
     assert [one.status for one in results] == ["ok", *["warning"] * warnings]

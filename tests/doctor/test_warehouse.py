@@ -13,7 +13,7 @@ from tests.clock import CLOCK
 
 def test_a_folder(tmp_path: Path) -> None:
     """It is written to and raced for, and no file is left; for a missing folder its parent is checked."""
-    for path, words in ((tmp_path, "writable"), (tmp_path / "a" / "b", "not there yet; the first run can make it in ")):
+    for path, words in ((tmp_path, "writable"), (tmp_path / "a" / "b", "not there yet; the first run makes it in ")):
         written, commits = warehouse.folder(path)
         assert (written.status, commits.status) == ("ok", "ok")
         assert written.observed.startswith(words)

@@ -62,6 +62,7 @@ def test_every_recipe_runs(
     """Each ends with exit code 0, and its alterations are recorded as done."""
     monkeypatch.setenv("LAGOON_KAFKA__BOOTSTRAP_SERVERS", administered.bootstrap_servers)
     monkeypatch.setenv("LAGOON_WAREHOUSE", str(tmp_path / "lake"))
+    monkeypatch.setenv("LAGOON_CREATE", "true")
     with plain_kernel() as kernel:  # one for all commands
         monkeypatch.setattr(sessionless, "plain_kernel", lambda: nullcontext(kernel))
         for command in COMMANDS:

@@ -246,7 +246,7 @@ def test_the_password_is_nowhere(
     Nor is the secret of a token, but for the one time that it is shown to who asked.
     """
     monkeypatch.setenv("NEW_PASSWORD", NEW_PASSWORD)
-    lake = ("--warehouse", str(tmp_path / "lake"))
+    lake = ("--set", "create=true", "--warehouse", str(tmp_path / "lake"))
     printed = ""
     for arguments in (
         ("--password", password_file, *lake, *administered.arguments()),

@@ -77,7 +77,17 @@ def test_a_cluster_becomes_what_a_file_says(
     assert [one["action"] for one in planned] == ["create_topic", "create_topic", "create_acl", "delete_topic"]
     (plan_id,) = {one["plan_id"] for one in planned}
     log = tmp_path / "log"
-    done = ("--plan", plan_id, "--yes", "--allow-deletions", "--warehouse", warehouse, "--log-file", str(log))
+    done = (
+        "--plan",
+        plan_id,
+        "--yes",
+        "--allow-deletions",
+        "--warehouse",
+        warehouse,
+        "--create",
+        "--log-file",
+        str(log),
+    )
     assert apply(administered, state, *done) == 0
     shown = capsys.readouterr().out
     assert f"+ topic {name}-a" in shown

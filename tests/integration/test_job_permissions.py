@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.notebooks import register_source
-from kafka_lagoon.protocol.acls import TOPIC, TRANSACTIONAL_ID, WRITE
+from kafka_lagoon.protocol.acls import DESCRIBE, TOPIC, TRANSACTIONAL_ID, WRITE
 from tests.clock import CLOCK
 from tests.integration.least_permissions import Place
 from tests.integration.secured import Secured
@@ -48,7 +48,14 @@ def test_permissions_of_an_ingest_are_enough_and_least(place: Place, tmp_path: P
     with place.granted([]):
         lacking = _ingested(place, tmp_path / "none", "--topics", ORDERS)
     assert lacking.returncode == 3
-    assert lacking.stdout.splitlines()[-1] == f"default: topic {ORDERS}: TOPIC_AUTHORIZATION_FAILED"
+    *_, refused, acl = lacking.stdout.splitlines()
+    assert refused == f"default: topic {ORDERS}: TOPIC_AUTHORIZATION_FAILED"
+    assert acl.startswith(f"default: READ on Topic is missing on {ORDERS}: `lagoon permissions --for ingest ")
+    with place.granted([Permission(DESCRIBE, TOPIC, "")]):  # the pattern matches the topic then
+        seen = _ingested(place, tmp_path / "seen", "--pattern", ORDERS)
+    assert seen.returncode == 3
+    assert "TOPIC_AUTHORIZATION_FAILED in 2 ranges" in seen.stdout
+    assert acl in seen.stdout.splitlines()
 
 
 @pytest.mark.proof

@@ -15,6 +15,7 @@ from kafka_lagoon.fetch.first_unread import first_unread
 from kafka_lagoon.fetch.unread_positions import Position, UnreadRecords
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.query import duckdb_engine
+from kafka_lagoon.query.duckdb_tables import TableQuery
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
@@ -58,7 +59,9 @@ def predicted(snapshot: Snapshot) -> dict[str, Any]:
         for table in STATE_TABLES:
             connection.register(f"given_{table.name}", arrow_table(table, snapshot.header, snapshot.of(table.row)))
         duckdb_engine._create(
-            connection, {"loss_ahead"}, lambda table: f"SELECT *, current_date AS snapshot_date FROM given_{table.name}"
+            connection,
+            {"loss_ahead"},
+            lambda table: TableQuery(f"SELECT *, current_date AS snapshot_date FROM given_{table.name}"),
         )
         rows = connection.sql(f"FROM loss_ahead WHERE group_id = '{GROUP}'").to_arrow_table().to_pylist()
     (row,) = rows

@@ -13,7 +13,7 @@ from confluent_kafka.admin import NewTopic
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.documents import README, ROOT, blocks
 from tests.integration.state import create_topics, produce
-from tests.jobs.commands import environment, rows
+from tests.jobs.commands import SETTINGS, environment, rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]  # an ingest starts Spark
 
@@ -30,8 +30,9 @@ class Clone:
     def run(self, script: str) -> subprocess.CompletedProcess[str]:
         """Run a block of commands, one after the other until one fails, as a user pastes them."""
         command = ["/bin/sh", "-exc", script]
+        environ = {name: value for name, value in environment().items() if name not in SETTINGS}  # lagoon.toml is read
         return subprocess.run(
-            command, cwd=self.folder, env=environment(), capture_output=True, text=True, timeout=540, check=False
+            command, cwd=self.folder, env=environ, capture_output=True, text=True, timeout=540, check=False
         )
 
     def conf(self, servers: str) -> None:

@@ -160,7 +160,7 @@ def test_workers_that_are_killed_are_replaced(kafka: LocalKafka, kafka_392: Loca
                 send(pid, signal.SIGKILL)
                 kills += 1
         assert process.exit_code() == 0, "".join(process.output)
-    assert kills > 2  # as many kills as there was time for: 60,000 records are written in a second or two
+    assert kills > 1  # as many kills as there was time for: 60,000 records are written in a second or two
     target.check()
 
 

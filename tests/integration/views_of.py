@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kafka_lagoon.delta.arrow import arrow_table
 from kafka_lagoon.query import duckdb_engine
+from kafka_lagoon.query.duckdb_tables import TableQuery
 from kafka_lagoon.tables.schema import SNAPSHOT_DATE, STATE_TABLES
 from kafka_lagoon.tables.snapshot_rows import Snapshot
 from kafka_lagoon.tables.table import Table
@@ -21,7 +22,7 @@ def rows_of_view(snapshots: Sequence[Snapshot], view: str) -> list[dict[str, Any
         tables = {table.name: _of_all(table, snapshots) for table in STATE_TABLES}
         for name, rows in tables.items():
             connection.register(f"given_{name}", rows)
-        duckdb_engine._create(connection, {view}, lambda table: f"SELECT * FROM given_{table.name}")
+        duckdb_engine._create(connection, {view}, lambda table: TableQuery(f"SELECT * FROM given_{table.name}"))
         return connection.sql(f"FROM {view}").to_arrow_table().to_pylist()
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
@@ -16,14 +17,19 @@ from kafka_lagoon.cli.main import main
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(sys.executable).parent
 TIMEOUT_S = 240
+SETTINGS = {"LAGOON_CONF": "", "LAGOON_CREATE": "true"}
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return the environment of cron: our interpreter's folder first on PATH, Spark's settings by SPARK_CONF_DIR."""
+    """Return the environment of cron: our interpreter's folder first on PATH, Spark's settings by SPARK_CONF_DIR.
+
+    Settings files of the current folder are not read, and warehouses are created unless a test says otherwise.
+    """
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith(("LAGOON_", "SPARK_", "PYSPARK_"))},
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
         "SPARK_CONF_DIR": str(ROOT / "conf"),
+        **SETTINGS,
         **more,
     }
 
@@ -48,7 +54,7 @@ def lagoon(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
 def here(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `lagoon` with these arguments in this process, in the test's Spark session, which starts at once."""
     out, complaints = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(complaints):
+    with redirect_stdout(out), redirect_stderr(complaints), patch.dict(os.environ, SETTINGS):
         code = main(arguments)
     return subprocess.CompletedProcess(arguments, code, out.getvalue(), complaints.getvalue())
 

@@ -67,7 +67,7 @@ class Machine:
         """Write a settings file for a cluster."""
         path = self.log.parent / f"{servers.replace(':', '-')}.toml"
         path.write_text(
-            f'warehouse = "{self.log.parent / "lake"}"\n'
+            f'warehouse = "{self.log.parent / "lake"}"\ncreate = true\n'
             f'[kafka]\nbootstrap_servers = "{servers}"\n[ingest]\ntopics = "installed"\n'
         )
         return path

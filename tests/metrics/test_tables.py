@@ -107,6 +107,17 @@ def test_numbers_are_those_of_the_tables(lake: Path) -> None:
     assert value(samples, "lagoon_snapshot_leaderless_partitions", kafka_cluster="default") == 1
 
 
+def test_a_configured_cluster_without_a_snapshot(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It has one sample: nothing else is known of it."""
+    servers = "bootstrap_servers=localhost:1"
+    clusters = ("--set", f"clusters.default.{servers}", "--set", f"clusters.third.{servers}")
+    assert main(["metrics", "--warehouse", str(lake), *clusters]) == 0
+    samples = parsed(capsys.readouterr().out)
+    assert value(samples, "lagoon_snapshot_published", kafka_cluster="third") == 0
+    assert value(samples, "lagoon_snapshot_published", kafka_cluster="default") == 1
+    assert len(samples) == len(written_by_runs(100)) + 1
+
+
 def test_a_file_is_written(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The file has the printed text; one line reports a file that cannot be written."""
     arguments = ["metrics", "--warehouse", str(lake), "--out"]

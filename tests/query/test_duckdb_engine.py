@@ -18,7 +18,7 @@ from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.query import duckdb_tables
 from kafka_lagoon.query.duckdb_engine import columns_of, opened, quoted_offset
-from kafka_lagoon.query.duckdb_tables import NeedsSpark
+from kafka_lagoon.query.duckdb_tables import NeedsSpark, TableQuery
 from kafka_lagoon.query.views import NAMES, column_comments
 from kafka_lagoon.settings import local_folder
 from kafka_lagoon.tables.record_tables import RECORDS
@@ -145,7 +145,8 @@ def test_snapshots_are_read_before_what_they_name(monkeypatch: pytest.MonkeyPatc
     """`snapshots` is written last and read first, so a run that publishes meanwhile is seen completely or not at all."""
     opened: list[str] = []
     monkeypatch.setattr(
-        "kafka_lagoon.query.duckdb_engine.select_rows", lambda name, *_: opened.append(name) or "SELECT 1 AS cluster"
+        "kafka_lagoon.query.duckdb_engine.select_rows",
+        lambda name, *_: opened.append(name) or TableQuery("SELECT 1 AS cluster"),
     )
     with pytest.raises(TableError), rows_of(Path("any"), "FROM lag_by_group, records_now"):
         pass

@@ -137,6 +137,6 @@ def test_names_of_a_table_of_others(lake: Path, tmp_path: Path) -> None:
     """Names are quoted everywhere: as columns, as texts and in patterns."""
     name = "a'b\"c"
     folder = altered(lake, tmp_path / "lake", "records", with_column(name, "string", partition=False))
-    query = select_rows("desired", folder / "records")
+    query = select_rows("desired", folder / "records").sql
     assert "'a''b\"c'" in query
     assert '"a\'b""c"' in query

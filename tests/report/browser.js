@@ -40,7 +40,7 @@ async function timed(page, action) {
       found.without = await cells(before);
       found.with = await cells(page);
       found.wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-      for (const action of ["filter", "clear", "1", "1", "0", "3"]) found.times[`${action}${found.times[action] ? " again" : ""}`] = await timed(page, action);
+      for (const action of ["filter", "clear", "2", "2", "0", "3"]) found.times[`${action}${found.times[action] ? " again" : ""}`] = await timed(page, action);
       found.sorted = await page.$eval("#c0-table-groups thead th:nth-child(4)", (heading) => heading.getAttribute("aria-sort"));
       await page.reload();
       await page.waitForSelector(".spark");
@@ -52,7 +52,15 @@ async function timed(page, action) {
       found.readout = await page.locator("dialog .readout").first().innerText().catch(() => "");
       await page.screenshot({path: `${shots}-dialog.png`});
       await page.keyboard.press("Escape");
+      const folded = () => page.$$eval("section > details:not([open])", (details) => details.length);
+      found.folded = [await folded()];
+      await page.locator(".tiles a").last().focus();
+      await page.keyboard.press("Enter");
+      found.folded.push(await folded());
+      await page.locator(".unfold").first().click();
+      found.folded.push(await page.$$eval("#c0 > section > details:not([open])", (details) => details.length));
     }
+    if (look === "phone") found.more = await page.$eval("#c0-table-groups .more", (more) => (more.hidden ? "" : more.textContent));
     if (look === "phone") found.phoneWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
     await page.screenshot({path: `${shots}-${look}.png`, fullPage: true});
     await page.screenshot({path: `${shots}-${look}-top.png`});

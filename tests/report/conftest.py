@@ -9,7 +9,7 @@ from kafka_lagoon.query.duckdb_engine import opened
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import RELATIONS
 from kafka_lagoon.report.scope import Scope, scopes
-from kafka_lagoon.runs.report import Report, ReportOptions, make_report
+from kafka_lagoon.runs.report import Report, ReportOptions, chosen_scopes, make_report
 from tests.delta.lake import make_lake
 from tests.report.history import NOW_MS, SNAPSHOTS
 
@@ -33,4 +33,4 @@ def scope(ask: Ask) -> Scope:
 
 @pytest.fixture(scope="session")
 def report(ask: Ask) -> Report:
-    return make_report(ask, ReportOptions(), NOW_MS)
+    return make_report(chosen_scopes(ask, ReportOptions()), ReportOptions(), NOW_MS)

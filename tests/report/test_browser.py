@@ -5,6 +5,7 @@ that NODE_PATH names: npm install --prefix FOLDER playwright-core axe-core; NODE
 """
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from kafka_lagoon.report.page_tables import Column, PageTable
 from kafka_lagoon.report.scope import Scope
 from kafka_lagoon.runs.report import Report
-from tests.report.test_page import large_page
+from tests.report.test_page import large_page, page_of
 
 BROWSER = Path(__file__).parent / "browser.js"
+ROWS = Path(__file__).parent / "rows.js"
 
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 
@@ -38,7 +41,33 @@ def test_hostile_names_and_gaps(report: Report, tmp_path: Path) -> None:
     assert seen["axe"] == {"light": [], "dark": [], "phone": []}
     assert seen["with"] == seen["without"]
     assert (seen["dialog"], seen["wide"], seen["phoneWide"]) == (2, False, False)
+    assert re.fullmatch(r"\d+ more columns to the right →", seen["more"])
+    before, by_tile, by_button = seen["folded"]
+    assert (by_tile, by_button) == (before - 1, 0)
     assert seen["readout"]
+
+
+def test_script_and_page_spell_values_alike(scope: Scope, tmp_path: Path) -> None:
+    """The rows that the script writes are those of the page without it, for every kind of value."""
+    numbers = (None, 0, 1, 999, 1_000, 58_999, 60_000, 3_510_000, 21_599_000, 90_000_000, 9_876_543_210)
+    kinds = ("count", "bytes", "rate", "byte_rate", "duration", "time_left", "time")
+    columns = [Column(label="Kind", source=""), *(Column(label=kind, kind=kind, source="") for kind in kinds)]
+    rows = [("row", *[value] * len(kinds)) for value in numbers]
+    late = [("late", 0, 0, 0.0, 0.0, 0, value, 0) for value in (-400, -1_000, -59_000, -3_510_000, -90_000_000)]
+    table = PageTable(name="groups", caption="Values", columns=columns, rows=[*rows, *late], empty="")
+    page = tmp_path / "page.html"
+    page.write_text(page_of(scope, table))
+    run = subprocess.run(["node", ROWS, page], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    without, with_script = json.loads(run.stdout)
+    assert without == with_script
+    assert [row[6] for row in without[-5:]] == [
+        "now",
+        "overdue by 1s",
+        "overdue by 59s",
+        "overdue by 58m",
+        "overdue by 1d01h",
+    ]
 
 
 def test_fifty_thousand_groups(scope: Scope, tmp_path: Path) -> None:

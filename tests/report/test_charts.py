@@ -2,7 +2,10 @@
 
 import re
 
-from kafka_lagoon.report.charts import Reading, draw, peak
+import pytest
+
+from kafka_lagoon.report.charts import Reading, draw, peak, round_span, time_axis
+from kafka_lagoon.report.figures import figure
 from kafka_lagoon.report.timeline import timeline
 
 AXIS = timeline([0, 1_000, 2_000, 3_000, 10_000, 11_000], 0)
@@ -41,3 +44,51 @@ def test_what_was_not_there_is_neither_drawn_nor_shaded() -> None:
 def test_a_label_is_text() -> None:
     """Labels are escaped, because names come from a cluster."""
     assert 'aria-label="&#34;&gt;&lt;script&gt;"' in draw([None] * 6, AXIS, '"><script>')
+
+
+def test_a_scale_ends_at_a_round_number() -> None:
+    """The drawing is that of the scale, so its grid lines are where the labels say."""
+    series = [Reading(530_000), Reading(0), Reading(265_000), None, None, None]
+    shown = figure("Lag", "count", series, AXIS, "consumer_lag.lag")
+    assert list(shown.scale) == ["600k", "300k", "0"]
+    ((_, first), (_, zero), _) = lines(shown.chart.drawing)[0]
+    assert (first, zero) == (pytest.approx(97 - 94 * 530 / 600, abs=0.06), 97)
+    assert 'class="grid"' in shown.chart.drawing
+    assert (round_span([Reading(0)]), round_span([Reading(-3), Reading(7)])) == ((0, 1), (-3, 8))
+    assert round_span([Reading(1_000)]) == (0, 1_000)
+
+
+def test_a_scale_has_no_half_records() -> None:
+    """Nor a middle between a negative number and a positive one, which would not be zero."""
+    assert list(figure("Lag", "count", [Reading(1)] * 6, AXIS, "").scale) == ["1", "", "0"]
+    assert list(figure("Lag", "count", [Reading(-1), Reading(9), *[None] * 4], AXIS, "").scale) == ["10", "", "-1"]
+    assert list(figure("Rate", "rate", [Reading(1)] * 6, AXIS, "").scale) == ["1/s", "0.5/s", "0/s"]
+
+
+HOUR = 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("hours", "labels"),
+    [
+        ([8], ["1 Jan 08:00"]),
+        ([8, 8.05], ["1 Jan 08:00", "1 Jan 08:03"]),
+        ([8, 9], ["08:00", "08:15", "08:30", "08:45", "09:00"]),
+        ([20, 32], ["21:00", "2 Jan", "03:00", "06:00"]),
+        ([0, 152], ["1 Jan", "3 Jan", "5 Jan", "7 Jan"]),
+        ([0, 24 * 7 * 30], ["1 Jan", "26 Feb", "23 Apr", "18 Jun"]),
+    ],
+)
+def test_a_time_axis_has_round_times(hours: list[float], labels: list[str]) -> None:
+    """Days are named where they begin, so no label is long."""
+    axis = timeline([round(hour * HOUR) for hour in hours], 0)
+    assert re.findall(r">([^<]+)</text>", time_axis(axis)) == labels
+
+
+def test_labels_of_times_stay_within_the_axis() -> None:
+    """The first and the last do not stand in the middle of their time."""
+    axis = timeline([0, 24 * HOUR], 0)
+    assert re.findall(r'x="([0-9.]+)%" y="16" text-anchor="(\w+)"', time_axis(axis))[::4] == [
+        ("0.0", "start"),
+        ("100.0", "end"),
+    ]

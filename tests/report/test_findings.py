@@ -3,7 +3,8 @@
 import pytest
 
 from kafka_lagoon.report.coverage import failures_of, health_of, missing_tables_of, short_lists_of
-from kafka_lagoon.report.findings import changes_of, findings_of, losses_of, no_estimates_of
+from kafka_lagoon.report.finding_sections import _by_group, _change_entity, _finding_entity, _loss_concerns, _loss_tile
+from kafka_lagoon.report.findings import Finding, Loss, changes_of, findings_of, losses_of, no_estimates_of
 from kafka_lagoon.report.scope import Scope, scopes
 from tests.delta.samples import HOUR_MS, NOON_MS
 from tests.report.history import CLOSING, LAST, SCRIPT
@@ -45,3 +46,49 @@ def test_what_was_not_seen(scope: Scope) -> None:
     assert (failure.scope, failure.error_name, failure.items) == (CLOSING, "NOT_COORDINATOR", 2)
     assert [(one.api, one.visibility) for one in short_lists_of(scope)] == [("ListGroups", "filtered")]
     assert missing_tables_of(scope) == []
+
+
+def _loss(group: str, partition: int, left_ms: int | None, lost: int | None = 0) -> Loss:
+    at_ms = None if left_ms is None else NOON_MS + left_ms
+    return Loss(group, "clicks", partition, lost, 10, left_ms, at_ms, None)
+
+
+def test_losses_by_group() -> None:
+    """A group has one row, of its partition with the least time left; a sum with an unknown part is unknown."""
+    losses = [
+        _loss("a", 0, None, 7),
+        _loss("b", 0, 90 * 60_000),
+        _loss("b", 3, -3_510_000, None),
+        _loss("c", 1, 60_000),
+    ]
+    assert _by_group(losses) == [
+        ("b", -3_510_000, 20, None, 2, "topic clicks, partition 3", NOON_MS - 3_510_000),
+        ("c", 60_000, 10, 0, 1, "topic clicks, partition 1", NOON_MS + 60_000),
+        ("a", None, 10, 7, 1, "", None),
+    ]
+    tile = _loss_tile(losses, 0)
+    assert (tile.level, tile.value, tile.note, tile.when) == ("critical", "2", "b, c", "the first overdue by 58m")
+    assert [(one.level, one.text) for one in _loss_concerns(losses)] == [
+        ("critical", "7 records were deleted before a read them"),
+        (
+            "critical",
+            "retention will delete unread records of b, c, the first at any moment: overdue by 58m",
+        ),
+    ]
+    soon = _loss_tile(losses[-1:], 5)
+    assert (soon.level, soon.value, soon.note, soon.when) == ("warning", "1", "c", "the first in 1m")
+
+
+def test_names_of_what_has_a_finding_or_changed(scope: Scope) -> None:
+    """A topic is not glued to its partition, and a number has its type."""
+    names = {(one.finding, one.entity): _finding_entity(one) for one in findings_of(scope)}
+    assert names["under_replicated", "orders-0"] == "topic orders, partition 0"
+    assert names["broker_fenced", "2"] == "broker 2"
+    hanging = Finding("critical", "hanging_transaction", "producer", "t-1-0 producer 7", "t-1", 0, 0, 1, None)
+    assert _finding_entity(hanging) == "topic t-1, partition 0, producer 7"
+    changes, _ = changes_of(scope)
+    assert {_change_entity(one) for one in changes if one.attribute == "isr"} == {
+        f"topic {topic}, partition {number}" for topic in ("orders", SCRIPT) for number in (0, 1)
+    }
+    assert "broker 2" in {_change_entity(one) for one in changes}
+    assert all("group " in _change_entity(one) for one in changes if one.entity_type == "group_partition")

@@ -43,7 +43,7 @@ def test_what_is_not_known_has_its_reason(scope: Scope) -> None:
     assert groups["fresh"].remark() == "no commit for 1 of 1 partitions"
     assert groups[CLOSING].remark() == "age unknown of 1 partitions: COMMIT_PAST_END"
     assert (groups["huge"].lag, groups["billing"].change) == (HUGE, 1717 - 101)
-    assert groups["billing"].worst_partition == "orders-0"
+    assert groups["billing"].worst_partition == "topic orders, partition 0"
 
 
 def test_histories(scope: Scope) -> None:

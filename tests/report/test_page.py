@@ -18,15 +18,15 @@ from kafka_lagoon.query.statements import Ask, Rows, mentioned
 from kafka_lagoon.report import groups, page
 from kafka_lagoon.report.group_section import _table
 from kafka_lagoon.report.groups import Group, GroupHistory
-from kafka_lagoon.report.page import ClusterPage, cluster_page, render
-from kafka_lagoon.report.page_tables import DeclaredSection, Section
+from kafka_lagoon.report.page import ClusterPage, age_tile, cluster_page, render, verdict
+from kafka_lagoon.report.page_tables import DeclaredSection, PageTable, Section
 from kafka_lagoon.report.scope import Scope, scopes
 from kafka_lagoon.runs.report import Report
 from kafka_lagoon.text import printable
 from tests.delta.samples import HOUR_MS, NOON_MS
 from tests.documents import documents
 from tests.effort import first
-from tests.report.history import CLOSING, HUGE, RIGHT_TO_LEFT, SCRIPT
+from tests.report.history import CLOSING, HUGE, LAST, RIGHT_TO_LEFT, SCRIPT
 from tests.report.parsed_page import Page, data_of, rows_of
 
 pytestmark = pytest.mark.long
@@ -39,7 +39,7 @@ def parsed(report: Report) -> Page:
 
 def test_the_page_has_a_part_for_each_question(parsed: Page) -> None:
     """Each cluster has all sections, under a heading with its name, and links to them."""
-    names = ("glance", "groups", "loss", "health", "topics", "disks", "changes", "coverage")
+    names = ("groups", "loss", "health", "topics", "disks", "changes", "coverage")
     for number in (0, 1):
         article = parsed.with_id(f"c{number}")
         assert [one.attributes["href"] for one in article.all("nav")[0].all("a")] == [
@@ -48,6 +48,7 @@ def test_the_page_has_a_part_for_each_question(parsed: Page) -> None:
         for name in names:
             section = parsed.with_id(f"c{number}-{name}")
             assert all(parsed.with_id(label).text for label in section.attributes["aria-labelledby"].split())
+            assert section.children[0].name == "details"  # a section folds
 
 
 def test_every_declared_section_is_on_the_page() -> None:
@@ -108,9 +109,9 @@ def test_rows_of_the_page_are_its_data(parsed: Page) -> None:
     table = parsed.with_id("c0-table-groups")
     data = data_of(table)
     assert [row[0] for row in rows_of(table)] == data["values"][0]
-    lags = dict(zip(data["values"][0], data["values"][1], strict=True))
+    lags = dict(zip(data["values"][0], data["values"][2], strict=True))
     assert (lags["huge"], lags["unknown"], lags["fresh"]) == (str(HUGE), 4, "")
-    lag = {row[0]: row[1] for row in rows_of(table)}
+    lag = {row[0]: row[2] for row in rows_of(table)}
     assert (lag["huge"], lag["billing"]) == (f"{HUGE:,}", "1,717")
 
 
@@ -120,12 +121,54 @@ def test_what_needs_attention(report: Report) -> None:
     assert concerns[0][0] == "critical"
     assert "billing" in concerns[0][1]
     assert ("critical", f"3 records were deleted before {SCRIPT} read them") in concerns
-    assert ("warning", "broker_fenced: 2") in concerns
+    assert ("warning", "fenced brokers: broker 2") in concerns
     assert ("warning", "lag is not known of unknown: LEADER_NOT_AVAILABLE") in concerns
-    assert ("warning", "snapshots are missing at 1 places") in concerns
+    assert ("warning", "snapshots are missing: 1 gap in the history") in concerns
     assert ("warning", "lists may be short, for permissions are missing: ListGroups") in concerns
     assert ("warning", "the volume of /data on broker 1 is 95% full") in concerns
     assert concerns == sorted(concerns, key=lambda concern: ("critical", "warning", "info").index(concern[0]))
+
+
+def test_tiles_say_what_is_wrong_since_when_and_of_whom(report: Report) -> None:
+    """A tile with trouble names its groups or topics and a time; zero is quiet where all of it is known, and only there."""
+    made = report.clusters[0]
+    tiles = {one.label: one for one in made.tiles}
+    stalled, under = tiles["Stalled groups"], tiles["Under-replicated partitions"]
+    assert (stalled.level, stalled.value, stalled.section) == ("critical", "5", "groups")
+    assert stalled.since_ms == NOON_MS + LAST * (HOUR_MS - 60_000)  # its oldest record is as many minutes old
+    assert (under.level, under.value, under.note) == ("warning", "4", f"{SCRIPT}, orders")
+    assert under.since_ms == NOON_MS + 9 * HOUR_MS
+    assert (tiles["Offline partitions"].level, tiles["Offline partitions"].value) == ("", "0")
+    losing = tiles["Groups about to lose data"]
+    assert (losing.level, losing.value, losing.note) == ("unknown", "0", "no estimate for 6 partitions")
+    assert verdict(made.concerns).startswith("2 critical, ")
+
+
+def test_zero_of_an_incomplete_snapshot_is_not_quiet(ask: Ask) -> None:
+    """Nobody may have seen what is wrong."""
+    made = cluster_page(scopes(ask, ["default"], NOON_MS + 3 * HOUR_MS, 24)[0])
+    (offline,) = [one for one in made.tiles if one.label == "Offline partitions"]
+    assert (offline.level, offline.note) == ("unknown", "the snapshot is incomplete")
+
+
+def test_the_age_of_the_snapshot(report: Report) -> None:
+    """Its tile is quiet until a snapshot should have followed."""
+    made = report.clusters[0]
+    fresh, old = (age_tile(made, made.snapshot.captured_ms + minutes * 60_000) for minutes in (119, 121))
+    assert (fresh.value, fresh.level, fresh.note) == ("1h59m", "", "usually one every 1h")
+    assert (old.value, old.level, old.section) == ("2h01m", "warning", "coverage")
+
+
+def test_many_problems_are_folded(report: Report) -> None:
+    """The first eight are shown, the others are in a part that opens."""
+    made = report.clusters[0]
+    concerns = [replace(made.concerns[0], text=f"problem {number}") for number in range(11)]
+    html = Page(render([replace(made, concerns=concerns)], "", NOON_MS))
+    (shown, folded) = next(
+        one.all("details") for one in html.with_id("c0").all("section") if "concerns" in one.attributes.values()
+    )
+    assert len(shown.all("li")) == 11
+    assert (len(folded.all("li")), folded.all("summary")[0].text) == (3, "3 more")
 
 
 def test_a_short_history_is_said(report: Report, ask: Ask) -> None:
@@ -141,9 +184,9 @@ def test_a_page_of_a_past_time(ask: Ask) -> None:
     """The page has the snapshot of that time: an incomplete one is marked and has its failures; later ones are left out."""
     made = cluster_page(scopes(ask, ["default"], NOON_MS + 3 * HOUR_MS, 24)[0])
     html = Page(render([made], "Then", NOON_MS))
-    assert any(one.text.startswith("the snapshot is incomplete: 1 failures") for one in made.concerns)
+    assert any(one.text.startswith("the snapshot is incomplete: 1 failure, so") for one in made.concerns)
     assert [row[2] for row in rows_of(html.with_id("c0-table-failures"))] == [CLOSING]
-    assert {row[0]: row[1] for row in rows_of(html.with_id("c0-table-groups"))}["billing"] == "303"
+    assert {row[0]: row[2] for row in rows_of(html.with_id("c0-table-groups"))}["billing"] == "303"
     assert not any("fenced" in one.text for one in made.concerns)
 
 
@@ -160,6 +203,12 @@ def test_a_part_that_cannot_be_read_says_so(scope: Scope) -> None:
     html = Page(render([made], "", 0))
     assert "This part cannot be read: the table <gone>" in html.with_id("c0-health").text
     assert rows_of(html.with_id("c0-table-groups"))
+    unread = [(tile.label, tile.value) for tile in made.tiles if tile.level == "unknown" and tile.section == "health"]
+    assert unread == [
+        ("Offline partitions", "unknown"),
+        ("Under min.insync.replicas", "unknown"),
+        ("Under-replicated partitions", "unknown"),
+    ]
 
 
 def _many(number: int, name: str) -> Group:
@@ -192,8 +241,13 @@ def large_page(scope: Scope, number: int) -> str:
     many = [_many(other, f"team-{other % 89}.service-{other % 1_009}.consumer-{other}") for other in numbers]
     history = histories_like(scope)
     table = _table(scope, many, {one.group_id: history for one in many[: groups.WATCHED]}, {})
-    section = Section(name="groups", title="Consumer groups", tables=[table], source="consumer_lag")
-    made = ClusterPage(snapshot=scope.snapshot, axis=scope.axis, sections=[section], concerns=[])
+    return page_of(scope, table)
+
+
+def page_of(scope: Scope, table: PageTable) -> str:
+    """A page with a single table."""
+    section = Section(name="groups", title="Consumer groups", is_open=True, tables=[table], source="consumer_lag")
+    made = ClusterPage(snapshot=scope.snapshot, axis=scope.axis, sections=[section], tiles=[], concerns=[])
     return render([made], "Large", NOON_MS)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.query.statements import Ask
-from kafka_lagoon.report.scope import Scope, scopes
+from kafka_lagoon.report.scope import Scope, scopes, without_snapshot
 from tests.delta.samples import HOUR_MS, NOON_MS
 from tests.report.history import HOURS, LAST
 
@@ -38,3 +38,14 @@ def test_what_is_not_there_is_named(ask: Ask) -> None:
         scopes(ask, ["defualt"], None, 24)
     with pytest.raises(TableError, match="no published snapshot of a slot up to 2025-11-21 12:00:00 UTC"):
         scopes(ask, None, NOON_MS, 24)
+
+
+@pytest.mark.long
+def test_configured_clusters_without_a_snapshot(ask: Ask) -> None:
+    """They are named, among the chosen ones; alone they make no page."""
+    clusters = ("default", "third", "fourth")
+    assert without_snapshot(scopes(ask, None, None, 24, clusters), None, clusters) == ["fourth", "third"]
+    chosen = ["second", "third"]
+    assert without_snapshot(scopes(ask, chosen, None, 24, clusters), chosen, clusters) == ["third"]
+    with pytest.raises(TableError, match="no published snapshot of third"):
+        scopes(ask, ["third"], None, 24, clusters)

@@ -30,3 +30,10 @@ def test_a_history_that_begins_late_is_short() -> None:
     assert not timeline([HOUR, 2 * HOUR, 3 * HOUR], 0).is_short
     axis = timeline([10 * HOUR, 11 * HOUR, 12 * HOUR], 0)
     assert [axis.x(time) for time in axis.times] == [0.0, 0.5, 1.0]
+
+
+def test_the_last_snapshot_has_a_point_of_its_own() -> None:
+    """The last value of a chart is that of the snapshot, not the largest of several."""
+    axis = timeline(range(0, 300 * HOUR, HOUR), 0)
+    assert axis.points[-1].first_ms == axis.points[-1].last_ms == 299 * HOUR
+    assert axis.points[-2].first_ms < axis.points[-2].last_ms

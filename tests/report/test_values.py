@@ -3,7 +3,16 @@
 import pytest
 
 from kafka_lagoon.report.page_tables import Column
-from kafka_lagoon.report.values import cell, some_names, spelled
+from kafka_lagoon.report.values import (
+    cell,
+    counted,
+    partition_name,
+    scale_label,
+    severity_count,
+    short_time_html,
+    some_names,
+    spelled,
+)
 
 
 @pytest.mark.parametrize(
@@ -17,6 +26,10 @@ from kafka_lagoon.report.values import cell, some_names, spelled
         ("rate", 1234.5, "1,234/s"),
         ("byte_rate", 1500.0, "1.5 kB/s"),
         ("duration", 312_000, "5m12s"),
+        ("time_left", 21_589_000, "5h59m"),
+        ("time_left", 45_900, "45s"),
+        ("time_left", 0, "now"),
+        ("time_left", -3_510_000, "overdue by 58m"),
         ("ratio", 0.957, "96%"),
         ("time", 1_763_726_400_123, "2025-11-21 12:00:00"),
     ],
@@ -39,3 +52,40 @@ def test_names_in_a_sentence() -> None:
     """Three different names are listed, with the number of further names."""
     assert some_names(["a", "b", "a"]) == "a, b"
     assert some_names(["a", "b", "c", "d", "\x1b"]) == "a, b, c and 2 more"
+    assert some_names(["a", "b"], "; ") == "a; b"
+
+
+def test_a_partition_is_not_glued_to_its_topic() -> None:
+    """The name of a topic may end in a number."""
+    assert partition_name("checkout.emails.v2-108", 0) == "topic checkout.emails.v2-108, partition 0"
+
+
+def test_numbers_of_things() -> None:
+    """One thing has no plural; critical is no noun."""
+    assert (counted(1, "gap"), counted(2_000, "gap")) == ("1 gap", "2,000 gaps")
+    levels = ["warning", "critical", "warning", "critical"]
+    assert (severity_count(levels, "critical"), severity_count(levels, "warning")) == ("2 critical", "2 warnings")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("count", 600_000, "600k"),
+        ("count", 1_500_000, "1.5M"),
+        ("count", -20, "-20"),
+        ("rate", 0.04, "0.04/s"),
+        ("rate", 40_000, "40k/s"),
+        ("bytes", 2_000_000_000, "2 GB"),
+        ("byte_rate", 1_000, "1 kB/s"),
+    ],
+)
+def test_labels_of_scales_are_short(kind: str, value: float, text: str) -> None:
+    """A chart has little space beside it."""
+    assert scale_label(kind, value) == text
+
+
+def test_a_short_time() -> None:
+    """It has the whole time as a title."""
+    time = short_time_html(1_763_726_400_123)
+    assert ">21 Nov 12:00<" in time
+    assert 'title="2025-11-21 12:00:00 UTC"' in time

@@ -6,9 +6,9 @@ import pytest
 
 from kafka_lagoon.query.duckdb_engine import opened
 from kafka_lagoon.report.page import RELATIONS, render
-from kafka_lagoon.runs.report import ReportOptions, make_report
+from kafka_lagoon.runs.report import ReportOptions, chosen_scopes, make_report
 from tests.delta.lake import make_lake
-from tests.delta.samples import NOON_MS, snapshot
+from tests.delta.samples import HOUR_MS, NOON_MS, snapshot
 
 pytestmark = pytest.mark.long
 
@@ -19,8 +19,26 @@ def test_one_page_for_all_clusters(tmp_path: Path) -> None:
         tmp_path, [snapshot(1, cluster="b", status="complete"), snapshot(2, cluster="a", status="complete")]
     )
     with opened(lake, RELATIONS) as ask:
-        made = make_report(ask, ReportOptions(), NOON_MS)
+        made = make_report(chosen_scopes(ask, ReportOptions()), ReportOptions(), NOON_MS)
     assert [page.snapshot.cluster for page in made.clusters] == ["a", "b"]
     assert "<title>Kafka report: a, b</title>" in made.html
     assert made.problems == []
     assert render(made.clusters, "Ours & yours", NOON_MS).count("<title>Ours &amp; yours</title>") == 1
+
+
+def test_a_late_snapshot_needs_attention(tmp_path: Path) -> None:
+    """The first thing that a page of the newest snapshots says of a late one is its age; a page of a past slot does not."""
+    lake = make_lake(tmp_path, [snapshot(hour, status="complete") for hour in range(3)])
+    with opened(lake, RELATIONS) as ask:
+        in_time, late, past = (
+            make_report(
+                chosen_scopes(ask, ReportOptions(slot_ms=slot_ms)),
+                ReportOptions(slot_ms=slot_ms),
+                NOON_MS + now * HOUR_MS,
+            )
+            .clusters[0]
+            .concerns
+            for slot_ms, now in ((None, 4), (None, 77), (NOON_MS + HOUR_MS, 77))
+        )
+    assert late[0].text == "Last seen 3d03h ago: nothing is known of the time since then"
+    assert not any(one.text.startswith("Last seen") for one in (*in_time, *past))

@@ -83,7 +83,7 @@ class Airflow:
 def airflow(tmp_path_factory: pytest.TempPathFactory) -> Airflow:
     """An Airflow with an empty database."""
     made = Airflow(tmp_path_factory.mktemp("airflow"), interpreter())
-    (made.folder / "lagoon.toml").write_text(f'warehouse = "{made.lake}"\n[ingest]\ntopics = "flown"\n')
+    (made.folder / "lagoon.toml").write_text(f'warehouse = "{made.lake}"\ncreate = true\n[ingest]\ntopics = "flown"\n')
     migrated = made.start("-m", "airflow", "db", "migrate")
     assert migrated.returncode == 0, migrated.stderr
     return made
@@ -179,7 +179,7 @@ def test_a_late_interval_is_refused(airflow: Airflow, secured: Secured) -> None:
     late = airflow.run(by_password(secured), "lagoon_snapshot", now(-120))
     assert (late.tasks("state"), late.tasks("tries")) == (["failed"], [1]), late.printed
     assert "snapshot ended with exit code 2: --slot" in late.printed
-    assert "minutes from now: the state of a cluster can only be captured as it is" in late.printed
+    assert "only the current state of a cluster can be captured" in late.printed
     assert versions(airflow.lake) == before
 
 
@@ -210,7 +210,7 @@ def test_an_incomplete_run(airflow: Airflow, leaderless: FakeCluster, tmp_path: 
     """
     servers = ",".join(f"{host}:{port}" for host, port in leaderless.addresses.values())
     connection = {"conn_type": "generic", "extra": json.dumps({"bootstrap_servers": servers})}
-    settings = f'warehouse = "{tmp_path / "lake"}"\n'
+    settings = f'warehouse = "{tmp_path / "lake"}"\ncreate = true\n'
     if choice == "fail":
         connection, settings = None, f'{settings}[kafka]\nbootstrap_servers = "{servers}"\n'
     (tmp_path / "lagoon.toml").write_text(settings)

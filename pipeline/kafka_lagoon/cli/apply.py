@@ -13,7 +13,7 @@ from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.outcomes import Outcome as ActionOutcome
 from kafka_lagoon.apply.plan import PlanResult
 from kafka_lagoon.cli.alterations import AlterationResult, alter, warn_of
-from kafka_lagoon.cli.arguments import add_warehouse
+from kafka_lagoon.cli.arguments import add_create, add_warehouse
 from kafka_lagoon.cli.clusters import ChosenCluster, add_cluster_options, budget_ms, chosen_cluster
 from kafka_lagoon.cli.command import Command, Kind
 from kafka_lagoon.cli.desired_files import HELP, desired_of
@@ -44,6 +44,7 @@ class ApplyArguments:
 def _declare(parser: ArgumentParser) -> None:
     add_cluster_options(parser)
     add_warehouse(parser)
+    add_create(parser)
     add_log_file(parser)
     add_alteration_options(parser)
     parser.add_argument("file", metavar="FILE", help=HELP)
@@ -92,6 +93,8 @@ def _apply(arguments: ApplyArguments, outcome: RunOutcome, clock: Clock) -> int:
             warn_of(planned.failures)
             return FAILED
         with OpeningRecorder(APPLY, chosen.settings, clock) as recorder:
+            if not options.dry_run:
+                recorder.check()
             altered = alter(
                 cluster, chosen, PlannedActions(actions=planned.actions, notes=planned.notes), recorder, options
             )

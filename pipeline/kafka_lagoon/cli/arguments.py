@@ -52,6 +52,8 @@ def parse(command: "Command[Any]", name: str, argv: Sequence[str]) -> argparse.N
     options = Parser(name, command).parse_intermixed_args(argv)
     if getattr(options, "warehouse", None):
         options.set = [*options.set, f"warehouse={options.warehouse}"]
+    if getattr(options, "create", False):
+        options.set = [*options.set, "create=true"]
     if problems := [*command.check(options), *command.kind.check(options)]:
         raise ConfigError(problems)
     return options
@@ -66,7 +68,12 @@ def _whole_number(text: str) -> int:
 
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options that name settings."""
-    parser.add_argument("--conf", type=Path, metavar="FILE", help="TOML file with settings")
+    parser.add_argument(
+        "--conf",
+        type=Path,
+        metavar="FILE",
+        help="TOML file with settings; default: the file that LAGOON_CONF names, else ./lagoon.toml if it exists",
+    )
     parser.add_argument("--kafka-properties", type=Path, metavar="FILE", help="properties file of a Java client")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="set one setting, e.g. kafka.client_id=night"
@@ -76,6 +83,11 @@ def add_settings_options(parser: argparse.ArgumentParser) -> None:
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
     """Declare the option that names the location of the tables."""
     parser.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
+
+
+def add_create(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that allows a run to create the warehouse."""
+    parser.add_argument("--create", action="store_true", help="create the warehouse if it does not exist")
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_lagoon.cli.arguments import add_settings_options
+from kafka_lagoon.cli.conf_file import conf_file
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
@@ -81,7 +82,7 @@ def named_cluster(name: str, known: Mapping[str, KafkaSettings]) -> KafkaSetting
 
 
 def _has_other_settings(options: Namespace, environ: Mapping[str, str]) -> bool:
-    given = options.conf or options.kafka_properties or options.set or options.cluster
+    given = conf_file(options, environ).path or options.kafka_properties or options.set or options.cluster
     return bool(given) or any(map(is_setting, environ))
 
 

@@ -27,7 +27,7 @@ def _rows(folder: Path) -> list[DesiredRow]:
     names = ", ".join(f"CAST({name} AS VARCHAR)" for name in DesiredRow._fields)
     try:
         with duckdb.connect() as database:
-            rows = database.sql(f"SELECT {names} FROM ({select_rows(str(folder), folder)})").fetchall()  # noqa: S608
+            rows = database.sql(f"SELECT {names} FROM ({select_rows(str(folder), folder).sql})").fetchall()  # noqa: S608
     except duckdb.Error as error:
         raise _unreadable(str(folder), str(error).splitlines()[0]) from None
     except TableError as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kafka_lagoon.cli.arguments import add_warehouse, names
 from kafka_lagoon.cli.clusters import add_cluster_options, assigned_servers, named_cluster
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
+from kafka_lagoon.cli.conf_file import ConfFile, conf_file
 from kafka_lagoon.cli.registry import COMMANDS
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, say, say_exactly
 from kafka_lagoon.clock import Clock
@@ -68,7 +69,11 @@ def _examine(call: Invocation) -> int:
 
 def _of_settings(args: Namespace, environ: Mapping[str, str], clock: Clock) -> Iterator[Result]:
     """Check the settings, then the clusters and the warehouse that they name."""
-    check = Check("settings", str(args.conf or "options and environment"))
+    try:
+        conf = conf_file(args, environ)
+    except ConfigError:  # `loaded` finds it again, as a result
+        conf = ConfFile(None)
+    check = Check("settings", str(conf))
     loaded: list[Settings] = []
     yield from results.run_alone(check, lambda: _loaded(check, args, environ, loaded))
     settings = loaded[0] if loaded else None
@@ -79,7 +84,7 @@ def _of_settings(args: Namespace, environ: Mapping[str, str], clock: Clock) -> I
             needs=_needs(args.commands, settings) if settings else (),
             clock=clock,
             timeout_ms=round(args.timeout * 1000),
-            conf=args.conf,
+            conf=conf.path,
             with_spark=args.executors,
             master=args.master,
         )

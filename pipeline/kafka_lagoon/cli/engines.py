@@ -9,26 +9,31 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.duckdb_tables import NeedsSpark
 from kafka_lagoon.query.statements import Ask
+from kafka_lagoon.query.window import Window
 from kafka_lagoon.settings import Settings, local_folder
 
 
 @contextmanager
-def opened(settings: Settings, names: Iterable[str], engine: str | None = None) -> Iterator[Ask]:
+def opened(
+    settings: Settings, names: Iterable[str], engine: str | None = None, window: Window | None = None
+) -> Iterator[Ask]:
     """Open these tables and views. The rows of a statement must be read before the next statement runs.
 
-    DuckDB opens them, unless only Spark can read the tables or `engine` names Spark.
+    DuckDB opens them, unless only Spark can read the tables or `engine` names Spark. With a `window`, rows of other snapshots
+    may be missing, from views too: Spark leaves none out.
     """
     with ExitStack() as stack:
-        yield _ask(stack, settings, set(names), engine)
+        yield _ask(stack, settings, set(names), engine, window)
 
 
-def _ask(stack: ExitStack, settings: Settings, names: set[str], engine: str | None) -> Ask:
+def _ask(stack: ExitStack, settings: Settings, names: set[str], engine: str | None, window: Window | None) -> Ask:
     folder = local_folder(settings.warehouse) if settings.warehouse else None
     if folder is None and engine == DUCKDB:
         raise ConfigError([f"--engine duckdb reads folders of this machine: {settings.place()} needs --engine spark"])
     if folder is not None and engine != SPARK:
         try:
-            return stack.enter_context(duckdb_engine.opened(folder, names, duckdb_engine.Limits(**dict(settings.sql))))
+            limits = duckdb_engine.Limits(**dict(settings.sql))
+            return stack.enter_context(duckdb_engine.opened(folder, names, limits, window))
         except NeedsSpark as error:
             if engine == DUCKDB:
                 raise

@@ -7,8 +7,11 @@ import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
+from kafka_lagoon.cli.conf_file import conf_file
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.kafka_settings import CONF_VARIABLE
 from kafka_lagoon.owned_files import PRIVATE
-from kafka_lagoon.settings import Settings, load, local_folder
+from kafka_lagoon.settings import Settings, creation_fault, load, local_folder
 
 _ALL, _OTHERS_WRITE = 0o777, 0o002
 
@@ -16,11 +19,22 @@ _ALL, _OTHERS_WRITE = 0o777, 0o002
 def loaded(options: Namespace, environ: Mapping[str, str], assigned: Sequence[str] = (), **needed: bool) -> Settings:
     """Load the settings that the options name, with those in `assigned`, and set the umask for all files from then on.
 
-    `needed` is passed to `settings.load`: cluster_needed and tables_needed.
+    `needed` is passed to `settings.load`: cluster_needed and tables_needed. Faults name a settings file that no option names.
     """
-    settings = load(options.conf, environ, [*options.set, *assigned], options.kafka_properties, **needed)
+    conf, given = conf_file(options, environ), [*options.set, *assigned]
+    try:
+        settings = load(conf.path, environ, given, options.kafka_properties, conf_named_by=conf.named_by, **needed)
+    except ConfigError as error:
+        source = [f"settings are those of {conf}; {CONF_VARIABLE}= reads no file"] if conf.is_implied else []
+        raise ConfigError([*error.problems, *source]) from None
     os.umask(umask_of(settings))
     return settings
+
+
+def check_creation(settings: Settings) -> None:
+    """Refuse to create a warehouse that nobody has asked for; ConfigError says how to ask."""
+    if fault := creation_fault(settings):
+        raise ConfigError([fault])
 
 
 def umask_of(settings: Settings) -> int:

@@ -7,11 +7,12 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafka_lagoon.cli.arguments import add_flags, parsed_time
+from kafka_lagoon.cli.arguments import add_create, add_flags, parsed_time
 from kafka_lagoon.cli.command import Command
-from kafka_lagoon.cli.file_modes import loaded
+from kafka_lagoon.cli.file_modes import check_creation, loaded
 from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.cli.outcome import INGEST, PARTIAL, RunOutcome, one_by_one
+from kafka_lagoon.cli.permissions import READ_TOPIC
 from kafka_lagoon.cli.progress import MeasuredProgress
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
@@ -27,6 +28,9 @@ from kafka_lagoon.runs.ingest import STEPS, IngestResult, ingest
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from kafka_lagoon.times import FORMS
+
+_DENIED = "TOPIC_AUTHORIZATION_FAILED"
+_SHOWN_TOPICS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,7 @@ def _declare(parser: ArgumentParser) -> None:
         help=f"start of topics that were never archived (default: earliest): {SPELLINGS}",
     )
     parser.add_argument("--until", metavar="TIME", help=f"end before the first record at or after this time ({FORMS})")
+    add_create(parser)
     add_flags(
         parser,
         {
@@ -72,6 +77,7 @@ def ingest_arguments(options: Namespace, environ: Mapping[str, str], clock: Cloc
         assigned += [f"ingest.{name}=true"] if getattr(options, name) else []
     settings = loaded(options, environ, assigned)
     spec = _read_spec(settings.ingest, options.until, clock)
+    check_creation(settings)
     return IngestArguments(settings=settings, spec=spec, after_restore=options.after_restore)
 
 
@@ -141,6 +147,22 @@ def _print(result: IngestResult, place: str) -> None:
     for failure in result.archived.plan.failures:
         reason = f" ({failure.message})" if failure.message else ""
         say(f"{result.cluster}: {failure.scope}: {failure.name}{reason}")
+    if denied := denied_topics(result):
+        more = f" and {len(denied) - _SHOWN_TOPICS:,} more" if len(denied) > _SHOWN_TOPICS else ""
+        shown = ", ".join(denied[:_SHOWN_TOPICS]) + more
+        say(
+            f"{result.cluster}: {READ_TOPIC} is missing on {shown}: `lagoon permissions --for ingest --principal User:NAME` "
+            "prints the ACL"
+        )
+
+
+def denied_topics(result: IngestResult) -> list[str]:
+    """Return the topics that brokers refuse to let us read, or even to describe, by their names."""
+    ranges, failures = result.archived.reconciled.ranges, result.archived.plan.failures
+    refused = {row.topic for row in ranges if row.problem == _DENIED}
+    return sorted(
+        refused | {failure.scope.topic for failure in failures if failure.name == _DENIED and failure.scope.topic}
+    )
 
 
 def _describe(outcome: RunOutcome, result: IngestResult) -> None:

@@ -14,7 +14,7 @@ from kafka_lagoon.cli.pipes import write
 from kafka_lagoon.cli.terminal import COMPLETE
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.metrics.exposition import exposition
-from kafka_lagoon.metrics.snapshots import snapshot_samples
+from kafka_lagoon.metrics.snapshots import missing_samples, snapshot_samples
 from kafka_lagoon.metrics.tables import RELATIONS, newest_facts
 from kafka_lagoon.metrics.textfile import replace_file
 
@@ -29,8 +29,9 @@ def _declare(parser: ArgumentParser) -> None:
 def _metrics(call: Invocation) -> int:
     settings = loaded(call.options, call.environ, cluster_needed=False)
     with opened(settings, RELATIONS, call.options.engine) as ask:
-        limit, facts = settings.metrics.max_groups, newest_facts(ask)
+        limit, facts = settings.metrics.max_groups, list(newest_facts(ask))
         samples = [sample for one in facts for sample in snapshot_samples(one, limit)]
+    samples += missing_samples(settings.named_clusters(), {one.cluster for one in facts})
     out: Path | None = call.options.out
     if out is None:
         write([exposition(samples)])

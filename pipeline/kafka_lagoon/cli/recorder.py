@@ -42,6 +42,13 @@ class OpeningRecorder:
             self._thread.join()
         self._stack.close()
 
+    def check(self) -> None:
+        """Refuse a warehouse that does not exist, before anything is planned; ConfigError says how it is created."""
+        if self._settings:
+            from kafka_lagoon.cli.file_modes import check_creation  # noqa: PLC0415  pydantic
+
+            check_creation(self._settings)
+
     def begin(self) -> None:
         """Open the warehouse in the background if that needs no Spark session; warn if there is no warehouse."""
         if not self._settings:

@@ -117,6 +117,9 @@ COMMANDS: Mapping[str, Listed] = {
         "demo", "show the jobs at work on a Kafka of its own, with three brokers and load", INSTALLATION, "demo"
     ),
     "doctor": Listed("doctor", "check this installation, its settings, clusters and warehouse", INSTALLATION, "spark"),
+    "permissions": Listed(
+        "grants", "print the ACLs that commands need, for kafka-acls.sh or as desired state", INSTALLATION, "records"
+    ),
     "path": Listed(
         "path", "print paths of jobs, Spark's settings and Delta's jars, for spark-submit", INSTALLATION, "spark"
     ),

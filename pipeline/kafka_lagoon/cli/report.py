@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kafka_lagoon.cli.arguments import SPARK, add_engine, moment_argument, names, number_from
@@ -16,7 +16,8 @@ from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.report.page import RELATIONS
-from kafka_lagoon.runs.report import Report, ReportOptions, make_report
+from kafka_lagoon.report.scope import has_all_predecessors, windows_of
+from kafka_lagoon.runs.report import Report, ReportOptions, chosen_scopes, make_report
 from kafka_lagoon.settings import Settings, local_folder, opens_without_session
 from kafka_lagoon.text import printable
 from kafka_lagoon.times import FORMS, Moment
@@ -59,14 +60,15 @@ def _declare(parser: ArgumentParser) -> None:
 
 def report_arguments(given: Namespace, environ: Mapping[str, str], clock: Clock) -> ReportArguments:
     """Check options and settings; ConfigError lists every fault."""
+    settings = loaded(given, environ, cluster_needed=False)
     slot: Moment | None = given.slot
     options = ReportOptions(
         clusters=given.cluster,
+        configured=tuple(settings.named_clusters()),
         slot_ms=None if slot is None else slot.at_ms(clock.now_ms()),
         hours=given.hours or (given.days or 1) * _HOURS_OF_DAY,
         title=given.title,
     )
-    settings = loaded(given, environ, cluster_needed=False)
     return ReportArguments(settings=settings, options=options, out=given.out, engine=given.engine)
 
 
@@ -79,8 +81,7 @@ def report(arguments: ReportArguments, clock: Clock) -> int:
 
 
 def _report(arguments: ReportArguments, clock: Clock, outcome: RunOutcome) -> int:
-    with opened(arguments.settings, RELATIONS, arguments.engine or _engine(arguments.settings)) as ask:
-        made = make_report(ask, arguments.options, clock.now_ms())
+    made = _made(arguments, clock)
     content = made.html.encode()
     with out_file(arguments.out) as part:
         part.write_bytes(content)
@@ -89,6 +90,22 @@ def _report(arguments: ReportArguments, clock: Clock, outcome: RunOutcome) -> in
     for problem in made.problems:
         warn(problem)
     return INCOMPLETE if made.problems else COMPLETE
+
+
+def _made(arguments: ReportArguments, clock: Clock) -> Report:
+    """Make the page over as much of the history as its sections need."""
+    settings, options = arguments.settings, arguments.options
+    engine = arguments.engine or _engine(settings)
+    with opened(settings, {"snapshots"}, engine) as ask:
+        chosen = chosen_scopes(ask, options)
+        *tried, last = windows_of(chosen)
+    for window in tried:
+        with opened(settings, RELATIONS, engine, window) as ask:
+            chosen = [replace(scope, ask=ask) for scope in chosen]
+            if all(has_all_predecessors(scope) for scope in chosen):
+                return make_report(chosen, options, clock.now_ms())
+    with opened(settings, RELATIONS, engine, last) as ask:
+        return make_report([replace(scope, ask=ask) for scope in chosen], options, clock.now_ms())
 
 
 def _engine(settings: Settings) -> str | None:

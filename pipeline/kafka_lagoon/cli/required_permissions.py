@@ -17,9 +17,10 @@ OF_JOBS: Mapping[str, Requirement] = {
     ),
     "ingest": Requirement(
         permissions=(READ_TOPIC,),
-        remark="Topics without it do not match a pattern, and a line says that there may be such. With DESCRIBE on "
-        "Cluster too, large partitions are read in parts. With DESCRIBE_CONFIGS on Topic offsets that the log lacks count as "
-        "lost if the topic is not compacted; without it they count as compacted.",
+        remark="A topic with DESCRIBE and without READ matches a pattern: its ranges are not archived, the run names the "
+        "topic and the ACL, and ends with 3. A topic without either is not seen, and a line says that there may be such. With "
+        "DESCRIBE on Cluster too, large partitions are read in parts. With DESCRIBE_CONFIGS on Topic offsets that the log "
+        "lacks count as lost if the topic is not compacted; without it they count as compacted.",
     ),
     "restore": Requirement(
         permissions=(

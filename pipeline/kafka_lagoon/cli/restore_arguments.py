@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_lagoon.cli.arguments import MOST_INT16, add_flags, names, number_from, parsed_time, pattern
-from kafka_lagoon.cli.file_modes import loaded
+from kafka_lagoon.cli.file_modes import check_creation, loaded
 from kafka_lagoon.cli.planned_actions import confirmation_problems
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
@@ -86,6 +86,7 @@ def restore_arguments(args: Namespace, environ: Mapping[str, str], clock: Clock)
     problems = confirmation_problems(args)
     try:
         settings = loaded(args, environ)
+        check_creation(settings)
     except ConfigError as error:
         problems += error.problems
         settings = None

@@ -8,17 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kafka_lagoon.cli.arguments import parsed_time
+from kafka_lagoon.cli.arguments import add_create, parsed_time
 from kafka_lagoon.cli.command import Command
-from kafka_lagoon.cli.file_modes import loaded
+from kafka_lagoon.cli.file_modes import check_creation, loaded
 from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, OutcomeProgress, RunOutcome, at_once
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.summary import snapshot_line
-from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, worst, worst_of_clusters
+from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn, worst, worst_of_clusters
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.join_today import join_today
 from kafka_lagoon.delta.publish import PublishedSlot
-from kafka_lagoon.errors import ConfigError, SnapshotIncomplete
+from kafka_lagoon.errors import ConfigError, PipelineError, SnapshotIncomplete
 from kafka_lagoon.job_settings import SnapshotSettings
 from kafka_lagoon.metrics.snapshots import snapshot_facts, snapshot_samples
 from kafka_lagoon.runs.context import RunContext
@@ -44,6 +45,7 @@ def _declare(parser: ArgumentParser) -> None:
         metavar="TIME",
         help=f"the scheduler's time ({FORMS}); only one snapshot is published for it; default: now",
     )
+    add_create(parser)
     parser.add_argument("--accept-incomplete", action="store_true", help="exit 0 even if brokers did not answer")
 
 
@@ -57,6 +59,7 @@ def snapshot_arguments(options: Namespace, environ: Mapping[str, str], clock: Cl
         if slot_ms is not None:
             problems += _distance_problems(options.slot, abs(clock.now_ms() - slot_ms), settings.snapshot)
         skipped_tables(settings.snapshot.skip_tables)
+        check_creation(settings)
     except ConfigError as error:
         problems += error.problems
     if problems:
@@ -82,7 +85,17 @@ def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:
         codes = at_once(
             outcomes, limits.clusters_at_once, clock, lambda outcome: _take_one(context, arguments.slot_ms, outcome)
         )
+        if any(outcome.snapshot_id for outcome in outcomes):
+            _join_today(context)
     return worst(codes) if limits.fail_when_incomplete else worst_of_clusters(codes)
+
+
+def _join_today(context: RunContext) -> None:
+    """Join small files; the snapshots are published, so a failure is no failure of theirs."""
+    try:
+        join_today(context.warehouse, context.clock)
+    except PipelineError as error:
+        warn(f"the files of today were not joined, a later run will: {error}")
 
 
 def _take_one(context: RunContext, slot_ms: int, outcome: RunOutcome) -> int:

@@ -28,6 +28,7 @@ from kafka_lagoon.uuid7 import new_id
 _ROW_GROUP_BYTES = 16 << 20  # in memory; a row group holds consecutive snapshots, so filters on time skip the others
 _ATTEMPTS = 5
 _SNAPSHOT_ID = "snapshot_id"
+JOINED = "-joined.parquet"  # ends the names of the files that are made here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ def compact(
 
     The lock on commits is held only for the commit. Nothing is done if another run has removed one of the files.
     """
-    parts = (_join(warehouse, table, part, clock) for part in _packed(files, target_bytes) if len(part) > 1)
+    parts = (_join(warehouse, table, part) for part in _packed(files, target_bytes) if len(part) > 1)
     joined = [part for part in parts if part]
     if not joined or not _commit(warehouse, table, joined, clock):
         return (), ()
@@ -66,7 +67,7 @@ def keep_rows(
 
     Otherwise as `compact`. Files without rows to remove stay as they are, and where no snapshot is kept none is read.
     """
-    parts = (_join(warehouse, table, part, clock, sorted(kept[part[0].day])) for part in _packed(files, target_bytes))
+    parts = (_join(warehouse, table, part, sorted(kept[part[0].day])) for part in _packed(files, target_bytes))
     changed = [part for part in parts if part]
     if not changed or not _commit(warehouse, table, changed, clock):
         return 0
@@ -92,7 +93,7 @@ def _order(file: LiveFile) -> tuple[date, int, str]:
 
 
 def _join(
-    warehouse: Warehouse, table: Table, files: Sequence[LiveFile], clock: Clock, kept: Sequence[str] | None = None
+    warehouse: Warehouse, table: Table, files: Sequence[LiveFile], kept: Sequence[str] | None = None
 ) -> _Joined | None:
     """Write one file with the rows of all files, or only those of `kept` snapshots (sorted); None if no row is removed then.
 
@@ -111,7 +112,8 @@ def _join(
         return None
     if not statistics:
         return _Joined(day=day, before=files, after=None, removed=removed)
-    url = f"{warehouse.locations[table.name]}/{table.partition_by}={day}/{new_id(clock.now_ms())}-joined.parquet"
+    name = f"{new_id(files[-1].modified_at_ms)}{JOINED}"  # sorts like the last of its files, by the time of its rows
+    url = f"{warehouse.locations[table.name]}/{table.partition_by}={day}/{name}"
     stored = warehouse.kernel.storage.write(url, data)
     after = DataFile(url=url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics)
     return _Joined(day=day, before=files, after=after, removed=removed)

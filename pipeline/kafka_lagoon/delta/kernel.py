@@ -41,6 +41,7 @@ _NO_JARS = (
 _LOCAL_LOG_STORE = "io.delta.kernel.logStore.file.impl"
 _READ_AT_ONCE = 16  # commits; on object stores each is a request
 _NO_DOMAINS: Mapping[str, str] = {}
+_ALL: Mapping[str, str | date] = {}
 
 
 class Conflict(PipelineError):
@@ -216,19 +217,20 @@ class Kernel:
     def files(self, state: State, wanted: Mapping[str, str | date]) -> list[str]:
         """URLs of the files that may hold rows with all values `wanted`, by the log's statistics."""
         utils = self.classes.internal.InternalScanFileUtils
-        scan = state.snapshot.getScanBuilder().withFilter(self._predicate(wanted)).build()
-        return [str(utils.getAddFileStatus(row).getPath()) for row in self._scan_files(scan)]
+        return [str(utils.getAddFileStatus(row).getPath()) for row in self._scan_files(self._scan(state, wanted))]
 
     def described_files(self, state: State, wanted: Mapping[str, str | date]) -> list[DescribedFile]:
         """Files that may hold rows with all values `wanted`, with their statistics in the log."""
-        builder = state.snapshot.getScanBuilder()
-        scan = (builder.withFilter(self._predicate(wanted)) if wanted else builder).build()
-        return [described_file(state.location, add) for add in self._adds(scan)]
+        return [described_file(state.location, add) for add in self._adds(self._scan(state, wanted))]
 
-    def live_files(self, state: State) -> list[LiveFile]:
-        """All files of a table; a quarter of a millisecond each."""
+    def live_files(self, state: State, wanted: Mapping[str, str | date] = _ALL) -> list[LiveFile]:
+        """All files of a table, or those that may hold rows with all values `wanted`; a quarter of a millisecond each."""
         (column,) = state.partition_by
-        return [live_file(add, column) for add in self._adds(state.snapshot.getScanBuilder().build())]
+        return [live_file(add, column) for add in self._adds(self._scan(state, wanted))]
+
+    def _scan(self, state: State, wanted: Mapping[str, str | date]) -> Any:
+        builder = state.snapshot.getScanBuilder()
+        return (builder.withFilter(self._predicate(wanted)) if wanted else builder).build()
 
     def _adds(self, scan: Any) -> Iterator[Mapping[str, Any]]:
         """The log's `add` actions of a scan's files, with their statistics."""

@@ -121,6 +121,14 @@ class Storage:
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be read: {reason(error)}") from error
 
+    def exists(self, url: str) -> bool:
+        """True if there is a file or folder of this name; a store without folders has one where it has files below."""
+        path = self._path(url)
+        try:
+            return bool(path.getFileSystem(self.conf).exists(path))
+        except JAVA_ERRORS as error:
+            raise TableError(f"{url} cannot be read: {reason(error)}") from error
+
     def names(self, url: str) -> list[str]:
         """Names in a folder, sorted; none if there is no such folder."""
         path = self._path(url)

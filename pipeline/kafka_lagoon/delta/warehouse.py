@@ -27,7 +27,7 @@ from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store
 from kafka_lagoon.delta.session import session as start_session
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.errors import ChecksFailed, ConfigError, NeedsSession, SchemaChanged, TableError
-from kafka_lagoon.settings import NO_PLACE, Settings
+from kafka_lagoon.settings import NO_PLACE, Settings, no_warehouse, opens_without_session
 from kafka_lagoon.tables.columns import Column
 from kafka_lagoon.tables.schema import TABLES
 from kafka_lagoon.tables.table import (
@@ -164,6 +164,7 @@ def open_warehouse(
         _create_in_catalog(spark, settings)
     warehouse = _warehouse(spark, settings)
     if settings.warehouse:
+        _check_creation(warehouse, settings)
         check_writable(warehouse)
     _prepare_all(warehouse, tables, clock)
     return warehouse
@@ -203,6 +204,22 @@ def _warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
         return at_path(spark, settings.warehouse)
     catalog, schema = _catalog_and_schema(settings)
     return in_catalog(spark, catalog, schema)
+
+
+def _check_creation(warehouse: Warehouse, settings: Settings) -> None:
+    """Refuse to create a warehouse that nobody has asked for, where only Spark can tell; else `settings.creation_fault` does.
+
+    ConfigError unless it exists, or what it would be in exists and is empty.
+    """
+    if settings.create or opens_without_session(settings):
+        return
+    storage, above = warehouse.kernel.storage, warehouse.name.rpartition("/")[0]
+    try:
+        is_allowed = storage.exists(warehouse.name) or (storage.exists(above) and not storage.names(above))
+    except TableError:  # the check that it can be written says why not
+        return
+    if not is_allowed:
+        raise ConfigError([no_warehouse(warehouse.name)])
 
 
 def check_writable(warehouse: Warehouse) -> None:

@@ -141,12 +141,20 @@ def _places(examination: Examination) -> Iterator[Result]:
     if isinstance(place, Result):
         yield place
     else:
-        for name, make in (("warehouse", warehouse.folder), ("locks", warehouse.locks)):
-            yield from run_alone(Check(name, str(place)), partial(make, place))
+        is_created = examination.settings is not None and _is_created(examination.settings)
+        yield from run_alone(Check("warehouse", str(place)), partial(warehouse.folder, place, is_created=is_created))
+        yield from run_alone(Check("locks", str(place)), partial(warehouse.locks, place))
         yield from run_alone(Check("archive", str(place)), partial(_archive, place))
         disks.insert(0, ("warehouse", place))
     for what, path in disks:
         yield from run_alone(Check("disk", str(path)), partial(warehouse.free_space, what, path))
+
+
+def _is_created(settings: "Settings") -> bool:
+    """Return True if a run may create the warehouse, or if it exists."""
+    from kafka_lagoon.settings import creation_fault  # noqa: PLC0415
+
+    return creation_fault(settings) is None
 
 
 def _archive(place: Path) -> Iterator[Result]:

@@ -1,12 +1,13 @@
 """Checks what the principal of our connections may do against what commands need, by what brokers say of it (KIP-430).
 
-Nothing is tried: a broker returns the operations that it allows on the cluster, on each topic and on each group. It returns
-none on other resources, and leaves out topics and groups that we may not describe.
+A broker returns the operations that it allows on the cluster, on each topic and on each group, and leaves out topics and groups
+that we may not describe. It returns none on other resources; doctor/hidden_permissions.py finds DESCRIBE on those.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from kafka_lagoon.admin.acl_commands import grants
 from kafka_lagoon.admin.authorized_operations import (
     TopicOperations,
     cluster_operations,
@@ -19,8 +20,20 @@ from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.doctor.hidden_permissions import Known, on_delegation_tokens, on_transactional_ids
 from kafka_lagoon.doctor.results import Check, Result
-from kafka_lagoon.protocol.acls import ALTER_CONFIGS, CLUSTER, DESCRIBE, DESCRIBE_CONFIGS, GROUP, TOPIC, allows
+from kafka_lagoon.protocol.acls import (
+    ALTER_CONFIGS,
+    CLUSTER,
+    DELEGATION_TOKEN,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    GROUP,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    WILDCARD,
+    allows,
+)
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.snapshot.chosen_names import Names
 from kafka_lagoon.snapshot.configs import have_group_configs
@@ -62,6 +75,8 @@ class _Allowed:
     unlisted: Sequence[Failure]  # of brokers that did not list their groups
     groups_left_out: int
     have_group_configs: bool
+    described: Mapping[int, Known]  # DESCRIBE on all resources of types about which brokers return no operations
+    principal: str
 
 
 def permissions(name: str, cluster: Cluster, needs: Sequence[Needs], deadline: Deadline) -> Iterator[Result]:
@@ -82,35 +97,60 @@ def _allowed(cluster: Cluster, needs: Sequence[Needs], deadline: Deadline) -> _A
     kinds = {group: listing for group, listing in listings.items() if described_as(listing) in {CLASSIC, CONSUMER}}
     described = dict(sorted(kinds.items())[:_MOST_GROUPS])
     of_groups, refused = group_operations(cluster, described, deadline) if described else ({}, {})
+    of_cluster = cluster_operations(cluster, deadline)
     return _Allowed(
-        of_cluster=cluster_operations(cluster, deadline),
+        of_cluster=of_cluster,
         of_topics=topic_operations(cluster, sorted({topic for need in needs for topic in need.topics}), deadline),
         of_groups=of_groups,
         refused_groups=refused,
         unlisted=listed.failures,
         groups_left_out=len(listings) - len(described),
         have_group_configs=have_group_configs(cluster),
+        described=_described(cluster, needs, of_cluster, deadline),
+        principal=cluster.settings.principal() or "User:NAME",
     )
+
+
+def _described(cluster: Cluster, needs: Sequence[Needs], of_cluster: int, deadline: Deadline) -> dict[int, Known]:
+    """Whether DESCRIBE is allowed on types of resources about which brokers return nothing, for those that are needed."""
+    needed = {
+        permission.resource_type
+        for need in needs
+        for permission in need.permissions
+        if permission.operation == DESCRIBE
+    }
+    described: dict[int, Known] = {}
+    if TRANSACTIONAL_ID in needed:
+        described[TRANSACTIONAL_ID] = on_transactional_ids(cluster, deadline)
+    if DELEGATION_TOKEN in needed:
+        described[DELEGATION_TOKEN] = on_delegation_tokens(cluster, of_cluster, deadline)
+    return described
 
 
 def _result(check: Check, need: Needs, permission: Permission, allowed: _Allowed) -> Result:
     if permission.resource_type == CLUSTER:
-        return _of_cluster(check, need, permission, allowed.of_cluster)
+        return _of_cluster(check, need, permission, allowed)
     if permission.resource_type == TOPIC:
-        return _of_topics(check, need, permission, allowed.of_topics)
+        return _of_topics(check, need, permission, allowed)
     if permission.resource_type == GROUP:
         return _of_groups(check, need, permission, allowed)
+    if permission.operation == DESCRIBE and permission.resource_type in allowed.described:
+        is_allowed, observed = allowed.described[permission.resource_type]
+        if is_allowed is None:
+            return check.not_checked(observed)
+        return check.ok(observed) if is_allowed else _missing(check, need, permission, observed, allowed.principal)
     return check.not_checked("brokers do not say what they allow on such resources")
 
 
-def _of_cluster(check: Check, need: Needs, permission: Permission, bits: int) -> Result:
-    is_allowed = allows(bits, permission.operation)
+def _of_cluster(check: Check, need: Needs, permission: Permission, allowed: _Allowed) -> Result:
+    is_allowed = allows(allowed.of_cluster, permission.operation)
     if is_allowed is None:
         return check.not_checked(_TOO_OLD)
-    return check.ok("allowed") if is_allowed else _missing(check, need, permission, "not allowed")
+    return check.ok("allowed") if is_allowed else _missing(check, need, permission, "not allowed", allowed.principal)
 
 
-def _of_topics(check: Check, need: Needs, permission: Permission, topics: TopicOperations | None) -> Result:
+def _of_topics(check: Check, need: Needs, permission: Permission, allowed: _Allowed) -> Result:
+    topics = allowed.of_topics
     if topics is None:
         return check.not_checked(_TOO_OLD)
     absent = [topic for topic in need.topics if topics.refused.get(topic) == UNKNOWN_TOPIC_OR_PARTITION]
@@ -118,7 +158,7 @@ def _of_topics(check: Check, need: Needs, permission: Permission, topics: TopicO
         return check.failed(f"no such topic: {_some(absent)}", f"check the topics of {need.command} in the settings")
     refused = [f"{topic} ({error_code(code).name})" for topic, code in topics.refused.items() if topic in need.topics]
     chosen = {topic: bits for topic, bits in topics.operations.items() if need.is_about(topic)}
-    return _of_each(check, need, permission, chosen, refused, "topics")
+    return _of_each(check, need, permission, chosen, refused, "topics", allowed.principal)
 
 
 def _of_groups(check: Check, need: Needs, permission: Permission, allowed: _Allowed) -> Result:
@@ -131,7 +171,7 @@ def _of_groups(check: Check, need: Needs, permission: Permission, allowed: _Allo
     if allowed.unlisted and not refused:
         reasons = ", ".join(f"{failure.scope} ({failure.name})" for failure in allowed.unlisted)
         return check.not_checked(f"not all groups are known: {reasons}", "lagoon kafka groups")
-    return _of_each(check, need, permission, chosen, refused, "groups", allowed.groups_left_out)
+    return _of_each(check, need, permission, chosen, refused, "groups", allowed.principal, allowed.groups_left_out)
 
 
 def _of_each(
@@ -141,13 +181,16 @@ def _of_each(
     chosen: Mapping[str, int],
     refused: Sequence[str],
     kind: str,
+    principal: str,
     left_out: int = 0,
 ) -> Result:
     """The result for all topics or groups, with the first names of those that lack the permission."""
     said = {name: allows(bits, permission.operation) for name, bits in chosen.items()}
     lacking = [*refused, *(name for name, is_allowed in said.items() if is_allowed is False)]
     if lacking:
-        return _missing(check, need, permission, f"missing on {len(lacking):,} {kind}: {_some(lacking)}")
+        names = [name.partition(" (")[0] for name in lacking] if len(lacking) <= _SHOWN_NAMES else [WILDCARD]
+        observed = f"missing on {len(lacking):,} {kind}: {_some(lacking)}"
+        return _missing(check, need, permission, observed, principal, sorted(names))
     if not said:
         return check.not_checked(f"no {kind} are visible: there are none, or DESCRIBE is missing")
     if None in said.values():
@@ -157,8 +200,17 @@ def _of_each(
     return check.ok(f"allowed on all {len(said):,} {kind}{more}{hidden}")
 
 
-def _missing(check: Check, need: Needs, permission: Permission, observed: str) -> Result:
-    to_do = f"add an ACL for {permission}"
+def _missing(
+    check: Check,
+    need: Needs,
+    permission: Permission,
+    observed: str,
+    principal: str,
+    names: Sequence[str] = (WILDCARD,),
+) -> Result:
+    """The result that names the missing ACL, as the command that creates it; on all resources if many lack it."""
+    (grant,) = grants(principal, [permission], {permission.resource_type: names})
+    to_do = f"add an ACL for {permission}: {grant.command()}"
     if need.goes_without:
         return check.warning(f"{observed}; without it: {permission.without}", f"{to_do}, or skip what needs it")
     return check.failed(f"{observed}; without it: {permission.without}", to_do)

@@ -3,7 +3,8 @@
 import os
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from importlib.metadata import PackageNotFoundError, requires, version
 from itertools import zip_longest
 from pathlib import Path
@@ -90,13 +91,13 @@ def packages() -> Iterator[Result]:
         yield _packages_of(extra, bounds, complete)
 
 
-def _packages_of(extra: str, bounds: Mapping[str, str], complete: Collection[str]) -> Result:
+def _packages_of(extra: str, bounds: Mapping[str, str], complete: AbstractSet[str]) -> Result:
     """Check an extra. It is not installed if what is there of it came with others: `complete` are packages of whole extras."""
     name = f"{DISTRIBUTION}[{extra}]" if extra else DISTRIBUTION
     check, to_do = Check("packages", name), f"pip install '{name}'"
     installed = {package: _installed(package) for package in bounds}
     missing = [package for package, release in installed.items() if release is None]
-    if extra and missing and complete.issuperset(bounds.keys() - set(missing)):
+    if extra and missing and bounds.keys() - set(missing) <= complete:
         return check.not_checked("this extra is not installed", f"{to_do}, if you need it")
     if missing:
         return check.failed(f"not installed: {', '.join(missing)}", to_do)

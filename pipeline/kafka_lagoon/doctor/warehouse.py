@@ -18,8 +18,11 @@ _LOCKS = Path("/proc/locks")
 _MODULE = "kafka_lagoon.doctor.race"
 
 
-def folder(path: Path) -> Iterator[Result]:
-    """Check that tables can be written in the folder, or above it where the first run will create it."""
+def folder(path: Path, *, is_created: bool = True) -> Iterator[Result]:
+    """Check that tables can be written in the folder, or above it where the first run will create it.
+
+    If no run creates it unasked (`is_created` False), the result says how to ask.
+    """
     check, existing = Check("warehouse", str(path)), _existing(path)
     if not existing.is_dir():
         yield check.failed(f"{existing} is no folder", "name another folder in warehouse")
@@ -33,9 +36,8 @@ def folder(path: Path) -> Iterator[Result]:
         return
     finally:
         probe.unlink(missing_ok=True)
-    yield check.ok(
-        "writable" if existing == path.absolute() else f"not there yet; the first run can make it in {existing}"
-    )
+    made = "the first run makes it" if is_created else "lagoon snapshot --create makes it"
+    yield check.ok("writable" if existing == path.absolute() else f"not there yet; {made} in {existing}")
     yield from _exclusion(existing)
 
 

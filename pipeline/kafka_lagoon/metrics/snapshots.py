@@ -1,7 +1,7 @@
 """The metrics of a published snapshot: when it was taken, what it lacks, and the state of the cluster in a few numbers."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kafka_lagoon.metrics.exposition import Metric, Sample
@@ -11,6 +11,11 @@ from kafka_lagoon.tables.row_columns import column_of
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, Snapshot
 
 _CLUSTER = ("kafka_cluster",)
+PUBLISHED = Metric(
+    "lagoon_snapshot_published",
+    "1 if the cluster has a published snapshot; 0 for a cluster of the settings that has none yet.",
+    _CLUSTER,
+)
 CAPTURED = Metric(
     "lagoon_snapshot_captured_timestamp_seconds", "When the newest snapshot began to look at the cluster.", _CLUSTER
 )
@@ -80,6 +85,7 @@ def snapshot_facts(snapshot: Snapshot) -> SnapshotFacts:
 def snapshot_samples(facts: SnapshotFacts, max_groups: int) -> Iterator[Sample]:
     """The samples of one snapshot, and of at most `max_groups` of its groups."""
     cluster = facts.cluster
+    yield Sample(PUBLISHED, (cluster,), 1)
     yield Sample(CAPTURED, (cluster,), facts.captured_at_ms / 1000)
     yield Sample(SLOT, (cluster,), facts.slot_ms / 1000)
     yield Sample(COMPLETE, (cluster,), facts.is_complete)
@@ -88,3 +94,8 @@ def snapshot_samples(facts: SnapshotFacts, max_groups: int) -> Iterator[Sample]:
     for metric, count in facts.counts.items():
         yield Sample(metric, (cluster,), count)
     yield from group_samples(cluster, facts.groups, max_groups)
+
+
+def missing_samples(clusters: Iterable[str], known: Collection[str]) -> Iterator[Sample]:
+    """The samples of clusters of the settings that are not among the `known` ones with a snapshot."""
+    return (Sample(PUBLISHED, (cluster,), 0) for cluster in clusters if cluster not in known)

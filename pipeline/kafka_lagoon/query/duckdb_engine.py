@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.query.duckdb_statements import refuse_all_but_a_query
-from kafka_lagoon.query.duckdb_tables import select_nothing, select_rows, text
+from kafka_lagoon.query.duckdb_tables import TableQuery, select_nothing, select_rows, text
 from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
 from kafka_lagoon.query.views import NAMES, VIEWS, in_order_of_reading, with_needs
+from kafka_lagoon.query.window import Window
 from kafka_lagoon.tables.table import Table
 
 T = TypeVar("T")
@@ -29,6 +30,7 @@ _MACROS = (
     "timestamp_millis(ms) AS make_timestamptz(ms * 1000)",
     "explode(list) AS unnest(list)",
 )
+_FEW_ROWS = 200_000
 _ROWS_PER_BATCH = 2048  # DuckDB's vector size
 _INTERRUPT_EVERY_S = 0.05
 
@@ -47,11 +49,13 @@ _NO_LIMITS = Limits()
 
 
 @contextmanager
-def opened(folder: Path, names: Iterable[str], limits: Limits = _NO_LIMITS) -> Iterator[Ask]:
+def opened(
+    folder: Path, names: Iterable[str], limits: Limits = _NO_LIMITS, window: Window | None = None
+) -> Iterator[Ask]:
     """Open tables and views of these `names` as they are now, and yield a function that runs statements.
 
-    The rows of a result must be read before the next statement runs. TableError with DuckDB's words if a statement cannot be
-    run.
+    With a `window`, rows of other snapshots are missing, from views too. The rows of a result must be read before the next
+    statement runs. TableError with DuckDB's words if a statement cannot be run.
     """
     with (
         tempfile.TemporaryDirectory(prefix="lagoon-sql-") as spills,  # mode 0700, and nobody can have created it before
@@ -66,7 +70,7 @@ def opened(folder: Path, names: Iterable[str], limits: Limits = _NO_LIMITS) -> I
             return Rows(schema=reader.schema, batches=_batches(work, reader))
 
         try:
-            make_available(connection, folder, names)
+            make_available(connection, folder, names, window)
             _confine(connection, folder, spills, limits)
             yield ask
         finally:
@@ -76,36 +80,44 @@ def opened(folder: Path, names: Iterable[str], limits: Limits = _NO_LIMITS) -> I
 def columns_of(name: str) -> pa.Schema:
     """The columns of a table or view, as DuckDB would return them from empty tables."""
     with _connect() as connection:
-        _create(connection, {name}, lambda table: select_nothing(table.delta_schema()))
+        _create(connection, {name}, lambda table: TableQuery(select_nothing(table.delta_schema())))
         return connection.sql(f"FROM {name}").to_arrow_table().schema
 
 
-def make_available(connection: duckdb.DuckDBPyConnection, folder: Path, names: Iterable[str] = NAMES) -> None:
+def make_available(
+    connection: duckdb.DuckDBPyConnection, folder: Path, names: Iterable[str] = NAMES, window: Window | None = None
+) -> None:
     """Create temporary views with these `names` over the files that the tables' logs name now.
 
     A table that a later version added is empty until a run of that version creates it. TableError if another table is gone,
     NeedsSpark if DuckDB cannot read it.
     """
-    _create(connection, names, lambda table: _select(table, folder / table.name))
+    _create(connection, names, lambda table: _select(table, folder / table.name, window))
 
 
-def _select(table: Table, folder: Path) -> str:
+def _select(table: Table, folder: Path, window: Window | None) -> TableQuery:
     if table.is_optional and not folder.is_dir():
-        return select_nothing(table.delta_schema())
-    return select_rows(table.name, folder, table)
+        return TableQuery(select_nothing(table.delta_schema()), 0)
+    return select_rows(table.name, folder, table, window)
 
 
-def _create(connection: duckdb.DuckDBPyConnection, names: Iterable[str], select: Callable[[Table], str]) -> None:
+def _create(connection: duckdb.DuckDBPyConnection, names: Iterable[str], select: Callable[[Table], TableQuery]) -> None:
+    """Create macros, tables and views. Few rows are read once: each view over files opens them whenever it is named."""
     wanted = with_needs(names)
-    queries = [(table.name, select(table)) for table in in_order_of_reading(wanted)]
-    queries += [(view.name, view.query) for view in VIEWS if view.name in wanted]
+    tables = [(table.name, select(table)) for table in in_order_of_reading(wanted)]
+    created = [(_kind(query), name, query.sql) for name, query in tables]
+    created += [("VIEW", view.name, view.query) for view in VIEWS if view.name in wanted]
     try:
         for macro in _MACROS:
             connection.execute(f"CREATE OR REPLACE TEMP MACRO {macro}")
-        for name, query in queries:
-            connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {query}")
+        for kind, name, query in created:
+            connection.execute(f"CREATE OR REPLACE TEMP {kind} {name} AS {query}")
     except duckdb.Error as error:
         raise _failed(error) from error
+
+
+def _kind(query: TableQuery) -> str:
+    return "TABLE" if query.rows is not None and query.rows <= _FEW_ROWS else "VIEW"
 
 
 def _connect() -> duckdb.DuckDBPyConnection:

@@ -7,6 +7,7 @@ not used: short processes that called it aborted at exit (docs/decisions/storage
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -16,6 +17,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from kafka_lagoon.errors import SchemaChanged, TableError
+from kafka_lagoon.query.window import Window, condition, of_table, pruned
 from kafka_lagoon.tables.table import UNWRITTEN, Table, differences
 
 Field = Mapping[str, Any]  # a column in the schema of a Delta log
@@ -46,11 +48,20 @@ class NeedsSpark(TableError):
     """A table that DuckDB would read incorrectly, or not at all."""
 
 
-def select_rows(name: str, folder: Path, table: Table | None = None) -> str:
-    """A query for the current rows of a table; TableError if it is gone, NeedsSpark if only Spark can read it.
+@dataclass(frozen=True, slots=True)
+class TableQuery:
+    """A query for rows of a table, and about how many there are, None if the log does not tell."""
 
-    The log is untrusted. With `table`, its columns must be the declared ones (SchemaChanged). Its files must lie in its own
-    folder.
+    sql: str
+    rows: int | None = None
+
+
+def select_rows(name: str, folder: Path, table: Table | None = None, window: Window | None = None) -> TableQuery:
+    """The current rows of a table; TableError if it is gone, NeedsSpark if only Spark can read it.
+
+    The log is untrusted. With `table`, its columns must be the declared ones (SchemaChanged). The files must lie in the table's
+    own folder. With a `window` too, only its rows are selected, and files that have none of them by their statistics are left
+    out.
     """
     if not folder.is_dir():
         raise TableError(f"there is no table {name} at {folder}: {UNWRITTEN}")
@@ -67,16 +78,24 @@ def select_rows(name: str, folder: Path, table: Table | None = None) -> str:
     if faults:
         raise SchemaChanged(f"table {name} at {folder} is not as we made it: {'; '.join(faults)}")
     _refuse_features(name, delta)
-    fields = [field for field in schema["fields"] if field["name"] not in partition_by]
-    dated = [field for field in schema["fields"] if field["name"] in partition_by]
+    times = of_table(table, window) if table and window is not None else None
+    chosen = None if times is None else pruned(times, added)
+    files = _files(name, folder, added if chosen is None else added.take(chosen.files), partition_by)
+    query = _select_files(files, schema["fields"], partition_by) if files else select_nothing(schema)
+    query = _with_missing(query, table, schema) if table else query
+    if times is None or chosen is None:
+        return TableQuery(query)
+    return TableQuery(f"SELECT * FROM ({query}) WHERE {condition(times) or 'false'}", chosen.rows)  # noqa: S608  times
+
+
+def _files(name: str, folder: Path, added: pa.Table, partition_by: Sequence[str]) -> list[Path]:
+    """The files of a log, which must lie in the table's folder, each below the folder of its partition."""
     paths = [unquote(path) for path in added["path"].to_pylist()]
-    values = added["partition"].to_pylist() if dated else [{}] * len(paths)
+    values = added["partition"].to_pylist() if partition_by else [{}] * len(paths)
     _refuse_foreign_files(name, folder, paths)
     if not all(_is_in_its_place(path, of) for path, of in zip(paths, values, strict=True)):
         raise NeedsSpark(f"table {name}: DuckDB finds partitions by the names of folders, and its files lie elsewhere")
-    files = [folder.absolute() / path for path in paths]
-    query = _select_files(files, fields, dated) if files else select_nothing(schema)
-    return _with_missing(query, table, schema) if table else query
+    return [folder.absolute() / path for path in paths]
 
 
 def _refuse_foreign_files(name: str, folder: Path, paths: Sequence[str]) -> None:
@@ -119,15 +138,15 @@ def _is_in_its_place(path: str, values: Mapping[str, Any]) -> bool:
     return folders == [f"{column}={value}" for column, value in values.items()]
 
 
-def _select_files(files: Iterable[Path], fields: Iterable[Field], partition_by: Iterable[Field]) -> str:
+def _select_files(files: Iterable[Path], fields: Sequence[Field], partition_by: Sequence[str]) -> str:
     """Select every column by name and type, because files omit columns that are null in all of their rows."""
-    columns = {field["name"]: _type(field["type"]) for field in fields}
+    columns = {field["name"]: _type(field["type"]) for field in fields if field["name"] not in partition_by}
     schema = ", ".join(
         f"{text(name)}: {{name: {text(name)}, type: {text(kind)}, default_value: NULL}}"
         for name, kind in columns.items()
     )
     selected = [_quoted(name) for name in columns]
-    selected += [_from_path(field["name"], _type(field["type"])) for field in partition_by]
+    selected += [_from_path(field["name"], _type(field["type"])) for field in fields if field["name"] in partition_by]
     paths = ", ".join(text(str(path)) for path in files)
     source = f"read_parquet([{paths}], schema = MAP {{{schema}}}, filename = 'file of row')"
     return f"SELECT {', '.join(selected)} FROM {source}"  # noqa: S608  names and paths are quoted

@@ -2,31 +2,48 @@
 
 from collections.abc import Iterator, Sequence
 
+from kafka_lagoon.report import coverage
 from kafka_lagoon.report import findings as data
 from kafka_lagoon.report.page_tables import (
     BADGE,
     COUNT,
-    DURATION,
     TIME,
+    TIME_LEFT,
     Column,
     Concern,
     DeclaredSection,
     Made,
     PageTable,
     Section,
+    Tile,
 )
 from kafka_lagoon.report.scope import Scope
-from kafka_lagoon.report.values import some_names
+from kafka_lagoon.report.values import counted, few_names, partition_name, severity_count, some_names, time_left
 from kafka_lagoon.units import duration
 
+_LOSING, _OFFLINE, _UNDER_MIN, _UNDER = (
+    "Groups about to lose data",
+    "Offline partitions",
+    "Under min.insync.replicas",
+    "Under-replicated partitions",
+)
+_GROUP_COLUMNS = (
+    Column(label="Group", source="loss_ahead.group_id"),
+    Column(label="Time left", kind=TIME_LEFT, source="least loss_ahead.seconds_left", unknown="no estimate"),
+    Column(label="Unread there", kind=COUNT, source="sum of loss_ahead.lag", unknown="unknown"),
+    Column(label="Lost so far", kind=COUNT, source="sum of loss_ahead.records_lost", unknown="unknown"),
+    Column(label="Partitions", kind=COUNT, source="rows of loss_ahead"),
+    Column(label="First to lose", source="loss_ahead.topic and partition with the least seconds_left"),
+    Column(label="Next loss (UTC)", kind=TIME, source="least loss_ahead.loss_at", unknown="no estimate"),
+)
 _LOSS_COLUMNS = (
     Column(label="Group", source="loss_ahead.group_id"),
+    Column(label="Time left", kind=TIME_LEFT, source="loss_ahead.seconds_left", unknown="no estimate"),
     Column(label="Topic", source="loss_ahead.topic"),
     Column(label="Partition", kind=COUNT, source="loss_ahead.partition"),
-    Column(label="Lost", kind=COUNT, source="loss_ahead.records_lost", unknown="unknown"),
-    Column(label="Lag", kind=COUNT, source="loss_ahead.lag", unknown="unknown"),
-    Column(label="Next loss in", kind=DURATION, source="loss_ahead.seconds_left", unknown="no estimate"),
-    Column(label="Next loss at (UTC)", kind=TIME, source="loss_ahead.loss_at", unknown="no estimate"),
+    Column(label="Unread", kind=COUNT, source="loss_ahead.lag", unknown="unknown"),
+    Column(label="Lost so far", kind=COUNT, source="loss_ahead.records_lost", unknown="unknown"),
+    Column(label="Next loss (UTC)", kind=TIME, source="loss_ahead.loss_at", unknown="no estimate"),
     Column(label="Estimated from", source="loss_ahead.evidence", unknown=""),
 )
 _FINDING_COLUMNS = (
@@ -41,34 +58,127 @@ _CHANGE_COLUMNS = (
     Column(label="What", source="topology_changes.entity"),
     Column(label="Kind", source="topology_changes.entity_type"),
     Column(label="Change", kind=BADGE, source="topology_changes.change_type"),
-    Column(label="Of it", source="topology_changes.attribute", unknown=""),
+    Column(label="Property", source="topology_changes.attribute", unknown=""),
     Column(label="Before", source="topology_changes.old_value", unknown=""),
     Column(label="After", source="topology_changes.new_value", unknown=""),
-    Column(label="PublishedSnapshot at (UTC)", kind=TIME, source="topology_changes.captured_at"),
+    Column(label="Seen at (UTC)", kind=TIME, source="topology_changes.captured_at"),
     Column(label="Remark", source="topology_changes.is_proven"),
 )
 _KINDS_IN_LEAD = 8
 _UNPROVEN = "not proven: the list may be short"
+_NUMBERED = ("broker", "voter")  # entities that are only a number
+_PHRASES = {  # findings whose name alone does not say what they are about
+    "leaderless": "partitions without a leader",
+    "offline_replicas": "partitions with an offline replica",
+    "under_min_isr": "partitions under min.insync.replicas, which refuse acks=all",
+    "under_replicated": "under-replicated partitions",
+    "at_min_isr": "partitions at min.insync.replicas: one replica less, and they refuse acks=all",
+    "rack_violation": "partitions whose replicas share a rack",
+    "broker_fenced": "fenced brokers",
+    "offline_log_dir": "offline log directories",
+    "no_controller": "no controller",
+    "stuck_reassignment": "reassignments without progress",
+    "hanging_transaction": "hanging transactions",
+    "lagging_voter": "lagging voters of the quorum",
+    "config_drift": "configs that differ between brokers",
+}
 
 
 def loss_section(scope: Scope) -> Made:
     """Records that retention deleted before a group read them, and those that it reaches within a day."""
     losses = data.losses_of(scope)
-    names = data.Loss.__dataclass_fields__
-    table = PageTable(
-        name="loss",
-        caption="Partitions with losses, and those that retention reaches within a day",
-        columns=_LOSS_COLUMNS,
-        rows=[[getattr(one, name) for name in names] for one in losses[: data.MOST]],
-        empty="No group has lost records, and retention reaches none within a day, as far as that is known.",
-        left_out=_left_out(len(losses)),
-    )
+    rows = _by_group(losses)
+    names = ("group_id", "left_ms", "topic", "partition", "lag", "records_lost", "loss_ms", "evidence")
+    tables = [
+        PageTable(
+            name="loss",
+            caption="Groups, the least time left first",
+            columns=_GROUP_COLUMNS,
+            rows=rows,
+            empty="No group has lost records, and retention reaches none within a day, as far as that is known.",
+        )
+    ]
+    if losses:
+        by_partition = PageTable(
+            name="losses",
+            caption="By partition",
+            columns=_LOSS_COLUMNS,
+            rows=[[getattr(one, name) for name in names] for one in sorted(losses, key=_urgency)[: data.MOST]],
+            empty="",
+            left_out=_left_out(len(losses)),
+            is_folded=True,
+        )
+        tables.append(by_partition)
+    missing = data.no_estimates_of(scope)
     notes = [
         f"No estimate for {number:,} partitions with unread records: {reason} (loss_ahead.no_estimate_because)."
-        for reason, number in data.no_estimates_of(scope)
+        for reason, number in missing
     ]
-    section = Section(tables=[table], notes=notes, source="View loss_ahead of the snapshot.")
-    return Made(section=section, concerns=list(_loss_concerns(losses)))
+    section = Section(
+        lead=f"{counted(len(rows), 'group')}." if rows else "None.",
+        is_open=bool(losses),
+        tables=tables,
+        notes=notes,
+        source="View loss_ahead of the snapshot.",
+    )
+    tile = _loss_tile(losses, sum(number for _, number in missing))
+    return Made(section=section, tiles=[tile], concerns=list(_loss_concerns(losses)))
+
+
+def _urgency(loss: data.Loss) -> tuple[float, int, str, str, int]:
+    """Order by the time left, those without an estimate last, the most lost records first among them."""
+    left_ms = float("inf") if loss.left_ms is None else loss.left_ms
+    return left_ms, -(loss.records_lost or 0), loss.group_id, loss.topic, loss.partition
+
+
+def _by_group(losses: Sequence[data.Loss]) -> list[tuple[object, ...]]:
+    """A row for each group, about its partition with the least time left and the sums of all."""
+    groups: dict[str, list[data.Loss]] = {}
+    for loss in sorted(losses, key=_urgency):
+        groups.setdefault(loss.group_id, []).append(loss)
+    return [
+        (
+            first.group_id,
+            first.left_ms,
+            _known_sum([one.lag for one in (first, *others)]),
+            _known_sum([one.records_lost for one in (first, *others)]),
+            1 + len(others),
+            "" if first.left_ms is None else partition_name(first.topic, first.partition),
+            first.loss_ms,
+        )
+        for first, *others in groups.values()
+    ]
+
+
+def _known_sum(values: Sequence[int | None]) -> int | None:
+    """The sum; None if a part of it is unknown."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _ahead(losses: Sequence[data.Loss]) -> list[data.Loss]:
+    """Losses within a day, the next one first."""
+    return sorted(
+        (one for one in losses if one.left_ms is not None and one.left_ms < data.LOSS_WITHIN_S * 1000), key=_urgency
+    )
+
+
+def _loss_tile(losses: Sequence[data.Loss], unknown: int) -> Tile:
+    ahead = _ahead(losses)
+    source = "groups with loss_ahead.seconds_left below a day"
+    if not ahead:
+        note = f"no estimate for {counted(unknown, 'partition')}" if unknown else "within a day"
+        return Tile(label=_LOSING, value="0", note=note, source=source, level="unknown" if unknown else "")
+    names = [one.group_id for one in ahead]
+    first_ms = ahead[0].left_ms or 0
+    return Tile(
+        label=_LOSING,
+        value=f"{len(set(names)):,}",
+        note=few_names(names),
+        when=f"the first {'in ' if first_ms > 0 else ''}{time_left(first_ms)}",
+        source=source,
+        level="warning" if first_ms > 0 else "critical",
+    )
 
 
 def _loss_concerns(losses: Sequence[data.Loss]) -> Iterator[Concern]:
@@ -76,45 +186,93 @@ def _loss_concerns(losses: Sequence[data.Loss]) -> Iterator[Concern]:
     if lost:
         records, names = sum(one.records_lost or 0 for one in lost), some_names([one.group_id for one in lost])
         yield Concern(level="critical", text=f"{records:,} records were deleted before {names} read them")
-    ahead = [one for one in losses if one.left_ms is not None and one.left_ms < data.LOSS_WITHIN_S * 1000]
+    ahead = _ahead(losses)
     if ahead:
-        first_ms = min(one.left_ms or 0 for one in ahead)
-        when = "at any moment" if first_ms <= 0 else f"in {duration(first_ms)}"
-        text = f"retention deletes what {some_names([one.group_id for one in ahead])} have not read, the first {when}"
-        yield Concern(level="warning", text=text)
+        first_ms = ahead[0].left_ms or 0
+        when = f"in {time_left(first_ms)}" if first_ms > 0 else f"at any moment: {time_left(first_ms)}"
+        text = (
+            f"retention will delete unread records of {some_names([one.group_id for one in ahead])}, the first {when}"
+        )
+        yield Concern(level="warning" if first_ms > 0 else "critical", text=text)
 
 
 def health_section(scope: Scope) -> Made:
     """The findings about the health of the cluster, and since when they hold."""
-    findings = data.findings_of(scope)
+    findings, health = data.findings_of(scope), coverage.health_of(scope)
     table = PageTable(
         name="health",
         caption="Findings, the worst and oldest first",
         columns=_FINDING_COLUMNS,
         rows=[
-            (one.finding, one.severity, one.entity, one.since_ms, one.snapshots, one.detail)
+            (one.finding, one.severity, _finding_entity(one), one.since_ms, one.snapshots, _detail(one))
             for one in findings[: data.MOST]
         ],
         empty="Nothing is wrong with brokers, partitions, disks and configs, as far as the snapshot saw them.",
         left_out=_left_out(len(findings)),
     )
     severities = [one.severity for one in findings]
-    parts = [f"{severities.count(one):,} {one}" for one in dict.fromkeys(severities)]
+    parts = [severity_count(severities, one) for one in dict.fromkeys(severities)]
+    fencing = ["The brokers do not say whether one of them is fenced."] if health.fenced is None else []
     section = Section(
-        lead=f"{', '.join(parts)}." if parts else "",
+        lead=f"{', '.join(parts)}." if parts else "No finding.",
+        is_open="critical" in severities or "warning" in severities,
         tables=[table],
-        notes=["Since: when the first snapshot of the unbroken row of snapshots with the finding began."],
-        source="View health_findings of the snapshot.",
+        notes=["Since: when the first of the consecutive snapshots with the finding began.", *fencing],
+        source="Views health_findings, brokers_published and partitions_published of the snapshot.",
     )
-    return Made(section=section, concerns=list(_health_concerns(findings)))
+    tiles = list(_health_tiles(findings, health))
+    return Made(section=section, tiles=tiles, concerns=list(_health_concerns(findings)))
+
+
+def _health_tiles(findings: Sequence[data.Finding], health: coverage.ClusterHealth) -> Iterator[Tile]:
+    for label, finding, number, level in (
+        (_OFFLINE, "leaderless", health.leaderless, "critical"),
+        (_UNDER_MIN, "under_min_isr", health.under_min_isr, "critical"),
+        (_UNDER, "under_replicated", health.under_replicated, "warning"),
+    ):
+        having = [one for one in findings if one.finding == finding]
+        yield Tile(
+            label=label,
+            value=f"{number:,}",
+            note=few_names([one.topic for one in having if one.topic is not None]),
+            when=_when(having),
+            since_ms=min((one.since_ms for one in having), default=None),
+            source=f"partitions.is_{finding}",
+            level=level if number else "",
+        )
+
+
+def _detail(finding: data.Finding) -> str | None:
+    """Its details, and that it is older than the time beside it."""
+    return "; ".join(filter(None, (finding.detail, "older" if finding.is_older else ""))) or None
+
+
+def _finding_entity(finding: data.Finding) -> str:
+    """The name of what has the finding; a topic and its partition are not written in one."""
+    if finding.topic is not None and finding.partition is not None:
+        rest = finding.entity.removeprefix(f"{finding.topic}-{finding.partition}").strip()
+        return ", ".join(filter(None, (partition_name(finding.topic, finding.partition), rest)))
+    return f"{finding.entity_type} {finding.entity}" if finding.entity_type in _NUMBERED else finding.entity
 
 
 def _health_concerns(findings: Sequence[data.Finding]) -> Iterator[Concern]:
     for severity in ("critical", "warning"):
         chosen = [one for one in findings if one.severity == severity]
         for finding in dict.fromkeys(one.finding for one in chosen):
-            names = some_names([one.entity for one in chosen if one.finding == finding])
-            yield Concern(level=severity, text=f"{finding}: {names}")
+            having = [one for one in chosen if one.finding == finding]
+            phrase = _PHRASES.get(finding, finding.replace("_", " "))
+            names = some_names([_finding_entity(one) for one in having], "; ")
+            is_older = any(one.is_older for one in having)
+            since_ms = None if is_older else min(one.since_ms for one in having)
+            earlier = " (since before this page's history)" if is_older else ""
+            yield Concern(level=severity, text=f"{phrase}: {names}{earlier}", since_ms=since_ms)
+
+
+def _when(findings: Sequence[data.Finding]) -> str:
+    """The words before the time at which the first of the findings began."""
+    if not findings:
+        return ""
+    return "since before" if any(finding.is_older for finding in findings) else "since"
 
 
 def change_section(scope: Scope) -> Made:
@@ -138,14 +296,14 @@ def change_section(scope: Scope) -> Made:
 
 
 def _change_lead(counts: Sequence[tuple[str, str, int]]) -> str:
-    kinds = [f"{number:,} {kind} {change}".replace("_", " ") for change, kind, number in counts[:_KINDS_IN_LEAD]]
+    kinds = [f"{counted(number, kind)} {change}".replace("_", " ") for change, kind, number in counts[:_KINDS_IN_LEAD]]
     more = " and more" if counts[_KINDS_IN_LEAD:] else ""
     return f"{', '.join(kinds)}{more}." if kinds else ""
 
 
 def _change_row(change: data.Change) -> tuple[object, ...]:
     return (
-        change.entity,
+        _change_entity(change),
         change.entity_type.replace("_", " "),
         change.change_type,
         change.attribute,
@@ -156,12 +314,28 @@ def _change_row(change: data.Change) -> tuple[object, ...]:
     )
 
 
+def _change_entity(change: data.Change) -> str:
+    """The name of what changed; groups, topics and partitions are not written in one."""
+    if change.topic is not None and change.partition is not None:
+        group = f"group {change.group_id}, " if change.group_id is not None else ""
+        return group + partition_name(change.topic, change.partition)
+    return f"{change.entity_type} {change.entity}" if change.entity_type in _NUMBERED else change.entity
+
+
 def _left_out(total: int) -> str:
     return f"The page has the first {data.MOST:,} of {total:,} rows." if total > data.MOST else ""
 
 
-LOSS = DeclaredSection(name="loss", title="Data loss", relations=frozenset({"loss_ahead"}), make=loss_section)
-HEALTH = DeclaredSection(name="health", title="Health", relations=frozenset({"health_findings"}), make=health_section)
+LOSS = DeclaredSection(
+    name="loss", title="Data loss", relations=frozenset({"loss_ahead"}), make=loss_section, tiles=(_LOSING,)
+)
+HEALTH = DeclaredSection(
+    name="health",
+    title="Health",
+    relations=frozenset({"health_findings", "brokers_published", "partitions_published"}),
+    make=health_section,
+    tiles=(_OFFLINE, _UNDER_MIN, _UNDER),
+)
 CHANGES = DeclaredSection(
     name="changes", title="What changed", relations=frozenset({"topology_changes"}), make=change_section
 )

@@ -30,14 +30,18 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row of view health_findings."""
+    """One row of view health_findings; one that had begun before the history of the page `is_older` than `since_ms`."""
 
     severity: str
     finding: str
+    entity_type: str
     entity: str
+    topic: str | None
+    partition: int | None
     since_ms: int
-    snapshots: int
+    snapshots: int | None
     detail: str | None
+    is_older: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,9 @@ class Change:
     old_value: str | None
     new_value: str | None
     is_proven: bool
+    topic: str | None
+    partition: int | None
+    group_id: str | None
 
 
 def losses_of(scope: Scope) -> list[Loss]:
@@ -76,8 +83,11 @@ def no_estimates_of(scope: Scope) -> list[tuple[str, int]]:
 
 def findings_of(scope: Scope) -> list[Finding]:
     """The worst first, of equal ones the oldest."""
+    begin_ms = scope.begin_ms
+    is_older = f"unix_millis(since) <= {begin_ms}"
     statement = f"""
-        SELECT severity, finding, entity, unix_millis(since), snapshots, detail
+        SELECT severity, finding, entity_type, entity, topic, partition, greatest(unix_millis(since), {begin_ms}),
+          CASE WHEN NOT {is_older} THEN snapshots END, detail, {is_older}
         FROM health_findings WHERE {of(scope.snapshot)}
         ORDER BY CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, since, finding, entity"""  # noqa: S608
     return scope.read(Finding, statement, *ids(scope.snapshot))
@@ -90,13 +100,28 @@ def changes_of(scope: Scope) -> tuple[list[Change], Sequence[tuple[str, str, int
         f"cluster = ? AND {scope.history_days()} AND unix_millis(captured_at) > {axis.from_ms} "
         f"AND unix_millis(captured_at) <= {axis.until_ms}"
     )
-    counts = f"""
-        SELECT change_type, entity_type, count(*) FROM topology_changes WHERE {since}
-        GROUP BY change_type, entity_type ORDER BY 3 DESC, 1, 2"""  # noqa: S608  names of ours
     statement = f"""
-        SELECT unix_millis(captured_at), change_type, entity_type, entity, attribute, old_value, new_value, is_proven
-        FROM topology_changes WHERE {since}
-        ORDER BY captured_at DESC, {_WORST_CHANGE}, entity_type, entity, attribute LIMIT {MOST}"""  # noqa: S608
-    return scope.read(Change, statement, cluster), [
-        (change, kind, number) for change, kind, number in scope.rows(counts, cluster)
-    ]
+        WITH changes AS (
+          SELECT unix_millis(captured_at) AS captured_ms, change_type, entity_type, entity, attribute, old_value, new_value,
+            is_proven, topic, partition, group_id
+          FROM topology_changes WHERE {since}
+        )
+        SELECT CAST(NULL AS BIGINT) AS captured_ms, change_type, entity_type, NULL AS entity, NULL AS attribute,
+          NULL AS old_value, NULL AS new_value, NULL AS is_proven, NULL AS topic, NULL AS partition, NULL AS group_id,
+          count(*) AS number
+        FROM changes GROUP BY change_type, entity_type
+        UNION ALL
+        SELECT * FROM (
+          SELECT changes.*, CAST(NULL AS BIGINT) AS number FROM changes
+          ORDER BY captured_ms DESC, {_WORST_CHANGE}, entity_type, entity, attribute LIMIT {MOST}
+        ) AS newest
+        ORDER BY captured_ms DESC NULLS LAST, {_WORST_CHANGE}, entity_type, entity, attribute"""  # noqa: S608  names of ours
+    # Counted and listed by one statement, because the view is costly.
+    listed, counts = list[Change](), list[tuple[str, str, int]]()
+    for *values, number in scope.rows(statement, cluster):
+        change = Change(*values)
+        if number is None:
+            listed.append(change)
+        else:
+            counts.append((change.change_type, change.entity_type, number))
+    return listed, sorted(counts, key=lambda count: (-count[2], *count[:2]))

@@ -18,16 +18,21 @@ from kafka_lagoon.report.page_tables import (
     Made,
     PageTable,
     Section,
+    Tile,
 )
 from kafka_lagoon.report.scope import Scope
-from kafka_lagoon.report.values import some_names
+from kafka_lagoon.report.values import few_names, some_names
 from kafka_lagoon.text import printable
 from kafka_lagoon.units import duration
 
 _FIGURES = 5  # groups that have a large chart
+_STALLED = "Stalled groups"
 
 _COLUMNS = (
     Column(label="Group", source="consumer_groups.group_id"),
+    Column(
+        label="Status", kind=BADGE, source="group_status.status, by the rules of Burrow: three snapshots must know it"
+    ),
     Column(label="Lag", kind=COUNT, source="sum of consumer_lag.lag where it is known", unknown="unknown"),
     Column(
         label="Change",
@@ -37,9 +42,6 @@ _COLUMNS = (
     Column(label="Time lag", kind=DURATION, source="largest consumer_lag.time_lag_ms", unknown="unknown"),
     Column(label="Lost", kind=COUNT, source="sum of consumer_lag.records_lost", unknown="unknown"),
     Column(label="History", kind=CHART, source="consumer_lag.lag at each snapshot of the history"),
-    Column(
-        label="Status", kind=BADGE, source="group_status.status, by the rules of Burrow: three snapshots must know it"
-    ),
     Column(label="State", source="consumer_groups.state", unknown="unknown"),
     Column(label="Members", kind=COUNT, source="consumer_groups.members", unknown="unknown"),
     Column(label="Partitions", kind=COUNT, source="rows of consumer_lag"),
@@ -48,11 +50,12 @@ _COLUMNS = (
     Column(label="Type", source="consumer_groups.group_type", unknown="unknown"),
 )
 _STATUSES = (  # those that need attention
-    ("STALL", "critical", "have members, and their commits do not move"),
-    ("STOP", "critical", "have nobody who reads"),
-    ("WARN", "warning", "fall behind"),
-    ("REWIND", "warning", "moved their commits back"),
+    ("STALL", "critical", "stalled groups, which have members and commit nothing"),
+    ("STOP", "critical", "stopped groups, whose commits have ended"),
+    ("WARN", "warning", "groups that fall behind"),
+    ("REWIND", "warning", "groups that moved their commits back"),
 )
+_NOT_READING = ("STALL", "STOP")
 _ORDER = (
     "Worst are groups that lost records, then those whose first unread record is oldest (an age that is not known may be "
     "any, so it comes before), then those with most to read: the order of `lagoon lag`."
@@ -66,12 +69,40 @@ def group_section(scope: Scope) -> Made:
     histories, statuses = data.histories(scope, watched), data.statuses(scope, watched)
     section = Section(
         lead=_lead(groups),
+        is_open=True,
         figures=list(_figures(scope, watched, histories)),
         tables=[_table(scope, groups, histories, statuses)],
         notes=list(_notes(scope, groups)),
         source="View consumer_lag_published, summed over the partitions of a group; status from view group_status.",
     )
-    return Made(section=section, concerns=list(_concerns(groups, statuses)))
+    concerns = list(_concerns(scope, groups, statuses))
+    return Made(section=section, tiles=[_tile(scope, watched, statuses)], concerns=concerns)
+
+
+def _tile(scope: Scope, watched: Sequence[Group], statuses: Mapping[str, str | None]) -> Tile:
+    """The number of groups that have records to read and commit nothing."""
+    stalled = [one for one in watched if one.is_behind and statuses.get(one.group_id) in _NOT_READING]
+    untold = sum((one.is_behind or one.unknown_lags > 0) and statuses.get(one.group_id) is None for one in watched)
+    source = f"group_status.status STALL or STOP, of the {data.WATCHED} worst groups"
+    if stalled:
+        behind_since_ms = _behind_since(scope, stalled)
+        return Tile(
+            label=_STALLED,
+            value=f"{len(stalled):,}",
+            note=few_names([one.group_id for one in stalled]),
+            when="behind since" if behind_since_ms else "",
+            since_ms=behind_since_ms,
+            source=source,
+            level="critical",
+        )
+    note = f"status of {untold:,} not known" if untold else ""
+    return Tile(label=_STALLED, value="0", note=note, source=source, level="unknown" if untold else "")
+
+
+def _behind_since(scope: Scope, groups: Sequence[Group]) -> int | None:
+    """When the oldest record that one of the groups has not read was written."""
+    ages = [one.time_lag_ms for one in groups if one.time_lag_ms]
+    return scope.snapshot.captured_ms - max(ages) if ages else None
 
 
 def _lead(groups: Sequence[Group]) -> str:
@@ -83,10 +114,10 @@ def _lead(groups: Sequence[Group]) -> str:
 
 
 def _figures(scope: Scope, watched: Sequence[Group], histories: Mapping[str, GroupHistory]) -> Iterator[Figure]:
-    yield figure("Lag of all groups", COUNT, data.total_history(scope), scope.axis, "consumer_lag.lag")
+    yield figure("Lag of all groups", COUNT, data.total_history(scope), scope.axis, "sum of consumer_lag.lag")
     for group in [one for one in watched if one.is_behind][:_FIGURES]:
         name = printable(group.group_id)
-        yield figure(name, COUNT, histories[group.group_id].lag, scope.axis, "consumer_lag.lag")
+        yield figure(f"Lag of {name}", COUNT, histories[group.group_id].lag, scope.axis, "sum of consumer_lag.lag")
 
 
 def _table(
@@ -107,12 +138,12 @@ def _row(group: Group, status: str | None) -> tuple[object, ...]:
     has_lag = group.partitions > group.uncommitted  # else nothing is unknown: there is no commit
     return (
         group.group_id,
+        status,
         group.lag if has_lag else "",
         group.change,
         group.time_lag_ms if has_lag else "",
         group.records_lost if has_lag else "",
         None,
-        status,
         group.state,
         group.members,
         group.partitions,
@@ -138,18 +169,22 @@ def _notes(scope: Scope, groups: Sequence[Group]) -> Iterator[str]:
         yield "A point of a chart stands for several snapshots, and shows the largest of their values."
 
 
-def _concerns(groups: Sequence[Group], statuses: Mapping[str, str | None]) -> Iterator[Concern]:
+def _concerns(scope: Scope, groups: Sequence[Group], statuses: Mapping[str, str | None]) -> Iterator[Concern]:
     for status, level, meaning in _STATUSES:
-        having = [one.group_id for one in groups if statuses.get(one.group_id) == status and one.is_behind]
+        having = [one for one in groups if statuses.get(one.group_id) == status and one.is_behind]
         if having:
-            yield Concern(level=level, text=f"{status}: groups that {meaning}: {some_names(having)}")
+            text = f"{meaning}: {some_names([one.group_id for one in having])}"
+            yield Concern(level=level, text=text, since_ms=_behind_since(scope, having))
     unknown = [group for group in groups if group.unknown_lags]
     if unknown:
         names = some_names([group.group_id for group in unknown])
         yield Concern(level="warning", text=f"lag is not known of {names}: {unknown[0].lag_problem}")
     oldest = max(groups, key=lambda group: group.time_lag_ms or 0, default=None)
     if oldest is not None and oldest.time_lag_ms:
-        text = f"{printable(oldest.group_id)} has not read a record that is {duration(oldest.time_lag_ms)} old"
+        text = (
+            f"{printable(oldest.group_id)} is furthest behind: the next record that it will read was written "
+            f"{duration(oldest.time_lag_ms)} before the snapshot"
+        )
         yield Concern(level="info", text=text)
 
 
@@ -160,4 +195,5 @@ GROUPS = DeclaredSection(
         {"consumer_groups_published", "consumer_lag_published", "consumer_lag", "group_status", "snapshots"}
     ),
     make=group_section,
+    tiles=(_STALLED,),
 )

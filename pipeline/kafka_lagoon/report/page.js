@@ -2,11 +2,11 @@
 /* Makes the tables of the page sortable and filterable, and shows local times, the age of the data, and the values of charts.
    The page can be read without it. Texts of the tables go into the page as text, never as markup. */
 
-const PAGE_ROWS = 50;
-const DAY_MS = 86400000;
+const PAGE_ROWS = 20;
+const MINUTE_MS = 60000, DAY_MS = 86400000;
 const DURATIONS = [["d", DAY_MS], ["h", 3600000], ["m", 60000], ["s", 1000]];
 const BYTES = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
-const NUMBERS = new Set(["count", "bytes", "rate", "byte_rate", "duration", "ratio", "time"]);
+const NUMBERS = new Set(["count", "bytes", "rate", "byte_rate", "duration", "time_left", "ratio", "time"]);
 const TEXTS = new Set(["text", "badge"]);
 
 /* Values as text, as values.py and units.py spell them. */
@@ -30,6 +30,12 @@ function duration(value) {
   return `${sign}${Math.floor(rest / size)}${unit}${left ? String(left).padStart(2, "0") + smaller[0] : ""}`;
 }
 
+function timeLeft(value) {
+  const size = Math.abs(value), whole = size - size % (size >= MINUTE_MS ? MINUTE_MS : 1000);
+  if (!whole) return "now";
+  return value < 0 ? `overdue by ${duration(whole)}` : duration(whole);
+}
+
 function local(ms) {
   const at = new Date(ms), pad = (number) => String(number).padStart(2, "0");
   const day = at.getDate() === at.getUTCDate() ? "" : `${pad(at.getMonth() + 1)}-${pad(at.getDate())} `;
@@ -43,6 +49,7 @@ function spelled(kind, value) {
     case "rate": return rate(value);
     case "byte_rate": return `${bytes(value)}/s`;
     case "duration": return duration(value);
+    case "time_left": return timeLeft(value);
     case "ratio": return `${(value * 100).toFixed(0)}%`;
     case "time": return utc(value);
     default: return String(value);
@@ -56,10 +63,12 @@ function make(name, attributes = {}, ...children) {
   return element;
 }
 
-/* The viewer's own time beside every time, unless the viewer is in UTC. */
+/* The viewer's own time beside every time, or in its title where space is short, unless the viewer is in UTC. */
 const IS_UTC = new Date().getTimezoneOffset() === 0;
 function withLocal(time) {
-  if (!IS_UTC) time.after(make("span", {class: "local"}, ` (${local(Date.parse(time.dateTime))})`));
+  if (IS_UTC) return;
+  if (time.classList.contains("short")) time.title += ` (${local(Date.parse(time.dateTime))})`;
+  else time.after(make("span", {class: "local"}, ` (${local(Date.parse(time.dateTime))})`));
 }
 
 /* What stands in a cell, as values.py writes it. */
@@ -73,6 +82,7 @@ function content(column, value) {
     }
     case "badge": return [make("span", {class: `pill ${value}`}, value)];
     case "text": return [make("bdi", {}, value)];
+    case "time_left": if (value < 0) return [make("span", {class: "late"}, timeLeft(value))]; // falls through
     default: return [spelled(column.kind, value)];
   }
 }
@@ -97,6 +107,7 @@ class Table {
     this.addHeadings();
     this.addTools();
     this.show();
+    this.watchWidth();
   }
 
   addHeadings() {
@@ -119,6 +130,20 @@ class Table {
     this.previous.addEventListener("click", () => this.turn(-1));
     this.next.addEventListener("click", () => this.turn(1));
     this.root.querySelector(".static")?.remove();
+  }
+
+  /* Says how many columns are to the right of what is visible. */
+  watchWidth() {
+    const scroll = this.root.querySelector(".scroll"), more = this.root.querySelector(".more");
+    const say = () => {
+      const edge = scroll.getBoundingClientRect().right + 8;
+      const hidden = scroll.clientWidth ? this.headings.filter((heading) => heading.getBoundingClientRect().right > edge).length : 0;
+      more.textContent = hidden ? `${hidden} more column${hidden > 1 ? "s" : ""} to the right →` : "All columns to the right are shown";
+      more.hidden = scroll.scrollWidth <= scroll.clientWidth + 1;
+      scroll.classList.toggle("cut", hidden > 0);
+    };
+    scroll.addEventListener("scroll", say, {passive: true});
+    new ResizeObserver(say).observe(scroll);
   }
 
   isNumber(column) { return NUMBERS.has(this.data.columns[column].kind); }
@@ -223,9 +248,10 @@ class Table {
     const axis = axisOf(this.root), known = values.filter((value) => value !== null);
     const most = known.length ? `largest ${spelled(kind, Math.max(...known))}` : "never known";
     const attributes = {class: "plot", "data-kind": kind, "data-values": JSON.stringify(values), "data-axis": JSON.stringify(axis)};
-    const ends = [axis[0], axis[axis.length - 1]].map((ms) => make("span", {}, utc(ms)));
+    const scale = [Math.max(0, ...known), Math.min(0, ...known)].map((value) => make("span", {}, spelled(kind, value)));
+    const ends = [axis[0], axis[axis.length - 1]].map((ms) => make("span", {}, utc(ms).slice(0, 16)));
     return make("figure", {}, make("figcaption", {}, make("bdi", {}, title), make("b", {}, most)),
-      make("div", attributes, drawing.cloneNode(true)), make("p", {class: "axis"}, ...ends));
+      make("div", {class: "drawn"}, make("p", {class: "scale"}, ...scale), make("div", attributes, drawing.cloneNode(true)), make("p", {class: "axis"}, ...ends)));
   }
 }
 
@@ -267,10 +293,31 @@ function pointable(plot) {
 /* How old the data is by now: a page may be read long after it was made. */
 function sayAge(article) {
   const age = Date.now() - Number(article.dataset.captured), usual = Number(article.dataset.usual) || DAY_MS;
-  if (age > Math.max(2 * usual, 3600000)) article.querySelector(".age").textContent = `This is how the cluster was ${duration(age)} ago.`;
+  const tile = article.querySelector(".tiles li:last-child");
+  if (age < 0) return;
+  tile.querySelector("b").textContent = duration(age - age % 1000);
+  tile.classList.toggle("warning", age > Math.max(2 * usual, 3600000));
 }
 
-document.querySelectorAll("article").forEach(sayAge);
+/* Opens the section that the address names, and everything for a printer. */
+function unfold(elements) {
+  elements.forEach((element) => { element.open = true; });
+}
+
+function openTarget(address) {
+  const target = address.length > 1 && document.getElementById(address.slice(1));
+  if (target) unfold(target.querySelectorAll(":scope > details"));
+}
+
+document.querySelectorAll("article").forEach((article) => {
+  sayAge(article);
+  const button = article.querySelector(".unfold");
+  button.hidden = false;
+  button.addEventListener("click", () => unfold(article.querySelectorAll("section > details")));
+});
+document.querySelectorAll('a[href^="#"]').forEach((link) => link.addEventListener("click", () => openTarget(link.getAttribute("href"))));
+addEventListener("beforeprint", () => unfold(document.querySelectorAll("details")));
+openTarget(location.hash);
 document.querySelectorAll(".figures .plot").forEach(pointable);
 document.querySelectorAll("time").forEach(withLocal);
 document.querySelectorAll(".table").forEach((root) => contents(root.querySelector("script")).then((data) => new Table(root, data)));

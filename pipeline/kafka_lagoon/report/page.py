@@ -19,23 +19,38 @@ from markupsafe import Markup
 
 from kafka_lagoon import __version__
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.history import PREDECESSORS
 from kafka_lagoon.report import finding_sections, group_section, run_sections, topic_sections
-from kafka_lagoon.report.page_tables import CHART, DURATION, NUMBERS, Concern, DeclaredSection, Made, PageTable, Section
+from kafka_lagoon.report.charts import time_axis
+from kafka_lagoon.report.page_tables import (
+    CHART,
+    DURATION,
+    NUMBERS,
+    TEXT,
+    Concern,
+    DeclaredSection,
+    Made,
+    PageTable,
+    Section,
+    Tile,
+)
 from kafka_lagoon.report.scope import PublishedSnapshot, Scope
 from kafka_lagoon.report.timeline import Timeline
-from kafka_lagoon.report.values import cell, time_html
+from kafka_lagoon.report.values import cell, severity_count, short_time_html, time_html
 from kafka_lagoon.text import printable
+from kafka_lagoon.units import duration
 
 STATIC_ROWS = 100  # rows of a table that are written as HTML
 MOST_DATA = 1_500_000  # bytes of data of one table: mail takes the page, and a browser sorts it at once
 _SAFELY = 0.97  # rows are not equally long
-_SECOND_MS = 1_000
+_SECOND_MS, _HOUR_MS, _DAY_MS = 1_000, 3_600_000, 86_400_000
+_LONG = 20  # characters of a text
+_CONCERNS = 8  # the others are folded away
 _COMPRESSED_FROM = 100_000  # characters of data
 _EXACT = 2**53  # what JavaScript's numbers hold
 _LEVELS = ("critical", "warning", "info")
 
 SECTIONS: Sequence[DeclaredSection[Scope]] = (  # in the order of the page
-    run_sections.GLANCE,
     group_section.GROUPS,
     finding_sections.LOSS,
     finding_sections.HEALTH,
@@ -44,7 +59,7 @@ SECTIONS: Sequence[DeclaredSection[Scope]] = (  # in the order of the page
     finding_sections.CHANGES,
     run_sections.COVERAGE,
 )
-RELATIONS = frozenset({"snapshots"}.union(*(section.relations for section in SECTIONS)))
+RELATIONS = frozenset({"snapshots", PREDECESSORS}.union(*(section.relations for section in SECTIONS)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +69,7 @@ class ClusterPage:
     snapshot: PublishedSnapshot
     axis: Timeline
     sections: Sequence[Section]
+    tiles: Sequence[Tile]
     concerns: Sequence[Concern]
 
     @property
@@ -70,8 +86,37 @@ def cluster_page(scope: Scope) -> ClusterPage:
         snapshot=scope.snapshot,
         axis=scope.axis,
         sections=[one.section for one in made],
+        tiles=[_seen(scope.snapshot, tile) for one in made for tile in one.tiles],
         concerns=sorted(concerns, key=lambda concern: _LEVELS.index(concern.level)),
     )
+
+
+def _seen(snapshot: PublishedSnapshot, tile: Tile) -> Tile:
+    """Zero in a snapshot that is not complete may be a number that nobody saw."""
+    if tile.level or snapshot.status == "complete":
+        return tile
+    return replace(tile, note="the snapshot is incomplete", level="unknown")
+
+
+def age_tile(page: ClusterPage, now_ms: int) -> Tile:
+    """The age of the snapshot when the page is made; page.js does the same for the time when somebody reads it."""
+    age_ms, usual_ms = now_ms - page.snapshot.captured_ms, page.axis.usual_ms
+    return Tile(
+        label="Age of the snapshot",
+        value=duration(age_ms - age_ms % _SECOND_MS),
+        note=f"usually one every {duration(usual_ms)}" if usual_ms else "",
+        when="taken",
+        since_ms=page.snapshot.captured_ms,
+        source="snapshots.captured_at",
+        level="warning" if age_ms > max(2 * (usual_ms or _DAY_MS), _HOUR_MS) else "",
+        section=run_sections.COVERAGE.name,
+    )
+
+
+def verdict(concerns: Sequence[Concern]) -> str:
+    """How many problems there are, in a few words."""
+    levels = [one.level for one in concerns]
+    return ", ".join(severity_count(levels, level) for level in ("critical", "warning") if level in levels)
 
 
 def _made(scope: Scope, declared: DeclaredSection[Scope]) -> Made:
@@ -79,19 +124,30 @@ def _made(scope: Scope, declared: DeclaredSection[Scope]) -> Made:
     try:
         made = declared.make(scope)
     except TableError as error:
-        section = Section(name=name, title=title, source="", problem=str(error))
-        return Made(section=section, concerns=[Concern(level="warning", text=f"{title}: cannot be read", section=name)])
+        return Made(
+            section=Section(name=name, title=title, is_open=True, source="", problem=str(error)),
+            tiles=[
+                Tile(label=label, value="unknown", note="cannot be read", source="", level="unknown", section=name)
+                for label in declared.tiles
+            ],
+            concerns=[Concern(level="warning", text=f"{title}: cannot be read", section=name)],
+        )
     section = replace(made.section, name=name, title=made.section.title or title)
-    return Made(section=section, concerns=[replace(concern, section=name) for concern in made.concerns])
+    return Made(
+        section=section,
+        tiles=[replace(tile, section=name) for tile in made.tiles],
+        concerns=[replace(concern, section=name) for concern in made.concerns],
+    )
 
 
-def render(clusters: Sequence[ClusterPage], title: str, made_at_ms: int) -> str:
-    """The HTML document."""
+def render(clusters: Sequence[ClusterPage], title: str, made_at_ms: int, missing: Sequence[str] = ()) -> str:
+    """The HTML document; `missing` are clusters without a snapshot."""
     style, script = _text("page.css"), _text("page.js")
     return _template().render(
         clusters=list(enumerate(clusters)),
+        missing=missing,
         title=printable(title),
-        made_at=time_html(made_at_ms),
+        made_at_ms=made_at_ms,
         version=__version__,
         style=Markup(style),  # noqa: S704  our own file
         script=Markup(script),  # noqa: S704  our own file
@@ -162,6 +218,12 @@ def _classes(table: PageTable) -> list[str]:
     return ["number" if one.kind in NUMBERS else one.kind for one in table.columns]
 
 
+def _is_long(table: PageTable, column: int) -> bool:
+    """True for texts that would be broken into many lines if the column were as narrow as its longest word."""
+    texts = (str(row[column] or "") for row in table.rows[:STATIC_ROWS])
+    return table.columns[column].kind == TEXT and column > 0 and any(len(text) > _LONG for text in texts)
+
+
 def _harmless(value: Any) -> Any:
     """Escape every text: names come from others, and direction marks would turn the text after them."""
     return printable(value) if type(value) is str else value  # Markup is ours
@@ -173,9 +235,18 @@ def _template() -> Template:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_harmless
     )
     environment.globals.update(
-        island=island, fitted=fitted, static_rows=_static_rows, classes=_classes, static_limit=STATIC_ROWS
+        island=island,
+        fitted=fitted,
+        static_rows=_static_rows,
+        classes=_classes,
+        is_long=_is_long,
+        static_limit=STATIC_ROWS,
+        time_axis=time_axis,
+        age_tile=age_tile,
+        verdict=verdict,
+        most_concerns=_CONCERNS,
     )
-    environment.filters.update(time=time_html, printable=printable)
+    environment.filters.update(time=time_html, short_time=short_time_html, duration=duration, printable=printable)
     return environment.from_string(_text("page.html"))
 
 

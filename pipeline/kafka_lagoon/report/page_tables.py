@@ -13,7 +13,8 @@ ScopeT = TypeVar("ScopeT")
 
 TEXT, COUNT, BYTES, RATE, BYTE_RATE = "text", "count", "bytes", "rate", "byte_rate"
 DURATION, TIME, RATIO, BADGE, CHART = "duration", "time", "ratio", "badge", "chart"
-NUMBERS = frozenset({COUNT, BYTES, RATE, BYTE_RATE, DURATION, RATIO})
+TIME_LEFT = "time_left"  # milliseconds until something happens; negative if it may have happened
+NUMBERS = frozenset({COUNT, BYTES, RATE, BYTE_RATE, DURATION, TIME_LEFT, RATIO})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,10 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageTable:
-    """A table of the page; `charts` are those of a row, by its number, `left_out` says what the page does not have."""
+    """A table of the page; `charts` are those of a row, by its number, `left_out` says what the page does not have.
+
+    A folded table shows its caption and the number of its rows until somebody opens it.
+    """
 
     name: str
     caption: str
@@ -46,41 +50,50 @@ class PageTable:
     rows: Sequence[Sequence[Any]]
     empty: str
     left_out: str = ""
+    is_folded: bool = False
     charts: Mapping[int, Sequence[Chart]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A large chart with what is written around it."""
+    """A large chart with what is written around it; `scale` labels its left side from top to bottom."""
 
     chart: Chart
     now: str
-    peak: str = ""
+    scale: Sequence[str] = ()
     source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
-    """A number of the section At a glance; `level` is critical, warning or empty."""
+    """A number at the top of the page, which links to its section.
+
+    `level` is critical, warning, unknown, or empty where nothing is wrong. `when` is a line about time, which may end with
+    `since_ms`.
+    """
 
     label: str
     value: str
     note: str = ""
+    when: str = ""
+    since_ms: int | None = None
     source: str
     level: str = ""
+    section: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """A part of the page about one cluster; `problem` says why it could not be made.
 
-    The page gives a section its name, and its title where the section has no own.
+    The page gives a section its name, and its title where the section has no own. `lead` is shown beside the title, also
+    where the section is folded.
     """
 
     name: str = ""
     title: str = ""
     lead: str = ""
-    tiles: Sequence[Tile] = ()
+    is_open: bool = False
     figures: Sequence[Figure] = ()
     tables: Sequence[PageTable] = ()
     notes: Sequence[str] = ()
@@ -90,26 +103,29 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concern:
-    """A line about a problem: its level (critical, warning, info), and the section that has the details."""
+    """A line about a problem: its level (critical, warning, info), since when, and the section that has the details."""
 
     level: str
     text: str
+    since_ms: int | None = None
     section: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A section, and its problems."""
+    """A section, its numbers for the top of the page, and its problems."""
 
     section: Section
+    tiles: Sequence[Tile] = ()
     concerns: Sequence[Concern] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredSection(Generic[ScopeT]):
-    """A section of the page: its name and title, the tables and views that it reads, and how it is made."""
+    """A section of the page: its name and title, the tables and views that it reads, its tiles, and how it is made."""
 
     name: str
     title: str
     relations: frozenset[str]
     make: Callable[[ScopeT], Made]
+    tiles: Sequence[str] = ()  # labels; they are shown as unknown where the section cannot be made

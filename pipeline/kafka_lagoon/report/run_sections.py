@@ -1,4 +1,4 @@
-"""Writes the first glance at the cluster, and the section about the snapshots: which there are, and what the last one lacks."""
+"""Writes the section about the snapshots: which there are, and what the last one lacks."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,10 +19,9 @@ from kafka_lagoon.report.page_tables import (
     Made,
     PageTable,
     Section,
-    Tile,
 )
 from kafka_lagoon.report.scope import PublishedSnapshot, Scope
-from kafka_lagoon.report.values import time_text
+from kafka_lagoon.report.values import counted, time_text
 from kafka_lagoon.units import duration
 
 _LAST_RUNS = 50
@@ -54,56 +53,6 @@ _OUTCOMES = {
     "skipped": "by the setting snapshot.skip_tables",
     "not_offered": "by the brokers, or they are set up without",
 }
-
-
-def glance_section(scope: Scope) -> Made:
-    """The cluster in numbers."""
-    section = Section(
-        tiles=_tiles(scope.snapshot, data.health_of(scope)),
-        source="Table snapshots; views brokers_published and partitions_published of the snapshot.",
-    )
-    return Made(section=section)
-
-
-def _tiles(snapshot: PublishedSnapshot, health: data.ClusterHealth) -> list[Tile]:
-    fenced = "fencing not known" if health.fenced is None else f"{health.fenced:,} fenced"
-    return [
-        Tile(
-            label="Brokers",
-            value=f"{snapshot.brokers:,}",
-            note=fenced,
-            source="snapshots.brokers, brokers.is_fenced",
-            level="warning" if health.fenced else "",
-        ),
-        Tile(
-            label="Topics",
-            value=f"{snapshot.topics:,}",
-            note=f"{snapshot.partitions:,} partitions",
-            source="snapshots.topics, snapshots.partitions",
-        ),
-        Tile(
-            label="Without leader",
-            value=f"{health.leaderless:,}",
-            note="partitions",
-            source="partitions.is_leaderless",
-            level="critical" if health.leaderless else "",
-        ),
-        Tile(
-            label="Under-replicated",
-            value=f"{health.under_replicated:,}",
-            note="partitions",
-            source="partitions.is_under_replicated",
-            level="warning" if health.under_replicated else "",
-        ),
-        Tile(
-            label="Under min ISR",
-            value=f"{health.under_min_isr:,}",
-            note="partitions",
-            source="partitions.is_under_min_isr",
-            level="critical" if health.under_min_isr else "",
-        ),
-        Tile(label="Groups", value=f"{snapshot.groups:,}", note="of all types", source="snapshots.groups"),
-    ]
 
 
 def run_section(scope: Scope) -> Made:
@@ -141,8 +90,8 @@ def _lead(scope: Scope) -> str:
     axis = scope.axis
     partial = sum(one.status != "complete" for one in scope.runs)
     usual = f", usually every {duration(axis.usual_ms)}" if axis.usual_ms else ""
-    missing = f" Snapshots are missing at {axis.gaps:,} places." if axis.gaps else ""
-    return f"{axis.snapshots:,} published snapshots{usual}, {partial:,} of them incomplete.{missing}"
+    missing = f" Snapshots are missing: {counted(axis.gaps, 'gap')}." if axis.gaps else ""
+    return f"{axis.snapshots:,} snapshots{usual}, {partial:,} of them incomplete.{missing}"
 
 
 def _run_row(run: PublishedSnapshot) -> tuple[object, ...]:
@@ -199,26 +148,20 @@ def _table_notes(missing: Sequence[tuple[str, str]]) -> Iterator[str]:
 def _concerns(scope: Scope, short: Sequence[data.ShortList]) -> Iterator[Concern]:
     snapshot, axis = scope.snapshot, scope.axis
     if snapshot.status != "complete":
-        text = f"the snapshot is incomplete: {snapshot.failures:,} failures, so this page may lack something"
+        text = f"the snapshot is incomplete: {counted(snapshot.failures, 'failure')}, so this page may lack something"
         yield Concern(level="warning", text=text)
     filtered = [one.api for one in short if one.visibility == "filtered"]
     if filtered:
         text = f"lists may be short, for permissions are missing: {', '.join(filtered)}"
         yield Concern(level="warning", text=text)
     if axis.gaps:
-        yield Concern(level="warning", text=f"snapshots are missing at {axis.gaps:,} places")
+        yield Concern(level="warning", text=f"snapshots are missing: {counted(axis.gaps, 'gap')} in the history")
     if axis.is_short:
         wanted = duration(scope.hours * _HOUR_MS)
         text = f"the history is short: it begins at {time_text(axis.from_ms)} UTC, and {wanted} were asked for"
         yield Concern(level="info", text=text)
 
 
-GLANCE = DeclaredSection(
-    name="glance",
-    title="At a glance",
-    relations=frozenset({"brokers_published", "partitions_published"}),
-    make=glance_section,
-)
 COVERAGE = DeclaredSection(
     name="coverage",
     title="What the snapshots saw",

@@ -1,11 +1,12 @@
 """Chooses the snapshot of each cluster that a page is about, and the snapshots before it that make its history."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, TypeVar
 
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.history import Windows, has_predecessors, last_before, windows
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.report.timeline import Timeline, timeline
 from kafka_lagoon.report.values import time_text
@@ -13,6 +14,7 @@ from kafka_lagoon.text import did_you_mean
 
 T = TypeVar("T")
 _HOUR_MS = 3_600_000
+_LEAST_HOURS = 24  # view loss_ahead compares a snapshot with the one of a day before
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,11 @@ class Scope:
         """The first snapshot of the history."""
         return self.runs[0]
 
+    @property
+    def begin_ms(self) -> int:
+        """The time from which snapshots are read: the history, and at least a day."""
+        return self.snapshot.captured_ms - max(self.hours, _LEAST_HOURS) * _HOUR_MS
+
     def history_days(self) -> str:
         """A condition that keeps the engines from opening other days."""
         return f"snapshot_date BETWEEN DATE '{self.first.snapshot_date}' AND DATE '{self.snapshot.snapshot_date}'"
@@ -93,11 +100,22 @@ def ids(snapshot: PublishedSnapshot) -> tuple[str, str]:
     return snapshot.cluster, snapshot.snapshot_id
 
 
-def scopes(ask: Ask, clusters: Sequence[str] | None, slot_ms: int | None, hours: int) -> list[Scope]:
-    """A scope for each cluster: its newest snapshot, or the newest with a slot up to a time; TableError without snapshots."""
+def without_snapshot(scopes: Sequence[Scope], clusters: Sequence[str] | None, configured: Collection[str]) -> list[str]:
+    """The chosen ones of the `configured` clusters that have no scope, because they have no snapshot."""
+    chosen = set(configured) if clusters is None else set(configured).intersection(clusters)
+    return sorted(chosen - {scope.snapshot.cluster for scope in scopes})
+
+
+def scopes(
+    ask: Ask, clusters: Sequence[str] | None, slot_ms: int | None, hours: int, configured: Collection[str] = ()
+) -> list[Scope]:
+    """A scope for each cluster: its newest snapshot, or the newest with a slot up to a time.
+
+    TableError if there is no snapshot, or none of a cluster that is not among the `configured` ones.
+    """
     chosen = [PublishedSnapshot(*values) for values in tuples(ask(_newest(slot_ms)))]
     wanted = [one for one in chosen if clusters is None or one.cluster in clusters]
-    missing = sorted(set(clusters or ()) - {one.cluster for one in wanted})
+    missing = sorted(set(clusters or ()) - {one.cluster for one in wanted} - set(configured if wanted else ()))
     if missing or not wanted:
         raise TableError(_nothing(missing, [one.cluster for one in chosen], slot_ms))
     return [_scope(ask, snapshot, hours) for snapshot in wanted]
@@ -124,6 +142,21 @@ def _scope(ask: Ask, snapshot: PublishedSnapshot, hours: int) -> Scope:
     runs = [PublishedSnapshot(*values) for values in tuples(ask(statement, snapshot.cluster))]
     axis = timeline([one.captured_ms for one in runs], from_ms)
     return Scope(ask=ask, snapshot=snapshot, runs=runs, axis=axis, hours=hours)
+
+
+def windows_of(chosen: Sequence[Scope]) -> Windows:
+    """The snapshots that the sections read: the history and the snapshot before it, and at least a day for what lies ahead."""
+    ends = [datetime.fromtimestamp(one.snapshot.captured_ms / 1000, UTC) for one in chosen]
+    starts = [datetime.fromtimestamp(one.begin_ms / 1000, UTC) for one in chosen]
+    begins = [last_before(one.ask, one.snapshot.cluster, start) for start, one in zip(starts, chosen, strict=True)]
+    return windows(begins, ends)
+
+
+def has_all_predecessors(scope: Scope) -> bool:
+    """False if tables of the history were perhaps collected last in a snapshot that is not in the open window."""
+    axis = scope.axis
+    of = f"cluster = ? AND {scope.history_days()} AND unix_millis(captured_at) BETWEEN {axis.from_ms} AND {axis.until_ms}"
+    return has_predecessors(scope.ask, of, [scope.snapshot.cluster])
 
 
 def _nothing(missing: Sequence[str], known: Sequence[str], slot_ms: int | None) -> str:

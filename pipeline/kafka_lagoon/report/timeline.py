@@ -1,6 +1,7 @@
 """Places the snapshots of a span of time on the x axis of charts, and says where nobody looked.
 
-A chart has at most MOST_POINTS points. Of more snapshots than that several share a point, which shows their largest value.
+A chart has at most MOST_POINTS points. Of more snapshots than that several share a point, which shows their largest value;
+the last snapshot has a point of its own, since it is what the page says of now.
 """
 
 from collections.abc import Sequence
@@ -73,7 +74,8 @@ def timeline(captured_ms: Sequence[int], wanted_from_ms: int) -> Timeline:
     taken = 0  # snapshots of the last point
     for number, at_ms in enumerate(captured_ms):
         after_gap = number > 0 and usual_ms is not None and at_ms - captured_ms[number - 1] > _GAP_AFTER * usual_ms
-        if points and taken < share and not after_gap:
+        is_last = number == len(captured_ms) - 1
+        if points and taken < share and not (after_gap or is_last):
             points[-1] = Point(first_ms=points[-1].first_ms, last_ms=at_ms, after_gap=points[-1].after_gap)
             taken += 1
         else:

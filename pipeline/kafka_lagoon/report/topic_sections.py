@@ -20,6 +20,7 @@ from kafka_lagoon.report.page_tables import (
     Section,
 )
 from kafka_lagoon.report.scope import Scope
+from kafka_lagoon.report.values import counted
 from kafka_lagoon.text import printable
 from kafka_lagoon.units import duration
 
@@ -77,6 +78,7 @@ def topic_section(scope: Scope) -> Made:
     notes = [f"The history is read for the {data.WATCHED} busiest topics."] if len(topics) > data.WATCHED else []
     byte_source = "topic_throughput.bytes_per_second, before replication"
     section = Section(
+        lead=f"{counted(len(topics), 'topic')}.",
         figures=[
             figure("Records a second", RATE, flow.records, scope.axis, "topic_throughput.records_per_second"),
             figure("Bytes a second", BYTE_RATE, flow.bytes, scope.axis, byte_source),
@@ -114,12 +116,19 @@ def disk_section(scope: Scope) -> Made:
         empty=_NO_DISKS,
     )
     section = Section(
+        lead=_disk_lead(disks),
         figures=[figure("Bytes of all replicas", BYTES, data.size_history(scope), scope.axis, "log_dirs.size_bytes")],
         tables=[table],
         notes=[_DISK_NOTE.format(duration(span_ms))],
         source="View log_dirs_published.",
     )
     return Made(section=section, concerns=list(_disk_concerns(disks, span_ms)))
+
+
+def _disk_lead(disks: Sequence[data.Disk]) -> str:
+    shares = [one.used_share for one in disks if one.used_share is not None]
+    fullest = f", the fullest volume {max(shares):.0%} full" if shares else ""
+    return f"{counted(len(disks), 'log dir')}{fullest}."
 
 
 def _disk_row(disk: data.Disk, span_ms: int) -> tuple[object, ...]:

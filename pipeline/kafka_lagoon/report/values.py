@@ -1,5 +1,6 @@
 """Spells values as the page shows them; page.js does the same for rows that it shows itself, and a test compares both."""
 
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,8 +10,11 @@ from kafka_lagoon.report.page_tables import Column
 from kafka_lagoon.text import printable
 from kafka_lagoon.units import byte_count, duration
 
+_MINUTE_MS, _SECOND_MS = 60_000, 1_000
+_POWERS = ("", "k", "M", "G", "T", "P", "E")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMED = 3  # names in a sentence
+_TILE_WIDTH = 40  # characters of names in a tile
 
 
 def rate(value: float) -> str:
@@ -20,25 +24,23 @@ def rate(value: float) -> str:
     return f"{value:.1f}/s" if value else "0/s"
 
 
-def spelled(kind: str, value: Any) -> str:
-    """A value that is known, as text."""
-    match kind:
-        case "count":
-            return f"{value:,}"
-        case "bytes":
-            return byte_count(value)
-        case "rate":
-            return rate(value)
-        case "byte_rate":
-            return f"{byte_count(value)}/s"
-        case "duration":
-            return duration(value)
-        case "ratio":
-            return f"{value:.0%}"
-        case "time":
-            return time_text(value)
-        case _:
-            return printable(str(value))
+def time_left(milliseconds: int) -> str:
+    """`5h59m`, or `overdue by 58m`: an estimate, so seconds are left out from a minute on."""
+    size = abs(milliseconds)
+    size -= size % (_MINUTE_MS if size >= _MINUTE_MS else _SECOND_MS)
+    if not size:
+        return "now"
+    return f"overdue by {duration(size)}" if milliseconds < 0 else duration(size)
+
+
+def scale_label(kind: str, value: float) -> str:
+    """A round number beside a chart, as short as it can be: `600k`, `2 GB`, `1.5M/s`."""
+    if kind in ("count", "rate"):
+        size, power = abs(value), 0
+        while size >= 1000 and power < len(_POWERS) - 1:  # noqa: PLR2004  the next power
+            size, power = size / 1000, power + 1
+        return f"{'-' if value < 0 else ''}{size:.3g}{_POWERS[power]}{'/s' if kind == 'rate' else ''}"
+    return spelled(kind, value).replace(".0 ", " ")
 
 
 def time_text(at_ms: int) -> str:
@@ -46,10 +48,34 @@ def time_text(at_ms: int) -> str:
     return f"{_EPOCH + timedelta(milliseconds=at_ms):%Y-%m-%d %H:%M:%S}"
 
 
+_SPELLINGS: Mapping[str, Callable[[Any], str]] = {
+    "count": "{:,}".format,
+    "bytes": byte_count,
+    "rate": rate,
+    "byte_rate": lambda value: f"{byte_count(value)}/s",
+    "duration": duration,
+    "time_left": time_left,
+    "ratio": "{:.0%}".format,
+    "time": time_text,
+}
+
+
+def spelled(kind: str, value: Any) -> str:
+    """A value that is known, as text."""
+    return _SPELLINGS[kind](value) if kind in _SPELLINGS else printable(str(value))
+
+
 def time_html(at_ms: int) -> Markup:
     """A time element; page.js writes the time of the viewer's zone beside it."""
     time = _EPOCH + timedelta(milliseconds=at_ms)
     return Markup('<time datetime="{:%Y-%m-%dT%H:%M:%SZ}">{}</time>').format(time, time_text(at_ms))
+
+
+def short_time_html(at_ms: int) -> Markup:
+    """A time element without year and seconds, for lines with little space; page.js has the viewer's time in its title."""
+    time = _EPOCH + timedelta(milliseconds=at_ms)
+    shown = Markup('<time class="short" datetime="{:%Y-%m-%dT%H:%M:%SZ}" title="{} UTC">{}</time>')
+    return shown.format(time, time_text(at_ms), f"{time:%-d %b %H:%M}")
 
 
 def cell(column: Column, value: Any) -> Markup:
@@ -63,12 +89,37 @@ def cell(column: Column, value: Any) -> Markup:
             return Markup('<span class="pill {0}">{0}</span>').format(printable(str(value)))
         case "text":
             return Markup("<bdi>{}</bdi>").format(printable(str(value)))
+        case "time_left" if value < 0:
+            return Markup('<span class="late">{}</span>').format(spelled(column.kind, value))
         case _:
             return escape(spelled(column.kind, value))
 
 
-def some_names(names: list[str]) -> str:
-    """The first three different names, and how many more there are."""
+def partition_name(topic: str, partition: int) -> str:
+    """The name of a partition that says where the name of the topic ends: topics may end in `-0`."""
+    return f"topic {topic}, partition {partition}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 group`, `2,000 groups`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def severity_count(severities: Sequence[str], severity: str) -> str:
+    """`1 critical`, `2 warnings`: how many of them have this severity."""
+    number = severities.count(severity)
+    return counted(number, severity) if severity == "warning" else f"{number:,} {severity}"
+
+
+def few_names(names: list[str]) -> str:
+    """Up to three different names, fewer if they are long, and how many more there are."""
     different = [printable(one) for one in dict.fromkeys(names)]
-    more = len(different) - _NAMED
-    return f"{', '.join(different[:_NAMED])}{f' and {more:,} more' if more > 0 else ''}"
+    fitting = [number for number in range(2, _NAMED + 1) if len(", ".join(different[:number])) <= _TILE_WIDTH]
+    return some_names(names, most=max(fitting, default=1))
+
+
+def some_names(names: list[str], between: str = ", ", most: int = _NAMED) -> str:
+    """The first different names, and how many more there are."""
+    different = [printable(one) for one in dict.fromkeys(names)]
+    more = len(different) - most
+    return f"{between.join(different[:most])}{f' and {more:,} more' if more > 0 else ''}"

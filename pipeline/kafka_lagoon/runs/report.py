@@ -1,18 +1,28 @@
 """Makes the report: chooses snapshots, reads the tables, and renders the page."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import ClusterPage, cluster_page, render
-from kafka_lagoon.report.scope import scopes
+from kafka_lagoon.report.page_tables import Concern
+from kafka_lagoon.report.run_sections import COVERAGE
+from kafka_lagoon.report.scope import Scope, scopes, without_snapshot
+from kafka_lagoon.units import duration
+
+_LATE_AFTER = 2  # in intervals between snapshots
+_DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
-    """Options of a page; `slot_ms` None means the newest snapshot, `clusters` None all of them."""
+    """Options of a page; `slot_ms` None means the newest snapshot, `clusters` None all of them.
+
+    The page names those of the `configured` clusters that have no snapshot.
+    """
 
     clusters: Sequence[str] | None = None
+    configured: Collection[str] = ()
     slot_ms: int | None = None
     hours: int = 24
     title: str | None = None
@@ -20,19 +30,38 @@ class ReportOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The page, and the snapshots that it is made of."""
+    """The page, the snapshots that it is made of, and the clusters of the settings that have no snapshot for it."""
 
     html: str
     clusters: Sequence[ClusterPage]
+    missing: Sequence[str] = ()
 
     @property
     def problems(self) -> list[str]:
-        """Parts that could not be read."""
-        return [f"{page.snapshot.cluster}: {problem}" for page in self.clusters for problem in page.problems]
+        """Parts that could not be read, and clusters without a snapshot."""
+        unread = [f"{page.snapshot.cluster}: {problem}" for page in self.clusters for problem in page.problems]
+        return [*unread, *(f"{cluster}: there is no snapshot of it for this page" for cluster in self.missing)]
 
 
-def make_report(ask: Ask, options: ReportOptions, now_ms: int) -> Report:
-    """Make the page; TableError if there is no snapshot for it."""
-    pages = [cluster_page(scope) for scope in scopes(ask, options.clusters, options.slot_ms, options.hours)]
-    title = options.title or f"Kafka report: {', '.join(page.snapshot.cluster for page in pages)}"
-    return Report(html=render(pages, title, now_ms), clusters=pages)
+def chosen_scopes(ask: Ask, options: ReportOptions) -> list[Scope]:
+    """The snapshots that a page is about, from table `snapshots` alone; TableError if there is none for it."""
+    return scopes(ask, options.clusters, options.slot_ms, options.hours, options.configured)
+
+
+def make_report(chosen: Sequence[Scope], options: ReportOptions, now_ms: int) -> Report:
+    """Make the page of these snapshots."""
+    missing = without_snapshot(chosen, options.clusters, options.configured)
+    pages = [cluster_page(scope) for scope in chosen]
+    if options.slot_ms is None:
+        pages = [_aged(page, now_ms) for page in pages]
+    title = options.title or f"Kafka report: {', '.join([*(page.snapshot.cluster for page in pages), *missing])}"
+    return Report(html=render(pages, title, now_ms, missing), clusters=pages, missing=missing)
+
+
+def _aged(page: ClusterPage, now_ms: int) -> ClusterPage:
+    """Put a late snapshot before everything that it says: after it nothing is known."""
+    age_ms = now_ms - page.snapshot.captured_ms
+    if age_ms <= _LATE_AFTER * (page.axis.usual_ms or _DAY_MS):
+        return page
+    text = f"Last seen {duration(age_ms)} ago: nothing is known of the time since then"
+    return replace(page, concerns=[Concern(level="critical", text=text, section=COVERAGE.name), *page.concerns])

@@ -118,7 +118,8 @@ def _show(folder: Path) -> None:
     with ExitStack() as running:
         with _step(f"three brokers of Kafka {DEFAULT_VERSION}"):
             kafka = running.enter_context(LocalKafka(brokers, brokers=3, racks=("a", "b", "c")))
-        conf.write_text(f'warehouse = "{warehouse}"\n\n[kafka]\nbootstrap_servers = "{kafka.bootstrap_servers}"\n')
+        place = f'warehouse = "{warehouse}"\ncreate = true\n'
+        conf.write_text(f'{place}\n[kafka]\nbootstrap_servers = "{kafka.bootstrap_servers}"\n')
         with _step(
             f"{len(TOPICS)} topics, {sum(topic.records for topic in TOPICS):,} records, consumer groups of all kinds"
         ):

@@ -3,8 +3,8 @@
 import pytest
 
 from kafka_lagoon.text import printable
-from tests.cli.tables.conftest import Ask
-from tests.delta.samples import HOSTILE
+from tests.cli.tables.conftest import NOW_MS, Ask
+from tests.delta.samples import HOSTILE, HOUR_MS
 
 pytestmark = pytest.mark.long
 
@@ -194,3 +194,44 @@ def test_faults_are_one_line(ask: Ask, argv: tuple[str, ...], line: str) -> None
     assert (shown.code, shown.out) == (2, "")
     assert shown.err.startswith(f"lagoon: {line}")
     assert shown.err.count("\n") == 1
+
+
+def configured(*names: str) -> list[str]:
+    return [word for name in names for word in ("--set", f"clusters.{name}.bootstrap_servers=localhost:1")]
+
+
+@pytest.mark.parametrize("command", ["lag", "health", "changes"])
+def test_a_configured_cluster_without_a_snapshot_is_an_answer(ask: Ask, command: str) -> None:
+    """It has a line and a row, and passes no limit; clusters of the tables that are not configured stay as they are."""
+    of_settings = configured("default", "third")
+    shown = ask(command, *of_settings)
+    assert shown.code == 0
+    assert shown.out.splitlines()[1].startswith("second: snapshot of ")
+    assert shown.out.splitlines()[2] == "third: no snapshot yet"
+    rows = ask(command, "--json", *of_settings).rows("snapshot")
+    assert [(one["cluster"], one["snapshot_id"] is None) for one in rows] == [
+        ("default", False),
+        ("second", False),
+        ("third", True),
+    ]
+    assert rows[2].keys() == rows[0].keys()
+    limited = ask(command, "--fail-above", "age=10w", "--cluster", "default,third", *of_settings)
+    assert (limited.code, limited.err) == (3, "lagoon: third: no snapshot yet, so no limit is known to be kept\n")
+
+
+def test_the_named_cluster_has_no_snapshot(ask: Ask) -> None:
+    """Only its line is shown, exit 3; --cluster leaves out the others, and a name that nobody knows is an error."""
+    of_settings = configured("default", "third")
+    shown = ask("lag", "--cluster", "third", *of_settings)
+    assert (shown.code, shown.out, shown.err) == (3, "third: no snapshot yet\n", "lagoon: third: no snapshot yet\n")
+    shown = ask("lag", "--cluster", "default", "--fail-above", "age=10w", *of_settings)
+    assert shown.code == 0
+    shown = ask("lag", "--cluster", "thrid", *of_settings)
+    assert (shown.code, shown.out) == (1, "")
+
+
+def test_no_snapshot_at_a_time(ask: Ask) -> None:
+    """A cluster whose first snapshot is younger than --at has none."""
+    shown = ask("lag", "--at", str(NOW_MS - 100 * HOUR_MS), *configured("default"))
+    assert shown.code == 3
+    assert shown.out.startswith("default: no snapshot from before 2025-11-17T")

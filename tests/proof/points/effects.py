@@ -73,6 +73,7 @@ def _is_covered(effect: Effect) -> bool:
 
 
 def _lines(log: Path) -> Iterator[tuple[str, str, int, str, str]]:
-    for line in log.read_text().splitlines() if log.exists() else ():
+    written = log.read_text() if log.exists() else ""
+    for line in written[: written.rfind("\n") + 1].splitlines():  # a line that is being written has no end yet
         what, name, number, path, _, role = line.split("\t")
         yield what, name, int(number), path, role

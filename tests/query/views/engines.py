@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.query import duckdb_engine
+from kafka_lagoon.query.duckdb_tables import TableQuery
 from kafka_lagoon.query.statements import type_name
 from kafka_lagoon.query.views import CREATE, VIEWS, with_needs
 
@@ -48,7 +49,7 @@ def by_duckdb(tables: Mapping[str, pa.Table], view: str) -> pa.Table:
         connection.execute("SET TimeZone = 'UTC'")
         for name, table in tables.items():
             connection.register(f"given_{name}", table)
-        duckdb_engine._create(connection, {view}, lambda table: f"SELECT * FROM given_{table.name}")
+        duckdb_engine._create(connection, {view}, lambda table: TableQuery(f"SELECT * FROM given_{table.name}"))
         return connection.sql(f"FROM {view}").to_arrow_table()
 
 

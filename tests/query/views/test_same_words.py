@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from kafka_lagoon.delta.arrow import arrow_table
 from kafka_lagoon.query import duckdb_engine
+from kafka_lagoon.query.duckdb_tables import TableQuery
 from kafka_lagoon.query.views import VIEWS
 from kafka_lagoon.snapshot.collectors import COLLECTORS
 from kafka_lagoon.snapshot.health import FINDINGS, findings
@@ -48,7 +49,9 @@ def _shown(partitions: list[PartitionRow]) -> set[tuple[int, str]]:
                 rows = table.file_schema().empty_table()
             dated = rows.append_column(SNAPSHOT_DATE, pa.array([0] * len(rows), pa.date32()))
             connection.register(f"given_{table.name}", dated)
-        duckdb_engine._create(connection, {"health_findings"}, lambda table: f"SELECT * FROM given_{table.name}")
+        duckdb_engine._create(
+            connection, {"health_findings"}, lambda table: TableQuery(f"SELECT * FROM given_{table.name}")
+        )
         answer = connection.sql("SELECT partition, finding FROM health_findings WHERE entity_type = 'partition'")
         return set(answer.fetchall())
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.cli.alterations import ADMIN, alter
-from kafka_lagoon.cli.arguments import add_warehouse
+from kafka_lagoon.cli.arguments import add_create, add_warehouse
 from kafka_lagoon.cli.clusters import add_cluster_options, chosen_cluster, connected
 from kafka_lagoon.cli.command import Invocation, Kind
 from kafka_lagoon.cli.kafka.command import ClusterContext
@@ -24,14 +24,18 @@ def altering(*guards: Guard) -> Kind[ClusterContext]:
 def _declare(parser: ArgumentParser, guards: Iterable[Guard]) -> None:
     add_cluster_options(parser)
     add_warehouse(parser)
+    add_create(parser)
     add_alteration_options(parser, guards)
 
 
 def _run(invocation: Invocation, plan: Callable[[ClusterContext], PlannedActions]) -> int:
     options, clock = invocation.options, invocation.clock
     chosen = chosen_cluster(options, invocation.environ)
+    recorder = OpeningRecorder(ADMIN, chosen.settings, clock)
+    if not options.dry_run:
+        recorder.check()
     with (
-        OpeningRecorder(ADMIN, chosen.settings, clock) as recorder,
+        recorder,
         connected(chosen.kafka, options, clock) as (cluster, deadline),
     ):
         if options.yes and not options.dry_run:

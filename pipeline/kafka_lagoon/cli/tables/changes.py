@@ -5,14 +5,16 @@ Within a snapshot, truncations and removals come before additions.
 
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from datetime import datetime
 
 from kafka_lagoon.cli.arguments import moment_argument, names
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.output import CommandOutput
-from kafka_lagoon.cli.tables.command import Condition, QueriedRows, TablesContext, of_snapshots, over
+from kafka_lagoon.cli.tables.command import Condition, QueriedRows, Reach, TablesContext, of_snapshots, over
 from kafka_lagoon.cli.tables.limits import count_lines
-from kafka_lagoon.cli.tables.snapshots import time_literal
+from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot, time_literal
 from kafka_lagoon.cli.thresholds import Unit, add_fail_above
+from kafka_lagoon.query.history import PREDECESSORS, Windows, has_predecessors, last_before, windows
 
 _VIEW = "topology_changes"
 TYPES = ("truncated", "recreated", "moved_back", "removed", "changed", "added")  # worst first
@@ -99,8 +101,26 @@ def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
     return count_lines(context, f"SELECT * FROM {_VIEW} WHERE", rows, columns, place, "changes")  # noqa: S608  names of ours
 
 
+def _windows(context: TablesContext) -> Windows:
+    """From the last snapshot before the first change that is asked for; then from earlier, for tables that it lacks."""
+    return windows([_first(context, one) for one in context.snapshots], [one.captured_at for one in context.snapshots])
+
+
+def _first(context: TablesContext, chosen: ChosenSnapshot) -> datetime | None:
+    """When the first snapshot of a cluster that is compared began; None if none was taken before."""
+    if not context.options.since:
+        return chosen.previous_at
+    first = last_before(context.ask, chosen.cluster, context.instant(context.options.since))
+    return None if first is None else min(first, chosen.captured_at)
+
+
+def _suffices(context: TablesContext) -> bool:
+    of = _between(context) if context.options.since else of_snapshots(context.snapshots)
+    return has_predecessors(context.ask, str(of), of.values)
+
+
 COMMAND = Command(
-    kind=over(_VIEW),
+    kind=over(_VIEW, PREDECESSORS, reach=Reach(windows=_windows, suffices=_suffices)),
     summary="Shows changes between the newest published snapshot and the one before it, or since a time (--since).",
     declare=_declare,
     answer=_answer,

@@ -7,16 +7,19 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 
 from kafka_lagoon.cli.arguments import add_flags, add_table_options, moment_argument, names, number_from, pattern
 from kafka_lagoon.cli.command import Invocation, Kind
 from kafka_lagoon.cli.engines import opened
 from kafka_lagoon.cli.file_modes import loaded
-from kafka_lagoon.cli.output import CommandOutput, show
+from kafka_lagoon.cli.output import CommandOutput, Rows, RowSet, show
 from kafka_lagoon.cli.people import Screen, table
 from kafka_lagoon.cli.sql_formats import json_blocks
-from kafka_lagoon.cli.tables.snapshots import COLUMNS, ChosenSnapshot, choose_snapshots
+from kafka_lagoon.cli.tables.snapshots import COLUMNS, ChosenSnapshot, MissingSnapshot, choose_snapshots
+from kafka_lagoon.query.history import Windows
 from kafka_lagoon.query.statements import Ask, tuples
+from kafka_lagoon.query.window import Span, Window
 from kafka_lagoon.text import printable
 from kafka_lagoon.times import FORMS, Moment
 
@@ -54,12 +57,16 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablesContext:
-    """The chosen snapshots, one per cluster, the engine that runs statements, and the options of the command."""
+    """The chosen snapshots, one per cluster, the engine that runs statements, and the options of the command.
+
+    `missing` are clusters of the settings without a snapshot.
+    """
 
     ask: Ask
     options: Namespace
     snapshots: Sequence[ChosenSnapshot]
     now_ms: int
+    missing: Sequence[MissingSnapshot] = ()
 
     def instant(self, moment: Moment) -> datetime:
         """Return a time of the options, which may be relative to now."""
@@ -108,9 +115,29 @@ class QueriedRows:
         return json_blocks(self.ask(statement, *self.values))
 
 
-def over(*relations: str) -> Kind[TablesContext]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """How far back a command reads, so that it costs the same however long the history is.
+
+    `windows` are made over all published snapshots, and None is all of the history. Tables are opened for one after the other
+    until `suffices` is content, which is not asked about the last one.
+    """
+
+    windows: Callable[[TablesContext], Windows]
+    suffices: Callable[[TablesContext], bool] = lambda _: True
+
+
+def chosen_alone(context: TablesContext) -> Window:
+    """The window of the chosen snapshots, each by itself."""
+    return [Span(begin=one.captured_at, end=one.captured_at) for one in context.snapshots]
+
+
+_CHOSEN_ALONE = Reach(windows=lambda context: [chosen_alone(context)])
+
+
+def over(*relations: str, reach: Reach = _CHOSEN_ALONE) -> Kind[TablesContext]:
     """Make the kind of a command whose statements name these tables and views."""
-    return Kind(declare=_declare, run=lambda invocation, answer: _run(invocation, answer, relations))
+    return Kind(declare=_declare, run=lambda invocation, answer: _run(invocation, answer, relations, reach))
 
 
 def _declare(parser: ArgumentParser) -> None:
@@ -132,15 +159,49 @@ def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("--no-pager", dest="pager", action="store_false", help="never start $PAGER")
 
 
-def _run(invocation: Invocation, answer: Callable[[TablesContext], CommandOutput], relations: Sequence[str]) -> int:
+def _run(
+    invocation: Invocation, answer: Callable[[TablesContext], CommandOutput], relations: Sequence[str], reach: Reach
+) -> int:
     options, now_ms = invocation.options, invocation.clock.now_ms()
     settings = loaded(options, invocation.environ, cluster_needed=False)
     at_ms = options.at.at_ms(now_ms) if options.at else None
-    with opened(settings, {"snapshots", *relations}, options.engine) as ask:
-        snapshots = choose_snapshots(ask, options.cluster, at_ms)
-        context = TablesContext(ask=ask, options=options, snapshots=snapshots, now_ms=now_ms)
-        output = answer(context)
-        return show(replace(output, rows=[snapshot_rows(context), *output.rows]), options)
+    with opened(settings, {"snapshots"}, options.engine) as ask:
+        snapshots, missing = choose_snapshots(ask, options.cluster, at_ms, settings.named_clusters())
+        context = TablesContext(ask=ask, options=options, snapshots=snapshots, now_ms=now_ms, missing=missing)
+        if not snapshots:
+            return _shown(context, CommandOutput(rows=[]))
+        *windows, last = reach.windows(context)
+    for window in windows:
+        with opened(settings, {"snapshots", *relations}, options.engine, window) as ask:
+            context = replace(context, ask=ask)
+            if reach.suffices(context):
+                return _shown(context, answer(context))
+    with opened(settings, {"snapshots", *relations}, options.engine, last) as ask:
+        context = replace(context, ask=ask)
+        return _shown(context, answer(context))
+
+
+def _shown(context: TablesContext, output: CommandOutput) -> int:
+    complaints = chain(missing_lines(context), output.complaints)
+    return show(replace(output, rows=[*chosen_rows(context), *output.rows], complaints=complaints), context.options)
+
+
+def missing_lines(context: TablesContext) -> Iterator[str]:
+    """Make lines for clusters without a snapshot, if a limit is given, if they are named, or if there is nothing else."""
+    options = context.options
+    for missing in context.missing:
+        if options.fail_above:
+            yield f"{missing.line()}, so no limit is known to be kept"
+        elif options.cluster is not None or not context.snapshots:
+            yield missing.line()
+
+
+def chosen_rows(context: TablesContext) -> Iterator[Rows]:
+    """Return the chosen snapshots, and the clusters without any; people see one line for each."""
+    if context.snapshots:
+        yield snapshot_rows(context)
+    if context.missing:
+        yield RowSet(kind="snapshot", rows=context.missing, line=lambda missing: printable(missing.line()))
 
 
 def snapshot_rows(context: TablesContext) -> QueriedRows:

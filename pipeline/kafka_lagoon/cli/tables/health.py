@@ -1,18 +1,35 @@
-"""`lagoon health`: findings in the newest snapshot, or in an older one; the worst and oldest first."""
+"""`lagoon health`: findings in the newest snapshot, or in an older one; the worst and oldest first.
+
+When a finding began is searched in some days of history only, so that the command costs the same however long the history is.
+"""
 
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
-from kafka_lagoon.cli.arguments import moment_argument, names
+from kafka_lagoon.cli.arguments import moment_argument, names, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.output import CommandOutput
-from kafka_lagoon.cli.tables.command import Condition, QueriedRows, TablesContext, of_snapshots, over
+from kafka_lagoon.cli.tables.command import (
+    Condition,
+    QueriedRows,
+    Reach,
+    TablesContext,
+    chosen_alone,
+    of_snapshots,
+    over,
+)
 from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.snapshots import time_literal
 from kafka_lagoon.cli.thresholds import Unit, add_fail_above
+from kafka_lagoon.query.history import PREDECESSORS, Windows, last_before, windows
+from kafka_lagoon.query.statements import tuples
 
 _VIEW = "health_findings"
+_TABLES = "'topics', 'brokers', 'log_dirs', 'reassignments', 'producers', 'quorum', 'configs'"  # with findings
+_MOMENT = timedelta(milliseconds=1)
+_MOST_DAYS = 36_500
 SEVERITIES = ("critical", "warning", "info")
 # Finding -> what it is about, as docs/views.md has it at length.
 _MEANINGS = {
@@ -55,6 +72,13 @@ def _declare(parser: ArgumentParser) -> None:
         "--since", type=moment_argument, metavar="TIME", help="only findings that began at or after this time"
     )
     parser.add_argument(
+        "--days",
+        type=number_from(1),
+        default=1,
+        metavar="N",
+        help="days of history in which the begin of a finding is searched (default: 1); the others are shown as older",
+    )
+    parser.add_argument(
         "--only",
         type=names,
         metavar="A,B",
@@ -77,18 +101,68 @@ def _selected(context: TablesContext) -> Condition:
         either = Condition().among("severity", severities).parts[0], Condition().among("finding", options.only).parts[0]
         rows = rows.also(f"({' OR '.join(either)})", *severities, *options.only)
     if options.since is not None:
-        rows = rows.also(f"since >= {time_literal(context.instant(options.since))}")
+        rows = rows.also(f"NOT is_older AND since >= {time_literal(context.instant(options.since))}")
     return rows if options.pattern is None else rows.matching("entity", options.pattern.pattern)
+
+
+def _searched(context: TablesContext) -> timedelta:
+    """The history in which the begin of findings is searched, before each chosen snapshot."""
+    days = timedelta(days=min(context.options.days, _MOST_DAYS))
+    if context.options.since is None:
+        return days
+    start = context.instant(context.options.since)
+    return max(days, *(one.captured_at - start + _MOMENT for one in context.snapshots))
+
+
+def _findings_of(context: TablesContext) -> str:
+    """The findings; one that had begun before the searched history has its begin as `since`, and is_older.
+
+    Engines that read all of the history answer the same as those that leave files out.
+    """
+    ms = _searched(context) // _MOMENT
+    limit = f"unix_millis(captured_at) - {ms:d}"
+    return f"""(
+        SELECT cluster, cluster_id, snapshot_id, snapshot_date, captured_at, finding, severity, entity_type, entity, topic,
+          topic_id, partition, broker_id, detail,
+          CASE WHEN unix_millis(since) <= {limit} THEN timestamp_millis({limit}) ELSE since END AS since,
+          unix_millis(since) <= {limit} AS is_older,
+          CASE WHEN unix_millis(since) > {limit} THEN snapshots END AS snapshots
+        FROM {_VIEW}
+      ) AS findings"""  # noqa: S608  names of ours and a number
+
+
+def _windows(context: TablesContext) -> Windows:
+    """The chosen snapshots, in which there may be no findings; else the searched history too, and more where it has gaps.
+
+    The history begins with the last snapshot before it: what that has too, is older.
+    """
+    searched = _searched(context)
+    begins = [last_before(context.ask, one.cluster, one.captured_at - searched) for one in context.snapshots]
+    *history, everything = windows(begins, [one.captured_at for one in context.snapshots])
+    return [chosen_alone(context), *(history or [everything])]
+
+
+def _suffices(context: TablesContext) -> bool:
+    """True without findings, or if each table with findings was collected before the searched history, too."""
+    of = of_snapshots(context.snapshots)
+    if not tuples(context.ask(f"SELECT 1 FROM {_VIEW} WHERE {of} LIMIT 1", *of.values)):  # noqa: S608  names of ours
+        return True
+    statement = f"""
+        SELECT cluster, table_name, min(captured_at) FROM {PREDECESSORS}
+        WHERE problem IS NULL AND table_name IN ({_TABLES}) GROUP BY cluster, table_name"""  # noqa: S608  names of ours
+    searched = _searched(context)
+    starts = {one.cluster: one.captured_at - searched for one in context.snapshots}
+    return all(first <= starts.get(cluster, first) for cluster, _, first in tuples(context.ask(statement)))
 
 
 def _counts(context: TablesContext, rows: Condition) -> QueriedRows:
     """Count each finding. There are few rows, so --number does not apply."""
     statement = f"""
         SELECT * FROM (
-          SELECT cluster, finding, severity, count(*) AS count, min(since) AS since
-          FROM {_VIEW} WHERE {rows} GROUP BY cluster, finding, severity
+          SELECT cluster, finding, severity, count(*) AS count, min(since) AS since, bool_or(is_older) AS is_older
+          FROM {_findings_of(context)} WHERE {rows} GROUP BY cluster, finding, severity
         ) AS counts ORDER BY {_WORST}, cluster, finding"""  # noqa: S608  names of ours
-    counts = context.rows("count", statement, rows.values, ("finding", "severity", "count", "since"))
+    counts = context.rows("count", statement, rows.values, ("finding", "severity", "count", "since", "is_older"))
     return replace(counts, empty=(f"none; looked for {', '.join(_looked_for(context.options.only))}",))
 
 
@@ -101,21 +175,21 @@ def _findings(context: TablesContext, rows: Condition) -> QueriedRows:
     options = context.options
     return context.rows(
         "finding",
-        f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort]} {context.limit()}",  # noqa: S608  names of ours
+        f"SELECT * FROM {_findings_of(context)} WHERE {rows} ORDER BY {_SORTS[options.sort]} {context.limit()}",  # noqa: S608
         rows.values,
-        ("severity", "finding", "entity", "since", "detail"),
-        ("severity", "finding", "entity_type", "entity", "since", "snapshots", "detail"),
+        ("severity", "finding", "entity", "since", "is_older", "detail"),
+        ("severity", "finding", "entity_type", "entity", "since", "is_older", "snapshots", "detail"),
     )
 
 
 def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
     columns = {**dict.fromkeys(SEVERITIES, "severity"), **dict.fromkeys(FINDINGS, "finding")}
     place = "concat(finding, ' ', entity)"
-    return count_lines(context, f"SELECT * FROM {_VIEW} WHERE", rows, columns, place, "findings")  # noqa: S608  names of ours
+    return count_lines(context, f"SELECT * FROM {_findings_of(context)} WHERE", rows, columns, place, "findings")  # noqa: S608  names of ours
 
 
 COMMAND = Command(
-    kind=over(_VIEW),
+    kind=over(_VIEW, PREDECESSORS, reach=Reach(windows=_windows, suffices=_suffices)),
     summary="Shows findings of the newest published snapshot, and since when they exist: the worst first.",
     declare=_declare,
     answer=_answer,

@@ -1,7 +1,10 @@
-"""Chooses the published snapshot of each cluster that a command reads, and describes its age and completeness."""
+"""Chooses the published snapshot of each cluster that a command reads, and describes its age and completeness.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+A cluster of the settings without a snapshot is described, too: nothing is known of it, which is no good news.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -17,7 +20,7 @@ COLUMNS = ("cluster", "snapshot_id", "snapshot_date", "captured_at", "slot", "st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenSnapshot:
-    """A published snapshot; `interval_ms` is the time since the one before it, None if there is none."""
+    """A published snapshot; `previous_at` is when the one before it began, None if there is none."""
 
     cluster: str
     snapshot_id: str
@@ -27,7 +30,12 @@ class ChosenSnapshot:
     status: str
     failures: int
     completeness: float | None
-    interval_ms: int | None
+    previous_at: datetime | None
+
+    @property
+    def interval_ms(self) -> int | None:
+        """Return the time since the snapshot before it, None if there is none."""
+        return None if self.previous_at is None else round((self.captured_at - self.previous_at).total_seconds() * 1000)
 
     def age_ms(self, now_ms: int) -> int:
         """Return the time since the snapshot was taken."""
@@ -52,8 +60,31 @@ class ChosenSnapshot:
         return self.status != "complete"
 
 
-def choose_snapshots(ask: Ask, clusters: Sequence[str] | None, at_ms: int | None) -> list[ChosenSnapshot]:
-    """Choose the newest snapshot of each cluster, or the newest that had begun at a time; TableError if there is none."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingSnapshot:
+    """A cluster of the settings without a published snapshot: scripts get a row with null for what is not known."""
+
+    cluster: str
+    snapshot_id: None = None
+    snapshot_date: None = None
+    captured_at: None = None
+    slot: None = None
+    status: str
+    failures: None = None
+    completeness: None = None
+
+    def line(self) -> str:
+        """Make a line for people."""
+        return f"{self.cluster}: {self.status}"
+
+
+def choose_snapshots(
+    ask: Ask, clusters: Sequence[str] | None, at_ms: int | None, configured: Collection[str] = ()
+) -> tuple[list[ChosenSnapshot], list[MissingSnapshot]]:
+    """Choose the newest snapshot of each cluster, or the newest that had begun at a time; name `configured` clusters without.
+
+    TableError if a cluster is in neither, or if there is no cluster at all.
+    """
     latest = None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
     began = "true" if latest is None else f"captured_at <= {time_literal(latest)}"
     rows = ask(
@@ -68,18 +99,16 @@ def choose_snapshots(ask: Ask, clusters: Sequence[str] | None, at_ms: int | None
     )
     known = [_chosen(values) for values in tuples(rows)]
     chosen = [one for one in known if clusters is None or one.cluster in clusters]
-    missing = sorted(set(clusters or ()) - {one.cluster for one in chosen})
-    if missing or not chosen:
-        raise TableError(_nothing(missing, [one.cluster for one in known], latest))
-    return chosen
+    missing = sorted(set(configured if clusters is None else clusters) - {one.cluster for one in chosen})
+    unknown = [name for name in missing if name not in configured]
+    if unknown or not (chosen or missing):
+        raise TableError(_nothing(unknown, [one.cluster for one in known], latest))
+    status = "no snapshot yet" if latest is None else f"no snapshot from before {spelled_time(latest)}"
+    return chosen, [MissingSnapshot(cluster=name, status=status) for name in missing]
 
 
 def _chosen(values: Sequence[Any]) -> ChosenSnapshot:
-    *given, previous_at = values
-    chosen = ChosenSnapshot(**dict(zip(COLUMNS, given, strict=True)), interval_ms=None)
-    if previous_at is None:
-        return chosen
-    return replace(chosen, interval_ms=round((chosen.captured_at - previous_at).total_seconds() * 1000))
+    return ChosenSnapshot(**dict(zip((*COLUMNS, "previous_at"), values, strict=True)))
 
 
 def _nothing(missing: Sequence[str], known: Sequence[str], latest: datetime | None) -> str:

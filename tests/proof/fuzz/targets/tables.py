@@ -88,7 +88,7 @@ def delta_log(data: bytes) -> None:
     for number, log in enumerate(data.split(_BETWEEN)[:4], 1):
         (folder / "_delta_log" / f"{number:020d}.json").write_bytes(log)
     with suppress(TableError):
-        duckdb.extract_statements(select_rows("t", folder))
+        duckdb.extract_statements(select_rows("t", folder).sql)
 
 
 def _table() -> Path:

@@ -1,0 +1,93 @@
+"""Makes the ACLs that grant permissions, with the commands of Kafka's kafka-acls.sh that create them.
+
+A permission names an operation and a type of resources; ACLs also name a principal and the resources: all, some, or a prefix.
+"""
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.admin.acls import Acl
+from kafka_lagoon.admin.permissions import Permission
+from kafka_lagoon.protocol import acls
+
+ANY_HOST = "*"
+# Operations that Kafka's authorizers allow along with another one.
+_IMPLIED_BY: Mapping[int, frozenset[int]] = {
+    acls.DESCRIBE: frozenset({acls.READ, acls.WRITE, acls.DELETE, acls.ALTER}),
+    acls.DESCRIBE_CONFIGS: frozenset({acls.ALTER_CONFIGS}),
+}
+_OPTIONS: Mapping[int, str] = {
+    acls.TOPIC: "--topic",
+    acls.GROUP: "--group",
+    acls.CLUSTER: "--cluster",
+    acls.TRANSACTIONAL_ID: "--transactional-id",
+    acls.DELEGATION_TOKEN: "--delegation-token",
+    acls.USER: "--user-principal",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """Operations that a principal gets on resources of a type, whose names all have one pattern type."""
+
+    principal: str
+    resource_type: int
+    pattern_type: int
+    names: tuple[str, ...]
+    operations: tuple[int, ...]
+
+    def acls(self) -> Iterator[Acl]:
+        """The ACLs, one for each name and operation."""
+        for name in self.names:
+            for operation in self.operations:
+                yield Acl(self.resource_type, name, self.pattern_type, self.principal, ANY_HOST, operation, acls.ALLOW)
+
+    def command(self, *options: str) -> str:
+        """The command that creates the ACLs, for a shell; `options` say how kafka-acls.sh connects."""
+        words = ["kafka-acls.sh", *options, "--add", "--allow-principal", self.principal]
+        for operation in self.operations:
+            words += ["--operation", "".join(word.title() for word in acls.OPERATIONS[operation].split("_"))]
+        option = _OPTIONS[self.resource_type]
+        words += [option] if self.resource_type == acls.CLUSTER else [w for name in self.names for w in (option, name)]
+        if self.pattern_type == acls.PREFIXED:
+            words += ["--resource-pattern-type", "prefixed"]
+        return shlex.join(words)
+
+
+def grants(
+    principal: str, permissions: Iterable[Permission], names: Mapping[int, Sequence[str]] | None = None
+) -> list[Grant]:
+    """What a principal needs for permissions, on resources by their type; a name that ends in * is a prefix, * is all.
+
+    Types without names mean all resources. What another operation implies is left out.
+    """
+    operations: dict[int, set[int]] = {}
+    for permission in permissions:
+        operations.setdefault(permission.resource_type, set()).add(permission.operation)
+    return [
+        Grant(
+            principal=principal,
+            resource_type=resource_type,
+            pattern_type=pattern_type,
+            names=of_pattern,
+            operations=tuple(sorted(one for one in wanted if not _IMPLIED_BY.get(one, frozenset()) & wanted)),
+        )
+        for resource_type, wanted in sorted(operations.items())
+        for pattern_type, of_pattern in _patterns(resource_type, names or {})
+    ]
+
+
+def _patterns(resource_type: int, names: Mapping[int, Sequence[str]]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    if resource_type == acls.CLUSTER:
+        yield acls.LITERAL, (acls.CLUSTER_NAME,)
+        return
+    given = dict.fromkeys(names.get(resource_type) or (acls.WILDCARD,))
+    prefixes = tuple(name[:-1] for name in given if name.endswith("*") and name != acls.WILDCARD)
+    literal = tuple(name for name in given if name == acls.WILDCARD or not name.endswith("*"))
+    yield from ((kind, chosen) for kind, chosen in ((acls.LITERAL, literal), (acls.PREFIXED, prefixes)) if chosen)
+
+
+def implied(operation: int) -> frozenset[int]:
+    """The operations whose ACLs allow an operation: itself, those that imply it, and ALL."""
+    return _IMPLIED_BY.get(operation, frozenset()) | {operation, acls.ALL}

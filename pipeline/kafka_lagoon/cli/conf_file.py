@@ -1,0 +1,56 @@
+"""Finds the settings file of a command: --conf, else LAGOON_CONF, else lagoon.toml of the current folder.
+
+A file that no option names decides where passwords are sent. So lagoon.toml is read only if it belongs to this user or to root,
+and if others cannot write to it.
+"""
+
+import os
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.kafka_settings import CONF_VARIABLE
+
+FILE_NAME = "lagoon.toml"
+_OTHERS_WRITE = 0o002
+_ROOT = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConfFile:
+    """A settings file, and what names it: an option, a variable or the current folder; `path` is None if there is none."""
+
+    path: Path | None
+    named_by: str = "--conf"
+
+    @property
+    def is_implied(self) -> bool:
+        """Return True if the command line does not name the file."""
+        return self.path is not None and self.named_by != "--conf"
+
+    def __str__(self) -> str:
+        """Spell the file for people."""
+        if self.path is None:
+            return "options and environment"
+        return f"{self.path.absolute()} (by {self.named_by})" if self.is_implied else str(self.path)
+
+
+def conf_file(options: Namespace, environ: Mapping[str, str]) -> ConfFile:
+    """Find the settings file; an empty LAGOON_CONF means none. ConfigError if lagoon.toml here is not ours alone."""
+    if options.conf is not None:
+        return ConfFile(options.conf)
+    named = environ.get(CONF_VARIABLE)
+    if named is not None:
+        return ConfFile(Path(named), CONF_VARIABLE) if named else ConfFile(None)
+    path = Path(FILE_NAME)
+    try:
+        state = path.stat()
+    except OSError:
+        return ConfFile(None)
+    if state.st_uid not in (os.geteuid(), _ROOT) or state.st_mode & _OTHERS_WRITE:
+        raise ConfigError(
+            [f"{path.absolute()} can be altered by other users: --conf {path} reads it, {CONF_VARIABLE}= reads no file"]
+        )
+    return ConfFile(path, "the current folder")

@@ -1,0 +1,51 @@
+"""Finds how far back a question about some snapshots has to read."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from kafka_lagoon.query.statements import Ask, tuples
+from kafka_lagoon.query.window import Span, Window
+
+Windows = Sequence[Window | None]  # tried one after the other; None is all of the history
+PREDECESSORS = "table_coverage"  # the view that `has_predecessors` reads
+_GAP = timedelta(days=7)  # snapshots are seldom missing for longer
+_FIRST = datetime(1, 1, 2, tzinfo=UTC)
+_EARLIER = tuple(timedelta(days=days) for days in (0, 1, 7, 31))
+
+
+def last_before(ask: Ask, cluster: str, start: datetime) -> datetime | None:
+    """When the last published snapshot of a cluster that had begun at a time began; None if there is none."""
+    nearby = f"snapshot_date >= DATE '{(start.astimezone(UTC) - _GAP).date()}'"
+    until = f"CAST('{start.astimezone(UTC).replace(tzinfo=None).isoformat()}Z' AS TIMESTAMP)"
+    for days in (nearby, "true"):
+        statement = f"SELECT max(captured_at) FROM snapshots WHERE cluster = ? AND captured_at <= {until} AND {days}"  # noqa: S608
+        ((latest,),) = tuples(ask(statement, cluster))
+        if latest is not None:
+            return latest  # type: ignore[no-any-return]
+    return None
+
+
+def windows(begins: Sequence[datetime | None], ends: Sequence[datetime]) -> Windows:
+    """The window of spans, one per cluster, then longer ones, then all of the history: so is a span without begin."""
+    known = [begin or _FIRST for begin in begins]
+    if not any(begins):
+        return [None]
+    return [
+        *(
+            [Span(begin=max(begin, _FIRST + days) - days, end=end) for begin, end in zip(known, ends, strict=True)]
+            for days in _EARLIER
+        ),
+        None,
+    ]
+
+
+def has_predecessors(ask: Ask, condition: str, values: Sequence[int | str]) -> bool:
+    """False if tables of these snapshots were perhaps collected last in a snapshot that is not in the open window.
+
+    View topology_changes compares each table with the last snapshot that has it, which need not be the one before.
+    """
+    statement = f"""
+        SELECT count(*) FROM {PREDECESSORS}
+        WHERE {condition} AND problem IS NULL AND previous_snapshot_id IS NULL"""  # noqa: S608  names of ours
+    ((alone,),) = tuples(ask(statement, *values))
+    return bool(alone == 0)

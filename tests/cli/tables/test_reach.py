@@ -1,0 +1,129 @@
+"""Commands over the tables open the files that they need, and answer as if they had opened all of them."""
+
+import json
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.cli import engines
+from kafka_lagoon.cli.main import main
+from kafka_lagoon.query import duckdb_engine
+from kafka_lagoon.query.duckdb_tables import TableQuery, select_rows
+from kafka_lagoon.query.statements import Ask
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow
+from tests.cli.tables.conftest import topics
+from tests.clock import CLOCK
+from tests.delta.lake import make_lake
+from tests.delta.samples import HOUR_MS, NOON_MS, row, snapshot
+
+pytestmark = pytest.mark.long
+
+DAY = 24  # hours, which number the snapshots
+LAST = 12 * DAY
+UNKNOWN = (
+    row(CoverageRow, api="Metadata", requests=1, answered=0, expected=1, failed=1),
+    row(CollectionFailureRow, api="Metadata", scope_type="cluster", error_name="REQUEST_TIMED_OUT"),
+)
+WHOLE, SHORT = topics(1, (1, 2), "old"), topics(1, (1,), "old")
+HISTORY = (
+    snapshot(1, *WHOLE, topics=2, status="complete"),
+    snapshot(DAY, *SHORT, topics=2, status="complete"),  # under-replicated from here
+    *(snapshot(number, *UNKNOWN, status="partial") for number in (3 * DAY, 9 * DAY, LAST - 2)),
+    snapshot(LAST - 1, *topics(1, (1,), "new"), topics=2, status="complete"),
+    snapshot(LAST, *topics(None, (1,), "new"), topics=2, status="complete"),  # and leaderless since the last one
+)
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve days, in which the topics were often unknown."""
+    return make_lake(tmp_path_factory.mktemp("reach"), HISTORY)
+
+
+@pytest.fixture(autouse=True)
+def _now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "kafka_lagoon.clock.SYSTEM_CLOCK", replace(CLOCK, now_ms=lambda: NOON_MS + LAST * HOUR_MS + 60_000)
+    )
+
+
+def answer(lake: Path, capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
+    """Return the rows of a command."""
+    assert main([*argv, "--json", "--warehouse", str(lake)]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "lag",
+        "health",
+        "health --days 30",
+        "health --since 20d",
+        f"health --at {LAST - 1}",
+        "changes",
+        f"changes --at {LAST - 1}",
+        "changes --since 90m",
+        "changes --since 4d",
+        "changes --since 300d",
+    ],
+)
+def test_answers_are_those_of_the_whole_history(
+    lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Opening all files changes nothing: also where a table was collected last before the snapshot that is compared."""
+    argv = [_time(word) for word in command.split()]
+    some = answer(lake, capsys, *argv)
+
+    def everything(
+        folder: Path, names: Iterable[str], limits: duckdb_engine.Limits, _: object
+    ) -> AbstractContextManager[Ask]:
+        return opened(folder, names, limits)
+
+    opened = duckdb_engine.opened
+    monkeypatch.setattr(engines.duckdb_engine, "opened", everything)
+    assert answer(lake, capsys, *argv) == some
+
+
+def _time(word: str) -> str:
+    """A number as the time of that snapshot, a duration as the time so long ago."""
+    if word.isdigit() and int(word) >= LAST - 1:
+        return str(NOON_MS + int(word) * HOUR_MS)
+    return f"{word} ago" if word[:-1].isdigit() and word[-1] in "dm" else word
+
+
+def test_the_begin_of_a_finding(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A finding that began before the searched history is older, and its number of snapshots is not known."""
+    findings = {
+        days: [
+            (shown["finding"], shown["since"][:10], shown["is_older"], shown["snapshots"])
+            for shown in answer(lake, capsys, "health", "--days", str(days))
+            if shown["kind"] == "finding" and shown["finding"] in ("leaderless", "under_replicated")
+        ]
+        for days in (1, 30)
+    }
+    assert findings[1] == [("leaderless", "2025-12-03", False, 1), ("under_replicated", "2025-12-02", True, None)]
+    assert findings[30] == [("leaderless", "2025-12-03", False, 1), ("under_replicated", "2025-11-22", False, 3)]
+
+
+def test_the_files_that_are_opened(
+    lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`lag` opens the files of one snapshot, `changes` those back to the snapshot that it compares with."""
+    opened: dict[str, int] = {}
+
+    def counted(name: str, *others: Any) -> TableQuery:
+        query = select_rows(name, *others)
+        opened[name] = query.sql.count(".parquet'")
+        return query
+
+    monkeypatch.setattr(duckdb_engine, "select_rows", counted)
+    answer(lake, capsys, "lag")
+    assert opened == {"snapshots": 1, "consumer_lag": 0, "consumer_groups": 0}
+    opened.clear()
+    answer(lake, capsys, "changes")
+    assert (opened["snapshots"], opened["topics"], opened["partitions"]) == (2, 2, 2)
