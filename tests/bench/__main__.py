@@ -11,6 +11,7 @@ from tests.bench import (
     connect,
     decode,
     encode,
+    history,
     job,
     lag,
     large,
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[], Findings]] = {
     "compare": compare.run,
     "connect": connect.run,
     "verbs": verbs.run,
+    "history": history.run,
 }
 _RESULTS = Path(__file__).resolve().parents[2] / "bench-results"
 
