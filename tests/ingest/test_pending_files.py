@@ -68,6 +68,16 @@ def test_losses_are_reported_once_their_run_has_committed() -> None:
     assert folder.files == {}
 
 
+def test_rows_of_the_last_run_are_removed_when_it_is_asked_for_its_reports() -> None:
+    """They are in their table by then; a run that died just before it removed their file has left it."""
+    last, next_run = (
+        "root/_lagoon/c%2F1/" + name for name in ("000000000002-run-2-0f-x.parquet", "000000000003-run-3-0f-x.parquet")
+    )
+    folder = Folder({last: b"", next_run: b""})
+    assert pending(folder).reports(last_run(2, "run-2")) == {}
+    assert list(folder.files) == [next_run]
+
+
 def test_a_report_that_was_never_complete_is_removed() -> None:
     """A run that died while it wrote a report has left a file without its name."""
     folder = Folder({"root/_lagoon/c%2F1/.000000000000-run-1-0f-report.json.1e.tmp": b""})

@@ -69,7 +69,11 @@ class PendingFiles:
         self._write(_ALWAYS, report)
 
     def reports(self, last_run: LastRun | None) -> dict[str, Report]:
-        """Reports of committed runs, by URL; files of runs that can never be committed any more are removed."""
+        """Reports of committed runs, by URL. Files with rows are removed: the last run's rows are in the tables by now.
+
+        Those of earlier runs can never be committed any more. A run that dies between the commit of its rows and the removal of
+        their file leaves one.
+        """
         reports = {}
         for name in self.storage.names(f"{self.root}/{self.folder}"):
             url = f"{self.root}/{self.folder}/{name}"
@@ -79,7 +83,7 @@ class PendingFiles:
             if name.endswith(_REPORT) and (sequence == _ALWAYS or is_over):
                 with reading(url):
                     reports[url] = Report(**json.loads(self.storage.read(url)))
-            elif last_run and sequence <= last_run.sequence and not of_last_run:
+            elif last_run and sequence <= last_run.sequence:
                 self.storage.delete(url)
         return reports
 
