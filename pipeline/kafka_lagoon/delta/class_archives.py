@@ -92,8 +92,8 @@ def _submit(scratch: Path, jars: str) -> None:
 def work_with_spark(folder: str) -> None:
     """Do what each job does first, with a session of Spark."""
     spark = session("lagoon path classes")
-    warehouse = open_warehouse(spark, load(None, {}, [f"warehouse={folder}"], cluster_needed=False), SYSTEM_CLOCK)
-    _use(warehouse)
+    settings = load(None, {}, [f"warehouse={folder}", "create=true"], cluster_needed=False)
+    _use(open_warehouse(spark, settings, SYSTEM_CLOCK))
     spark.sparkContext.parallelize([0, 1], 2).map(abs).collect()
 
 
