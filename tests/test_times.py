@@ -52,7 +52,7 @@ def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
 
 def test_every_option_that_takes_a_time_takes_these() -> None:
     """--slot, --from, --until and --at have one parser."""
-    given = {"LAGOON_WAREHOUSE": "w", "LAGOON_KAFKA__BOOTSTRAP_SERVERS": "localhost:9"}
+    given = {"LAGOON_WAREHOUSE": "w", "LAGOON_CREATE": "true", "LAGOON_KAFKA__BOOTSTRAP_SERVERS": "localhost:9"}
     assert snapshot_arguments(options_of("snapshot", ["--slot", "30m ago"]), given, CLOCK).slot_ms == NOW_MS - 1_800_000
     options = options_of("ingest", ["--topics", "a", "--from", "yesterday", "--until", "2h ago"])
     wanted = ingest_arguments(options, given, CLOCK).spec

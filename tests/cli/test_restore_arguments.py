@@ -7,7 +7,7 @@ from kafka_lagoon.cli.restore_arguments import RestoreArguments, restore_argumen
 from kafka_lagoon.errors import ConfigError
 from tests.clock import CLOCK
 
-PLACES = ["--warehouse", "/lake", "--set", "clusters.spare.bootstrap_servers=localhost:1"]
+PLACES = ["--warehouse", "/lake", "--set", "create=true", "--set", "clusters.spare.bootstrap_servers=localhost:1"]
 BASE = [*PLACES, "--yes", "--from-cluster", "prod", "--to-cluster", "spare", "--topics", "a,b.c"]
 
 

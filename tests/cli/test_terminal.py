@@ -72,7 +72,7 @@ EXACT = {
     "cli/terminal.py": "what `say` has escaped; usages",
 }
 WRITES = {
-    *("cli/kafka/watch.py", "cli/pipes.py", "cli/terminal.py", "jars/__main__.py", "log.py"),
+    *("__main__.py", "cli/kafka/watch.py", "cli/pipes.py", "cli/terminal.py", "jars/__main__.py", "log.py"),
     "records/kernel_cache.py",
 }
 
@@ -121,7 +121,7 @@ def test_a_name_of_a_table_is_harmless_above_its_answer() -> None:
         status="complete",
         failures=0,
         completeness=None,
-        interval_ms=None,
+        previous_at=None,
     )
     options, now_ms = Namespace(at=None), 1_795_000_000_000
     context = TablesContext(ask=cast("Any", None), options=options, snapshots=[chosen], now_ms=now_ms)

@@ -205,6 +205,7 @@ def test_a_record_larger_than_a_block_of_memory(monkeypatch: pytest.MonkeyPatch)
 
 def test_memory_is_used_again_only_when_nobody_refers_to_it() -> None:
     """A kept batch does not change while others are encoded; the memory of a freed batch is kept for reuse."""
+    gc.collect()  # memory of other tests
     encode_columns._spare.clear()
     given = [Plain(0, None, bytes([number]) * 40_000) for number in range(256)]
     kept = list(ColumnEncoder(target_batch_bytes=100_000).encode(_columns(given)))
