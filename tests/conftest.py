@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -104,6 +105,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     workers = Workers(config, log)
     config.pluginmanager.register(workers)
     return workers
+
+
+@pytest.fixture(autouse=True)
+def _interrupts_of_one_test() -> Iterator[None]:
+    """A command that is interrupted in this process ignores Ctrl-C from then on, which processes of later tests would inherit."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

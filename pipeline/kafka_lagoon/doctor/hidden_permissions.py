@@ -24,7 +24,7 @@ Known = tuple[bool | None, str]  # whether it is allowed (None: not known), and 
 
 
 def on_transactional_ids(cluster: Cluster, deadline: Deadline) -> Known:
-    """Whether every transactional id may be described."""
+    """Check that every transactional id may be described."""
     request = DescribeTransactionsRequest(transactional_ids=(_NOBODYS_ID,))
     try:
         (described,) = cluster.ask_any(DESCRIBE_TRANSACTIONS, request, deadline).transaction_states

@@ -114,7 +114,7 @@ def age_tile(page: ClusterPage, now_ms: int) -> Tile:
 
 
 def verdict(concerns: Sequence[Concern]) -> str:
-    """How many problems there are, in a few words."""
+    """The number of problems, in a few words."""
     levels = [one.level for one in concerns]
     return ", ".join(severity_count(levels, level) for level in ("critical", "warning") if level in levels)
 

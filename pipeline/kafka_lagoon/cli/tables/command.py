@@ -117,7 +117,7 @@ class QueriedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """How far back a command reads, so that it costs the same however long the history is.
+    """The history that a command reads: no more than it needs, so that it costs the same however long the history is.
 
     `windows` are made over all published snapshots, and None is all of the history. Tables are opened for one after the other
     until `suffices` is content, which is not asked about the last one.
