@@ -195,6 +195,12 @@ def test_another_broker_answers_instead(
     assert [topic.name for topic in answer.topics] == ["orders"]
 
 
+def test_a_broker_that_closes_new_connections(state: FakeCluster, connect: Connect) -> None:
+    """A broker that closes two connections before it answers ApiVersions, as a starting one may, is tried a third time."""
+    state.faults.append(Fault(API_VERSIONS_KEY, Close(), times=2))
+    assert connect().cluster_id == state.cluster_id
+
+
 def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Connect) -> None:
     """A broker that refuses our version of ApiVersions returns its own versions in v0, which are then used."""
 

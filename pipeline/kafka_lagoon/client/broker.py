@@ -225,12 +225,13 @@ def _open(replies: Sequence[Reply | None]) -> list[int]:
 def _may_succeed_again(error: PipelineError) -> bool:
     """True if it may help to send the same bytes to the same broker again: it refused or closed the connection.
 
-    It does not help after a deadline, or where another protocol, a certificate or a password is the cause.
+    It does not help after a deadline, or where a certificate or a password is the cause. A broker that closes a connection
+    before it answers ApiVersions may want TLS, or may be starting, stopping or busy, and no credentials were sent until then.
     """
     if isinstance(error, DeadlinePassed | AddressRefused | AuthenticationFailed):
         return False
     if isinstance(error, ConnectionLost):
-        return error.phase != "handshake"
+        return True
     return isinstance(error, ConnectionFailed) and error.phase in (*_ADDRESS_PHASES, "exchange")
 
 
