@@ -71,6 +71,7 @@ HISTORY = (
 CHANGES = (
     "table_coverage",
     "topology_facts",
+    "partition_differences",
     "topology_changes",
     "health_findings",
     "broker_loss_partitions",

@@ -100,13 +100,28 @@ differing AS (
       WHEN 'held' THEN old_value IS DISTINCT FROM new_value
       ELSE NOT was_there OR NOT is_there OR old_value <> new_value
     END
-    -- End offsets, log start offsets and commits always advance: only a step back is a change, and a first commit is not.
-    AND CASE
-      WHEN attribute IN ('high_watermark', 'log_start_offset') THEN CAST(new_value AS BIGINT) < CAST(old_value AS BIGINT)
-      WHEN attribute = 'committed_offset'
-        THEN new_value IS NULL OR CAST(new_value AS BIGINT) < CAST(old_value AS BIGINT)
-      ELSE TRUE
-    END
+  UNION ALL
+  SELECT
+    cluster,
+    pair,
+    pair_date,
+    captured_at,
+    table_name,
+    kind,
+    entity_type,
+    concat_ws(' ', group_id, concat(topic, '-', partition)),
+    attribute,
+    NULL,
+    topic,
+    partition,
+    group_id,
+    NULL,
+    ground,
+    was_there,
+    is_there,
+    old_value,
+    new_value
+  FROM partition_differences
 ),
 same_topics AS (
   SELECT topics.cluster, sides.pair, sides.table_name, topics.topic

@@ -15,7 +15,7 @@ CREATE OR REPLACE VIEW topology_facts (
   broker_id COMMENT 'node.id of the broker that the entity belongs to; null if it belongs to none.',
   ground COMMENT 'Entity that both snapshots must have described for the fact to be compared; null if nothing else is needed.'
 )
-COMMENT 'The facts that topology_changes compares, one row per fact and published snapshot.'
+COMMENT 'The facts that topology_changes compares, except for those of partitions (partition_differences): one row per fact and published snapshot.'
 AS
 SELECT
   cluster, snapshot_id, snapshot_date, 'brokers' AS table_name, 'thing' AS kind, 'broker' AS entity_type,
@@ -59,27 +59,6 @@ SELECT
   NULL, topic, NULL, NULL, NULL, NULL
 FROM topics_published
 WHERE partitions IS NOT NULL
-UNION ALL
-SELECT
-  cluster, snapshot_id, snapshot_date, 'topics', 'value', 'partition', concat(topic, '-', partition), names.attribute,
-  CASE names.attribute
-    WHEN 'leader_id' THEN CAST(leader_id AS STRING)
-    WHEN 'replicas' THEN CAST(replicas AS STRING)
-    WHEN 'isr' THEN CAST(array_sort(isr) AS STRING)
-    ELSE CAST(array_sort(eligible_leader_replicas) AS STRING)
-  END,
-  NULL, topic, partition, NULL, NULL, NULL
-FROM partitions_published
-CROSS JOIN (VALUES ('leader_id'), ('replicas'), ('isr'), ('eligible_leader_replicas')) AS names (attribute)
-WHERE names.attribute <> 'eligible_leader_replicas' OR eligible_leader_replicas IS NOT NULL
-UNION ALL
-SELECT
-  cluster, snapshot_id, snapshot_date, 'topics', 'value', 'partition', concat(topic, '-', partition), names.attribute,
-  CAST(CASE names.attribute WHEN 'high_watermark' THEN high_watermark ELSE log_start_offset END AS STRING),
-  NULL, topic, partition, NULL, NULL, NULL
-FROM partition_offsets_published
-CROSS JOIN (VALUES ('high_watermark'), ('log_start_offset')) AS names (attribute)
-WHERE high_watermark IS NOT NULL AND log_start_offset IS NOT NULL
 UNION ALL
 SELECT
   cluster, snapshot_id, snapshot_date, 'reassignments', 'thing', 'reassignment', concat(topic, '-', partition), NULL,
@@ -204,24 +183,3 @@ SELECT
 FROM group_members_published
 CROSS JOIN (VALUES ('client_id'), ('client_host'), ('subscribed_topics')) AS names (attribute)
 WHERE names.attribute <> 'subscribed_topics' OR subscribed_topics IS NOT NULL
-UNION ALL
-SELECT
-  owned.cluster, owned.snapshot_id, owned.snapshot_date, 'consumer_groups', 'held', 'group_partition',
-  concat(owned.group_id, ' ', owned.topic, '-', owned.partition), 'owner',
-  coalesce(members.group_instance_id, owned.member_id),
-  NULL, owned.topic, owned.partition, owned.group_id, NULL, concat('owners ', owned.group_id)
-FROM consumer_lag_published AS owned
-LEFT JOIN group_members_published AS members
-  ON owned.cluster = members.cluster
-  AND owned.snapshot_id = members.snapshot_id
-  AND owned.snapshot_date = members.snapshot_date
-  AND owned.group_id = members.group_id
-  AND owned.member_id = members.member_id
-WHERE owned.member_id IS NOT NULL
-UNION ALL
-SELECT
-  cluster, snapshot_id, snapshot_date, 'committed_offsets', 'thing', 'group_partition',
-  concat(group_id, ' ', topic, '-', partition), 'committed_offset', CAST(committed_offset AS STRING),
-  NULL, topic, partition, group_id, NULL, NULL
-FROM committed_offsets_published
-WHERE committed_offset IS NOT NULL
