@@ -5,6 +5,7 @@ another checkout as PYTHONPATH to compare with it.
 """
 
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,14 @@ from pathlib import Path
 from tests.bench.history_tables import Size, write
 from tests.bench.measure import Findings
 
-_COMMANDS = ("lag", "lag --at 2d", "health", "changes", "changes --since 2d")
+_COMMANDS = (
+    "lag -n 5 --no-pager",
+    "lag --at '2d ago' -n 5 --no-pager",
+    "health -n 5 --no-pager",
+    "changes -n 5 --no-pager",
+    "changes --since '2d ago' -n 5 --no-pager",
+    "report --hours 24 --out page.html",
+)
 _DAYS = {"day": 1, "week": 7, "year": 365}
 _ROUNDS = 3
 
@@ -38,9 +46,9 @@ def _note(command: str, folder: Path) -> str:
 
 def _cost(command: str, warehouse: Path) -> tuple[float, int]:
     """Processor seconds and MB of one run; of a day two days ago there is nothing, which is an answer, too."""
-    words = [f"{word} ago" if word == "2d" else word for word in command.split()]
-    lagoon = (sys.executable, "-m", "kafka_lagoon", *words, "-n", "5", "--no-pager", "--warehouse", str(warehouse))
-    with subprocess.Popen(lagoon, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    lagoon = (sys.executable, "-m", "kafka_lagoon", *shlex.split(command), "--warehouse", str(warehouse))
+    silent = subprocess.DEVNULL
+    with subprocess.Popen(lagoon, cwd=warehouse.parent, stdout=silent, stderr=silent) as process:
         _, _, used = os.wait4(process.pid, 0)
         process.returncode = 0
     return used.ru_utime + used.ru_stime, used.ru_maxrss // 1024
