@@ -113,11 +113,11 @@ def flow_of(scope: Scope, topics: Sequence[Topic]) -> Flow:
     by_topic = {name: _nowhere(scope) for name in names}
     records, in_bytes = _nowhere(scope), _nowhere(scope)
     among = f"topic IN ({', '.join('?' for _ in names) or 'NULL'})"
-    for point, topic, rate, _, is_partial in _rates(scope, f"CASE WHEN {among} THEN topic ELSE '' END", names):
+    for point, topic, rate, byte_rate, is_partial in _rates(scope, f"CASE WHEN {among} THEN topic ELSE '' END", names):
         if topic:
             by_topic[topic][point] = _reading(point, rate, is_partial)
-    for point, _, rate, byte_rate, is_partial in _rates(scope, "''", []):
-        records[point], in_bytes[point] = _reading(point, rate, is_partial), _reading(point, byte_rate, is_partial)
+        elif topic is None:
+            records[point], in_bytes[point] = _reading(point, rate, is_partial), _reading(point, byte_rate, is_partial)
     return Flow(by_topic=by_topic, records=records, bytes=in_bytes)
 
 
@@ -127,16 +127,22 @@ def _reading(point: int, rate: float | None, is_partial: int) -> Reading | None:
 
 
 def _rates(scope: Scope, name: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Point, name, largest rates of records and bytes, whether a partition had none; `name` is an expression with `values`."""
+    """Point, name, largest rates of records and bytes, whether a partition had none; a name of None is the cluster.
+
+    `name` is an expression with `values`.
+    """
     statement = f"""
         SELECT point, name, max(records), max(bytes), max(is_partial) FROM (
-          SELECT places.point, places.snapshot_id, {name} AS name,
-            sum(records_per_second) AS records, sum(bytes_per_second) AS bytes,
-            max(CASE WHEN rate_partitions < partitions THEN 1 ELSE 0 END) AS is_partial
-          FROM (SELECT * FROM topic_throughput WHERE cluster = ? AND {scope.history_days()}) AS flow
-          JOIN ({scope.places()}) AS places
-            ON flow.snapshot_id = places.snapshot_id AND flow.snapshot_date = places.snapshot_date
-          GROUP BY 1, 2, 3
+          SELECT point, snapshot_id, name, sum(records_per_second) AS records, sum(bytes_per_second) AS bytes,
+            max(is_partial) AS is_partial
+          FROM (
+            SELECT places.point, places.snapshot_id, {name} AS name, flow.records_per_second, flow.bytes_per_second,
+              CASE WHEN rate_partitions < partitions THEN 1 ELSE 0 END AS is_partial
+            FROM (SELECT * FROM topic_throughput WHERE cluster = ? AND {scope.history_days()}) AS flow
+            JOIN ({scope.places()}) AS places
+              ON flow.snapshot_id = places.snapshot_id AND flow.snapshot_date = places.snapshot_date
+          ) AS topic_rates
+          GROUP BY GROUPING SETS ((point, snapshot_id, name), (point, snapshot_id))
         ) AS snapshot_rates GROUP BY point, name"""  # noqa: S608  names of ours
     cluster = scope.snapshot.cluster
     return scope.rows(statement, *values, cluster, cluster)
