@@ -38,22 +38,22 @@ sides AS (
     snapshot_id AS pair,
     snapshot_date AS pair_date,
     captured_at,
+    table_name,
     snapshot_id,
     snapshot_date,
     TRUE AS is_new
   FROM pairs
-  WHERE table_name = 'topics'
   UNION ALL
   SELECT
     cluster,
     snapshot_id,
     snapshot_date,
     captured_at,
+    table_name,
     previous_snapshot_id,
     previous_snapshot_date,
     FALSE
   FROM pairs
-  WHERE table_name = 'topics'
 ),
 partitions_of_both AS (
   SELECT
@@ -76,6 +76,7 @@ partitions_of_both AS (
     ON states.cluster = sides.cluster
     AND states.snapshot_id = sides.snapshot_id
     AND states.snapshot_date = sides.snapshot_date
+    AND sides.table_name = 'topics'
   GROUP BY
     sides.cluster,
     sides.pair,
@@ -102,6 +103,7 @@ offsets_of_both AS (
     ON offsets.cluster = sides.cluster
     AND offsets.snapshot_id = sides.snapshot_id
     AND offsets.snapshot_date = sides.snapshot_date
+    AND sides.table_name = 'topics'
   -- A partition with one unknown offset is not compared.
   WHERE offsets.high_watermark IS NOT NULL AND offsets.log_start_offset IS NOT NULL
   GROUP BY
@@ -131,54 +133,31 @@ owned AS (
     AND lag.member_id = members.member_id
   WHERE lag.member_id IS NOT NULL
 ),
-owners_that_differ AS (
+owners_of_both AS (
   SELECT
-    pairs.cluster,
-    pairs.snapshot_id,
-    pairs.snapshot_date,
-    pairs.captured_at,
-    earlier.group_id,
-    earlier.topic,
-    earlier.partition,
-    earlier.owner AS old_owner,
-    later.owner AS new_owner
-  FROM pairs
-  JOIN owned AS earlier
-    ON pairs.cluster = earlier.cluster
-    AND pairs.previous_snapshot_id = earlier.snapshot_id
-    AND pairs.previous_snapshot_date = earlier.snapshot_date
-  LEFT JOIN owned AS later
-    ON pairs.cluster = later.cluster
-    AND pairs.snapshot_id = later.snapshot_id
-    AND pairs.snapshot_date = later.snapshot_date
-    AND earlier.group_id = later.group_id
-    AND earlier.topic = later.topic
-    AND earlier.partition = later.partition
-  WHERE pairs.table_name = 'consumer_groups' AND earlier.owner IS DISTINCT FROM later.owner
-  UNION ALL
-  SELECT
-    pairs.cluster,
-    pairs.snapshot_id,
-    pairs.snapshot_date,
-    pairs.captured_at,
-    later.group_id,
-    later.topic,
-    later.partition,
-    NULL,
-    later.owner
-  FROM pairs
-  JOIN owned AS later
-    ON pairs.cluster = later.cluster
-    AND pairs.snapshot_id = later.snapshot_id
-    AND pairs.snapshot_date = later.snapshot_date
-  ANTI JOIN owned AS earlier
-    ON pairs.cluster = earlier.cluster
-    AND pairs.previous_snapshot_id = earlier.snapshot_id
-    AND pairs.previous_snapshot_date = earlier.snapshot_date
-    AND later.group_id = earlier.group_id
-    AND later.topic = earlier.topic
-    AND later.partition = earlier.partition
-  WHERE pairs.table_name = 'consumer_groups'
+    sides.cluster,
+    sides.pair,
+    sides.pair_date,
+    sides.captured_at,
+    owned.group_id,
+    owned.topic,
+    owned.partition,
+    max(CASE WHEN NOT sides.is_new THEN owned.owner END) AS old_owner,
+    max(CASE WHEN sides.is_new THEN owned.owner END) AS new_owner
+  FROM owned
+  JOIN sides
+    ON owned.cluster = sides.cluster
+    AND owned.snapshot_id = sides.snapshot_id
+    AND owned.snapshot_date = sides.snapshot_date
+    AND sides.table_name = 'consumer_groups'
+  GROUP BY
+    sides.cluster,
+    sides.pair,
+    sides.pair_date,
+    sides.captured_at,
+    owned.group_id,
+    owned.topic,
+    owned.partition
 ),
 committed AS (
   SELECT cluster, snapshot_id, snapshot_date, group_id, topic, partition, committed_offset
@@ -237,10 +216,11 @@ WHERE
   END
 UNION ALL
 SELECT
-  cluster, snapshot_id, snapshot_date, captured_at, 'consumer_groups', 'held', 'group_partition', 'owner',
+  cluster, pair, pair_date, captured_at, 'consumer_groups', 'held', 'group_partition', 'owner',
   topic, partition, group_id, concat('owners ', group_id), old_owner IS NOT NULL, new_owner IS NOT NULL,
   old_owner, new_owner
-FROM owners_that_differ
+FROM owners_of_both
+WHERE old_owner IS DISTINCT FROM new_owner
 UNION ALL
 -- A first commit is no difference.
 SELECT
