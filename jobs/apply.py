@@ -7,7 +7,7 @@ Exit codes: 0 done, 1 failed, 2 bad configuration or a missing option, 3 partly 
 
 import sys
 
-from kafka_lagoon.cli.main import main
+from kafka_lagoon.__main__ import main
 
 if __name__ == "__main__":
     sys.exit(main(["apply", *sys.argv[1:]]))

@@ -7,7 +7,7 @@ Exit codes: 0 complete or nothing new, 1 failed, 2 bad configuration, 3 written,
 
 import sys
 
-from kafka_lagoon.cli.main import main
+from kafka_lagoon.__main__ import main
 
 if __name__ == "__main__":
     sys.exit(main(["ingest", *sys.argv[1:]]))

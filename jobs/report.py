@@ -7,7 +7,7 @@ Exit codes: 0 the page is written, 1 failed, 2 bad configuration, 3 written, but
 
 import sys
 
-from kafka_lagoon.cli.main import main
+from kafka_lagoon.__main__ import main
 
 if __name__ == "__main__":
     sys.exit(main(["report", *sys.argv[1:]]))

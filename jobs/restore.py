@@ -8,7 +8,7 @@ that was interrupted continues when it is started again with the same arguments.
 
 import sys
 
-from kafka_lagoon.cli.main import main
+from kafka_lagoon.__main__ import main
 
 if __name__ == "__main__":
     sys.exit(main(["restore", *sys.argv[1:]]))

@@ -8,7 +8,7 @@ that is already published, the exit code is that of the published snapshot.
 
 import sys
 
-from kafka_lagoon.cli.main import main
+from kafka_lagoon.__main__ import main
 
 if __name__ == "__main__":
     sys.exit(main(["snapshot", *sys.argv[1:]]))

@@ -8,7 +8,6 @@ import gc
 import logging
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -108,16 +107,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _interrupts_of_one_test() -> Iterator[None]:
-    """A command that is interrupted in this process ignores Ctrl-C from then on, which processes of later tests would inherit."""
-    before = signal.getsignal(signal.SIGINT)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture(autouse=True)
 def _events_of_one_test() -> Iterator[None]:
-    """What a test has asked of the log ends with it: its streams are closed."""
+    """Handlers that a test adds to the log are removed after it: their streams are closed."""
     handlers = logging.getLogger("lagoon").handlers
     before = handlers[:]
     yield

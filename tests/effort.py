@@ -1,4 +1,4 @@
-"""How many examples a property is tried with: few in `make quick`, some in `make test`, all in `make proof`.
+"""Numbers of examples of a property: few in `make quick`, some in `make test`, all in `make proof`.
 
 `make proof` runs the properties again: those of Hypothesis, and those with the marker `examples`.
 """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_lagoon.patterns import compile_pattern
+from kafka_lagoon.patterns import compile_pattern, first_match
 
 
 def test_a_pattern() -> None:
@@ -15,3 +15,11 @@ def test_what_is_none(text: str) -> None:
     """Python raises an OverflowError for a large number of repetitions, and a RecursionError for deep nesting."""
     with pytest.raises(ValueError, match="is not a regular expression"):
         compile_pattern(text)
+
+
+def test_the_first_match_of_a_whole_name() -> None:
+    """The order decides, and a pattern that matches only a part of the name does not count."""
+    entries = [(compile_pattern(text), value) for text, value in (("order", 1), ("orders-.*", 2), (".*-eu", 3))]
+    assert first_match("orders-eu", entries) == ("orders-.*", 2)
+    assert first_match("returns-eu", entries) == (".*-eu", 3)
+    assert first_match("orders", entries) is None

@@ -118,7 +118,7 @@ class LagoonOperator(SparkSubmitOperator):
         return 0
 
     def _path(self, name: str) -> str:
-        """Where the installation keeps something, as it says itself."""
+        """Ask the installation for one of its folders or files."""
         answer = subprocess.run(  # noqa: S603  an installation that the administrator names
             [f"{self.home}/bin/lagoon", "path", name], capture_output=True, text=True, check=True
         )
@@ -140,7 +140,7 @@ class LagoonOperator(SparkSubmitOperator):
         return variables
 
     def _ended(self, error: AirflowException) -> int:
-        """What an exit code other than 0 means to Airflow."""
+        """Raise the exception of Airflow for an exit code other than 0, or return 3 where an incomplete run is no failure."""
         match = EXIT_CODE.search(str(error))
         code = int(match[2] or match[1]) if match else None
         said = re.findall(r"^lagoon: (.*)$", str(error), re.MULTILINE)

@@ -55,7 +55,7 @@ def _row(registry: str, authorization: str | None, value: bytes | None) -> tuple
 
 
 def _text(value: object) -> str:
-    """What JSON does not have: bytes in base64, the rest (times, decimals, UUIDs) as Python writes it."""
+    """Spell values that JSON lacks: bytes in base64, others (times, decimals, UUIDs) as Python writes them."""
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
@@ -139,7 +139,7 @@ def _protobuf(schema: Any, ask: Callable[[str], Any]) -> Read:
 
 
 def _indexes(encoded: bytes) -> tuple[list[int], bytes]:
-    """Which message of the file it is: a count and as many indexes, one inside the other; count 0 is the first message."""
+    """Read the path to the message in its file: a count and as many indexes, one inside the other; 0 is the first message."""
     stream = io.BytesIO(encoded)
     indexes = [_zigzag(stream) for _ in range(_zigzag(stream))]
     return indexes or [0], stream.read()

@@ -1,17 +1,24 @@
-"""`lagoon`, also as `python -m kafka_lagoon`: Ctrl-C during the imports of the command line ends with one line, too."""
+"""`lagoon`, also as `python -m kafka_lagoon`, and the jobs: Ctrl-C ends the process with one line, also during its imports."""
 
+import signal
 import sys
+from collections.abc import Sequence
+
+_INTERRUPTED = 128 + signal.SIGINT
 
 
-def main() -> int:
-    """Run the command of the process; return its exit code."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name, as the last one of this process; return its exit code."""
     try:
         from kafka_lagoon.cli.main import main as run  # noqa: PLC0415  what may be interrupted
 
-        return run()
+        code = run(argv)
     except KeyboardInterrupt:
         print("lagoon: interrupted", file=sys.stderr)  # noqa: T201  a command's own line
-        return 130
+        code = _INTERRUPTED
+    if code == _INTERRUPTED:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would interrupt the end of the process
+    return code
 
 
 if __name__ == "__main__":

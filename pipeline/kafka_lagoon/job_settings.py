@@ -128,6 +128,12 @@ class IngestSettings(Strict):
     task_mb: int = Field(
         256, gt=0, description="Largest amount that one Spark task reads, in MiB as the brokers store it."
     )
+    local_max_bytes: int = Field(
+        256 << 20,
+        ge=0,
+        description="Most bytes, as the brokers store them, that a run reads in its own process where the tables are in a "
+        "folder of this machine: starting Spark takes longer. 0: always on Spark's executors.",
+    )
     task_memory_mb: int = Field(
         256,
         ge=64,
@@ -213,6 +219,11 @@ class MetricsSettings(Strict):
         ge=0,
         description="Most groups of a cluster with metrics of their own: first groups that lost records, then those with the "
         "largest lag.",
+    )
+    max_topics: int = Field(
+        1_000,
+        ge=0,
+        description="Most topics of a cluster with a metric that names their owner, in the order of their names.",
     )
 
 

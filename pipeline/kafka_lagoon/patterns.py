@@ -1,6 +1,10 @@
-"""Compiles regular expressions that users write."""
+"""Compiles regular expressions that users write, and finds the first one that matches a whole name."""
 
 import re
+from collections.abc import Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def compile_pattern(text: str) -> re.Pattern[str]:
@@ -9,3 +13,8 @@ def compile_pattern(text: str) -> re.Pattern[str]:
         return re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+
+
+def first_match(name: str, entries: Iterable[tuple[re.Pattern[str], T]]) -> tuple[str, T] | None:
+    """The first pattern that matches the whole name, with its value; None if there is none."""
+    return next(((pattern.pattern, value) for pattern, value in entries if pattern.fullmatch(name)), None)

@@ -6,6 +6,7 @@ All faults are listed together, before any I/O. Messages never contain secrets.
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -26,13 +27,25 @@ from kafka_lagoon.job_settings import (
     Strict,
 )
 from kafka_lagoon.kafka_settings import DEFAULT_CLUSTER, ENV_PREFIX, KafkaSettings, from_properties, is_setting
+from kafka_lagoon.owner_settings import NO_OWNERS, NOTHING_EXPECTED, ExpectedSettings, OwnersSettings
+from kafka_lagoon.owners import Expectation, Owners
 from kafka_lagoon.secret import Secret
-from kafka_lagoon.text import did_you_mean
+from kafka_lagoon.text import did_you_mean, printable
 from kafka_lagoon.toml_text import parse_toml
 
 NO_PLACE = "no place for the tables: give --warehouse FOLDER, or --conf FILE with warehouse, or with catalog and schema"
 NO_CLUSTER = "no cluster: give --conf FILE with [kafka] or [clusters.NAME], or --set kafka.bootstrap_servers=HOST:PORT"
 _RELATIONS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+_SECTION = "must be a section with settings of its own"
+_REQUIREMENTS = {  # by the first word of pydantic's type of error
+    "missing": "must be set",
+    "string": "must be text",
+    "is": "must be text",  # is_instance_of: a secret
+    "int": "must be a whole number",
+    "bool": "must be true or false",
+    "date": "must be a date such as 2026-12-24",
+    **dict.fromkeys(("model", "dataclass", "dict", "mapping"), _SECTION),
+}
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # a field of a pydantic model, a field of a dataclass
 _DAY_MS = 86_400_000
 _QUOTE, _QUOTED_NOTHING = "'", "''"
@@ -73,6 +86,8 @@ class Settings(BaseSettings):
     retention: RetentionSettings = Field(RetentionSettings(), description="Ages at which data is removed.")
     sql: SqlSettings = Field(SqlSettings(), description="Limits of DuckDB's queries on this machine.")
     metrics: MetricsSettings = Field(MetricsSettings(), description="Metrics of runs for Prometheus.")
+    owners: OwnersSettings = Field(NO_OWNERS, description="Teams that own topics and groups.")
+    expected: ExpectedSettings = Field(NOTHING_EXPECTED, description="Groups that are stopped on purpose.")
 
     @field_validator("umask")
     @classmethod
@@ -116,6 +131,10 @@ class Settings(BaseSettings):
     def named_clusters(self) -> dict[str, KafkaSettings]:
         """Return every cluster under its name in the tables."""
         return {DEFAULT_CLUSTER: self.kafka} if self.kafka else dict(self.clusters)
+
+    def all_owners(self) -> Owners:
+        """Return what [owners] and [expected] say."""
+        return Owners(topics=self.owners.topics, groups=self.owners.groups, expected=self.expected.groups)
 
     def staging(self) -> str | None:
         """Return the folder for files that Spark copies into the tables; None if the pipeline commits files itself."""
@@ -176,7 +195,10 @@ SECTIONS: Mapping[str, type[Strict]] = {  # beside [kafka] and [clusters.NAME]
     "retention": RetentionSettings,
     "sql": SqlSettings,
     "metrics": MetricsSettings,
+    "owners": OwnersSettings,
+    "expected": ExpectedSettings,
 }
+_OF_OWNERS = ("owners", "expected")  # sections that may be in a file of their own, which `owners` names
 
 
 def load(
@@ -196,14 +218,14 @@ def load(
     """
     problems: list[str] = []
     sources = [
-        _beside(conf, _toml(conf, conf_named_by, problems)) if conf else {},
+        _beside(conf, _toml(conf, f"{conf_named_by} {conf}", problems)) if conf else {},
         _properties(kafka_properties, problems) if kafka_properties else {},
         _nested(_environment(environ, problems), problems),
         _nested(_assignments(overrides, problems), problems),
     ]
 
     try:
-        settings = Settings.model_validate(_merged(sources))
+        settings = Settings.model_validate(_with_owners(_merged(sources), problems))
     except ValidationError as error:
         raise ConfigError([*problems, *_problems(error)]) from None
     is_read = not (conf and problems)  # a missing setting may be in a file that could not be read
@@ -226,24 +248,41 @@ def _merged(sources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def _toml(path: Path, named_by: str, problems: list[str]) -> dict[str, Any]:
+def _toml(path: Path, named: str, problems: list[str]) -> dict[str, Any]:
     try:
         return parse_toml(path.read_text("utf-8"))
     except OSError as error:
-        problems.append(f"{named_by} {path}: {error.strerror}")
+        problems.append(f"{named}: {error.strerror}")
     except UnicodeDecodeError:
-        problems.append(f"{named_by} {path}: not text in UTF-8")
+        problems.append(f"{named}: not text in UTF-8")
     except ValueError as error:  # tomllib raises it for faults, and also for a number with thousands of digits
-        problems.append(f"{named_by} {path}: not TOML: {error}")
+        problems.append(f"{named}: not TOML: {error}")
     return {}
 
 
 def _beside(conf: Path, values: dict[str, Any]) -> dict[str, Any]:
-    """Make a relative warehouse relative to the file that names it: cron and people start in different folders."""
-    warehouse = values.get("warehouse")
-    if not isinstance(warehouse, str) or not warehouse or local_folder(warehouse) != Path(warehouse):
+    """Make relative paths relative to the file that names them: cron and people start in different folders."""
+    paths = {
+        name: values[name] for name in ("warehouse", "owners") if isinstance(values.get(name), str) and values[name]
+    }
+    local = {name: path for name, path in paths.items() if local_folder(path) == Path(path)}
+    return {**values, **{name: str(conf.parent / path) for name, path in local.items()}}
+
+
+def _with_owners(values: dict[str, Any], problems: list[str]) -> dict[str, Any]:
+    """Read the file that `owners` names, if it names one: it has the sections [owners] and [expected]."""
+    path = values.get("owners")
+    if not path or not isinstance(path, str):
         return values
-    return {**values, "warehouse": str(conf.parent / warehouse)}
+    named, without = f"owners {path}", {name: value for name, value in values.items() if name != "owners"}
+    sections = _toml(Path(path), named, problems)
+    problems += [
+        f"{named}: {name}: no such section{did_you_mean(name, _OF_OWNERS)}"
+        for name in sections.keys() - set(_OF_OWNERS)
+    ]
+    if "expected" in sections.keys() & values.keys():
+        problems.append(f"{named}: has [expected], and so have the other settings: keep one of them")
+    return {**without, **{name: value for name, value in sections.items() if name in _OF_OWNERS}}
 
 
 def _properties(path: Path, problems: list[str]) -> dict[str, Any]:
@@ -319,28 +358,21 @@ def _problem(kind: str, location: tuple[int | str, ...], message: str, bounds: M
 def _must(kind: str, bounds: Mapping[str, Any]) -> str:
     """Spell the requirement on a value, by pydantic's type of error: its own messages name types of Python."""
     match kind.partition("_")[0]:
-        case "missing":
-            return "must be set"
-        case "string" | "is":  # is_instance_of: a secret
-            return "must be text"
-        case "int":
-            return "must be a whole number"
-        case "bool":
-            return "must be true or false"
         case "greater" | "less":
             ((relation, bound),) = bounds.items()
             return f"must be {_RELATIONS[relation]} {bound}"
         case "literal":
             return f"must be {bounds['expected'].replace(_QUOTED_NOTHING, 'empty').replace(_QUOTE, '')}"
-        case "model" | "dataclass" | "dict" | "mapping":
-            return "must be a section with settings of its own"
-        case _:
-            return "cannot have this value"
+        case type_name:
+            return _REQUIREMENTS.get(type_name, "cannot have this value")
 
 
 def _setting(location: tuple[int | str, ...]) -> tuple[str, ...]:
     """Return the part of pydantic's location that is the name of a setting; the types that pydantic tried come after it."""
     match location:
+        case (section, table, str(pattern), *rest) if section in _OF_OWNERS:
+            names = () if rest in ([], ["[key]"]) else rest
+            return section, str(table), f'"{printable(pattern)}"', *map(str, names)
         case ("clusters", *_):
             length = 3
         case (section, *_) if section == "kafka" or section in SECTIONS:
@@ -356,6 +388,8 @@ def _names_beside(path: Sequence[str]) -> set[str]:
             return set(kafka_settings.NAMES)
         case (section, _) if section in SECTIONS:
             return set(SECTIONS[section].model_fields)
+        case ("expected", _, _, _):
+            return {field.name for field in fields(Expectation)}
         case _:
             return _names()
 

@@ -1,5 +1,8 @@
 """Committed offsets of fake coordinators."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from kafka_lagoon.admin.committed_offsets import committed_offsets
@@ -7,6 +10,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+from tests.fake.faults import Altered, Fault
 
 TOPIC_FORBIDDEN, UNSTABLE = 29, 88
 
@@ -57,3 +61,16 @@ def test_a_partition_that_is_refused_is_a_failure(state: FakeCluster, cluster: C
         "TOPIC_AUTHORIZATION_FAILED",
         1,
     )
+
+
+def test_a_refused_group_is_not_requested_in_older_forms(state: FakeCluster, cluster: Cluster) -> None:
+    """A coordinator that answers UNSUPPORTED_VERSION knows the request: an older one would not be answered differently."""
+
+    def refused(response: Any) -> Any:
+        return replace(response, groups=tuple(replace(one, error_code=35) for one in response.groups))
+
+    state.groups = {"g": _group(FakeCommit(5))}
+    cluster.learn_coordinators({"g": 1})
+    state.faults.append(Fault(OFFSET_FETCH.key, Altered(refused), times=9))
+    [failure] = committed_offsets(cluster, ["g"], soon()).failures
+    assert (failure.name, failure.code, state.count(OFFSET_FETCH.key)) == ("UNSUPPORTED_VERSION", 35, 1)

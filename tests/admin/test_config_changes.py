@@ -59,6 +59,18 @@ def test_alter_whole(state: FakeCluster, cluster: Cluster) -> None:
     assert (kept["segment.ms"], kept["retention.ms"], "flush.ms" in kept) == ("6", "7", False)
 
 
+def test_a_refusal_is_no_old_broker(state: FakeCluster, cluster: Cluster) -> None:
+    """A broker that refuses a request with UNSUPPORTED_VERSION knows the API: no request follows that would unset configs."""
+
+    def refused(response: Any) -> Any:
+        return replace(response, responses=tuple(replace(one, error_code=35) for one in response.responses))
+
+    state.faults.append(Fault(INCREMENTAL_ALTER_CONFIGS.key, Altered(refused)))
+    failure = alter_configs(cluster, {ORDERS: {"flush.ms": "1"}}, soon())[ORDERS]
+    assert (failure.name, failure.code) == ("UNSUPPORTED_VERSION", 35)
+    assert state.count(ALTER_CONFIGS.key) == 0
+
+
 @pytest.mark.usefixtures("old_brokers")
 def test_a_secret_is_not_unset_by_the_way(state: FakeCluster, cluster: Cluster) -> None:
     """A sensitive value cannot be read and sent again, so the change is refused and the resource keeps its configs."""

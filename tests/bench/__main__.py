@@ -21,6 +21,7 @@ from tests.bench import (
     produce,
     records,
     restore,
+    small_ingest,
     verbs,
 )
 from tests.bench.measure import Findings
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, Callable[[], Findings]] = {
     "decode": decode.run,
     "encode": encode.run,
     "records": records.run,
+    "small_ingest": small_ingest.run,
     "partitions": partitions.run,
     "produce": produce.run,
     "restore": restore.run,

@@ -22,6 +22,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
 from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
+from kafka_lagoon.fetch.plan import plan
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.notebooks import register_source
@@ -156,7 +157,8 @@ def _ingest(warehouse: Warehouse, settings: Settings, topic: BenchTopic) -> None
         lock_archive(warehouse, settings, "bench", SYSTEM_CLOCK) as lock,
     ):
         until = RunDeadline(clock=SYSTEM_CLOCK)
-        done = archive_new_records(lock, "bench", cluster, settings, wanted, lambda *_: None, until)
+        planned = plan(cluster, wanted, lock.topics, deadline)
+        done = archive_new_records(lock, "bench", cluster, settings, planned, lambda *_: None, until)
     assert sum(row.records for row in done.reconciled.ranges) == topic.records, done.reconciled.ranges
 
 

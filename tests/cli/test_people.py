@@ -1,4 +1,4 @@
-"""How rows are written for people: units, widths and colours."""
+"""Rows for people have units, fit the terminal, and have colours."""
 
 import os
 import sys

@@ -1,8 +1,6 @@
 """A command that a reader or Ctrl-C ends: the exit code, and one line at most. Real pipes and pagers are in test_sql.py."""
 
 import logging
-import signal
-from collections.abc import Iterator
 
 import pytest
 
@@ -11,14 +9,6 @@ from kafka_lagoon.cli.pipes import piped
 from kafka_lagoon.cli.terminal import reported
 from kafka_lagoon.errors import TableError
 from tests.clock import CLOCK
-
-
-@pytest.fixture(autouse=True)
-def _handler() -> Iterator[None]:
-    """A command ignores SIGINT at its end; this process goes on."""
-    before = signal.getsignal(signal.SIGINT)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def _interrupted() -> int:

@@ -2,9 +2,11 @@
 
 import importlib
 import re
+import shlex
 import sys
 from argparse import ArgumentParser
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +19,7 @@ from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.command import PLAIN, Command
 from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.cli.kafka.command import CLUSTER
-from kafka_lagoon.cli.main import declaration, main, options_of
+from kafka_lagoon.cli.main import _split, declaration, main, options_of
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.cli.registry import CLUSTERS, COMMANDS, INSTALLATION, JOBS, TABLES, Listed, names_of, usage
@@ -77,6 +79,38 @@ def test_a_command_has_what_all_commands_have(name: str, capsys: pytest.CaptureF
         assert ("Required permissions: " in " ".join(capsys.readouterr().out.split())) == bool(command.requires)
     text = "".join(documents().values())
     assert f"lagoon {name}" in text or f"`{name.rpartition(' ')[2]}`" in text, f"docs/: what does `lagoon {name}` do?"
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_the_examples_of_a_command_are_valid(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its help ends with at least one example; each calls the command, with arguments that it accepts on a terminal."""
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setenv("BILLING_PASSWORD", "a password")
+    examples = declaration(name).examples
+    assert examples, f"`examples` of {COMMANDS[name].place}: how is `lagoon {name}` called?"
+    for example in examples:
+        calls = [call for call in _calls(example) if call[: len(name.split())] == name.split()]
+        assert calls, f"`lagoon {name}` is not in its example: {example}"
+        for words in _calls(example):
+            family, command, argv = _split(words)
+            options_of(f"{family} {command}".strip(), argv)
+    with pytest.raises(SystemExit):
+        options_of(name, ["--help"])
+    assert capsys.readouterr().out.endswith("\nexamples:\n" + "".join(f"  {example}\n" for example in examples))
+
+
+def _calls(line: str) -> list[list[str]]:
+    """Return the words after `lagoon` of each call in a line of a shell: the line, parts of a pipe, or in $( )."""
+    parts = re.findall(r"\$\((.*?)\)", line) or [line]
+    calls = []
+    for part in parts:
+        words = shlex.split(part, comments=True)
+        marks = [place for place, word in enumerate(words) if word in ("|", ">")]
+        pieces = [words[start + 1 : end] for start, end in pairwise([-1, *marks, len(words)])]
+        calls += [piece[1:] for piece in pieces if piece[0] == "lagoon"]
+    return calls
 
 
 @pytest.mark.parametrize("name", names_of("kafka"))

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from kafka_lagoon.cli.thresholds import Measured, Threshold, Unit, add_fail_above, lines_of
+from kafka_lagoon.cli.thresholds import Measured, Threshold, Unit, add_fail_above, left_out, lines_of
 
 KNOWN = {"lag": (Unit.COUNT, "records"), "time": (Unit.DURATION, "an age")}
 
@@ -72,3 +72,13 @@ def test_lines() -> None:
     assert list(lines_of(time, Measured(above=1, highest=312_000), "partitions")) == [
         "time above 5m: 1 partition, highest 5m12s"
     ]
+
+
+def test_groups_that_limits_leave_out() -> None:
+    """A line names up to ten of them and the limits on lag; limits on losses leave out none."""
+    limits = [Threshold("time", 1, Unit.DURATION), Threshold("lost", 0), Threshold("lag", 1), Threshold("lag", 2)]
+    assert left_out(["a\x1b"], limits) == [r"1 group is expected to be stopped and left out of time, lag: a\u001b"]
+    (line,) = left_out([f"g{number:02}" for number in range(12)], limits[2:3])
+    assert line.startswith("12 groups are expected to be stopped and left out of lag: g00, g01, ")
+    assert line.endswith(", g09 and 2 more")
+    assert left_out(["a"], limits[1:2]) == left_out([], limits) == ()

@@ -88,13 +88,12 @@ def test_a_packed_environment(cluster: Standalone, kafka: LocalKafka, archive: P
 
 
 def test_an_installed_package(cluster: Standalone, kafka: LocalKafka, tmp_path: Path) -> None:
-    """With the package on each machine, PYSPARK_PYTHON names its Python; the decoder is compiled once per machine."""
+    """With the package on each machine, PYSPARK_PYTHON names its Python, and the decoder is that of its environment."""
     topic = topic_of(kafka, "cluster-installed")
     with started(kafka, tmp_path / "lake", topic, *on(cluster, **THIS_CLONE), **INSTALLED) as job:
         job.end()
     check(job, kafka, topic)
-    kernels = {path.name.partition("_")[0] for path in cluster.left_at_home() if path.suffix == ".o"}
-    assert {"walk", "decode"} <= kernels
+    assert not cluster.left_at_home()  # nothing was compiled
 
 
 def attempted(

@@ -1,4 +1,4 @@
-"""What README shows of the week's tables: the first screen of the report, and what `lagoon lag` prints on a terminal.
+"""Makes the two examples in README from the week's tables: the first screen of the report, and the output of `lagoon lag`.
 
 `python -m tests.cookbook.first_screen` writes both, two minutes after the last snapshot; a test compares the text. The picture needs
 what tests/report/test_browser.py needs.

@@ -11,7 +11,7 @@ from kafka_lagoon.delta.warehouse import at_path
 from kafka_lagoon.notebooks import register
 from kafka_lagoon.query.spark_engine import make_available
 from tests.cookbook.pages import QUERIES, by_duckdb, markdown, renewed, statements
-from tests.cookbook.week import make_week
+from tests.cookbook.week import OWNERS, make_week
 
 PAGE = QUERIES.read_text("utf-8")
 
@@ -21,7 +21,7 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the warehouse of the week."""
     folder = tmp_path_factory.mktemp("cookbook")
     (folder / "warehouse").mkdir()
-    make_week(folder / "warehouse")
+    make_week(folder / "warehouse", OWNERS)
     return folder
 
 
@@ -57,10 +57,10 @@ def test_answers_are_those_of_spark(week: Path, spark: SparkSession) -> None:
 
 
 def test_every_question_has_an_answer() -> None:
-    """There are fifteen, and no result is empty."""
-    assert len(re.findall(r"^### \d+\. .*\?$", PAGE, re.MULTILINE)) == 15
+    """There are sixteen, and no result is empty."""
+    assert len(re.findall(r"^### \d+\. .*\?$", PAGE, re.MULTILINE)) == 16
     answers = re.findall(r"<!-- answer: by tests.cookbook.pages -->\n\n(.*?)\n\n<!--", PAGE, re.DOTALL)
-    assert len(answers) == len(statements(PAGE)) == 18
+    assert len(answers) == len(statements(PAGE)) == 20
     assert all(answer.count("\n") >= 2 for answer in answers)
 
 

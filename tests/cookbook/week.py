@@ -11,6 +11,8 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from kafka_lagoon.delta.arrow import arrow_table, snapshot_date
+from kafka_lagoon.owners import NOBODY, PAUSED, Expectation, Owners
+from kafka_lagoon.snapshot.owners import expected_group_rows, owner_rows
 from kafka_lagoon.tables import cluster_rows, group_rows, snapshot_rows
 from kafka_lagoon.tables.cluster_rows import ConfigRow, StoredReplicaRow
 from kafka_lagoon.tables.schema import STATE_TABLES, TABLES
@@ -34,7 +36,17 @@ from tests.delta.samples import row
 CLUSTER, CLUSTER_ID = "shop", "q1Sh-9_ISia_zwGINzRvyQ"
 _BROKERS = (1, 2, 3)
 _COLLECTED = ("brokers", "topics", "partitions", "partition_offsets", "consumer_groups", "group_members")
-_ALSO = ("committed_offsets", "consumer_lag", "log_dirs", "configs")
+_ALSO = ("committed_offsets", "consumer_lag", "log_dirs", "configs", "owners", "expected_groups")
+OWNERS = Owners(  # of the questions in docs/queries.md
+    topics={"orders|payments": "checkout", "shipments": "logistics", "clicks": "insights", "audit": "security"},
+    groups={
+        "billing|bookkeeping|fraud-.*": "checkout",
+        "shipping": "logistics",
+        "analytics|clicks-.*": "insights",
+        "audit-.*": "security",
+    },
+    expected={"bookkeeping": Expectation(hours=PAUSED, reason="until the books are closed")},
+)
 _APIS = (
     "Metadata",
     "DescribeCluster",
@@ -48,9 +60,9 @@ _LISTS = ("Metadata", "ListGroups", "OffsetFetch")
 _UNAVAILABLE = "LEADER_NOT_AVAILABLE"
 
 
-def make_week(folder: Path) -> Path:
+def make_week(folder: Path, owners: Owners = NOBODY) -> Path:
     """Make all tables; those of snapshots have the week's rows, in one commit each."""
-    made = [_snapshot(moment) for moment in load.slots()]
+    made = [_snapshot(moment, owners) for moment in load.slots()]
     for table in TABLES:
         day = pa.field(table.partition_by, pa.date32(), nullable=False)
         DeltaTable.create(
@@ -74,11 +86,11 @@ def _ms(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
 
 
-def _snapshot(moment: datetime) -> snapshot_rows.Snapshot:
+def _snapshot(moment: datetime, owners: Owners) -> snapshot_rows.Snapshot:
     header = snapshot_rows.SnapshotHeader(
         snapshot_id=f"{moment:%Y%m%d-%H%M}", cluster=CLUSTER, cluster_id=CLUSTER_ID, captured_at_ms=_ms(moment)
     )
-    facts = [*_topology(moment), *_groups(moment), *_coverage(moment)]
+    facts = [*_topology(moment), *_groups(moment), *_owned(moment, owners), *_coverage(moment)]
     by_class = {table.row: [fact for fact in facts if isinstance(fact, table.row)] for table in STATE_TABLES}
     counts = {table.name: len(by_class[table.row]) for table in STATE_TABLES}
     states = [
@@ -100,6 +112,12 @@ def _snapshot(moment: datetime) -> snapshot_rows.Snapshot:
         tables=tuple(states),
     )
     return snapshot_rows.Snapshot(header=header, rows={**by_class, snapshot_rows.SnapshotRow: [last]})
+
+
+def _owned(moment: datetime, owners: Owners) -> Iterator[Any]:
+    groups = [group.name for group in GROUPS]
+    yield from owner_rows(owners, [topic.name for topic in TOPICS], groups)
+    yield from expected_group_rows(owners, groups, _ms(moment))
 
 
 def _is_down(moment: datetime) -> bool:

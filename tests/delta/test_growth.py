@@ -110,7 +110,7 @@ def cost(spark: SparkSession, run: Callable[[], object]) -> float:
 
 def sql(warehouse: Warehouse) -> None:
     """Run `lagoon sql` on lag_now, in a process of its own."""
-    lagoon = (sys.executable, "-m", "kafka_lagoon.cli.main", "sql", "--set", f"warehouse={warehouse.name}")
+    lagoon = (sys.executable, "-m", "kafka_lagoon", "sql", "--set", f"warehouse={warehouse.name}")
     subprocess.run((*lagoon, "SELECT max(lag) FROM lag_now"), check=True, capture_output=True)
 
 

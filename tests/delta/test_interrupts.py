@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from threading import Thread
+from threading import Thread, main_thread
 
 import pytest
 
@@ -32,10 +32,27 @@ def test_ctrl_c_is_raised_at_the_end_of_the_block() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
+def test_ctrl_c_comes_before_an_error_of_the_block() -> None:
+    """The JVM of spark-submit ends by the same Ctrl-C, and then no session starts."""
+    with pytest.raises(KeyboardInterrupt), held_back():  # noqa: PT012  the end of the block raises it
+        os.kill(os.getpid(), signal.SIGINT)
+        raise OSError("the JVM is gone")
+
+
 def test_handlers_of_the_block_do_not_stay() -> None:
-    """What a library sets as handler in the block, as PySpark does, is taken back."""
+    """The handler from before the block is set again, also if a library sets one of its own in the block."""
     with held_back():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_does_not_run_a_handler_of_the_block() -> None:
+    """Ctrl-C that waits until the block ends is KeyboardInterrupt, and the handler from before the block is set again."""
+    ran: list[int] = []
+    with pytest.raises(KeyboardInterrupt), held_back():  # noqa: PT012  the end of the block raises it
+        signal.signal(signal.SIGINT, lambda number, _: ran.append(number))
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+    assert ran == []
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import deltalake
 import pyarrow.parquet as pq
 import pytest
+from py4j.clientserver import ClientServerConnection
 
 from kafka_lagoon.delta.files import DataFile, Statistics, Value
 from kafka_lagoon.delta.kernel import Fence, Fenced
@@ -101,6 +102,24 @@ def test_thousands_of_files_are_one_commit(warehouse: Warehouse) -> None:
     append(warehouse, *(described(warehouse, f"{number:x}") for number in range(3_000)))
     assert len(warehouse.kernel.files(warehouse.state("records"), {"topic": "t"})) == 3_000
     assert not warehouse.kernel.files(warehouse.state("records"), {"topic": "another"})
+
+
+def test_names_are_looked_up_once(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each lookup of a class or a package is a request to the JVM: the second commit and search ask for none of the Kernel's."""
+    requests: list[str] = []
+    send = ClientServerConnection.send_command
+
+    def noted(self: ClientServerConnection, command: str) -> str:
+        if command.startswith("r\n") and "io.delta.kernel" in command:
+            requests.append(command)
+        return send(self, command)
+
+    monkeypatch.setattr(ClientServerConnection, "send_command", noted)
+    for name in ("first", "second"):
+        lookups = len(requests)
+        append(warehouse, described(warehouse, name))
+        assert warehouse.kernel.files(warehouse.state("records"), {"topic": "t", INGEST_DATE: DAY[1]})
+    assert 0 < lookups == len(requests)
 
 
 @pytest.mark.proof

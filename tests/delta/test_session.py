@@ -89,3 +89,24 @@ def test_settings_that_spark_refuses_are_one_clear_line() -> None:
     (line,) = ran.stdout.splitlines()
     assert line.startswith("Spark's session did not start: ")
     assert "spark.network.timeout" in line
+
+
+@pytest.mark.java
+def test_no_handler_of_pyspark_gets_ctrl_c() -> None:
+    """PySpark's handler would call Java, also in the middle of another call of Java. A later session has it again."""
+    show = """
+import signal
+asked, original = [], signal.signal
+def noted(number, handler):
+    asked.append(getattr(handler, "__module__", None))
+    return original(number, handler)
+signal.signal = noted
+from kafka_lagoon.delta.session import session
+session("x").stop()
+ours = [name for name in asked if str(name).startswith("pyspark")]
+from pyspark.sql import SparkSession
+SparkSession.builder.getOrCreate().stop()
+print(ours, [name for name in asked if str(name).startswith("pyspark")])
+"""
+    ran = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, timeout=120, check=True)
+    assert ran.stdout.strip() == "[] ['pyspark.core.context']"

@@ -52,7 +52,8 @@ def test_what_permissions_hide_is_not_taken_for_absent(guarded: LocalKafka) -> N
     denied = allow(ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE, user=us, permission=deny)
     hidden = allow(ResourceType.TOPIC, "hidden", AclOperation.DESCRIBE, user=us, permission=deny)
     add_rules(guarded, hidden)
-    (creation,) = AdminClient({"bootstrap.servers": guarded.bootstrap_servers}).create_acls([denied]).values()
+    admin = AdminClient({"bootstrap.servers": guarded.bootstrap_servers})  # its requests end with it
+    (creation,) = admin.create_acls([denied]).values()
     creation.result(30)
     every_broker.have_applied_changes(guarded.bootstrap_servers)  # we may not read ACLs any more
 

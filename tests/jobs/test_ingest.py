@@ -211,7 +211,7 @@ def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> N
         [
             (["--topics", "orderz"], 2, "there is no topic orderz"),
             ([], 2, "no topics: give --topics or --pattern"),
-            (["--pattern", "("], 2, "ingest.pattern: (:"),
+            (["--pattern", "("], 2, "ingest.pattern: '(' is not a regular expression"),
             (
                 ["--topics", "known", "--from", "known:0=99999"],
                 2,
@@ -279,3 +279,37 @@ def test_an_unreadable_table(kafka: LocalKafka, tmp_path: Path) -> None:
     assert refused.returncode == 1, refused.stdout + refused.stderr
     assert "records cannot be read" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+NO_SPARK = {"PYSPARK_SUBMIT_ARGS": "--no-such-option pyspark-shell"}  # a session of Spark cannot be started
+
+
+def test_a_small_run_reads_in_its_own_process(kafka: LocalKafka, tmp_path: Path) -> None:
+    """Without a session of Spark: new topics, transactions, later records, and a run that finds nothing new."""
+    names = ["driver-plain", "driver-tx"]
+    create_topics(kafka.bootstrap_servers, [NewTopic(name, 3, 3) for name in names])
+    produce(kafka.bootstrap_servers, names[0], 2_000)
+    in_transactions(kafka.bootstrap_servers, names[1], 300)
+    options = arguments(kafka, tmp_path, "--pattern", "driver-.*")
+    runs = [lagoon("ingest", *options, **NO_SPARK)]
+    produce(kafka.bootstrap_servers, names[0], 1_000)
+    runs += [lagoon("ingest", *options, **NO_SPARK), lagoon("ingest", *options, **NO_SPARK)]
+    assert [run.returncode for run in runs] == [0, 0, 0], runs
+    counts = [int(re.search(r"topics, ([0-9,]+) records", run.stdout)[1].replace(",", "")) for run in runs]  # type: ignore[index]
+    assert counts == [2_300, 1_000, 0]
+    assert archived(tmp_path) == consumed(kafka.bootstrap_servers, names)
+    assert_tiled(tmp_path)
+
+
+def test_a_large_run_starts_spark(kafka: LocalKafka, tmp_path: Path) -> None:
+    """More bytes than ingest.local_max_bytes are read by executors, by the plan that was made before; Spark is needed then."""
+    create_topics(kafka.bootstrap_servers, [NewTopic("driver-large", 2, 3)])
+    produce(kafka.bootstrap_servers, "driver-large", 2_000)
+    options = arguments(kafka, tmp_path, "--topics", "driver-large", "--set", "ingest.local_max_bytes=100")
+    refused = lagoon("ingest", *options, **NO_SPARK)
+    assert refused.returncode == 1
+    assert not archived(tmp_path)
+    done = lagoon("ingest", *options)
+    assert done.returncode == 0, done.stderr
+    assert archived(tmp_path) == consumed(kafka.bootstrap_servers, ["driver-large"])
+    assert_tiled(tmp_path)

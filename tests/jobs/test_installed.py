@@ -182,8 +182,10 @@ def test_every_scheduler_maintains_and_reports(machine: Machine) -> None:
     conf, options = machine.conf(NOBODY_THERE), crontab().variables["OPTIONS"]
 
     def arguments(command: str, job: str) -> list[str]:
-        here = machine.here(command.partition(">>")[0].replace("$OPTIONS", options), conf)
-        _, named, *rest = shlex.split(here)
+        called = (
+            command.partition(">>")[0].strip().removesuffix(")").rpartition("; ")[2]
+        )  # cron's log has the time before it
+        _, named, *rest = shlex.split(machine.here(called.replace("$OPTIONS", options), conf))
         assert named == job
         return rest
 

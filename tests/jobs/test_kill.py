@@ -26,6 +26,11 @@ RECORDS_A_ROUND = 60_000
 ATTEMPTS = 5
 
 
+def in_driver(kafka: LocalKafka, warehouse: Path, topic: str) -> AbstractContextManager[Job]:
+    """An ingest that reads in its own process."""
+    return running(["lagoon", "ingest", *arguments(kafka, warehouse, topic)], environment(), warehouse)
+
+
 def started(kafka: LocalKafka, warehouse: Path, topic: str, *spark: str, **environ: str) -> AbstractContextManager[Job]:
     """An ingest by spark-submit."""
     command = ["spark-submit", *spark, str(ROOT / "jobs" / "ingest.py"), *arguments(kafka, warehouse, topic)]
@@ -125,14 +130,15 @@ STATES: tuple[State, ...] = (
 
 @pytest.mark.proof
 @pytest.mark.usefixtures("spark")
-def test_drivers_that_die(kafka: LocalKafka, tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", [started, in_driver])
+def test_drivers_that_die(kafka: LocalKafka, tmp_path: Path, start: Callable[..., AbstractContextManager[Job]]) -> None:
     """After SIGKILL of the driver and its workers in each state, one after another, one undisturbed run completes the tables."""
-    topic = "kill-driver"
+    topic = f"kill-{start.__name__}"
     create_topics(kafka.bootstrap_servers, [NewTopic(topic, 8, 3)])
     for state in STATES:
         for _ in range(ATTEMPTS):
             load(kafka, topic)
-            with started(kafka, tmp_path, topic) as job:
+            with start(kafka, tmp_path, topic) as job:
                 if state(job):
                     break
         else:

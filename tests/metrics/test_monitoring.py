@@ -104,7 +104,15 @@ def test_alerts_fire_when_they_should(promtool: str, tmp_path: Path) -> None:
     """promtool runs the rules over series of hours; altered rules do not fire."""
     unit_tests = tmp_path / "test.yml"
     unit_tests.write_text(UNIT_TESTS.read_text("utf-8").replace("RULES", str(tmp_path / "rules.yml")))
-    altered = (("", "", True), ("> 900", "> 9000", False), (" == 0\n", " > 9\n", False), ("6 * 3600", "0", False))
+    one_owner = "topk by (kafka_cluster, group) (1, lagoon_group_info)"
+    altered = (
+        ("", "", True),
+        ("> 900", "> 9000", False),
+        (" == 0\n", " > 9\n", False),
+        ("6 * 3600", "0", False),
+        (one_owner, "lagoon_group_info", False),
+        ("(lagoon_group_expected) == 1", "(lagoon_group_expected) == 9", False),
+    )
     for old, new, passes in altered:
         (tmp_path / "rules.yml").write_text(RULES.read_text("utf-8").replace(old, new))
         done = subprocess.run([promtool, "test", "rules", str(unit_tests)], capture_output=True, text=True, check=False)

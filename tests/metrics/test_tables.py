@@ -12,6 +12,7 @@ from kafka_lagoon.metrics.snapshots import snapshot_facts, snapshot_samples
 from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.tables.cluster_rows import BrokerRow, ConfigRow, PartitionRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow
+from kafka_lagoon.tables.owner_rows import ExpectedGroupRow, OwnerRow
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
@@ -53,6 +54,12 @@ def _facts() -> list[object]:
         row(PartitionRow, **partition, partition=2),
         *(row(CollectionFailureRow, api="Fetch", scope=str(n), error_name="TIMED_OUT") for n in range(2)),
         row(CollectionFailureRow, api="ListGroups", error_name="NOT_COORDINATOR"),
+        row(OwnerRow, entity_type="group", name="billing", owner="pay"),
+        row(OwnerRow, entity_type="group", name="payments", owner="pay"),
+        row(OwnerRow, entity_type="group", name=HOSTILE, owner=HOSTILE),
+        *(row(OwnerRow, entity_type="topic", name=name, owner="shop") for name in ("orders", "payments", "billing")),
+        row(ExpectedGroupRow, group_id="lost", should_run=False),
+        row(ExpectedGroupRow, group_id="billing", should_run=True),
     ]
 
 
@@ -68,14 +75,15 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def written_by_runs(limit: int) -> dict[Any, float]:
-    samples = [sample for made in (NEWEST, OTHER) for sample in snapshot_samples(snapshot_facts(made), limit)]
+    samples = [sample for made in (NEWEST, OTHER) for sample in snapshot_samples(snapshot_facts(made), limit, limit)]
     return parsed(exposition(samples))
 
 
 @pytest.mark.parametrize("limit", [0, 2, 100])
 def test_runs_and_tables_agree(lake: Path, capsys: pytest.CaptureFixture[str], limit: int) -> None:
-    """Every sample is equal, with any limit of groups; unpublished and older snapshots have none."""
-    assert main(["metrics", "--warehouse", str(lake), "--set", f"metrics.max_groups={limit}"]) == 0
+    """Every sample is equal, with any limit of groups and topics; unpublished and older snapshots have none."""
+    limits = ("--set", f"metrics.max_groups={limit}", "--set", f"metrics.max_topics={limit}")
+    assert main(["metrics", "--warehouse", str(lake), *limits]) == 0
     assert parsed(capsys.readouterr().out) == written_by_runs(limit)
 
 
@@ -105,6 +113,21 @@ def test_numbers_are_those_of_the_tables(lake: Path) -> None:
     assert value(samples, "lagoon_snapshot_fenced_brokers", kafka_cluster="default") == 1
     assert value(samples, "lagoon_snapshot_under_replicated_partitions", kafka_cluster="default") == 2
     assert value(samples, "lagoon_snapshot_leaderless_partitions", kafka_cluster="default") == 1
+
+
+def test_owners_and_expectations_have_samples() -> None:
+    """Each name that has an owner has one; groups that nobody expects anything of have no value of it."""
+    samples, cluster = written_by_runs(2), {"kafka_cluster": "default"}
+    assert value(samples, "lagoon_topic_info", **cluster, topic="billing", owner="shop") == 1
+    assert value(samples, "lagoon_topic_info", **cluster, topic="orders", owner="shop") == 1
+    assert value(samples, "lagoon_topic_info", **cluster, topic="payments", owner="shop") is None
+    assert value(samples, "lagoon_snapshot_left_out_topics", **cluster) == 1
+    samples = written_by_runs(100)
+    assert value(samples, "lagoon_group_info", **cluster, group="billing", owner="pay") == 1
+    assert value(samples, "lagoon_group_expected", **cluster, group="lost") == 1
+    assert value(samples, "lagoon_group_expected", **cluster, group="billing") == 0
+    assert value(samples, "lagoon_group_expected", **cluster, group="empty") is None
+    assert not [key for key in samples if "lagoon_group_info" in str(key) and "'lost'" in str(key)]
 
 
 def test_a_configured_cluster_without_a_snapshot(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,6 @@
 """Plays histories of a seed, or of a file, and prints one line of counts: python -m tests.proof --help."""
 
 import argparse
-import os
 import shutil
 import sys
 import tempfile
@@ -15,7 +14,6 @@ from pathlib import Path
 from tests.proof.draw import FAULTS, draw
 from tests.proof.figures import Figures
 from tests.proof.history import History
-from tests.proof.jobs import IN_THIS_PROCESS
 from tests.proof.judge import KINDS
 from tests.proof.load import as_text
 from tests.proof.play import Cluster3, Outcome, cluster, play
@@ -28,7 +26,6 @@ NOT_PLAYED = "histories not played"
 def main() -> int:
     """Play, print, and return 1 if the judge found anything."""
     options = _parser().parse_args()
-    os.environ.update(IN_THIS_PROCESS)
     folder = options.folder or Path(tempfile.mkdtemp(prefix="lagoon-proof-"))
     histories = _replayed(options.replay) if options.replay else _drawn(options)
     totals, played = Counter[str](), Counter[str]()

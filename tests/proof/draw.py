@@ -114,6 +114,7 @@ class _Drawn:
             master=master,
             fetch_kb=chance.choice((4, 16, 64, 8192)),
             task_mb=chance.choice((1, 1, 256)),
+            by_executors=int(by == "submit" or master != "local" or chance.random() < 0.5),
         )
 
     def _snapshot(self) -> Step:

@@ -1,4 +1,4 @@
-"""The jobs of a history: processes of their own, which are killed and frozen, and runs in this process at the end."""
+"""The jobs of a history: processes that are killed and frozen, and runs at the end that nothing disturbs."""
 
 import json
 import random
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.integration.restore_process import Process, members, send
-from tests.jobs.commands import ROOT, environment, here
+from tests.jobs.commands import ROOT, environment, run
 from tests.jobs.processes import Job, running
 from tests.proof.evidence import Partition, Run
 
@@ -24,7 +24,7 @@ _OPTIONS = '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"'
 _MASTERS = {"local": "local[2]", "repeating": "local[2,4]", "cluster": "local-cluster[2,1,1024]"}
 
 
-IN_THIS_PROCESS = {  # environment of the runs at the end
+_ENVIRONMENT = {  # of the runs at the end
     PASSWORD_NAME: PASSWORD,
     "PYSPARK_SUBMIT_ARGS": f"--master {_MASTERS['local']} {_OPTIONS} pyspark-shell",
 }
@@ -32,7 +32,7 @@ IN_THIS_PROCESS = {  # environment of the runs at the end
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the jobs of a history read and write: the brokers' addresses, a warehouse, the prefix of all its names."""
+    """Places of the jobs of a history: the brokers' addresses, a warehouse, the prefix of all its names."""
 
     bootstrap_servers: str
     warehouse: Path
@@ -71,6 +71,7 @@ class Place:
                 sizes = {
                     "max_partition_fetch_bytes": options.get("fetch_kb", 8192) << 10,
                     "task_mb": options.get("task_mb", 256),
+                    "local_max_bytes": 0 if options.get("by_executors", True) else 256 << 20,
                 }
                 chosen = [
                     "--pattern",
@@ -160,9 +161,9 @@ class Jobs:
         self._running = []
         return all(ended)
 
-    def here(self, job: str, acknowledged: Mapping[Partition, int], **options: Any) -> Run:
-        """Run a job in this process, whose session of Spark is started once."""
-        done = here(*self._place.arguments(job, **options))
+    def undisturbed(self, job: str, acknowledged: Mapping[Partition, int], **options: Any) -> Run:
+        """Run a job to its end; an ingest reads in the process of its driver."""
+        done = run(["lagoon", *self._place.arguments(job, by_executors=False, **options)], **_ENVIRONMENT)
         self.runs.append(_run(job, done.returncode, done.stdout + done.stderr, acknowledged))
         return self.runs[-1]
 

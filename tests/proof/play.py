@@ -272,10 +272,17 @@ class Player:
 
     # Jobs
 
-    def ingest(self, by: str = "lagoon", master: str = "local", fetch_kb: int = 8192, task_mb: int = 256) -> None:
-        """Start an ingest."""
-        sizes = {"fetch_kb": fetch_kb, "task_mb": task_mb}
-        self._jobs.start("ingest", self._acknowledged(), by, master, **sizes)
+    def ingest(
+        self,
+        by: str = "lagoon",
+        master: str = "local",
+        fetch_kb: int = 8192,
+        task_mb: int = 256,
+        by_executors: int = 1,
+    ) -> None:
+        """Start an ingest that reads on Spark's executors, or in the process of its driver."""
+        options = {"fetch_kb": fetch_kb, "task_mb": task_mb, "by_executors": by_executors}
+        self._jobs.start("ingest", self._acknowledged(), by, master, **options)
 
     def snapshot(self, slot: int, by: str = "lagoon") -> None:
         """Start a snapshot."""
@@ -415,7 +422,7 @@ class Player:
         """Run a job until it ends with exit 0."""
         code = -1
         for number in range(_LAST_RUNS):
-            code = self._jobs.here(job, acknowledged, slot=-number, **options).exit_code
+            code = self._jobs.undisturbed(job, acknowledged, slot=-number, **options).exit_code
             if code == 0:
                 break
         return code

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.proof.history import History
-from tests.proof.jobs import IN_THIS_PROCESS
 from tests.proof.play import Cluster3, cluster, play
 
 pytestmark = [pytest.mark.proof, pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -33,12 +32,9 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster3]:
         yield running
 
 
-@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("name", HAPPENS)
-def test_scenario(brokers: Cluster3, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scenario(brokers: Cluster3, name: str) -> None:
     """The faults happen, and nothing is lost, doubled, altered, silent, stuck or secret."""
-    for variable, value in IN_THIS_PROCESS.items():
-        monkeypatch.setenv(variable, value)
     outcome = play(brokers, History.parse((FOLDER / f"{name}.txt").read_text("utf-8")))
     assert outcome.verdict.findings == []
     assert [fault for fault in HAPPENS[name] if not outcome.happened[fault]] == []

@@ -62,9 +62,9 @@ def test_losses_by_group() -> None:
         _loss("c", 1, 60_000),
     ]
     assert _by_group(losses) == [
-        ("b", -3_510_000, 20, None, 2, "topic clicks, partition 3", NOON_MS - 3_510_000),
-        ("c", 60_000, 10, 0, 1, "topic clicks, partition 1", NOON_MS + 60_000),
-        ("a", None, 10, 7, 1, "", None),
+        ("b", -3_510_000, 20, None, 2, "topic clicks, partition 3", NOON_MS - 3_510_000, None),
+        ("c", 60_000, 10, 0, 1, "topic clicks, partition 1", NOON_MS + 60_000, None),
+        ("a", None, 10, 7, 1, "", None, None),
     ]
     tile = _loss_tile(losses, 0)
     assert (tile.level, tile.value, tile.note, tile.when) == ("critical", "2", "b, c", "the first overdue by 58m")

@@ -26,6 +26,19 @@ def test_one_page_for_all_clusters(tmp_path: Path) -> None:
     assert render(made.clusters, "Ours & yours", NOON_MS).count("<title>Ours &amp; yours</title>") == 1
 
 
+def test_an_only_snapshot_is_late_after_two_days(tmp_path: Path) -> None:
+    """No interval between snapshots is known; the page names the age for its script, too."""
+    lake = make_lake(tmp_path, [snapshot(0, status="complete")])
+    with opened(lake, RELATIONS) as ask:
+        in_time, late = (
+            make_report(chosen_scopes(ask, ReportOptions()), ReportOptions(), NOON_MS + hours * HOUR_MS)
+            for hours in (48, 49)
+        )
+    assert not any(one.text.startswith("Last seen") for one in in_time.clusters[0].concerns)
+    assert late.clusters[0].concerns[0].text == "Last seen 2d01h ago: nothing is known of the time since then"
+    assert f'data-late-after="{48 * HOUR_MS}"' in late.html
+
+
 def test_a_late_snapshot_needs_attention(tmp_path: Path) -> None:
     """The first thing that a page of the newest snapshots says of a late one is its age; a page of a past slot does not."""
     lake = make_lake(tmp_path, [snapshot(hour, status="complete") for hour in range(3)])

@@ -14,7 +14,8 @@ from kafka_lagoon.tables.snapshot_rows import Snapshot
 from tests.clock import CLOCK
 from tests.delta.samples import NOON_MS, lag_row, snapshot
 from tests.fake.broker import fake_cluster
-from tests.fake.cluster import FakeCluster
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+from tests.query.duckdb_rows import rows_of
 from tests.runs.heard import Heard
 from tests.warehouses import settings
 
@@ -43,12 +44,43 @@ def test_a_slot_is_published_once(tmp_path: Path) -> None:
         later = take_snapshot(context, "default", NOON_MS + 2, RequestStats(), Heard())
         assert isinstance(later, Snapshot)
         is_same_day = later.header.captured_at_ms // DAY_MS == taken.header.captured_at_ms // DAY_MS
-        assert later.stored_elsewhere == ({"configs", "features", "api_versions"} if is_same_day else set())
+        unchanged = {"configs", "features", "api_versions", "owners", "expected_groups"}
+        assert later.stored_elsewhere == (unchanged if is_same_day else set())
         with (
             context.warehouse.exclusively("cluster-default", CLOCK, 0),
             pytest.raises(LockHeld),
         ):
             take_snapshot(context, "default", NOON_MS + 1, RequestStats(), Heard())
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_owners_of_the_settings_are_stored(tmp_path: Path) -> None:
+    """A run stores what the settings say of its topics and groups, and views read it for the next run, too."""
+    (tmp_path / "owners.toml").write_text(
+        "[owners.topics]\n'ord.*' = \"shop\"\n[owners.groups]\n'.*' = \"data\"\n[expected.groups]\n'batch' = \"paused\"\n"
+    )
+    state, lake = FakeCluster(), tmp_path / "lake"
+    state.add_topic("orders", 2)
+    state.add_topic("other", 1)
+    state.groups |= {"batch": FakeGroup(1, {("orders", 0): FakeCommit(90)}), "web": FakeGroup(1)}
+    with fake_cluster(state):
+        servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+        given = (f"warehouse={lake}", f"kafka.bootstrap_servers={servers}", f"owners={tmp_path / 'owners.toml'}")
+        context = RunContext("snapshot", settings(*given), CLOCK)
+        for slot_ms in (NOON_MS, NOON_MS + 1):
+            take_snapshot(context, "default", slot_ms, RequestStats(), Heard())
+    totals = selected(
+        lake, "SELECT owner, topics, partitions, groups, stopped_groups, lag FROM owner_totals ORDER BY owner"
+    )
+    assert totals == [("data", 0, 0, 2, 1, 10), ("shop", 1, 2, 0, 0, None), (None, 1, 1, 0, 0, None)]
+    stopped = "SELECT finding, entity, severity, owner, is_expected, snapshots FROM health_findings WHERE entity_type = 'group'"
+    assert ("stopped_group", "batch", "info", "data", True, 2) in selected(lake, stopped)
+
+
+def selected(lake: Path, statement: str) -> list[tuple[object, ...]]:
+    with rows_of(lake, statement) as rows:
+        return [tuple(row.values()) for batch in rows.batches for row in batch.to_pylist()]
 
 
 def test_a_cluster_that_does_not_answer_costs_no_spark(tmp_path: Path) -> None:

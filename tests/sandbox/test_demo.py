@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -105,3 +106,43 @@ def test_second_demo_waits_its_turn(tmp_path: Path) -> None:
         pass
     with demo._alone_in(tmp_path):
         pass
+
+
+SLOW_END = """\
+#!{python}
+import os, signal, sys, time
+def end(*_):
+    time.sleep(0.6)
+    os.write(1, b"ended in order\\n")  # a print within a print would be an error
+    sys.exit({code})
+signal.signal(signal.SIGINT, end)
+os.write(1, b"started\\n")
+time.sleep({seconds})
+"""
+
+
+@pytest.mark.parametrize(("code", "own_line"), [(130, ""), (0, "KeyboardInterrupt")])
+def test_ctrl_c_lets_a_command_end(tmp_path: Path, code: int, own_line: str) -> None:
+    """The demo ends after the command, whose line says that it was interrupted; if it was not, the demo says so."""
+    command = tmp_path / "lagoon"
+    command.write_text(SLOW_END.format(python=sys.executable, code=code, seconds=60))
+    command.chmod(0o755)
+    code_of_demo = (
+        "import signal, sys; from pathlib import Path; from kafka_lagoon.sandbox import demo\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "demo._PROGRAMS = Path(sys.argv[1]); demo._run('snapshot')"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code_of_demo, tmp_path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as run:
+        assert run.stdout
+        assert run.stdout.readline() == "started\n"
+        os.killpg(run.pid, signal.SIGINT)  # as a terminal does
+        said, complaints = run.communicate(timeout=60)
+    assert said == "ended in order\n"
+    assert complaints.rstrip().rpartition("\n")[-1] == own_line
+    assert run.returncode == (code or -signal.SIGINT)

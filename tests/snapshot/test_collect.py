@@ -8,7 +8,9 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
+from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, AclDescription, DescribeAclsResource
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS
 from kafka_lagoon.protocol.messages.describe_share_group_offsets import DESCRIBE_SHARE_GROUP_OFFSETS
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
@@ -29,7 +31,8 @@ from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow,
 from kafka_lagoon.wire.primitives import uuid_text
 from kafka_lagoon.wire.schema import Api
 from tests.clock import CLOCK
-from tests.fake.answers import consumer_protocol
+from tests.fake import acls as fake_acls
+from tests.fake.answers import SPOKEN, consumer_protocol
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
 from tests.fake.faults import Altered, Fault
@@ -325,6 +328,19 @@ def test_permissions_decide_how_far_lists_are_trusted(operations: int, groups: s
     trusted = {row.api: row.visibility for row in captured(state).of(CoverageRow)}
     assert (trusted["ListGroups"], trusted["Metadata"], trusted["OffsetFetch"]) == (groups, topics, topics)
     assert trusted["ListOffsets"] is None
+
+
+def test_acls_prove_that_all_topics_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ACL of ours on every topic and no denial; transactional ids are other resources."""
+    monkeypatch.setattr(KafkaSettings, "principal", lambda _: "User:lagoon")
+    monkeypatch.setitem(SPOKEN, DESCRIBE_ACLS.key, fake_acls.ANSWERS[0])
+    state = healthy()
+    state.cluster_operations = 1 << 8
+    rule = AclDescription(principal="User:lagoon", host="*", operation=8, permission_type=3)
+    state.acls = (DescribeAclsResource(resource_type=2, resource_name="*", pattern_type=3, acls=(rule,)),)
+    trusted = {row.api: row.visibility for row in captured(state).of(CoverageRow)}
+    assert (trusted["Metadata"], trusted["OffsetFetch"]) == ("complete", "complete")
+    assert trusted.get("ListTransactions") != "complete"
 
 
 def test_old_brokers_leave_columns_null_and_nothing_failed() -> None:

@@ -13,6 +13,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.job_settings import SnapshotSettings
+from kafka_lagoon.owners import PAUSED, Expectation, Owners
 from kafka_lagoon.protocol.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
@@ -68,7 +69,16 @@ def captured(state: FakeCluster, *skipped: Collector, stored: Mapping[str, Store
     with fake_cluster(state):
         deadline = Deadline.after(CLOCK, 8_000)
         with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
-            return collect(cluster, "test", 1_000, deadline, lambda _step, _items: None, skipped, stored=stored)
+            return collect(
+                cluster,
+                "test",
+                1_000,
+                deadline,
+                lambda _step, _items: None,
+                skipped,
+                stored=stored,
+                owners=Owners(topics={".*": "a team"}, expected={".*": Expectation(hours=PAUSED)}),
+            )
 
 
 def everything() -> FakeCluster:

@@ -1,7 +1,11 @@
 """The offsets of a stream: their JSON, and the offsets at which reading starts between two of them."""
 
 import json
+from typing import Any
 
+import pytest
+
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.source.stream import StreamOffsets
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -27,6 +31,26 @@ def test_without_ids_it_is_the_connectors_json():
     starts, lines = reached({A0: 7, A1: 7}).since(StreamOffsets.from_json(connectors))
     assert starts.offsets == {A0: 1, A1: 5}
     assert lines == []
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        [],
+        {"a": 5},
+        {"a": [5]},
+        {"a": {"x": 5}},
+        {"a": {"0": "5"}},
+        {"a": {"0": None}},
+        {"a": {"0": True}},
+        {"a": {"0": 5}, "#topic_ids": ["id"]},
+        {"a": {"0": 5}, "#topic_ids": {"a": 7}},
+    ],
+)
+def test_other_json_is_one_line(shape: Any) -> None:
+    """A checkpoint of another source, or a damaged one, ends the query with an error that names the checkpoint."""
+    with pytest.raises(TableError, match="the offsets in the checkpoint of the stream cannot be read: "):
+        StreamOffsets.from_json(shape)
 
 
 def test_new_partitions_begin_at_the_beginning():

@@ -11,6 +11,7 @@ from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.produce.partitioner import partition_of
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.effort import first
+from tests.integration.every_broker import wait_until
 from tests.source.source_topics import admin, create
 
 pytestmark = pytest.mark.timeout(300)
@@ -53,6 +54,7 @@ def test_every_column(lagoon: SparkSession, kafka: LocalKafka, transactions: str
         "key binary, value binary, headers array<struct<key:string,value:binary>>, partition int, timestamp timestamp"
     )
     save(lagoon.createDataFrame(rows, schema).coalesce(1), kafka, topic=topic, transactions=transactions)
+    wait_until(lambda: len(read(lagoon, kafka, topic)) == len(rows), "a transaction has no marker yet in a partition")
     first, second, third = sorted(read(lagoon, kafka, topic), key=lambda row: (row.value is None, row.offset))
     assert (first.key, first.value, first.partition) == (b"k", b"\0\xff", 3)
     assert [tuple(header) for header in first.headers] == [("h", b"1"), ("h", None)]

@@ -58,7 +58,7 @@ class Grant:
 def grants(
     principal: str, permissions: Iterable[Permission], names: Mapping[int, Sequence[str]] | None = None
 ) -> list[Grant]:
-    """What a principal needs for permissions, on resources by their type; a name that ends in * is a prefix, * is all.
+    """The ACLs that give a principal permissions, on names by type of resource; a name that ends in * is a prefix, * is all.
 
     Types without names mean all resources. What another operation implies is left out.
     """

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByController
 from kafka_lagoon.client.routing import ShardedRequest, ask_cluster, gather
 from kafka_lagoon.clock import Deadline
@@ -19,7 +19,7 @@ def registered_brokers(cluster: Cluster, deadline: Deadline) -> Mapping[int, boo
     request = DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
     answer = ask_cluster(cluster, DESCRIBE_CLUSTER, request, Scope.cluster(), deadline, WITH_FENCED)
     if isinstance(answer, Failure):
-        return None if answer.name == UNSUPPORTED else answer
+        return None if answer.is_too_old else answer
     return {broker.broker_id: broker.is_fenced for broker in answer.brokers}
 
 

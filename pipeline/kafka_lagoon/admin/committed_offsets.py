@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from kafka_lagoon.admin.repeated_items import names_any_twice
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import Gathered, Intake, Refusal, ShardedRequest, Source, gather
 from kafka_lagoon.clock import Deadline
@@ -79,7 +79,7 @@ def _fetch(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline, *, re
         intake.are_named = sharded.chunk > 1
         some = gather(cluster, ByCoordinator(cluster), [replace(sharded, items=items, intake=intake)], deadline)[0]
         failures = {**{group_id: failures[group_id] for group_id in failures if group_id not in items}, **some.failures}
-        items = [group_id for group_id, failure in some.failures.items() if failure.name == UNSUPPORTED]
+        items = [group_id for group_id, failure in some.failures.items() if failure.is_too_old]
         if not items:
             break
     return Gathered(intake.answers, intake.sources, failures)

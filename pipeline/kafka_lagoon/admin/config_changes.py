@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kafka_lagoon import log
 from kafka_lagoon.admin.config_values import SENSITIVE, ConfigResource, config_values
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, own_failure
+from kafka_lagoon.client.failures import Failure, own_failure
 from kafka_lagoon.client.routes import ByBroker, ByController
 from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
@@ -72,7 +72,7 @@ def alter_configs(
         once=not validate_only,
     )
     failures = gather(cluster, _ByOwnBroker(cluster), [sharded], deadline)[0].failures
-    too_old = {one: changes[one] for one, failure in failures.items() if failure.name == UNSUPPORTED}
+    too_old = {one: changes[one] for one, failure in failures.items() if failure.is_too_old}
     kept = {one: failure for one, failure in failures.items() if one not in too_old}
     return {**kept, **_replace_configs(cluster, too_old, deadline, validate_only=validate_only)} if too_old else kept
 

@@ -115,6 +115,10 @@ def _describe(outcome: RunOutcome, altered: AlterationResult) -> None:
 COMMAND = Command(
     kind=Kind(declare=_declare, run=run_job),
     summary="Brings a cluster into the desired state of a file, after showing the plan.",
+    examples=(
+        "lagoon apply state.toml --conf lagoon.toml --dry-run",
+        "lagoon apply state.toml --conf lagoon.toml --allow-deletions",
+    ),
     answer=lambda call: apply_file(apply_arguments(call.options, call.environ, call.clock), call.clock),
     requires={
         "": Requirement(remark="Those of `plan`, and those of the verbs of `lagoon admin` that make the same changes.")

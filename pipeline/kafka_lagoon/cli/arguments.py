@@ -4,6 +4,8 @@ import argparse
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafka_lagoon.cli.habits import instead_of_option
@@ -26,11 +28,13 @@ class Parser(argparse.ArgumentParser):
     """The parser of a command. It raises ConfigError for a fault, where argparse would print the usage, too."""
 
     def __init__(self, name: str, command: "Command[Any]") -> None:
-        super().__init__(prog=f"lagoon {name}", description=command.summary, epilog=command.epilog, allow_abbrev=False)
-        if command.epilog:
-            self.formatter_class = argparse.RawDescriptionHelpFormatter
-        if command.requires:
-            self.description = f"{command.summary} Required permissions: {permissions_line(name, command.requires)}."
+        super().__init__(
+            prog=f"lagoon {name}", formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+        )
+        needed = f" Required permissions: {permissions_line(name, command.requires)}." if command.requires else ""
+        self.description = fill(f"{command.summary}{needed}", width=get_terminal_size().columns - 2)
+        examples = "\n".join(["examples:", *(f"  {example}" for example in command.examples)])
+        self.epilog = f"{command.epilog}\n{examples}" if command.epilog else examples
         self.register("type", int, _whole_number)  # argparse would name the Python type in its message
         self._given: Sequence[str] = ()
         command.kind.declare(self)

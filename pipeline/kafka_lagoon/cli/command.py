@@ -5,7 +5,7 @@ cli/tables/command.py, JOB of cli/jobs.py, and PLAIN here.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -52,11 +52,12 @@ class Command(Generic[ContextT]):
     """A command: `declare` adds its own options, `check` finds the faults of arguments that argparse cannot find.
 
     Both run before anything is read or connected. `requires` are the permissions on the cluster, by what is typed after the
-    name; words in capitals stand for names.
+    name; words in capitals stand for names. `examples` are lines for a shell, which --help shows.
     """
 
     kind: Kind[ContextT]
     summary: str
+    examples: Sequence[str] = ()
     answer: Callable[[ContextT], Any]
     declare: Callable[[ArgumentParser], None] = no_options
     check: Callable[[Namespace], Iterable[str]] = no_faults

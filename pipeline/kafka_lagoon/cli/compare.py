@@ -329,6 +329,10 @@ COMMAND = Command(
     kind=PLAIN,
     summary="Compares the records of two topics, in one cluster or two.",
     epilog=_EPILOG,
+    examples=(
+        "lagoon compare prod:orders spare:orders --conf lagoon.toml",
+        "lagoon compare prod:orders prod:orders-copy --conf lagoon.toml --ignore order,timestamp",
+    ),
     declare=_declare,
     answer=_compare,
 )

@@ -19,10 +19,6 @@ from kafka_lagoon.cli.terminal import COMPLETE, say_exactly
 SHELLS = ("bash", "zsh", "fish")
 _FILES = frozenset({"FILE", "FOLDER", "PLACE"})
 _EPILOG = """\
-bash   lagoon completion bash > ~/.local/share/bash-completion/completions/lagoon
-zsh    lagoon completion zsh > "${fpath[1]}/_lagoon"
-fish   lagoon completion fish > ~/.config/fish/completions/lagoon.fish
-
 The command takes a few seconds, so keep its output in a file, and write the file again after an upgrade.
 """
 
@@ -76,6 +72,11 @@ COMMAND = Command(
     kind=PLAIN,
     summary="Prints a script that completes commands, options and values in a shell.",
     epilog=_EPILOG,
+    examples=(
+        "lagoon completion bash > ~/.local/share/bash-completion/completions/lagoon",
+        'lagoon completion zsh > "${fpath[1]}/_lagoon"',
+        "lagoon completion fish > ~/.config/fish/completions/lagoon.fish",
+    ),
     declare=_declare,
     answer=_print,
 )

@@ -146,6 +146,10 @@ COMMAND = Command(
     kind=PLAIN,
     summary="Checks this installation, its settings, clusters and warehouse, and names a remedy for each fault.",
     epilog=_EPILOG,
+    examples=(
+        "lagoon doctor -b kafka-1:9092",
+        "lagoon doctor --conf lagoon.toml --for snapshot,ingest",
+    ),
     declare=_declare,
     answer=_examine,
 )

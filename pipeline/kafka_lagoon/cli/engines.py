@@ -1,6 +1,6 @@
 """Chooses the engine that reads the tables: DuckDB for a folder of this machine, Spark for all other places."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from kafka_lagoon.cli.arguments import DUCKDB, SPARK
@@ -8,6 +8,7 @@ from kafka_lagoon.cli.terminal import warn
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.duckdb_tables import NeedsSpark
+from kafka_lagoon.query.history import Windows
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.query.window import Window
 from kafka_lagoon.settings import Settings, local_folder
@@ -24,6 +25,26 @@ def opened(
     """
     with ExitStack() as stack:
         yield _ask(stack, settings, set(names), engine, window)
+
+
+@contextmanager
+def opened_until(
+    settings: Settings,
+    names: Iterable[str],
+    engine: str | None,
+    windows: Windows,
+    suffices: Callable[[Ask], bool],
+) -> Iterator[Ask]:
+    """Open these tables and views over the first of the windows that suffices; the last one is opened without that check."""
+    relations = set(names)
+    *tried, last = windows
+    for window in tried:
+        with opened(settings, relations, engine, window) as ask:
+            if suffices(ask):
+                yield ask
+                return
+    with opened(settings, relations, engine, last) as ask:
+        yield ask
 
 
 def _ask(stack: ExitStack, settings: Settings, names: set[str], engine: str | None, window: Window | None) -> Ask:

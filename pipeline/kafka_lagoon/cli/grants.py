@@ -22,10 +22,6 @@ from kafka_lagoon.text import did_you_mean, printable
 
 KAFKA_ACLS, TOML, YAML = FORMATS = ("kafka-acls", "toml", "yaml")
 _EPILOG = """\
-  lagoon permissions --for snapshot,ingest --principal User:lagoon -b kafka-1:9092
-  lagoon permissions --for ingest --principal User:lagoon --topics 'orders,payments-*'
-  lagoon permissions --for 'kafka lag' --principal User:oncall --format toml --cluster-id ID > acls.toml
-
 A name that ends in * is a prefix. docs/permissions.md says what happens without each permission.
 """
 
@@ -140,6 +136,11 @@ COMMAND = Command(
     kind=PLAIN,
     summary="Prints the ACLs that commands need, as commands of kafka-acls.sh or as a file of desired state.",
     epilog=_EPILOG,
+    examples=(
+        "lagoon permissions --for snapshot,ingest --principal User:lagoon -b kafka-1:9092",
+        "lagoon permissions --for ingest --principal User:lagoon --topics 'orders,payments-*'",
+        "lagoon permissions --for 'kafka lag' --principal User:oncall --format toml --cluster-id ID > acls.toml",
+    ),
     declare=_declare,
     check=_check,
     answer=_print,

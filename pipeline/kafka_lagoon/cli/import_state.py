@@ -3,7 +3,6 @@
 from argparse import ArgumentParser
 from datetime import UTC, datetime
 
-from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.apply.desired.writing import toml_text, yaml_text
 from kafka_lagoon.apply.imports import Imported, import_state
@@ -12,12 +11,10 @@ from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.cli.permissions import TOPIC_SETTINGS, TOPICS, Requirement
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say_exactly, warn
-from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.protocol import acls
-from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA
-from kafka_lagoon.snapshot.coverage import list_note
+from kafka_lagoon.snapshot.list_notes import list_note
 
 _ABOUT = (
     "Resources that this file does not name are left alone, unless a pattern of [owns] matches them: these are deleted or",
@@ -38,9 +35,7 @@ def _import(call: Invocation) -> int:
     chosen = chosen_cluster(options, call.environ)
     with connected(chosen.kafka, options, call.clock) as (cluster, deadline):
         imported = import_state(cluster, deadline, with_assignments=options.assignments)
-        described = describe_cluster(cluster, deadline)
-    operations = NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
-    hidden = list_note(operations, METADATA.name, "topics")
+        hidden = list_note(cluster, METADATA.name, "topics", deadline)
     say_exactly(_text(imported, hidden, options.format, call.clock).rstrip("\n"))
     for line in [*failure_lines(imported.failures), *([hidden] if hidden else [])]:
         warn(line)
@@ -59,6 +54,10 @@ def _text(imported: Imported, hidden: str | None, form: str, clock: Clock) -> st
 COMMAND = Command(
     kind=PLAIN,
     summary="Writes the current state of a cluster to standard output, as a file of desired state; its `lagoon plan` is empty.",
+    examples=(
+        "lagoon import --conf lagoon.toml > state.toml",
+        "lagoon import -b kafka-1:9092 --format yaml > state.yaml",
+    ),
     declare=_declare,
     answer=_import,
     requires={

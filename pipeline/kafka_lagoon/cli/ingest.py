@@ -114,9 +114,13 @@ def _read_spec(limits: IngestSettings, until: str | None, clock: Clock) -> ReadS
 
 def ingest_all(arguments: IngestArguments, clock: Clock) -> int:
     """Archive every cluster of the settings; return the exit code of all."""
-    context = RunContext(INGEST, arguments.settings, clock, RECORD_TABLES)
-    outcomes = [RunOutcome(job=INGEST, cluster=name) for name in arguments.settings.named_clusters()]
-    with metrics_written(arguments.settings.metrics.folder, outcomes, clock):
+    settings = arguments.settings
+    needs_session = (
+        settings.ingest.local_max_bytes == 0 or settings.staging() is not None or arguments.after_restore is not None
+    )
+    outcomes = [RunOutcome(job=INGEST, cluster=name) for name in settings.named_clusters()]
+    written = metrics_written(settings.metrics.folder, outcomes, clock)
+    with written, RunContext(INGEST, settings, clock, RECORD_TABLES, needs_session=needs_session) as context:
         codes = one_by_one(outcomes, clock, lambda outcome: _ingest_one(context, arguments, outcome))
     return worst_of_clusters(codes)
 
@@ -198,7 +202,11 @@ def ingest_line(result: IngestResult, place: str) -> str:
 
 COMMAND = Command(
     kind=JOB,
-    summary="Archives new records of topics in table records: those since the last run, or since `--start` for a new topic.",
+    summary="Archives new records of topics in table records: those since the last run, or since --from for a new topic.",
+    examples=(
+        "lagoon ingest --conf lagoon.toml --topics orders,payments",
+        "lagoon ingest --conf lagoon.toml --pattern 'orders-.*' --from 2026-07-01",
+    ),
     declare=_declare,
     answer=lambda call: ingest_all(ingest_arguments(call.options, call.environ, call.clock), call.clock),
 )

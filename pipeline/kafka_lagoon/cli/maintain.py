@@ -129,6 +129,10 @@ def _spelled(files: Files) -> str:
 COMMAND = Command(
     kind=JOB,
     summary="Joins small files of past days, removes rows that are older than [retention] allows, and deletes unneeded files.",
+    examples=(
+        "lagoon maintain --conf lagoon.toml --dry-run",
+        "lagoon maintain --conf lagoon.toml",
+    ),
     declare=_declare,
     answer=lambda call: maintain_all(maintain_arguments(call.options, call.environ), call.clock),
 )

@@ -15,7 +15,7 @@ from kafka_lagoon.cli.terminal import COMPLETE
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.metrics.exposition import exposition
 from kafka_lagoon.metrics.snapshots import missing_samples, snapshot_samples
-from kafka_lagoon.metrics.tables import RELATIONS, newest_facts
+from kafka_lagoon.metrics.tables import RELATIONS, newest_facts, window_of_newest
 from kafka_lagoon.metrics.textfile import replace_file
 
 
@@ -28,9 +28,11 @@ def _declare(parser: ArgumentParser) -> None:
 
 def _metrics(call: Invocation) -> int:
     settings = loaded(call.options, call.environ, cluster_needed=False)
-    with opened(settings, RELATIONS, call.options.engine) as ask:
-        limit, facts = settings.metrics.max_groups, list(newest_facts(ask))
-        samples = [sample for one in facts for sample in snapshot_samples(one, limit)]
+    with opened(settings, {"snapshots"}, call.options.engine) as ask:
+        window = window_of_newest(ask)
+    with opened(settings, RELATIONS, call.options.engine, window) as ask:
+        limits, facts = settings.metrics, list(newest_facts(ask))
+    samples = [sample for one in facts for sample in snapshot_samples(one, limits.max_groups, limits.max_topics)]
     samples += missing_samples(settings.named_clusters(), {one.cluster for one in facts})
     out: Path | None = call.options.out
     if out is None:
@@ -46,6 +48,10 @@ def _metrics(call: Invocation) -> int:
 COMMAND = Command(
     kind=PLAIN,
     summary="Prints metrics of the newest snapshot of each cluster in Prometheus' text format.",
+    examples=(
+        "lagoon metrics --warehouse ./lake",
+        "lagoon metrics --warehouse ./lake --out /var/lib/node_exporter/lagoon.prom",
+    ),
     declare=_declare,
     answer=_metrics,
 )

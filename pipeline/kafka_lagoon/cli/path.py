@@ -56,5 +56,9 @@ def _kernels() -> Path:
 
 
 COMMAND = Command(
-    kind=PLAIN, summary="Prints a path of this installation that spark-submit needs.", declare=_declare, answer=_print
+    kind=PLAIN,
+    summary="Prints a path of this installation that spark-submit needs.",
+    examples=('spark-submit --jars "$(lagoon path jars)" "$(lagoon path jobs)/snapshot.py" --conf lagoon.toml',),
+    declare=_declare,
+    answer=_print,
 )

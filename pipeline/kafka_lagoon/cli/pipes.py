@@ -30,7 +30,6 @@ def piped(run: Callable[[], int]) -> int:
     except BaseException as error:
         if not was_interrupted(error):
             raise
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would interrupt the end of the process
         warn_of_interrupt()
         return _INTERRUPTED
 

@@ -80,6 +80,10 @@ def _write(path: Path, plan: PlanResult) -> None:
 COMMAND = Command(
     kind=PLAIN,
     summary="Shows the actions that bring a cluster into the desired state of a file; changes nothing.",
+    examples=(
+        "lagoon plan state.toml --conf lagoon.toml",
+        "lagoon plan state.toml --conf lagoon.toml --exit-code  # exit 3 unless the cluster is as the file says",
+    ),
     declare=_declare,
     answer=_plan,
     requires={

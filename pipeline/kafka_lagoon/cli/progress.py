@@ -30,6 +30,7 @@ class MeasuredProgress(OutcomeProgress):
         now = self._clock.monotonic()
         seconds = now - self._began
         if not offsets or not seconds:
+            show_live(self._cluster, f"{self._step} ({self._items:,}), {duration(int(seconds) * 1000)}")
             return
         left_s = seconds * max(self._items - offsets, 0) / offsets
         show_live(self._cluster, self._line(offsets, records, size, seconds, left_s))

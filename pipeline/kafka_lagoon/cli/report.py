@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kafka_lagoon.cli.arguments import SPARK, add_engine, moment_argument, names, number_from
 from kafka_lagoon.cli.command import Command
-from kafka_lagoon.cli.engines import opened
+from kafka_lagoon.cli.engines import opened, opened_until
 from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.cli.out_files import out_file
@@ -15,6 +15,7 @@ from kafka_lagoon.cli.outcome import REPORT, RunOutcome, one_by_one
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import RELATIONS
 from kafka_lagoon.report.scope import has_all_predecessors, windows_of
 from kafka_lagoon.runs.report import Report, ReportOptions, chosen_scopes, make_report
@@ -98,13 +99,12 @@ def _made(arguments: ReportArguments, clock: Clock) -> Report:
     engine = arguments.engine or _engine(settings)
     with opened(settings, {"snapshots"}, engine) as ask:
         chosen = chosen_scopes(ask, options)
-        *tried, last = windows_of(chosen)
-    for window in tried:
-        with opened(settings, RELATIONS, engine, window) as ask:
-            chosen = [replace(scope, ask=ask) for scope in chosen]
-            if all(has_all_predecessors(scope) for scope in chosen):
-                return make_report(chosen, options, clock.now_ms())
-    with opened(settings, RELATIONS, engine, last) as ask:
+        windows = windows_of(chosen)
+
+    def suffices(ask: Ask) -> bool:
+        return all(has_all_predecessors(replace(scope, ask=ask)) for scope in chosen)
+
+    with opened_until(settings, RELATIONS, engine, windows, suffices) as ask:
         return make_report([replace(scope, ask=ask) for scope in chosen], options, clock.now_ms())
 
 
@@ -125,6 +125,10 @@ def _about(made: Report) -> str:
 COMMAND = Command(
     kind=JOB,
     summary="Makes one self-contained HTML page about clusters, from the tables.",
+    examples=(
+        "lagoon report --conf lagoon.toml --out report.html",
+        "lagoon report --conf lagoon.toml --out monday.html --slot 2026-07-13T18:00 --days 4",
+    ),
     declare=_declare,
     answer=lambda call: report(report_arguments(call.options, call.environ, call.clock), call.clock),
 )

@@ -118,6 +118,11 @@ def _last_line(result: RestoreResult) -> str:
 COMMAND = Command(
     kind=JOB,
     summary="Writes archived records back into a cluster, exactly once, with a receipt for each partition.",
+    examples=(
+        "lagoon restore --conf lagoon.toml --from-cluster prod --to-cluster spare --topics orders --dry-run",
+        "lagoon restore --conf lagoon.toml --from-cluster prod --to-cluster spare --topics orders --with-offsets",
+        "lagoon restore --conf lagoon.toml --from-cluster prod --to-cluster prod --topics orders --rename orders=orders-2",
+    ),
     declare=declare,
     answer=lambda call: restore_all(restore_arguments(call.options, call.environ, call.clock), call.clock),
 )

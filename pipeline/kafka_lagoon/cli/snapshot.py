@@ -111,7 +111,8 @@ def _take_one(context: RunContext, slot_ms: int, outcome: RunOutcome) -> int:
     outcome.lines.append(line)
     _describe(outcome, result)
     if context.settings.metrics.folder:
-        outcome.metrics = list(snapshot_samples(snapshot_facts(result), context.settings.metrics.max_groups))
+        limits = context.settings.metrics
+        outcome.metrics = list(snapshot_samples(snapshot_facts(result), limits.max_groups, limits.max_topics))
     return _exit_code(context.settings.snapshot, result.published.status, result.published.failures)
 
 
@@ -154,6 +155,11 @@ def _exit_code(limits: SnapshotSettings, status: str, failures: int) -> int:
 COMMAND = Command(
     kind=JOB,
     summary="Takes one snapshot of one or more clusters into the state tables.",
+    examples=(
+        "lagoon snapshot --conf lagoon.toml",
+        "lagoon snapshot --conf lagoon.toml --warehouse ./lake --create  # the first snapshot",
+        "lagoon snapshot --conf lagoon.toml --slot 2026-07-14T09:05  # from a scheduler: one snapshot per slot",
+    ),
     declare=_declare,
     answer=lambda call: take_snapshots(snapshot_arguments(call.options, call.environ, call.clock), call.clock),
 )

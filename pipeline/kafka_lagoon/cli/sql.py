@@ -160,6 +160,11 @@ COMMAND = Command(
     kind=PLAIN,
     summary="Runs one SQL statement over the tables and views.",
     epilog=_EPILOG,
+    examples=(
+        "lagoon sql 'SELECT topic, sum(lag) AS lag FROM lag_now GROUP BY topic ORDER BY lag DESC'",
+        "lagoon sql describe lag",
+        "lagoon sql 'SELECT * FROM lag_now' --format parquet --out lag.parquet",
+    ),
     declare=_declare,
     answer=_sql,
 )

@@ -5,7 +5,7 @@ A passed limit makes the exit code 3, for schedulers and scripts. So does an unk
 
 import argparse
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -21,6 +21,10 @@ GRAMMAR = (
     "NAME=LIMIT, several separated by commas; a NAME alone is NAME=0. Limits are counts (1000, 10k, 2M) or durations "
     "(90s, 5m, 2h)"
 )
+
+
+OF_RUNNING_GROUPS = ("lag", "total", "time")  # limits that leave out groups that are expected to be stopped
+_NAMED = 10  # groups in a line
 
 
 class Unit(StrEnum):
@@ -104,6 +108,17 @@ def lines_of(threshold: Threshold, measured: Measured, items: str) -> Iterator[s
     if measured.unknown:
         place = f", e.g. {printable(measured.unknown_where)}" if measured.unknown_where else ""
         yield f"{threshold.name} not known of {_counted(measured.unknown, items)}{place}"
+
+
+def left_out(groups: Sequence[str], limits: Iterable[Threshold]) -> Sequence[str]:
+    """Make the line that names groups that are expected to be stopped, if limits leave them out."""
+    names = ", ".join(dict.fromkeys(limit.name for limit in limits if limit.name in OF_RUNNING_GROUPS))
+    if not groups or not names:
+        return ()
+    more = f" and {len(groups) - _NAMED:,} more" if len(groups) > _NAMED else ""
+    groups_are = "group is" if len(groups) == 1 else "groups are"
+    shown = ", ".join(map(printable, groups[:_NAMED]))
+    return [f"{len(groups):,} {groups_are} expected to be stopped and left out of {names}: {shown}{more}"]
 
 
 def _counted(number: int, items: str) -> str:

@@ -185,7 +185,7 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _borders(text: str) -> Iterator[tuple[int, str, int]]:
-    """Where each block begins, its kind, and where the first end of this kind after it ends, in time linear in the text."""
+    """The begin and kind of each block, and the end of the first end marker of its kind, in time linear in the text."""
     ends: dict[str, int] = {}
     blocks = []
     for marker in reversed(list(_MARKER.finditer(text))):

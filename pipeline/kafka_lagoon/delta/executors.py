@@ -1,4 +1,4 @@
-"""Runs tasks on Spark's executors.
+"""Runs tasks on Spark's executors, or in the process of the driver.
 
 Executors import this module in each of their processes, so modules that only the driver needs are imported where they are
 used.
@@ -70,6 +70,18 @@ def on_executors(
     return results
 
 
+def on_driver(work: Callable[[S, T], R], settings: S, tasks: Sequence[T], meter: Meter[R] | None = None) -> list[R]:
+    """Run `work` for each task in this process, one after the other, and return the results in order."""
+    results: list[R] = []
+    sums: Counts = ()
+    for task in tasks:
+        results.append(work(settings, task))
+        if meter:
+            sums = _SUMS.addInPlace(sums, meter.count(results[-1]))
+            meter.show(sums)
+    return results
+
+
 def _run(work: Callable[[S, T], R], settings: S, add: Callable[[R], None] | None, task: T) -> R:
     with modules_kept():
         result = work(settings, task)
@@ -78,13 +90,16 @@ def _run(work: Callable[[S, T], R], settings: S, add: Callable[[R], None] | None
         return result
 
 
+_SUMS = _Sums()
+
+
 @contextmanager
 def _counted(context: Any, meter: Meter[R] | None) -> Iterator[Callable[[R], None] | None]:
     """A function that tasks call with their results; the sums are shown from time to time while tasks run."""
     if meter is None:
         yield None
         return
-    sums, is_over = context.accumulator((), _Sums()), Event()
+    sums, is_over = context.accumulator((), _SUMS), Event()
 
     def show() -> None:
         while not is_over.wait(_SHOWN_EVERY_S):

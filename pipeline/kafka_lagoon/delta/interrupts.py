@@ -19,12 +19,19 @@ def held_back() -> Iterator[None]:
         yield
         return
     was_sent: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _: was_sent.append(number))
+
+    def note(number: int, _: object) -> None:
+        was_sent.append(number)
+
+    handler = signal.signal(signal.SIGINT, note)
     signal.pthread_sigmask(signal.SIG_BLOCK, _CTRL_C)
     try:
         yield
     finally:
+        signal.signal(
+            signal.SIGINT, note
+        )  # a handler that was set in the block would run as soon as Ctrl-C is unblocked
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _CTRL_C)
         signal.signal(signal.SIGINT, handler)
-    if was_sent:
-        raise KeyboardInterrupt
+        if was_sent:  # it is also why the block may have failed: spark-submit's JVM ends by Ctrl-C
+            raise KeyboardInterrupt

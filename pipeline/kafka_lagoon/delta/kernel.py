@@ -8,8 +8,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import reduce
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -74,16 +75,17 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """Delta Kernel's classes and its engine, which reaches files as Spark does."""
+    """Delta Kernel's classes and its engine, which reaches files as Spark does; `known` has the names that were looked up."""
 
     classes: Any
     engine: Any
     storage: Storage
+    known: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def load(self, location: str, version: int | None = None) -> State | None:
         """A version of a table, the latest by default; None if there is no table at `location`."""
         try:
-            builder = self.classes.TableManager.loadSnapshot(location)
+            builder = self._java("TableManager.loadSnapshot")(location)
             snapshot = (builder if version is None else builder.atVersion(version)).build(self.engine)
         except JAVA_ERRORS as error:
             if _is(error, "TableNotFoundException"):
@@ -104,14 +106,14 @@ class Kernel:
         """An empty table; TableError if one exists."""
         self.storage.make_local_folder(f"{location}/_delta_log")
         java = self.storage.jvm.java.util
-        layout = self.classes.transaction.DataLayoutSpec.partitioned(
-            java.Collections.singletonList(self.classes.expressions.Column(partition_by))
+        layout = self._java("transaction.DataLayoutSpec.partitioned")(
+            java.Collections.singletonList(self._java("expressions.Column")(partition_by))
         )
-        struct = self.classes.internal.types.DataTypeJsonSerDe.deserializeStructType(json.dumps(schema))
-        builder = self.classes.TableManager.buildCreateTableTransaction(location, struct, ENGINE_INFO)
+        struct = self._java("internal.types.DataTypeJsonSerDe.deserializeStructType")(json.dumps(schema))
+        builder = self._java("TableManager.buildCreateTableTransaction")(location, struct, ENGINE_INFO)
         try:
             transaction = builder.withTableProperties(_java_map(java, properties)).withDataLayoutSpec(layout)
-            transaction.build(self.engine).commit(self.engine, self.classes.utils.CloseableIterable.emptyIterable())
+            transaction.build(self.engine).commit(self.engine, self._no_actions())
         except JAVA_ERRORS as error:
             raise TableError(f"{location} cannot be created: {reason(error)}") from error
 
@@ -129,7 +131,7 @@ class Kernel:
         Fenced if another commit since `state` has used `fence`; TableError for anything else, such as another commit
         since then that set one of `domains`. Files that others have added or rewritten meanwhile are no obstacle.
         """
-        builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self.classes.Operation.WRITE)
+        builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.WRITE"))
         try:
             if fence:
                 builder = builder.withTransactionId(fence.app_id, fence.version)
@@ -166,7 +168,7 @@ class Kernel:
             lines += [
                 add_action(file, _below(state.location, file.url), partition, data_change=False) for file in added
             ]
-        builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self.classes.Operation.MANUAL_UPDATE)
+        builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.MANUAL_UPDATE"))
         try:
             result = builder.withMaxRetries(0).build(self.engine).commit(self.engine, self._parsed(lines))
         except JAVA_ERRORS as error:
@@ -177,12 +179,10 @@ class Kernel:
 
     def set_properties(self, state: State, properties: Mapping[str, str]) -> None:
         """Set properties of a table; TableError if another commit since `state` has changed its metadata."""
-        builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self.classes.Operation.MANUAL_UPDATE)
+        builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.MANUAL_UPDATE"))
         try:
             builder = builder.withTablePropertiesAdded(_java_map(self.storage.jvm.java.util, properties))
-            result = builder.build(self.engine).commit(
-                self.engine, self.classes.utils.CloseableIterable.emptyIterable()
-            )
+            result = builder.build(self.engine).commit(self.engine, self._no_actions())
         except JAVA_ERRORS as error:
             raise TableError(f"properties of {state.location} cannot be set: {reason(error)}") from error
         self._checkpoint(state.location, result)
@@ -216,8 +216,8 @@ class Kernel:
 
     def files(self, state: State, wanted: Mapping[str, str | date]) -> list[str]:
         """URLs of the files that may hold rows with all values `wanted`, by the log's statistics."""
-        utils = self.classes.internal.InternalScanFileUtils
-        return [str(utils.getAddFileStatus(row).getPath()) for row in self._scan_files(self._scan(state, wanted))]
+        status = self._java("internal.InternalScanFileUtils.getAddFileStatus")
+        return [str(status(row).getPath()) for row in self._scan_files(self._scan(state, wanted))]
 
     def described_files(self, state: State, wanted: Mapping[str, str | date]) -> list[DescribedFile]:
         """Files that may hold rows with all values `wanted`, with their statistics in the log."""
@@ -234,7 +234,7 @@ class Kernel:
 
     def _adds(self, scan: Any) -> Iterator[Mapping[str, Any]]:
         """The log's `add` actions of a scan's files, with their statistics."""
-        to_json = self.classes.defaults.internal.json.JsonUtils.rowToJson
+        to_json = self._java("defaults.internal.json.JsonUtils.rowToJson")
         batches = scan.getScanFiles(self.engine, True)
         try:
             while batches.hasNext():
@@ -269,20 +269,32 @@ class Kernel:
 
         They cross to the JVM as one text and are parsed there: 0.26 s for 5,000 files, 5.2 s if built call by call.
         """
-        iterable = self.classes.utils.CloseableIterable
         if not files:
-            return iterable.emptyIterable()
+            return self._no_actions()
         return self._parsed([add_action(file, _below(location, file.url), partition) for file in files])
 
     def _parsed(self, lines: Sequence[str]) -> Any:
         """Parse lines of the log as actions of a commit."""
-        iterable = self.classes.utils.CloseableIterable
-        java, vectors = self.storage.jvm.java.util, self.classes.defaults.internal.data.vector
+        java = self.storage.jvm.java.util
         texts = java.regex.Pattern.compile("\n").splitAsStream("\n".join(lines)).toList()
-        vector = vectors.DefaultGenericVector.fromList(self.classes.types.StringType.STRING, texts)
-        schema = self.classes.internal.actions.SingleAction.FULL_SCHEMA
+        vector = self._java("defaults.internal.data.vector.DefaultGenericVector.fromList")(
+            self._java("types.StringType.STRING"), texts
+        )
+        schema = self._java("internal.actions.SingleAction.FULL_SCHEMA")
         parsed = self.engine.getJsonHandler().parseJson(vector, schema, java.Optional.empty())
-        return iterable.inMemoryIterable(parsed.getRows())
+        return self._java("utils.CloseableIterable.inMemoryIterable")(parsed.getRows())
+
+    def _no_actions(self) -> Any:
+        return self._java("utils.CloseableIterable.emptyIterable")()
+
+    def _java(self, name: str) -> Any:
+        """A class of the Kernel, or a static method or constant of one.
+
+        py4j asks the JVM about each part of such a name, every time that it is used.
+        """
+        if name not in self.known:
+            self.known[name] = reduce(getattr, name.split("."), self.classes)
+        return self.known[name]
 
     def _checkpoint(self, location: str, result: Any) -> None:
         """Write the checkpoint that the Kernel asks for every few versions; without it readers replay the whole log."""
@@ -296,28 +308,25 @@ class Kernel:
         does. What has been committed stands, so a failure is an event: the next checkpoint makes up for it.
         """
         try:
-            self.classes.TableManager.loadSnapshot(location).build(self.engine).writeCheckpoint(self.engine)
+            self._java("TableManager.loadSnapshot")(location).build(self.engine).writeCheckpoint(self.engine)
         except JAVA_ERRORS as error:
             if not _is(error, "CheckpointAlreadyExistsException"):
                 log.error("checkpoint_failed", table=location, reason=reason(error))
 
     def _predicate(self, wanted: Mapping[str, str | date]) -> Any:
-        expressions = self.classes.expressions
-        conditions = [
-            expressions.Predicate("=", expressions.Column(name), self._literal(value)) for name, value in wanted.items()
-        ]
+        column, comparison = self._java("expressions.Column"), self._java("expressions.Predicate")
+        conditions = [comparison("=", column(name), self._literal(value)) for name, value in wanted.items()]
         predicate = conditions[0]
         for condition in conditions[1:]:
-            predicate = expressions.And(predicate, condition)
+            predicate = self._java("expressions.And")(predicate, condition)
         return predicate
 
     def _literal(self, value: str | date) -> Any:
-        literal = self.classes.expressions.Literal
         if isinstance(value, datetime):
-            return literal.ofTimestamp(round(value.timestamp() * 1000) * 1000)
+            return self._java("expressions.Literal.ofTimestamp")(round(value.timestamp() * 1000) * 1000)
         if isinstance(value, date):
-            return literal.ofDate((value - date(1970, 1, 1)).days)
-        return literal.ofString(value)
+            return self._java("expressions.Literal.ofDate")((value - date(1970, 1, 1)).days)
+        return self._java("expressions.Literal.ofString")(value)
 
 
 def start(spark: SparkSession) -> Kernel:

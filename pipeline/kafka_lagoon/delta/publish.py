@@ -96,7 +96,7 @@ def published(lock: SnapshotLock, slot_ms: int) -> PublishedSlot | None:
 
 
 def stored_tables(lock: SnapshotLock, day_of_ms: int) -> Mapping[str, StoredTable]:
-    """Where the cluster's latest snapshot of a UTC day has the rows of tables that are written when they change.
+    """Snapshots of a UTC day that have the rows of the cluster's latest one, for tables that are written when they change.
 
     Any published snapshot of the day would do, so the first file by name is taken: ours begin with the snapshot's id, whose
     first part is its time.

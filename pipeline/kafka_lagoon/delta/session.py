@@ -6,8 +6,12 @@ What spark-submit, `conf/spark-defaults.conf` or a cluster has set stands; only 
 import atexit
 import os
 import shutil
+import signal
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -59,12 +63,25 @@ def session(app_name: str) -> SparkSession:
     for key, value in (gaps(conf, app_name) | _jars(conf) | _folders(conf)).items():
         builder = builder.config(key, value)
     try:
-        with (
-            held_back()
-        ):  # the handler that PySpark sets calls Java while a call may be on its way, which ends in an error
+        with held_back(), _without_handler():
             return builder.getOrCreate()
     except JAVA_ERRORS as error:  # a master that does not answer, or settings that Spark refuses
         raise TableError(f"Spark's session did not start: {reason(error)}") from error
+
+
+@contextmanager
+def _without_handler() -> Iterator[None]:
+    """Keep PySpark from setting its handler of Ctrl-C.
+
+    It calls Java, and fails with a traceback if it interrupts a call of Java. Threads that started before `held_back` get
+    the signal, and then it would run.
+    """
+    names = vars(sys.modules[SparkContext.__module__])
+    names["signal"] = SimpleNamespace(SIGINT=signal.SIGINT, signal=lambda *_: None)
+    try:
+        yield
+    finally:
+        names["signal"] = signal
 
 
 def _why_no_jvm() -> str:

@@ -1,4 +1,4 @@
-"""Names what is wrong where JSON in a table's log, or beside it, is not as its writers write it.
+"""Names what is wrong where JSON in a table's log, beside it or in a stream's checkpoint is not as its writers write it.
 
 Every engine may write to a log, and people restore files from backups: such a value ends a run with one line and no traceback.
 """

@@ -24,7 +24,6 @@ from kafka_lagoon.delta.foreign_commits import Kind, commits_since, contradictio
 from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store
-from kafka_lagoon.delta.session import session as start_session
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.errors import ChecksFailed, ConfigError, NeedsSession, SchemaChanged, TableError
 from kafka_lagoon.settings import NO_PLACE, Settings, no_warehouse, opens_without_session
@@ -51,7 +50,7 @@ _HADOOP_MODULES = {"s3a": "hadoop-aws", "abfss": "hadoop-azure", "abfs": "hadoop
 class Warehouse:
     """The tables of one place: a folder with one folder each, or a schema of a catalog."""
 
-    session: SparkSession | None  # None if no session runs: a statement starts one
+    session: SparkSession | None  # None if the warehouse was opened without one
     kernel: Kernel
     name: str  # a folder's URL, or catalog and schema, quoted
     in_catalog: bool
@@ -62,8 +61,13 @@ class Warehouse:
 
     @property
     def spark(self) -> SparkSession:
-        """The session that runs statements over these tables."""
-        return self.session or start_session("lagoon")
+        """The session that runs statements over these tables; NeedsSession if there is none.
+
+        One is not started beside a JVM of our own, because PySpark attributes every exception of Java to its own JVM.
+        """
+        if self.session is None:
+            raise NeedsSession(f"only a Spark session can do this with the tables in {self.name}")
+        return self.session
 
     def state(self, table: str) -> State:
         """The latest version of a table; TableError if it is gone."""

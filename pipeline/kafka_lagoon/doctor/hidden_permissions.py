@@ -18,7 +18,6 @@ from kafka_lagoon.protocol.error_codes import DELEGATION_TOKEN_AUTH_DISABLED, TR
 from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS, DescribeTransactionsRequest
 
 _NOBODYS_ID = "lagoon-doctor"  # an id without a transaction: its description is refused or not found
-_EVERYBODY = "User:*"
 
 Known = tuple[bool | None, str]  # whether it is allowed (None: not known), and the observation
 
@@ -36,7 +35,7 @@ def on_transactional_ids(cluster: Cluster, deadline: Deadline) -> Known:
 
 
 def on_delegation_tokens(cluster: Cluster, of_cluster: int, deadline: Deadline) -> Known:
-    """Whether the delegation tokens of all owners are visible; `of_cluster` are our operations on the cluster."""
+    """True if the delegation tokens of all owners are visible; `of_cluster` are our operations on the cluster."""
     tokens = describe_delegation_tokens(cluster, deadline)
     if isinstance(tokens, Failure):
         if tokens.code == DELEGATION_TOKEN_AUTH_DISABLED:
@@ -46,10 +45,10 @@ def on_delegation_tokens(cluster: Cluster, of_cluster: int, deadline: Deadline) 
     if isinstance(answer, Failure):
         return None, f"only ACLs tell it, and they cannot be described: {answer.name}"
     principal = cluster.settings.principal()
-    ours = [acl for acl in acls_of(answer) if acl.principal in (principal, _EVERYBODY)]
+    ours = [acl for acl in acls_of(answer) if acl.principal in (principal, acls.EVERYBODY)]
     on_tokens = [acl for acl in ours if acl.resource_type == acls.DELEGATION_TOKEN and _is_for_all(acl)]
     if any(acl.permission == acls.DENY and acl.operation in (acls.DESCRIBE, acls.ALL) for acl in on_tokens):
-        return False, f"an ACL denies it to {principal or _EVERYBODY}"
+        return False, f"an ACL denies it to {principal or acls.EVERYBODY}"
     if _are_allowed(on_tokens, implied(acls.DESCRIBE)):
         return True, "an ACL allows it on all delegation tokens"
     if principal is None:

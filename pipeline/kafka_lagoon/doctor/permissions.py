@@ -112,7 +112,7 @@ def _allowed(cluster: Cluster, needs: Sequence[Needs], deadline: Deadline) -> _A
 
 
 def _described(cluster: Cluster, needs: Sequence[Needs], of_cluster: int, deadline: Deadline) -> dict[int, Known]:
-    """Whether DESCRIBE is allowed on types of resources about which brokers return nothing, for those that are needed."""
+    """Test DESCRIBE on the needed types of resources whose own operations brokers do not return."""
     needed = {
         permission.resource_type
         for need in needs

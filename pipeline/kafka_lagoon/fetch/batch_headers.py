@@ -26,7 +26,7 @@ def trusted_end(batches: Batches, high_watermark: int) -> int:
 
 
 def first_base(batches: Batches) -> int | None:
-    """Where the first batch begins, None if there is none."""
+    """The base offset of the first batch, None if there is none."""
     return int(batches.table[0, BASE_OFFSET]) if batches.count else None
 
 

@@ -28,7 +28,10 @@ def is_doubtful(batches: Batches, to_offset: int, high_watermark: int, last_stab
 
 
 def next_base(batches: Batches, high_watermark: int, look: Look) -> int | None:
-    """Where the batch after the last one begins; the high watermark if there is none, None if the last offset seems right."""
+    """The base offset of the batch after the last one.
+
+    The high watermark if there is none, None if the last offset seems right.
+    """
     base, last, count = (int(batches.table[-1, column]) for column in (BASE_OFFSET, LAST_OFFSET, COUNT))
     if count > last - base + 1:
         return _first_base(look(last + 1))
@@ -44,7 +47,7 @@ def next_base(batches: Batches, high_watermark: int, look: Look) -> int | None:
 
 
 def _search(low: int, high: int, later: int, base: int, look: Look) -> int:
-    """Where the first batch after the one at `base` begins.
+    """The base offset of the first batch after the one at `base`.
 
     `low` is an offset of that one; `later` is where another batch begins, at or before `high`.
     """

@@ -57,7 +57,7 @@ EARLIEST, LATEST = Earliest(), Latest()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetSpecs:
-    """Where reading starts, or ends, in each partition: its own spec, or the default. Without a default all must be named.
+    """Start or end offsets of a read: a partition's own spec, or the default. Without a default all partitions must be named.
 
     `name` is the argument, option or setting that was given, for messages. `topic_ids`, where given, are the ids of the
     topics that the offsets belong to.

@@ -71,7 +71,7 @@ class _Draft:
     failures: list[Failure] = field(default_factory=list)
 
     def position(self, partition: TopicPartition) -> Position | None:
-        """Where a partition continues, if it is archived."""
+        """The next offset of a partition, None if it is not archived."""
         known = self.archived.get(partition.topic)
         return known.partitions.get(partition.partition) if known else None
 
@@ -247,7 +247,7 @@ def _starts(
     logs: Mapping[TopicPartition, LogBounds],
     deadline: Deadline,
 ) -> dict[TopicPartition, Position]:
-    """Where each partition continues, or starts."""
+    """The offset at which each partition continues, or starts."""
     positions = {partition: draft.position(partition) for partition in logs}
     new = {partition: log for partition, log in logs.items() if positions[partition] is None}
     starts = {partition: log.log_start_offset for partition, log in new.items() if partition.topic in draft.archived}

@@ -17,6 +17,7 @@ from kafka_lagoon.errors import PipelineError, TableError
 from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import BOOTSTRAP, RUN_DEADLINE_PASSED, Limits, Stalls
 from kafka_lagoon.fetch.tasks import Task, TaskOutcome
+from kafka_lagoon.ingest.task_progress import TaskProgress
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.records.decoding import Counts
 from kafka_lagoon.topic_partition import TopicPartition
@@ -24,6 +25,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 if TYPE_CHECKING:
     from kafka_lagoon.delta.record_files import RecordFiles
     from kafka_lagoon.delta.s3_access import S3Access
+    from kafka_lagoon.fetch.reader import SplitReader
     from kafka_lagoon.fetch.small_partitions import SharedRecords, Unread
 
 _stalls: dict[
@@ -33,7 +35,10 @@ _stalls: dict[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSettings:
-    """Settings that all tasks of a run share. `folder` is the URL of the folder for data files."""
+    """Settings that all tasks of a run share. `folder` is the URL of the folder for data files.
+
+    `progress_folder` is where tasks report their progress, if the driver is on the same machine.
+    """
 
     kafka: KafkaSettings
     clock: Clock
@@ -45,6 +50,7 @@ class TaskSettings:
     target_bytes: int
     compression: str
     access: "S3Access | None" = None
+    progress_folder: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +64,21 @@ class TaskResult:
 
 @dataclass(slots=True)
 class _Progress:
-    outcomes: list[SplitOutcome] = field(default_factory=list)
+    reported: TaskProgress
+    alone: list[SplitOutcome] = field(default_factory=list)
+    together: list[SplitOutcome] = field(default_factory=list)
     files: dict[TopicPartition, int] = field(default_factory=dict)
+
+    @property
+    def outcomes(self) -> list[SplitOutcome]:
+        """Outcomes of splits that were read alone, and together with others."""
+        return self.alone + self.together
+
+    def report(self, reader: "SplitReader | None" = None, *, is_last: bool = False) -> None:
+        """Report the counts so far, with those of the split that `reader` is reading."""
+        self.reported.report(
+            lambda: [one.counts for one in (*self.outcomes, *([reader.outcome] if reader else []))], is_last=is_last
+        )
 
 
 def archive(settings: TaskSettings, task: Task) -> TaskResult:
@@ -69,7 +88,7 @@ def archive(settings: TaskSettings, task: Task) -> TaskResult:
     """
     from kafka_lagoon.delta.record_files import RecordFiles  # noqa: PLC0415  the driver needs neither this nor a decoder
 
-    progress = _Progress()
+    progress = _Progress(reported=TaskProgress(settings.progress_folder, settings.clock))
     files = RecordFiles(
         folder_url=settings.folder,
         ingest_id=settings.ingest_id,
@@ -82,12 +101,15 @@ def archive(settings: TaskSettings, task: Task) -> TaskResult:
     try:
         _read_all(settings, task, files, progress)
         written = files.close()
+        progress.report(is_last=True)
     except TableError as error:
         files.discard()
         return TaskResult(outcome=TaskOutcome(outcomes=(), files={}), error=str(error))
     except BaseException:
         files.discard()
         raise
+    finally:
+        progress.reported.close()
     return TaskResult(outcome=TaskOutcome(outcomes=progress.outcomes, files=progress.files), files=written)
 
 
@@ -95,7 +117,7 @@ def _read_all(settings: TaskSettings, task: Task, files: "RecordFiles", progress
     topics = {split.topic for split in task.splits}
     limits = Limits.of(settings.clock, settings.options, _stalls_of(settings))
     if limits.run_is_over():  # the task has waited for a core until then
-        progress.outcomes += [_unread(split, RUN_DEADLINE_PASSED, None) for split in task.splits]
+        progress.alone += [_unread(split, RUN_DEADLINE_PASSED, None) for split in task.splits]
         return
     from kafka_lagoon.fetch.small_partitions import SmallPartitions, Unread  # noqa: PLC0415
 
@@ -105,15 +127,16 @@ def _read_all(settings: TaskSettings, task: Task, files: "RecordFiles", progress
         except PipelineError as error:
             limits.stalls.stalled(BOOTSTRAP)
             name = RUN_DEADLINE_PASSED if limits.run_is_over() else refusal_name(error)
-            progress.outcomes += [_unread(split, name, str(error)) for split in task.splits]
+            progress.alone += [_unread(split, name, str(error)) for split in task.splits]
             return
         small = SmallPartitions(cluster, settings.options, limits)
+        progress.together = small.outcomes
         for part in small.read(task.splits):
             if isinstance(part, Unread):
                 _read_alone(cluster, part, settings, files, progress)
             else:
                 _write_shared(part, files, progress)
-        progress.outcomes += small.outcomes
+            progress.report()
 
 
 def _write_shared(part: "SharedRecords", files: "RecordFiles", progress: _Progress) -> None:
@@ -142,9 +165,10 @@ def _read_alone(
     try:
         for batch in reader.batches():
             holding.add(files.write(split.topic, split.topic_id, split.partition, batch))
+            progress.report(reader)
     finally:
         reader.close()
-    progress.outcomes.append(reader.outcome)
+    progress.alone.append(reader.outcome)
     progress.files[TopicPartition(split.topic, split.partition)] = len(holding)
 
 

@@ -1,19 +1,32 @@
-"""Runs the tasks of an ingest on Spark's executors."""
+"""Runs the tasks of an ingest on Spark's executors, or in this process where no session of Spark runs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from kafka_lagoon.delta.executors import Meter, on_executors
+from kafka_lagoon.delta.executors import Meter, on_driver, on_executors
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.tasks import Task
 from kafka_lagoon.ingest.archive_task import TaskResult, TaskSettings, archive
+from kafka_lagoon.ingest.task_progress import Totals, progress_folder, totals, totals_in
+
+Advanced = Callable[[int, int, int], None]  # called with offsets, records and fetched bytes so far
 
 
 def run_tasks(
-    warehouse: Warehouse, settings: TaskSettings, tasks: Sequence[Task], meter: Meter[TaskResult] | None = None
+    warehouse: Warehouse, settings: TaskSettings, tasks: Sequence[Task], advanced: Advanced | None = None
 ) -> list[TaskResult]:
     """Run tasks and return their results in order; TableError, with no file left behind, if a task could not write."""
-    results = on_executors(warehouse, archive, settings, tasks, meter)
+    if warehouse.session is None:
+        results = on_driver(
+            archive, settings, tasks, Meter(_counted, lambda sums: advanced(*sums)) if advanced else None
+        )
+    elif advanced is None:
+        results = on_executors(warehouse, archive, settings, tasks)
+    else:
+        with progress_folder(warehouse.spark.sparkContext.master or "") as folder:
+            meter = Meter(_counted, lambda sums: advanced(*(sums if folder is None else totals_in(folder))))
+            results = on_executors(warehouse, archive, replace(settings, progress_folder=folder), tasks, meter)
     errors = [result.error for result in results if result.error]
     if errors:
         for file in (file for result in results for file in result.files):
@@ -22,11 +35,5 @@ def run_tasks(
     return results
 
 
-def counted(result: TaskResult) -> tuple[int, int, int]:
-    """Offsets, records and fetched bytes of a task that has ended."""
-    counts = [outcome.counts for outcome in result.outcome.outcomes]
-    return (
-        sum(one.offsets() for one in counts),
-        sum(one.records for one in counts),
-        sum(one.bytes_fetched for one in counts),
-    )
+def _counted(result: TaskResult) -> Totals:
+    return totals(outcome.counts for outcome in result.outcome.outcomes)

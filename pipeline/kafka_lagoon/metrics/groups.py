@@ -3,7 +3,7 @@
 A value that is not known has no sample. What the numbers mean is what `lagoon lag` and view `loss_ahead` mean by them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Any
@@ -12,6 +12,7 @@ from kafka_lagoon.group_lag import GroupLag
 from kafka_lagoon.metrics.exposition import Metric, Sample
 from kafka_lagoon.tables.cluster_rows import ConfigRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow
+from kafka_lagoon.tables.owner_rows import GROUP, ExpectedGroupRow, OwnerRow
 from kafka_lagoon.tables.row_columns import column_of
 from kafka_lagoon.tables.snapshot_rows import Snapshot
 
@@ -31,6 +32,14 @@ EXPIRY = Metric(
     "When the first unread record of a partition of the group is older than retention.ms, which may delete it from then on.",
     _GROUP,
 )
+INFO = Metric(
+    "lagoon_group_info", "1, with the team that owns the group; groups that nobody owns have none.", (*_GROUP, "owner")
+)
+EXPECTED = Metric(
+    "lagoon_group_expected",
+    "1 if the settings expected the group to be stopped when the snapshot was taken, 0 if they expected it to run.",
+    _GROUP,
+)
 LEFT_OUT = Metric(
     "lagoon_snapshot_left_out_groups",
     "Groups without metrics of their own because of metrics.max_groups.",
@@ -42,10 +51,15 @@ _LONGEST_RETENTION_MS, _LAST_TIME_MS = 10**13, 10**14  # as in view loss_ahead: 
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """The sums of a group, and when its first unread record may be deleted (epoch milliseconds, None if that is unknown)."""
+    """The sums of a group, and what else is known of it.
+
+    Its first unread record may be deleted at `expires_ms` (epoch milliseconds). `should_run` is None if nothing is expected.
+    """
 
     sums: GroupLag
     expires_ms: int | None = None
+    owner: str | None = None
+    should_run: bool | None = None
 
 
 def group_facts(snapshot: Snapshot) -> dict[str, GroupFacts]:
@@ -64,7 +78,20 @@ def group_facts(snapshot: Snapshot) -> dict[str, GroupFacts]:
         if may_expire and first_unread_ms is not None and 0 <= first_unread_ms <= _LAST_TIME_MS:
             expires_ms = first_unread_ms + (retention_ms or 0)
             expiries[group_id] = min(expires_ms, expiries.get(group_id, expires_ms))
-    return {group_id: GroupFacts(group, expiries.get(group_id)) for group_id, group in sums.items()}
+    owners = owners_of(snapshot, GROUP)
+    expected = snapshot.of(ExpectedGroupRow)
+    should_run = dict(zip(column_of(expected, "group_id"), column_of(expected, "should_run"), strict=True))
+    return {
+        name: GroupFacts(group, expiries.get(name), owners.get(name), should_run.get(name))
+        for name, group in sums.items()
+    }
+
+
+def owners_of(snapshot: Snapshot, entity_type: str) -> dict[str, str]:
+    """The owners of topics, or of groups, by name."""
+    rows = snapshot.of(OwnerRow)
+    columns = (column_of(rows, name) for name in ("entity_type", "name", "owner"))
+    return {name: owner for kind, name, owner in zip(*columns, strict=True) if kind == entity_type}
 
 
 def _retentions(snapshot: Snapshot) -> dict[str, int]:
@@ -97,7 +124,7 @@ def _order(item: tuple[str, GroupFacts]) -> tuple[Any, ...]:
     return -(sums.records_lost or 0), -(sums.lag or 0), sums.lag is not None, group_id
 
 
-def _samples(labels: tuple[str, str], group: GroupFacts) -> Iterable[Sample]:
+def _samples(labels: tuple[str, str], group: GroupFacts) -> Iterator[Sample]:
     sums, expires_ms = group.sums, group.expires_ms
     time_lag_ms = sums.known_time_lag_ms()
     values = {
@@ -108,5 +135,8 @@ def _samples(labels: tuple[str, str], group: GroupFacts) -> Iterable[Sample]:
         UNKNOWN_LAG: sums.unknown_lags,
         LOST: sums.records_lost,
         EXPIRY: None if expires_ms is None else expires_ms / 1000,
+        EXPECTED: None if group.should_run is None else not group.should_run,
     }
-    return (Sample(metric, labels, value) for metric, value in values.items() if value is not None)
+    yield from (Sample(metric, labels, value) for metric, value in values.items() if value is not None)
+    if group.owner is not None:
+        yield Sample(INFO, (*labels, group.owner), 1)

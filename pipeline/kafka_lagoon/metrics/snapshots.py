@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kafka_lagoon.metrics.exposition import Metric, Sample
-from kafka_lagoon.metrics.groups import GroupFacts, group_facts, group_samples
+from kafka_lagoon.metrics.groups import GroupFacts, group_facts, group_samples, owners_of
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
+from kafka_lagoon.tables.owner_rows import TOPIC
 from kafka_lagoon.tables.row_columns import column_of
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, Snapshot
 
@@ -42,6 +43,16 @@ UNDER_MIN_ISR = Metric(
     _CLUSTER,
 )
 LEADERLESS = Metric("lagoon_snapshot_leaderless_partitions", "Partitions that no broker leads.", _CLUSTER)
+TOPIC_INFO = Metric(
+    "lagoon_topic_info",
+    "1, with the team that owns the topic; topics that nobody owns have none.",
+    (*_CLUSTER, "topic", "owner"),
+)
+TOPICS_LEFT_OUT = Metric(
+    "lagoon_snapshot_left_out_topics",
+    "Owned topics without a metric of their own because of metrics.max_topics.",
+    _CLUSTER,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +66,7 @@ class SnapshotFacts:
     counts: Mapping[Metric, int]
     failures: Mapping[str, int]
     groups: Mapping[str, GroupFacts] = field(default_factory=dict)
+    topic_owners: Mapping[str, str] = field(default_factory=dict)
 
 
 def snapshot_facts(snapshot: Snapshot) -> SnapshotFacts:
@@ -79,11 +91,12 @@ def snapshot_facts(snapshot: Snapshot) -> SnapshotFacts:
         counts=counts,
         failures=Counter(column_of(snapshot.of(CollectionFailureRow), "error_name")),
         groups=group_facts(snapshot),
+        topic_owners=owners_of(snapshot, TOPIC),
     )
 
 
-def snapshot_samples(facts: SnapshotFacts, max_groups: int) -> Iterator[Sample]:
-    """The samples of one snapshot, and of at most `max_groups` of its groups."""
+def snapshot_samples(facts: SnapshotFacts, max_groups: int, max_topics: int) -> Iterator[Sample]:
+    """The samples of one snapshot, of at most `max_groups` of its groups, and of `max_topics` topics with an owner."""
     cluster = facts.cluster
     yield Sample(PUBLISHED, (cluster,), 1)
     yield Sample(CAPTURED, (cluster,), facts.captured_at_ms / 1000)
@@ -94,6 +107,9 @@ def snapshot_samples(facts: SnapshotFacts, max_groups: int) -> Iterator[Sample]:
     for metric, count in facts.counts.items():
         yield Sample(metric, (cluster,), count)
     yield from group_samples(cluster, facts.groups, max_groups)
+    for topic, owner in sorted(facts.topic_owners.items())[:max_topics]:
+        yield Sample(TOPIC_INFO, (cluster, topic, owner), 1)
+    yield Sample(TOPICS_LEFT_OUT, (cluster,), max(0, len(facts.topic_owners) - max_topics))
 
 
 def missing_samples(clusters: Iterable[str], known: Collection[str]) -> Iterator[Sample]:

@@ -4,6 +4,7 @@ They equal the metrics that the run wrote when it took the snapshot.
 """
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 from kafka_lagoon.group_lag import GroupLag
@@ -12,7 +13,9 @@ from kafka_lagoon.metrics.exposition import Metric
 from kafka_lagoon.metrics.groups import GroupFacts
 from kafka_lagoon.metrics.snapshots import SnapshotFacts
 from kafka_lagoon.query.group_sums import LAG_TABLE, SUMS
-from kafka_lagoon.query.statements import Ask
+from kafka_lagoon.query.statements import Ask, tuples
+from kafka_lagoon.query.window import Span, Window
+from kafka_lagoon.tables.owner_rows import GROUP, TOPIC
 
 RELATIONS = frozenset(
     {
@@ -24,14 +27,23 @@ RELATIONS = frozenset(
         "consumer_lag_published",
         "collection_failures",
         "loss_ahead",
+        "owners_published",
+        "expected_groups_published",
     }
 )
+_DAY = timedelta(days=1)
 _MOMENTS = "unix_millis(captured_at) AS captured_ms, unix_millis(slot) AS slot_ms"
 _PARTITION_COUNTS: Mapping[str, Metric] = {
     "is_under_replicated": snapshots.UNDER_REPLICATED,
     "is_under_min_isr": snapshots.UNDER_MIN_ISR,
     "is_leaderless": snapshots.LEADERLESS,
 }
+
+
+def window_of_newest(ask: Ask) -> Window:
+    """The newest snapshot of each cluster with the day before it, which view loss_ahead compares it with."""
+    newest = tuples(ask("SELECT max(captured_at) FROM snapshots GROUP BY cluster"))
+    return [Span(begin=captured_at - _DAY, end=captured_at) for (captured_at,) in newest]
 
 
 def newest_facts(ask: Ask) -> Iterator[SnapshotFacts]:
@@ -64,7 +76,13 @@ def _facts(ask: Ask, newest: Mapping[str, Any]) -> SnapshotFacts:
         counts=counted,
         failures={failure["error_name"]: failure["failures"] for failure in failures},
         groups=_groups(ask, newest),
+        topic_owners=_owners(ask, TOPIC, newest),
     )
+
+
+def _owners(ask: Ask, entity_type: str, newest: Mapping[str, Any]) -> dict[str, str]:
+    statement = f"SELECT name, owner FROM owners_published WHERE {{}} AND entity_type = '{entity_type}'"  # noqa: S608  ours
+    return {row["name"]: row["owner"] for row in _of_snapshot(ask, statement, newest)}
 
 
 def _groups(ask: Ask, newest: Mapping[str, Any]) -> dict[str, GroupFacts]:
@@ -73,8 +91,14 @@ def _groups(ask: Ask, newest: Mapping[str, Any]) -> dict[str, GroupFacts]:
     sums = {row.pop("group_id"): GroupLag(**row) for row in _of_snapshot(ask, statement, newest)}
     statement = "SELECT group_id, unix_millis(min(expires_at)) AS expires_ms FROM loss_ahead WHERE {} GROUP BY group_id"
     expiries = {row["group_id"]: row["expires_ms"] for row in _of_snapshot(ask, statement, newest)}
+    owners = _owners(ask, GROUP, newest)
+    expected = _of_snapshot(ask, "SELECT group_id, should_run FROM expected_groups_published WHERE {}", newest)
+    should_run = {row["group_id"]: row["should_run"] for row in expected}
     group_ids = dict.fromkeys([*(group["group_id"] for group in groups), *sums])
-    return {name: GroupFacts(sums.get(name, GroupLag()), expiries.get(name)) for name in group_ids}
+    return {
+        name: GroupFacts(sums.get(name, GroupLag()), expiries.get(name), owners.get(name), should_run.get(name))
+        for name in group_ids
+    }
 
 
 def _count(ask: Ask, relation: str, column: str, newest: Mapping[str, Any]) -> int:

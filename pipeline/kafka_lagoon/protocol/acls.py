@@ -40,7 +40,8 @@ TWO_PHASE_COMMIT = 15  # KIP-939
 DENY = 2  # wins over ALLOW
 ALLOW = 3
 
-WILDCARD = "*"  # every name with LITERAL; every host; every user as User:*
+WILDCARD = "*"  # every name with LITERAL; every host
+EVERYBODY = "User:*"  # the principal of ACLs for every user
 CLUSTER_NAME = "kafka-cluster"  # the one resource of type CLUSTER
 
 RESOURCE_TYPES: Mapping[int, str] = {

@@ -1,4 +1,4 @@
-"""Finds how far back a question about some snapshots has to read."""
+"""Finds how far back a question about some snapshots has to read, and when the newest of them is late."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -9,6 +9,9 @@ from kafka_lagoon.query.window import Span, Window
 Windows = Sequence[Window | None]  # tried one after the other; None is all of the history
 PREDECESSORS = "table_coverage"  # the view that `has_predecessors` reads
 _GAP = timedelta(days=7)  # snapshots are seldom missing for longer
+_LATE_INTERVALS = 2  # the next run may take long, or start late
+_LATE_AT_LEAST_MS = 300_000  # runs by hand follow one another within seconds
+_LATE_WITHOUT_INTERVAL_MS = 2 * 86_400_000  # jobs run once a day, or more often
 _FIRST = datetime(1, 1, 2, tzinfo=UTC)
 _EARLIER = tuple(timedelta(days=days) for days in (0, 1, 7, 31))
 
@@ -26,10 +29,10 @@ def last_before(ask: Ask, cluster: str, start: datetime) -> datetime | None:
 
 
 def windows(begins: Sequence[datetime | None], ends: Sequence[datetime]) -> Windows:
-    """The window of spans, one per cluster, then longer ones, then all of the history: so is a span without begin."""
+    """The window of spans, one per cluster, then longer ones, then all of the history. A span without begin has all before."""
     known = [begin or _FIRST for begin in begins]
-    if not any(begins):
-        return [None]
+    if not any(begins):  # all of a short history; a window, because its small tables are then read once
+        return [[Span(begin=_FIRST, end=end) for end in ends]]
     return [
         *(
             [Span(begin=max(begin, _FIRST + days) - days, end=end) for begin, end in zip(known, ends, strict=True)]
@@ -49,3 +52,13 @@ def has_predecessors(ask: Ask, condition: str, values: Sequence[int | str]) -> b
         WHERE {condition} AND problem IS NULL AND previous_snapshot_id IS NULL"""  # noqa: S608  names of ours
     ((alone,),) = tuples(ask(statement, *values))
     return bool(alone == 0)
+
+
+def late_after_ms(interval_ms: int | None) -> int:
+    """Return the age that makes a snapshot late: two of the intervals between snapshots, or two days for an only snapshot.
+
+    No snapshot is late in its first five minutes.
+    """
+    if interval_ms is None:
+        return _LATE_WITHOUT_INTERVAL_MS
+    return max(_LATE_INTERVALS * interval_ms, _LATE_AT_LEAST_MS)

@@ -71,11 +71,13 @@ HISTORY = (
 CHANGES = (
     "table_coverage",
     "topology_facts",
+    "described_entities",
     "partition_differences",
     "topology_changes",
     "health_findings",
     "broker_loss_partitions",
     "broker_loss",
+    "cluster_differences",
 )
 
 VIEWS = (  # each after those that it reads
@@ -93,7 +95,7 @@ VIEWS = (  # each after those that it reads
         )
     ),
     *map(_published, STATE_TABLES[:-1]),  # every row of the last table, snapshots, is published
-    *(_view(name, name) for name in (*HISTORY, *CHANGES)),
+    *(_view(name, name) for name in (*HISTORY, *CHANGES, "owner_totals")),
 )
 NAMES = (*(table.name for table in TABLES), *(view.name for view in VIEWS))
 

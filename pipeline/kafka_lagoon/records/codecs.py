@@ -216,7 +216,7 @@ def _decompress_zstd(source: memoryview, target: memoryview, _magic: int) -> int
 
 
 def _zstd_frames_end(source: memoryview) -> int:
-    """Where the last whole frame ends; the library takes a stream that is cut off for a short one."""
+    """The end of the last whole frame; the library takes a stream that is cut off for a short one."""
     end = len(source)
     whole = position = 0
     while position + 8 <= end:

@@ -82,7 +82,7 @@ def _mix_bytes(low: int, high: int, address: int, size: int) -> tuple[int, int]:
 
 @inlined
 def _end_at(state: int, column: int, index: int) -> int:
-    """Where an item of a column of bytes or lists begins, which is where the one before it ends."""
+    """The begin of an item in a column of bytes or lists, which is the end of the item before it."""
     if get(state, column + layout.HASH_WIDTH) == _WORD:
         return load64(get(state, column + layout.HASH_ENDS) + (index << 3))
     return load32(get(state, column + layout.HASH_ENDS) + (index << 2))

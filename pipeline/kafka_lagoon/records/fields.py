@@ -93,7 +93,7 @@ def is_utf8(address: int, end: int) -> bool:
 
 @inlined
 def skip(address: int, end: int) -> int:
-    """Where a nullable field ends, which begins with its length."""
+    """The end of a nullable field, which begins with its length."""
     size, address = varint(address, end)
     if size > end - address:
         return NOWHERE

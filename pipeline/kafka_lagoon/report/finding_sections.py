@@ -1,6 +1,6 @@
 """Writes the sections about data loss, health and changes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from kafka_lagoon.report import coverage
 from kafka_lagoon.report import findings as data
@@ -18,7 +18,15 @@ from kafka_lagoon.report.page_tables import (
     Tile,
 )
 from kafka_lagoon.report.scope import Scope
-from kafka_lagoon.report.values import counted, few_names, partition_name, severity_count, some_names, time_left
+from kafka_lagoon.report.values import (
+    counted,
+    few_names,
+    partition_name,
+    severity_count,
+    some_names,
+    time_left,
+    with_owner,
+)
 from kafka_lagoon.units import duration
 
 _LOSING, _OFFLINE, _UNDER_MIN, _UNDER = (
@@ -36,6 +44,8 @@ _GROUP_COLUMNS = (
     Column(label="First to lose", source="loss_ahead.topic and partition with the least seconds_left"),
     Column(label="Next loss (UTC)", kind=TIME, source="least loss_ahead.loss_at", unknown="no estimate"),
 )
+_OWNER = Column(label="Owner", source="owners.owner")
+_EXPECTED = Column(label="Expected", source="health_findings.is_expected", unknown="")
 _LOSS_COLUMNS = (
     Column(label="Group", source="loss_ahead.group_id"),
     Column(label="Time left", kind=TIME_LEFT, source="loss_ahead.seconds_left", unknown="no estimate"),
@@ -65,7 +75,7 @@ _CHANGE_COLUMNS = (
     Column(label="Remark", source="topology_changes.is_proven"),
 )
 _KINDS_IN_LEAD = 8
-_UNPROVEN = "not proven: the list may be short"
+UNPROVEN = "not proven: the list may be short"
 _NUMBERED = ("broker", "voter")  # entities that are only a number
 _PHRASES = {  # findings whose name alone does not say what they are about
     "leaderless": "partitions without a leader",
@@ -81,20 +91,21 @@ _PHRASES = {  # findings whose name alone does not say what they are about
     "hanging_transaction": "hanging transactions",
     "lagging_voter": "lagging voters of the quorum",
     "config_drift": "configs that differ between brokers",
+    "stopped_group": "groups that should run, have unread records and no member",
 }
 
 
 def loss_section(scope: Scope) -> Made:
     """Records that retention deleted before a group read them, and those that it reaches within a day."""
     losses = data.losses_of(scope)
-    rows = _by_group(losses)
+    rows, is_owned = _by_group(losses), any(one.owner is not None for one in losses)
     names = ("group_id", "left_ms", "topic", "partition", "lag", "records_lost", "loss_ms", "evidence")
     tables = [
         PageTable(
             name="loss",
             caption="Groups, the least time left first",
-            columns=_GROUP_COLUMNS,
-            rows=rows,
+            columns=[*_GROUP_COLUMNS, *([_OWNER] if is_owned else [])],
+            rows=rows if is_owned else [row[:-1] for row in rows],
             empty="No group has lost records, and retention reaches none within a day, as far as that is known.",
         )
     ]
@@ -105,7 +116,7 @@ def loss_section(scope: Scope) -> Made:
             columns=_LOSS_COLUMNS,
             rows=[[getattr(one, name) for name in names] for one in sorted(losses, key=_urgency)[: data.MOST]],
             empty="",
-            left_out=_left_out(len(losses)),
+            left_out=left_out(len(losses)),
             is_folded=True,
         )
         tables.append(by_partition)
@@ -145,6 +156,7 @@ def _by_group(losses: Sequence[data.Loss]) -> list[tuple[object, ...]]:
             1 + len(others),
             "" if first.left_ms is None else partition_name(first.topic, first.partition),
             first.loss_ms,
+            first.owner,
         )
         for first, *others in groups.values()
     ]
@@ -169,7 +181,7 @@ def _loss_tile(losses: Sequence[data.Loss], unknown: int) -> Tile:
     if not ahead:
         note = f"no estimate for {counted(unknown, 'partition')}" if unknown else "within a day"
         return Tile(label=_LOSING, value="0", note=note, source=source, level="unknown" if unknown else "")
-    names = [one.group_id for one in ahead]
+    names = [one.name for one in ahead]
     first_ms = ahead[0].left_ms or 0
     return Tile(
         label=_LOSING,
@@ -184,34 +196,38 @@ def _loss_tile(losses: Sequence[data.Loss], unknown: int) -> Tile:
 def _loss_concerns(losses: Sequence[data.Loss]) -> Iterator[Concern]:
     lost = [one for one in losses if one.records_lost and one.records_lost > 0]
     if lost:
-        records, names = sum(one.records_lost or 0 for one in lost), some_names([one.group_id for one in lost])
+        records, names = sum(one.records_lost or 0 for one in lost), some_names([one.name for one in lost])
         yield Concern(level="critical", text=f"{records:,} records were deleted before {names} read them")
     ahead = _ahead(losses)
     if ahead:
         first_ms = ahead[0].left_ms or 0
         when = f"in {time_left(first_ms)}" if first_ms > 0 else f"at any moment: {time_left(first_ms)}"
-        text = (
-            f"retention will delete unread records of {some_names([one.group_id for one in ahead])}, the first {when}"
-        )
+        text = f"retention will delete unread records of {some_names([one.name for one in ahead])}, the first {when}"
         yield Concern(level="warning" if first_ms > 0 else "critical", text=text)
 
 
 def health_section(scope: Scope) -> Made:
     """The findings about the health of the cluster, and since when they hold."""
     findings, health = data.findings_of(scope), coverage.health_of(scope)
+    known = list(_known_columns(findings))
     table = PageTable(
         name="health",
         caption="Findings, the worst and oldest first",
-        columns=_FINDING_COLUMNS,
+        columns=[*_FINDING_COLUMNS, *(column for column, _ in known)],
         rows=[
-            (one.finding, one.severity, _finding_entity(one), one.since_ms, one.snapshots, _detail(one))
+            (
+                *(one.finding, one.severity, _finding_entity(one), one.since_ms, one.snapshots, _detail(one)),
+                *(value(one) for _, value in known),
+            )
             for one in findings[: data.MOST]
         ],
         empty="Nothing is wrong with brokers, partitions, disks and configs, as far as the snapshot saw them.",
-        left_out=_left_out(len(findings)),
+        left_out=left_out(len(findings)),
     )
-    severities = [one.severity for one in findings]
+    severities = [one.severity for one in findings if not one.is_expected]
     parts = [severity_count(severities, one) for one in dict.fromkeys(severities)]
+    expected = len(findings) - len(severities)
+    parts += [f"{expected:,} expected"] if expected else []
     fencing = ["The brokers do not say whether one of them is fenced."] if health.fenced is None else []
     section = Section(
         lead=f"{', '.join(parts)}." if parts else "No finding.",
@@ -224,6 +240,14 @@ def health_section(scope: Scope) -> Made:
     return Made(section=section, tiles=tiles, concerns=list(_health_concerns(findings)))
 
 
+def _known_columns(findings: Sequence[data.Finding]) -> Iterator[tuple[Column, Callable[[data.Finding], str | None]]]:
+    """The columns that only settings fill, where they do, with their values."""
+    if any(one.owner is not None for one in findings):
+        yield _OWNER, lambda finding: finding.owner
+    if any(one.is_expected for one in findings):
+        yield _EXPECTED, lambda finding: "expected" if finding.is_expected else None
+
+
 def _health_tiles(findings: Sequence[data.Finding], health: coverage.ClusterHealth) -> Iterator[Tile]:
     for label, finding, number, level in (
         (_OFFLINE, "leaderless", health.leaderless, "critical"),
@@ -234,7 +258,7 @@ def _health_tiles(findings: Sequence[data.Finding], health: coverage.ClusterHeal
         yield Tile(
             label=label,
             value=f"{number:,}",
-            note=few_names([one.topic for one in having if one.topic is not None]),
+            note=few_names([with_owner(one.topic, one.owner) for one in having if one.topic is not None]),
             when=_when(having),
             since_ms=min((one.since_ms for one in having), default=None),
             source=f"partitions.is_{finding}",
@@ -257,11 +281,11 @@ def _finding_entity(finding: data.Finding) -> str:
 
 def _health_concerns(findings: Sequence[data.Finding]) -> Iterator[Concern]:
     for severity in ("critical", "warning"):
-        chosen = [one for one in findings if one.severity == severity]
+        chosen = [one for one in findings if one.severity == severity and not one.is_expected]
         for finding in dict.fromkeys(one.finding for one in chosen):
             having = [one for one in chosen if one.finding == finding]
             phrase = _PHRASES.get(finding, finding.replace("_", " "))
-            names = some_names([_finding_entity(one) for one in having], "; ")
+            names = some_names([with_owner(_finding_entity(one), one.owner) for one in having], "; ")
             is_older = any(one.is_older for one in having)
             since_ms = None if is_older else min(one.since_ms for one in having)
             earlier = " (since before this page's history)" if is_older else ""
@@ -284,7 +308,7 @@ def change_section(scope: Scope) -> Made:
         columns=_CHANGE_COLUMNS,
         rows=[_change_row(one) for one in changes],
         empty="Nothing changed." if scope.axis.snapshots > 1 else "There is no earlier snapshot to compare with.",
-        left_out=_left_out(sum(number for *_, number in counts)),
+        left_out=left_out(sum(number for *_, number in counts)),
     )
     section = Section(
         title=f"What changed in {duration(scope.axis.until_ms - scope.axis.from_ms)}",
@@ -310,7 +334,7 @@ def _change_row(change: data.Change) -> tuple[object, ...]:
         change.old_value,
         change.new_value,
         change.captured_ms,
-        "" if change.is_proven else _UNPROVEN,
+        "" if change.is_proven else UNPROVEN,
     )
 
 
@@ -322,12 +346,17 @@ def _change_entity(change: data.Change) -> str:
     return f"{change.entity_type} {change.entity}" if change.entity_type in _NUMBERED else change.entity
 
 
-def _left_out(total: int) -> str:
+def left_out(total: int) -> str:
+    """The line of a table with more rows than the page takes; empty if it takes all."""
     return f"The page has the first {data.MOST:,} of {total:,} rows." if total > data.MOST else ""
 
 
 LOSS = DeclaredSection(
-    name="loss", title="Data loss", relations=frozenset({"loss_ahead"}), make=loss_section, tiles=(_LOSING,)
+    name="loss",
+    title="Data loss",
+    relations=frozenset({"loss_ahead", "owners_published"}),
+    make=loss_section,
+    tiles=(_LOSING,),
 )
 HEALTH = DeclaredSection(
     name="health",

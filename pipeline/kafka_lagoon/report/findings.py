@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafka_lagoon.report.scope import Scope, ids, of
+from kafka_lagoon.report.values import with_owner
 
 LOSS_WITHIN_S = 86_400  # a loss that is expected within a day is a warning
 MOST = 1_000  # rows of each kind that the page takes
@@ -26,6 +27,12 @@ class Loss:
     left_ms: int | None
     loss_ms: int | None
     evidence: str | None
+    owner: str | None = None  # of the group
+
+    @property
+    def name(self) -> str:
+        """The id of the group, and its owner."""
+        return with_owner(self.group_id, self.owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,8 @@ class Finding:
     snapshots: int | None
     detail: str | None
     is_older: bool = False
+    owner: str | None = None
+    is_expected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +70,36 @@ class Change:
     group_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One row of view cluster_differences."""
+
+    other_cluster: str
+    difference: str
+    entity_type: str
+    entity: str | None
+    attribute: str | None
+    value: str | None
+    other_value: str | None
+    is_proven: bool
+    problem: str | None
+    other_problem: str | None
+
+
 def losses_of(scope: Scope) -> list[Loss]:
     """Lost records first, then those that retention reaches soonest."""
     statement = f"""
         SELECT group_id, topic, partition, records_lost, lag, CAST(seconds_left * 1000 AS BIGINT), unix_millis(loss_at),
-          evidence
-        FROM loss_ahead WHERE {of(scope.snapshot)} AND (records_lost > 0 OR seconds_left < {LOSS_WITHIN_S})
+          evidence, owners.owner
+        FROM (
+          SELECT * FROM loss_ahead
+          WHERE {of(scope.snapshot)} AND (records_lost > 0 OR seconds_left < {LOSS_WITHIN_S})
+        ) AS losses
+        LEFT JOIN (SELECT name, owner FROM owners_published WHERE {of(scope.snapshot)} AND entity_type = 'group') AS owners
+          ON losses.group_id = owners.name
         ORDER BY CASE WHEN records_lost > 0 THEN records_lost ELSE 0 END DESC, seconds_left NULLS LAST, group_id, topic,
           partition"""  # noqa: S608  names of ours
-    return scope.read(Loss, statement, *ids(scope.snapshot))
+    return scope.read(Loss, statement, *ids(scope.snapshot), *ids(scope.snapshot))
 
 
 def no_estimates_of(scope: Scope) -> list[tuple[str, int]]:
@@ -82,14 +112,14 @@ def no_estimates_of(scope: Scope) -> list[tuple[str, int]]:
 
 
 def findings_of(scope: Scope) -> list[Finding]:
-    """The worst first, of equal ones the oldest."""
+    """The worst first, of equal ones the oldest; those that are expected last."""
     begin_ms = scope.begin_ms
     is_older = f"unix_millis(since) <= {begin_ms}"
     statement = f"""
         SELECT severity, finding, entity_type, entity, topic, partition, greatest(unix_millis(since), {begin_ms}),
-          CASE WHEN NOT {is_older} THEN snapshots END, detail, {is_older}
+          CASE WHEN NOT {is_older} THEN snapshots END, detail, {is_older}, owner, is_expected
         FROM health_findings WHERE {of(scope.snapshot)}
-        ORDER BY CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, since, finding, entity"""  # noqa: S608
+        ORDER BY is_expected, CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, since, finding, entity"""  # noqa: S608
     return scope.read(Finding, statement, *ids(scope.snapshot))
 
 
@@ -125,3 +155,29 @@ def changes_of(scope: Scope) -> tuple[list[Change], Sequence[tuple[str, str, int
         else:
             counts.append((change.change_type, change.entity_type, number))
     return listed, sorted(counts, key=lambda count: (-count[2], *count[:2]))
+
+
+def compared_with(scope: Scope) -> tuple[list[str], list[str]]:
+    """The other clusters of the page that the cluster is compared with, and those that it is not.
+
+    View cluster_differences compares the newest snapshots; a page about an earlier slot may show others.
+    """
+    newest = set(scope.rows("SELECT cluster, snapshot_id FROM snapshots_now"))
+    is_newest = ids(scope.snapshot) in newest
+    compared = [other.cluster for other in scope.others if is_newest and ids(other) in newest]
+    return compared, [other.cluster for other in scope.others if other.cluster not in compared]
+
+
+def differences_of(scope: Scope, clusters: Sequence[str]) -> tuple[list[Difference], int, int]:
+    """The differences from these clusters, those that are unknown last; the number of all, and of those that are unknown."""
+    marks = ", ".join("?" for _ in clusters) or "NULL"
+    is_unknown = "CASE difference WHEN 'unknown' THEN 1 ELSE 0 END"
+    statement = f"""
+        SELECT other_cluster, difference, entity_type, entity, attribute, value, other_value, is_proven, problem,
+          other_problem, count(*) OVER (), sum({is_unknown}) OVER ()
+        FROM cluster_differences WHERE cluster = ? AND other_cluster IN ({marks})
+        ORDER BY {is_unknown}, other_cluster, entity_type, entity, attribute
+        LIMIT {MOST}"""  # noqa: S608  names of ours
+    rows = scope.rows(statement, scope.snapshot.cluster, *clusters)
+    total, unknown = rows[0][-2:] if rows else (0, 0)
+    return [Difference(*row[:-2]) for row in rows], total, unknown

@@ -1,6 +1,6 @@
 """Writes the section about consumer groups: charts of the worst, a table of all, and what of it needs attention."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kafka_lagoon.report import groups as data
 from kafka_lagoon.report.figures import chart, figure
@@ -49,6 +49,8 @@ _COLUMNS = (
     Column(label="Worst partition", source="topic and partition with the largest consumer_lag.lag"),
     Column(label="Type", source="consumer_groups.group_type", unknown="unknown"),
 )
+_OWNER = Column(label="Owner", source="owners.owner")
+_EXPECTED = Column(label="Expected", source="expected_groups.should_run, hours and reason")
 _STATUSES = (  # those that need attention
     ("STALL", "critical", "stalled groups, which have members and commit nothing"),
     ("STOP", "critical", "stopped groups, whose commits have ended"),
@@ -80,16 +82,17 @@ def group_section(scope: Scope) -> Made:
 
 
 def _tile(scope: Scope, watched: Sequence[Group], statuses: Mapping[str, str | None]) -> Tile:
-    """The number of groups that have records to read and commit nothing."""
-    stalled = [one for one in watched if one.is_behind and statuses.get(one.group_id) in _NOT_READING]
-    untold = sum((one.is_behind or one.unknown_lags > 0) and statuses.get(one.group_id) is None for one in watched)
+    """The number of groups that have records to read and commit nothing; groups that are stopped on purpose do not count."""
+    running = [one for one in watched if not one.is_stopped_on_purpose]
+    stalled = [one for one in running if one.is_behind and statuses.get(one.group_id) in _NOT_READING]
+    untold = sum((one.is_behind or one.unknown_lags > 0) and statuses.get(one.group_id) is None for one in running)
     source = f"group_status.status STALL or STOP, of the {data.WATCHED} worst groups"
     if stalled:
         behind_since_ms = _behind_since(scope, stalled)
         return Tile(
             label=_STALLED,
             value=f"{len(stalled):,}",
-            note=few_names([one.group_id for one in stalled]),
+            note=few_names([one.name for one in stalled]),
             when="behind since" if behind_since_ms else "",
             since_ms=behind_since_ms,
             source=source,
@@ -110,6 +113,8 @@ def _lead(groups: Sequence[Group]) -> str:
         return "The snapshot has no group."
     unknown = sum(one.unknown_lags > 0 for one in groups)
     also = f" The lag of {unknown:,} is not known, or not all of it." if unknown else ""
+    stopped = sum(one.is_stopped_on_purpose for one in groups)
+    also += f" {stopped:,} {'is' if stopped == 1 else 'are'} expected to be stopped." if stopped else ""
     return f"{sum(one.is_behind for one in groups):,} of {len(groups):,} groups have something to read.{also}"
 
 
@@ -123,12 +128,12 @@ def _figures(scope: Scope, watched: Sequence[Group], histories: Mapping[str, Gro
 def _table(
     scope: Scope, groups: Sequence[Group], histories: Mapping[str, GroupHistory], statuses: Mapping[str, str | None]
 ) -> PageTable:
-    watched = enumerate(groups[: data.WATCHED])
+    watched, known = enumerate(groups[: data.WATCHED]), list(_known_columns(groups))
     return PageTable(
         name="groups",
         caption="Groups, the worst first",
-        columns=_COLUMNS,
-        rows=[_row(one, statuses.get(one.group_id)) for one in groups],
+        columns=[*_COLUMNS, *(column for column, _ in known)],
+        rows=[(*_row(one, statuses.get(one.group_id)), *(value(one) for _, value in known)) for one in groups],
         empty="No group.",
         charts={number: _charts(scope, group, histories[group.group_id]) for number, group in watched},
     )
@@ -153,6 +158,14 @@ def _row(group: Group, status: str | None) -> tuple[object, ...]:
     )
 
 
+def _known_columns(groups: Sequence[Group]) -> Iterator[tuple[Column, Callable[[Group], str | None]]]:
+    """The columns that only settings fill, where they do, with their values."""
+    if any(one.owner is not None for one in groups):
+        yield _OWNER, lambda group: group.owner
+    if any(one.should_run is not None for one in groups):
+        yield _EXPECTED, Group.expectation
+
+
 def _charts(scope: Scope, group: Group, history: GroupHistory) -> list[Chart]:
     name = printable(group.group_id)
     return [
@@ -170,19 +183,20 @@ def _notes(scope: Scope, groups: Sequence[Group]) -> Iterator[str]:
 
 
 def _concerns(scope: Scope, groups: Sequence[Group], statuses: Mapping[str, str | None]) -> Iterator[Concern]:
+    running = [one for one in groups if not one.is_stopped_on_purpose]
     for status, level, meaning in _STATUSES:
-        having = [one for one in groups if statuses.get(one.group_id) == status and one.is_behind]
+        having = [one for one in running if statuses.get(one.group_id) == status and one.is_behind]
         if having:
-            text = f"{meaning}: {some_names([one.group_id for one in having])}"
+            text = f"{meaning}: {some_names([one.name for one in having])}"
             yield Concern(level=level, text=text, since_ms=_behind_since(scope, having))
     unknown = [group for group in groups if group.unknown_lags]
     if unknown:
-        names = some_names([group.group_id for group in unknown])
+        names = some_names([group.name for group in unknown])
         yield Concern(level="warning", text=f"lag is not known of {names}: {unknown[0].lag_problem}")
-    oldest = max(groups, key=lambda group: group.time_lag_ms or 0, default=None)
+    oldest = max(running, key=lambda group: group.time_lag_ms or 0, default=None)
     if oldest is not None and oldest.time_lag_ms:
         text = (
-            f"{printable(oldest.group_id)} is furthest behind: the next record that it will read was written "
+            f"{printable(oldest.name)} is furthest behind: the next record that it will read was written "
             f"{duration(oldest.time_lag_ms)} before the snapshot"
         )
         yield Concern(level="info", text=text)
@@ -192,7 +206,10 @@ GROUPS = DeclaredSection(
     name="groups",
     title="Consumer groups",
     relations=frozenset(
-        {"consumer_groups_published", "consumer_lag_published", "consumer_lag", "group_status", "snapshots"}
+        {
+            *("consumer_groups_published", "consumer_lag_published", "consumer_lag", "group_status", "snapshots"),
+            *("owners_published", "expected_groups_published"),
+        }
     ),
     make=group_section,
     tiles=(_STALLED,),

@@ -15,6 +15,7 @@ from kafka_lagoon.query.group_sums import (
 )
 from kafka_lagoon.report.charts import Reading, Series
 from kafka_lagoon.report.scope import Scope, ids, of
+from kafka_lagoon.report.values import with_owner
 
 WATCHED = 100  # groups whose history and status are read
 
@@ -39,6 +40,26 @@ class Group:
     time_problem: str | None
     problem: str | None
     earlier_lag: int | None  # in the first snapshot of the history, where all of it was known
+    owner: str | None = None
+    should_run: bool | None = None  # None if nothing is expected
+    hours: str | None = None
+    reason: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Its id, and its owner."""
+        return with_owner(self.group_id, self.owner)
+
+    @property
+    def is_stopped_on_purpose(self) -> bool:
+        """True if the settings expected it to be stopped."""
+        return self.should_run is False
+
+    def expectation(self) -> str:
+        """The expectation of the settings in words, with its reason; empty if there is none."""
+        if self.should_run is None:
+            return ""
+        return ", ".join(filter(None, ("runs" if self.should_run else "stopped", self.hours, self.reason)))
 
     @property
     def is_behind(self) -> bool:
@@ -79,22 +100,28 @@ def groups_of(scope: Scope) -> list[Group]:
     now, then = scope.snapshot, scope.first
     statement = f"""
         SELECT group_id, group_type, state, members, partitions, lag, time_lag_ms, records_lost, unknown_lags,
-          unknown_time_partitions, uncommitted, worst_partition, lag_problem, time_problem, problem, earlier_lag
+          unknown_time_partitions, uncommitted, worst_partition, lag_problem, time_problem, problem, earlier_lag, owner,
+          should_run, hours, reason
         FROM (
           SELECT groups.cluster, groups.group_id, groups.group_type, groups.state, groups.members, groups.problem,
             coalesce(sums.partitions, 0) AS partitions, sums.lag, {KNOWN_AGE} AS time_lag_ms, sums.records_lost,
             coalesce(sums.unknown_lags, 0) AS unknown_lags,
             coalesce(sums.unknown_time_partitions, 0) AS unknown_time_partitions,
             coalesce(reasons.uncommitted, 0) AS uncommitted, reasons.worst_partition, reasons.lag_problem,
-            reasons.time_problem, CASE WHEN earlier.unknown_lags = 0 THEN earlier.lag END AS earlier_lag
+            reasons.time_problem, CASE WHEN earlier.unknown_lags = 0 THEN earlier.lag END AS earlier_lag, owners.owner,
+            expected.should_run, expected.hours, expected.reason
           FROM (SELECT * FROM consumer_groups_published WHERE {of(now)}) AS groups
           LEFT JOIN ({SUMS_OF_GROUPS} {of(now)} GROUP BY cluster, snapshot_id, group_id) AS sums
             ON groups.group_id = sums.group_id
           LEFT JOIN ({_reasons()} {of(now)} GROUP BY group_id) AS reasons ON groups.group_id = reasons.group_id
           LEFT JOIN ({SUMS_OF_GROUPS} {of(then)} GROUP BY cluster, snapshot_id, group_id) AS earlier
             ON groups.group_id = earlier.group_id
+          LEFT JOIN (SELECT * FROM owners_published WHERE {of(now)} AND entity_type = 'group') AS owners
+            ON groups.group_id = owners.name
+          LEFT JOIN (SELECT * FROM expected_groups_published WHERE {of(now)}) AS expected
+            ON groups.group_id = expected.group_id
         ) AS behind ORDER BY {WORST_GROUP}"""  # noqa: S608  names of ours
-    return scope.read(Group, statement, *ids(now), *ids(now), *ids(now), *ids(then))
+    return scope.read(Group, statement, *ids(now), *ids(now), *ids(now), *ids(then), *ids(now), *ids(now))
 
 
 def _reasons() -> str:

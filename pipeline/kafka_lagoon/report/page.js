@@ -292,11 +292,11 @@ function pointable(plot) {
 
 /* How old the data is by now: a page may be read long after it was made. */
 function sayAge(article) {
-  const age = Date.now() - Number(article.dataset.captured), usual = Number(article.dataset.usual) || DAY_MS;
+  const age = Date.now() - Number(article.dataset.captured);
   const tile = article.querySelector(".tiles li:last-child");
   if (age < 0) return;
   tile.querySelector("b").textContent = duration(age - age % 1000);
-  tile.classList.toggle("warning", age > Math.max(2 * usual, 3600000));
+  tile.classList.toggle("warning", age > Number(article.dataset.lateAfter));
 }
 
 /* Opens the section that the address names, and everything for a printer. */

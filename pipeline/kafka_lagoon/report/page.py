@@ -19,8 +19,8 @@ from markupsafe import Markup
 
 from kafka_lagoon import __version__
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.query.history import PREDECESSORS
-from kafka_lagoon.report import finding_sections, group_section, run_sections, topic_sections
+from kafka_lagoon.query.history import PREDECESSORS, late_after_ms
+from kafka_lagoon.report import cluster_section, finding_sections, group_section, run_sections, topic_sections
 from kafka_lagoon.report.charts import time_axis
 from kafka_lagoon.report.page_tables import (
     CHART,
@@ -43,7 +43,7 @@ from kafka_lagoon.units import duration
 STATIC_ROWS = 100  # rows of a table that are written as HTML
 MOST_DATA = 1_500_000  # bytes of data of one table: mail takes the page, and a browser sorts it at once
 _SAFELY = 0.97  # rows are not equally long
-_SECOND_MS, _HOUR_MS, _DAY_MS = 1_000, 3_600_000, 86_400_000
+_SECOND_MS = 1_000
 _LONG = 20  # characters of a text
 _CONCERNS = 8  # the others are folded away
 _COMPRESSED_FROM = 100_000  # characters of data
@@ -57,6 +57,7 @@ SECTIONS: Sequence[DeclaredSection[Scope]] = (  # in the order of the page
     topic_sections.TOPICS,
     topic_sections.DISKS,
     finding_sections.CHANGES,
+    cluster_section.DIFFERENCES,
     run_sections.COVERAGE,
 )
 RELATIONS = frozenset({"snapshots", PREDECESSORS}.union(*(section.relations for section in SECTIONS)))
@@ -80,7 +81,7 @@ class ClusterPage:
 
 def cluster_page(scope: Scope) -> ClusterPage:
     """All sections; one that cannot be read says so, and the others are there."""
-    made = [_made(scope, declared) for declared in SECTIONS]
+    made = [_made(scope, declared) for declared in SECTIONS if declared.applies(scope)]
     concerns = [concern for one in made for concern in one.concerns]
     return ClusterPage(
         snapshot=scope.snapshot,
@@ -108,7 +109,7 @@ def age_tile(page: ClusterPage, now_ms: int) -> Tile:
         when="taken",
         since_ms=page.snapshot.captured_ms,
         source="snapshots.captured_at",
-        level="warning" if age_ms > max(2 * (usual_ms or _DAY_MS), _HOUR_MS) else "",
+        level="warning" if age_ms > late_after_ms(usual_ms) else "",
         section=run_sections.COVERAGE.name,
     )
 
@@ -243,6 +244,7 @@ def _template() -> Template:
         static_limit=STATIC_ROWS,
         time_axis=time_axis,
         age_tile=age_tile,
+        late_after_ms=late_after_ms,
         verdict=verdict,
         most_concerns=_CONCERNS,
     )

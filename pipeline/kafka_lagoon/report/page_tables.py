@@ -129,3 +129,4 @@ class DeclaredSection(Generic[ScopeT]):
     relations: frozenset[str]
     make: Callable[[ScopeT], Made]
     tiles: Sequence[str] = ()  # labels; they are shown as unknown where the section cannot be made
+    applies: Callable[[ScopeT], bool] = lambda _: True  # False where the page does without the section

@@ -57,6 +57,7 @@ class Scope:
     runs: Sequence[PublishedSnapshot]  # of the history, the last one is `snapshot`
     axis: Timeline
     hours: int
+    others: Sequence[PublishedSnapshot] = ()  # of the clusters that come after it on the page
 
     def rows(self, statement: str, *values: int | str) -> list[tuple[Any, ...]]:
         """The rows of a statement."""
@@ -118,7 +119,7 @@ def scopes(
     missing = sorted(set(clusters or ()) - {one.cluster for one in wanted} - set(configured if wanted else ()))
     if missing or not wanted:
         raise TableError(_nothing(missing, [one.cluster for one in chosen], slot_ms))
-    return [_scope(ask, snapshot, hours) for snapshot in wanted]
+    return [_scope(ask, snapshot, hours, wanted[place:]) for place, snapshot in enumerate(wanted, 1)]
 
 
 def _newest(slot_ms: int | None) -> str:
@@ -131,7 +132,7 @@ def _newest(slot_ms: int | None) -> str:
         ) AS ranked WHERE recency = 1 ORDER BY cluster"""  # noqa: S608  names of ours and a number
 
 
-def _scope(ask: Ask, snapshot: PublishedSnapshot, hours: int) -> Scope:
+def _scope(ask: Ask, snapshot: PublishedSnapshot, hours: int, others: Sequence[PublishedSnapshot]) -> Scope:
     from_ms = snapshot.captured_ms - hours * _HOUR_MS
     first_day = datetime.fromtimestamp(from_ms / 1000, UTC).date()
     statement = f"""
@@ -141,7 +142,7 @@ def _scope(ask: Ask, snapshot: PublishedSnapshot, hours: int) -> Scope:
         ORDER BY captured_at, snapshot_id"""  # noqa: S608  names of ours and numbers
     runs = [PublishedSnapshot(*values) for values in tuples(ask(statement, snapshot.cluster))]
     axis = timeline([one.captured_ms for one in runs], from_ms)
-    return Scope(ask=ask, snapshot=snapshot, runs=runs, axis=axis, hours=hours)
+    return Scope(ask=ask, snapshot=snapshot, runs=runs, axis=axis, hours=hours, others=others)
 
 
 def windows_of(chosen: Sequence[Scope]) -> Windows:

@@ -111,6 +111,11 @@ def severity_count(severities: Sequence[str], severity: str) -> str:
     return counted(number, severity) if severity == "warning" else f"{number:,} {severity}"
 
 
+def with_owner(name: str, owner: str | None) -> str:
+    """The name, and the team that owns it."""
+    return name if owner is None else f"{name} ({owner})"
+
+
 def few_names(names: list[str]) -> str:
     """Up to three different names, fewer if they are long, and how many more there are."""
     different = [printable(one) for one in dict.fromkeys(names)]

@@ -65,6 +65,12 @@ class RunContext:
                 self._warehouse = self._without_session() or self._by_spark()
             return self._warehouse
 
+    def start_session(self) -> None:
+        """Open the warehouse again, by Spark: for a run that turns out to need a session."""
+        with self._lock:
+            self._opened.close()
+            self._needs_session, self._warehouse = True, None
+
     @cached_property
     def existing_warehouse(self) -> Warehouse:
         """The warehouse of the settings; TableError if no run has created its tables."""

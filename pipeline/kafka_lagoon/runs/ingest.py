@@ -5,20 +5,19 @@ exactly the files of tasks whose records are part of one history of their partit
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
-from kafka_lagoon.delta.executors import Meter
 from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, LONGEST_COMMIT_WAIT_MS, Warehouse
+from kafka_lagoon.errors import NeedsSession
 from kafka_lagoon.fetch.accounting import Reconciled, RunIdentity, is_loss, reconcile
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.last_epochs import with_last_epochs
 from kafka_lagoon.fetch.plan import Plan, plan
 from kafka_lagoon.fetch.ranges import LOSSES
@@ -30,16 +29,15 @@ from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.ingest.archive_lock import ArchiveLock, archive_lock
 from kafka_lagoon.ingest.archive_task import TaskSettings
 from kafka_lagoon.ingest.commit import RunOutput, commit
-from kafka_lagoon.ingest.execution import counted, run_tasks
+from kafka_lagoon.ingest.execution import run_tasks
 from kafka_lagoon.ingest.pending_files import Report
 from kafka_lagoon.ingest.staged_commit import commit_staged, staged_lock
 from kafka_lagoon.job_settings import IngestSettings
-from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.runs.context import Progress, RunContext
 from kafka_lagoon.settings import Settings
-from kafka_lagoon.snapshot.coverage import list_note
+from kafka_lagoon.snapshot.list_notes import list_note
 from kafka_lagoon.uuid7 import new_id
 
 STEPS = ("plan", "read", "commit")
@@ -131,21 +129,50 @@ def ingest(
     with Cluster.connect(kafka, clock, request_stats, deadline.within(limits.plan_timeout_ms)) as cluster:
         cluster_id = cluster.cluster_id or name
         progress.connected(cluster_id)
-        with lock_archive(context.warehouse, context.settings, cluster_id, clock, after_restore) as lock:
-            archived = archive_new_records(
-                lock, name, cluster, context.settings, wanted, progress.step, deadline, progress.advanced
-            )
-            result = IngestResult(
-                cluster=name,
-                cluster_id=cluster_id,
-                archived=archived,
-                reports=tuple(lock.reports.values()),
-                seconds=clock.monotonic() - started,
-            )
-            report(result)
-            lock.remove_reports(archived.ingest_id)
-            notes = [*lock.notes, _hidden_topics(cluster, wanted, Deadline.after(clock, _NOTE_MS))]
-        return "; ".join(filter(None, notes)) or None
+        plans = _Plans(cluster, wanted, limits.plan_timeout_ms, deadline)
+
+        def archive() -> str | None:
+            with lock_archive(context.warehouse, context.settings, cluster_id, clock, after_restore) as lock:
+                progress.step("plan", len(lock.topics))
+                planned = plans.beginning_at(lock.topics)
+                archived = archive_new_records(
+                    lock, name, cluster, context.settings, planned, progress.step, deadline, progress.advanced
+                )
+                result = IngestResult(
+                    cluster=name,
+                    cluster_id=cluster_id,
+                    archived=archived,
+                    reports=tuple(lock.reports.values()),
+                    seconds=clock.monotonic() - started,
+                )
+                report(result)
+                lock.remove_reports(archived.ingest_id)
+                notes = [*lock.notes, _hidden_topics(cluster, wanted, Deadline.after(clock, _NOTE_MS))]
+            return "; ".join(filter(None, notes)) or None
+
+        if context.warehouse.session is None:
+            with suppress(NeedsSession):
+                return archive()
+            context.start_session()
+        return archive()
+
+
+@dataclass(slots=True)
+class _Plans:
+    """Plans of a run, of which the last one is kept: the run may take its lock again, and planning takes long."""
+
+    cluster: Cluster
+    wanted: ReadSpec
+    timeout_ms: int
+    deadline: RunDeadline
+    last: tuple[Mapping[str, Archived], Plan] | None = None
+
+    def beginning_at(self, topics: Mapping[str, Archived]) -> Plan:
+        """The plan that begins at these offsets."""
+        if self.last is None or self.last[0] != topics:
+            with gc_paused():  # as in a snapshot: many objects and no cycles
+                self.last = topics, plan(self.cluster, self.wanted, topics, self.deadline.within(self.timeout_ms))
+        return self.last[1]
 
 
 def lock_archive(
@@ -163,16 +190,17 @@ def archive_new_records(
     name: str,
     cluster: Cluster,
     settings: Settings,
-    wanted: ReadSpec,
+    planned: Plan,
     step: Callable[[str, int], None],
     deadline: RunDeadline,
     advanced: Callable[[int, int, int], None] | None = None,
 ) -> ArchivedRecords:
-    """Plan, read, check and commit; records read before the run's deadline are committed, the rest is left for the next run."""
+    """Read, check and commit; records read before the run's deadline are committed, the rest is left for the next run.
+
+    NeedsSession if the warehouse has no session of Spark, and the plan is too large for this process alone.
+    """
     limits = settings.ingest
-    step("plan", len(lock.topics))
-    with gc_paused():  # as in a snapshot: many objects and no cycles
-        planned = plan(cluster, wanted, lock.topics, deadline.within(limits.plan_timeout_ms))
+    with gc_paused():
         tasks = _tasks(lock, planned, limits)
     tasks = with_last_epochs(cluster, tasks, deadline.within(limits.plan_timeout_ms))
     step("read", sum(planned_range.offsets for planned_range in planned.ranges))
@@ -190,8 +218,7 @@ def archive_new_records(
         compression=settings.records.compression,
         access=s3_access(lock.warehouse.kernel.storage, lock.root),
     )
-    meter = Meter(counted, lambda sums: advanced(*sums)) if advanced else None
-    results = run_tasks(lock.warehouse, task_settings, tasks, meter)
+    results = run_tasks(lock.warehouse, task_settings, tasks, advanced)
     outcomes = [result.outcome for result in results]
     of_splits = [outcome for task_outcome in outcomes for outcome in task_outcome.outcomes]
     checked = check_outcomes(
@@ -209,7 +236,10 @@ def archive_new_records(
 
 
 def _tasks(lock: ArchiveLock, planned: Plan, limits: IngestSettings) -> Sequence[Task]:
-    parallelism = lock.warehouse.spark.sparkContext.defaultParallelism
+    if lock.warehouse.session is None and sum(map(planned.bytes_of, planned.ranges)) <= limits.local_max_bytes:
+        parallelism = 1
+    else:
+        parallelism = lock.warehouse.spark.sparkContext.defaultParallelism
     return divide(planned.ranges, planned.bytes_of, parallelism, limits.task_mb << 20)
 
 
@@ -236,6 +266,4 @@ def _hidden_topics(cluster: Cluster, wanted: ReadSpec, deadline: Deadline) -> st
     """A note about a pattern's topics, if others may be hidden from the principal."""
     if not wanted.pattern:
         return None
-    described = describe_cluster(cluster, deadline)
-    operations = NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
-    return list_note(operations, METADATA.name, "topics that match the pattern")
+    return list_note(cluster, METADATA.name, "topics that match the pattern", deadline)

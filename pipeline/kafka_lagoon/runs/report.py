@@ -3,15 +3,13 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from kafka_lagoon.query.history import late_after_ms
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import ClusterPage, cluster_page, render
 from kafka_lagoon.report.page_tables import Concern
 from kafka_lagoon.report.run_sections import COVERAGE
 from kafka_lagoon.report.scope import Scope, scopes, without_snapshot
 from kafka_lagoon.units import duration
-
-_LATE_AFTER = 2  # in intervals between snapshots
-_DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +59,7 @@ def make_report(chosen: Sequence[Scope], options: ReportOptions, now_ms: int) ->
 def _aged(page: ClusterPage, now_ms: int) -> ClusterPage:
     """Put a late snapshot before everything that it says: after it nothing is known."""
     age_ms = now_ms - page.snapshot.captured_ms
-    if age_ms <= _LATE_AFTER * (page.axis.usual_ms or _DAY_MS):
+    if age_ms <= late_after_ms(page.axis.usual_ms):
         return page
     text = f"Last seen {duration(age_ms)} ago: nothing is known of the time since then"
     return replace(page, concerns=[Concern(level="critical", text=text, section=COVERAGE.name), *page.concerns])

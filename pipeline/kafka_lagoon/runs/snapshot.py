@@ -40,7 +40,18 @@ def take_snapshot(
             deadline = Deadline.after(clock, limits.deadline_ms)
             stored = stored_tables(lock, clock.now_ms())
             measure = measure_of(limits, cluster, name, context.warehouse, deadline)
-            snapshot = collect(cluster, name, slot_ms, deadline, progress.step, skipped, measure, stored, chosen)
+            snapshot = collect(
+                cluster,
+                name,
+                slot_ms,
+                deadline,
+                progress.step,
+                skipped,
+                measure,
+                stored,
+                chosen,
+                context.settings.all_owners(),
+            )
             publish(lock, snapshot, max(COMMIT_LOCK_WAIT_MS, round(deadline.remaining() * 1000)))
     return snapshot
 

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
-_WEEK = timedelta(days=7)
+_DAY, _WEEK = timedelta(days=1), timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +58,8 @@ def truststore(certificates: Sequence[x509.Certificate], password: str) -> bytes
 
 
 def authority(name: str = "sandbox CA", issuer: Certificate | None = None) -> Certificate:
-    """A certificate authority, its own root or below another one."""
-    return _signed(name, issuer, (), datetime.now(UTC) + _WEEK, is_authority=True)
+    """A certificate authority, its own root or below another one; valid for longer than what it signs."""
+    return _signed(name, issuer, (), datetime.now(UTC) + _WEEK + _DAY, is_authority=True)
 
 
 def issue(

@@ -23,6 +23,8 @@ from kafka_lagoon.sandbox.workload import RETURNING, TOPICS, Workload
 
 _SPARK_SETTINGS = Path(__file__).resolve().parents[1] / "conf"
 _PROGRAMS = Path(sys.executable).parent  # lagoon lies beside the python of its environment
+_INTERRUPTED = 128 + signal.SIGINT
+_END_TIMEOUT_S = 30  # for a command that Ctrl-C ends
 _CACHE = "LAGOON_CACHE"  # of all settings in the environment the only one that is not about another cluster
 
 _LAG = """
@@ -148,9 +150,26 @@ def _run(*arguments: str) -> None:
         "SPARK_CONF_DIR": str(_SPARK_SETTINGS),
         "SPARK_LOCAL_IP": "127.0.0.1",  # host names of laptops resolve to anything
     }
-    run = subprocess.run([_PROGRAMS / "lagoon", *arguments], env=environ, check=False)  # noqa: S603
-    if run.returncode:
-        raise SandboxFailed(f"lagoon {arguments[0]} ended with exit code {run.returncode}")
+    with subprocess.Popen([_PROGRAMS / "lagoon", *arguments], env=environ) as run:  # noqa: S603
+        code = _exit_code(run)
+    if code == _INTERRUPTED:
+        sys.exit(_INTERRUPTED)  # the command has printed the line that says so
+    if code:
+        raise SandboxFailed(f"lagoon {arguments[0]} ended with exit code {code}")
+
+
+def _exit_code(run: "subprocess.Popen[bytes]") -> int:
+    """Wait for a command, also after Ctrl-C: the terminal sends that to the command, too, and the command ends in order."""
+    try:
+        try:
+            return run.wait()
+        except KeyboardInterrupt:
+            if run.wait(_END_TIMEOUT_S) == _INTERRUPTED:
+                return _INTERRUPTED
+            raise
+    except BaseException:
+        run.kill()
+        raise
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from kafka_lagoon.admin.cluster import identify
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.garbage import gc_paused
+from kafka_lagoon.owners import NOBODY, Owners
 from kafka_lagoon.snapshot.chosen_names import EVERYTHING, ChosenNames
 from kafka_lagoon.snapshot.collection import Collection, Collector, Phase
 from kafka_lagoon.snapshot.collectors import COLLECTORS, CONSUMER_LAG, COVERAGE
@@ -40,6 +41,7 @@ def collect(  # noqa: PLR0913  each is a decision of its caller's
     measure: Measure | None = None,
     stored: Mapping[str, StoredTable] | None = None,
     chosen: ChosenNames = EVERYTHING,
+    owners: Owners = NOBODY,
 ) -> Snapshot:
     """One snapshot of `cluster`, called `name` in the tables, for the scheduler's time `slot_ms` (epoch milliseconds).
 
@@ -49,6 +51,7 @@ def collect(  # noqa: PLR0913  each is a decision of its caller's
     """
     collection = _gather_lag(cluster, slot_ms, deadline, tell, chosen)
     collection.skipped, collection.measure, collection.stored = skipped, measure, stored or {}
+    collection.owners = owners
     for table in COLLECTORS:
         if table is CONSUMER_LAG:
             tell("time lag", len(collection.group_state.commits.rows))

@@ -16,6 +16,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.owners import NOBODY, Owners
 from kafka_lagoon.snapshot.chosen_names import EVERYTHING, ChosenNames
 from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_state import GroupState
@@ -121,6 +122,7 @@ class Collection:
     durability: Durability
     failures: list[Failure]
     chosen: ChosenNames = EVERYTHING
+    owners: Owners = NOBODY
     skipped: Sequence[Collector] = ()
     stored: Mapping[str, StoredTable] = field(
         default_factory=dict

@@ -21,11 +21,21 @@ from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.acls import ACLS
 from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
 from kafka_lagoon.snapshot.configs import CONFIGS
-from kafka_lagoon.snapshot.coverage import coverage_rows, failure_rows, not_offered, visibility, worth_a_row
+from kafka_lagoon.snapshot.coverage import (
+    COMPLETE,
+    LISTED_TYPES,
+    coverage_rows,
+    failure_rows,
+    not_offered,
+    shows_all,
+    visibility,
+    worth_a_row,
+)
 from kafka_lagoon.snapshot.delegation_tokens import DELEGATION_TOKENS
 from kafka_lagoon.snapshot.group_state import lag_of
 from kafka_lagoon.snapshot.log_dirs import LOG_DIRS
 from kafka_lagoon.snapshot.offsets import offset_rows
+from kafka_lagoon.snapshot.owners import EXPECTED_GROUPS, OWNERS
 from kafka_lagoon.snapshot.quorum import QUORUM
 from kafka_lagoon.snapshot.quotas import QUOTAS
 from kafka_lagoon.snapshot.reassignments import REASSIGNMENTS
@@ -39,6 +49,7 @@ from kafka_lagoon.tables import state_tables
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionOffsetsRow, PartitionRow, TopicRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow
 from kafka_lagoon.tables.row_columns import Joined
+from kafka_lagoon.tables.security_rows import AclRow
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, SnapshotRow
 
 _TOPICS = Permission(DESCRIBE, TOPIC, "topics are left out, with their partitions, offsets and commits")
@@ -135,7 +146,9 @@ CONSUMER_LAG = Collector(
 
 def _coverage(collection: Collection) -> Collected:
     skipped = {table.name: [api.name for api in table.apis] for table in collection.skipped}
-    trusted = visibility(collection.identity.operations)
+    principal, known = collection.cluster.settings.principal(), collection.of(AclRow)
+    proven = [api for api, resource_type in LISTED_TYPES.items() if shows_all(known, resource_type, principal)]
+    trusted = visibility(collection.identity.operations) | dict.fromkeys(proven, COMPLETE)
     left_out = {"Metadata": collection.topology.left_out, "ListGroups": collection.group_state.left_out}
     unoffered = not_offered(collection.failures)
     return Collected(list(coverage_rows(collection.cluster.request_stats, trusted, unoffered, skipped, left_out)))
@@ -195,6 +208,8 @@ COLLECTORS = (
     GROUP_MEMBERS,
     COMMITTED_OFFSETS,
     CONSUMER_LAG,
+    OWNERS,
+    EXPECTED_GROUPS,
     CONFIGS,
     LOG_DIRS,
     QUORUM,

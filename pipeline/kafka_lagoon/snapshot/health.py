@@ -26,7 +26,7 @@ GRAVE = (LEADERLESS, OFFLINE_REPLICAS, UNDER_MIN_ISR, UNDER_REPLICATED)
 
 @row
 class FindingCountRow:
-    """How many partitions have a finding, one row per kind of finding."""
+    """Count the partitions of each finding, one row per finding."""
 
     finding: str = column("Kind of finding.")
     partitions: Int32 = column("Partitions that have it.")

@@ -22,7 +22,7 @@ NEGATIVE_START = "SHARE_START_NEGATIVE"
 
 @row
 class ShareOffsetRow:
-    """How far share groups have come, one row per group and partition."""
+    """Rows with the start offsets and the lag of share groups, one per group and partition."""
 
     group_id: str = column("group.id of the group.")
     topic: str | None = column("Name of the topic; null if only its id is known.")

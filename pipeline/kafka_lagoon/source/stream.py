@@ -7,7 +7,7 @@ another topic of the same name, is an error or an event in the log.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
@@ -15,6 +15,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, list_offsets
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.fetch.offset_specs import LATEST, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LogBounds, PlannedRange, limited
 from kafka_lagoon.fetch.split import READ_COMMITTED
@@ -34,6 +35,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Value = TypeVar("Value", int, str)
 _START = OffsetSpecs(name="startingOffsets", default=LATEST)
 
 
@@ -54,14 +56,16 @@ class StreamOffsets:
 
     @classmethod
     def from_json(cls, shape: Mapping[str, Any]) -> "StreamOffsets":
-        """Parse the result of `to_json`."""
-        offsets = {
-            TopicPartition(topic, int(partition)): offset
-            for topic, partitions in shape.items()
-            if topic != TOPIC_IDS
-            for partition, offset in partitions.items()
-        }
-        return cls(offsets=offsets, topic_ids=shape.get(TOPIC_IDS, {}))
+        """Parse the result of `to_json`; TableError for JSON of another shape."""
+        with reading("the offsets in the checkpoint of the stream"):
+            offsets = {
+                TopicPartition(topic, int(partition)): _of_type(int, offset)
+                for topic, partitions in shape.items()
+                if topic != TOPIC_IDS
+                for partition, offset in partitions.items()
+            }
+            topic_ids = {topic: _of_type(str, topic_id) for topic, topic_id in shape.get(TOPIC_IDS, {}).items()}
+        return cls(offsets=offsets, topic_ids=topic_ids)
 
     def since(self, before: "StreamOffsets") -> tuple["StreamOffsets", list[str]]:
         """The ranges between earlier offsets and these, and what is lost in between.
@@ -81,6 +85,12 @@ class StreamOffsets:
                 lines.append(f"{partition.topic}:{partition.partition} ends at {end}, and was read up to {start}")
             starts[partition] = min(start, end)
         return replace(self, offsets=starts), lines
+
+
+def _of_type(kind: type[Value], stored: Any) -> Value:
+    if type(stored) is not kind:  # True is an int, too
+        raise TypeError(f"{stored!r} is no {kind.__name__}")
+    return stored
 
 
 class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -20,6 +20,7 @@ from kafka_lagoon.tables.cluster_rows import (
     TopicRow,
 )
 from kafka_lagoon.tables.group_rows import CommittedOffsetRow, ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
+from kafka_lagoon.tables.owner_rows import ExpectedGroupRow, OwnerRow
 from kafka_lagoon.tables.security_rows import AclRow, DelegationTokenRow, QuotaRow, ScramUserRow
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, SnapshotRow
 from kafka_lagoon.tables.transaction_rows import PartitionProducerRow, TransactionRow
@@ -53,6 +54,10 @@ GROUP_MEMBERS = StateTable(
 )
 COMMITTED_OFFSETS = StateTable(name="committed_offsets", row=CommittedOffsetRow, added_in=FIRST_VERSION)
 CONSUMER_LAG = StateTable(name="consumer_lag", row=ConsumerLagRow, added_in=FIRST_VERSION)
+OWNERS = StateTable(name="owners", row=OwnerRow, key=("entity_type", "name"), when_changed=True, added_in="0.2.0")
+EXPECTED_GROUPS = StateTable(
+    name="expected_groups", row=ExpectedGroupRow, key=("group_id",), when_changed=True, added_in="0.2.0"
+)
 CONFIGS = StateTable(name="configs", row=ConfigRow, when_changed=True, added_in="0.2.0")
 LOG_DIRS = StateTable(name="log_dirs", row=StoredReplicaRow, added_in="0.2.0")
 QUORUM = StateTable(name="quorum", row=QuorumStateRow, key=("replica_id", "directory_id"), added_in="0.2.0")
@@ -97,6 +102,8 @@ DECLARATIONS = (
     GROUP_MEMBERS,
     COMMITTED_OFFSETS,
     CONSUMER_LAG,
+    OWNERS,
+    EXPECTED_GROUPS,
     CONFIGS,
     LOG_DIRS,
     QUORUM,

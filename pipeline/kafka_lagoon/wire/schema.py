@@ -67,7 +67,7 @@ Records = Annotated[memoryview, Blob(view=True)]
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """Where a field exists: versions `since` to `until`, in tag section `tag`, nullable from `nullable_since` on.
+    """The versions that have a field: `since` to `until`, in tag section `tag`, nullable from `nullable_since` on.
 
     Values of a field that `repeats` are often the same, byte for byte. `least` is the lowest number that the field may have:
     -1 is Kafka's "unknown", and None stands for any number.

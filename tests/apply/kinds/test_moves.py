@@ -1,5 +1,7 @@
 """Moves of partitions to other brokers, and of replicas to other directories, by actions."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +24,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.alter_partition_reassignments import ALTER_PARTITION_REASSIGNMENTS
 from kafka_lagoon.protocol.messages.alter_replica_log_dirs import ALTER_REPLICA_LOG_DIRS
 from kafka_lagoon.protocol.messages.list_partition_reassignments import (
+    LIST_PARTITION_REASSIGNMENTS,
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
@@ -30,6 +33,7 @@ from tests.admin.conftest import soon
 from tests.apply.kinds.conftest import CarryOut
 from tests.apply.kinds.endings import endings, lost, not_done
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
 
 ORDERS_0 = TopicPartition("orders", 0)
 MOVING = {"replicas": [2, 3, 1], "adding": [2], "removing": [1]}
@@ -79,6 +83,16 @@ def test_placements(state: FakeCluster, cluster: Cluster) -> None:
     assert known[ORDERS_0] == MOVING
     assert known[TopicPartition("orders", 1)] == {"replicas": [2, 3, 1]}
     assert isinstance(known[absent], Failure)
+
+
+def test_moves_that_are_refused_are_not_taken_for_none(state: FakeCluster, cluster: Cluster) -> None:
+    """A controller that answers UNSUPPORTED_VERSION knows the list of moves; one that does not offer it has none."""
+    state.faults.append(
+        Fault(LIST_PARTITION_REASSIGNMENTS.key, Altered(lambda response: replace(response, error_code=35)))
+    )
+    refused = placements(cluster, [ORDERS_0], soon())[ORDERS_0]
+    assert isinstance(refused, Failure)
+    assert refused.code == 35
 
 
 def test_a_lost_answer_is_decided_by_what_is_there(state: FakeCluster, carry_out: CarryOut) -> None:

@@ -1,5 +1,7 @@
 """Options of `lagoon kafka lag`: selection, order, and limits with exit code 3."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.cli.kafka.conftest import Ask
@@ -85,6 +87,19 @@ def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, lines: list[str]) -> No
     shown = ask("lag", "--fail-above", limits)
     assert shown.err.splitlines() == [f"lagoon: {line}" for line in lines]
     assert shown.code == (3 if lines else 0)
+
+
+def test_groups_that_are_stopped_on_purpose(state: FakeCluster, ask: Ask, tmp_path: Path) -> None:
+    """The settings [expected] leave them out of limits on lag, and a line names them; lost records count."""
+    conf = tmp_path / "lagoon.toml"
+    conf.write_text("[expected.groups]\n'read.*' = \"paused\"\n'new' = \"00:00-24:00\"\n")
+    note = "lagoon: 1 group is expected to be stopped and left out of lag, total: reader\n"
+    shown = ask("lag", "--conf", str(conf), "--fail-above", "lag=9,total=9")
+    assert (shown.code, shown.err) == (0, note)
+    assert ask("lag", "--conf", str(conf)).err == ""
+    state.topics["orders"].partitions[1].log_start_offset = 43
+    lost = ask("lag", "--conf", str(conf), "--fail-above", "lost=2")
+    assert (lost.code, lost.err) == (3, "lagoon: lost above 2: 1 partition, highest 3 (reader orders-1)\n")
 
 
 def test_records_that_were_lost(state: FakeCluster, ask: Ask) -> None:

@@ -1,8 +1,15 @@
 """`lagoon health`: findings of the newest snapshot."""
 
+from argparse import Namespace
+
+import pyarrow as pa
 import pytest
 
+from kafka_lagoon.cli.tables.command import Condition, TablesContext
 from kafka_lagoon.cli.tables.health import FINDINGS, SEVERITIES
+from kafka_lagoon.cli.tables.limits import count_lines
+from kafka_lagoon.cli.thresholds import Threshold, Unit
+from kafka_lagoon.query.statements import Rows
 from kafka_lagoon.query.views import column_comments
 from tests.cli.tables.conftest import Ask
 from tests.effort import first
@@ -71,6 +78,37 @@ def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, line: str | None) -> No
     """Limits apply to all findings, to one kind or to a severity."""
     shown = ask("health", *DEFAULT, "--fail-above", limits)
     assert (shown.code, shown.err) == ((3, f"lagoon: {line}\n") if line else (0, ""))
+
+
+def test_all_limits_read_the_findings_once() -> None:
+    """The view is the costly part of the command."""
+    statements: list[str] = []
+
+    def ask(statement: str, *_: int | str) -> Rows:
+        statements.append(statement)
+        counted = pa.table(
+            {
+                "rows": [2, 1],
+                "first": ["b", "a"],
+                "severity": ["critical"] * 2,
+                "finding": ["leaderless", "no_controller"],
+            }
+        )
+        return Rows(schema=counted.schema, batches=iter(counted.to_batches()))
+
+    names = ("critical", "leaderless", "findings", "warning")
+    limits = [Threshold(name=name, limit=0, unit=Unit.COUNT) for name in names]
+    context = TablesContext(ask=ask, options=Namespace(fail_above=limits), snapshots=[], now_ms=0)
+    columns = {"critical": "severity", "warning": "severity", "leaderless": "finding"}
+    lines = list(
+        count_lines(context, "SELECT * FROM health_findings WHERE", Condition(), columns, "entity", "findings")
+    )
+    assert lines == [
+        "critical above 0: 3 findings (a)",
+        "leaderless above 0: 2 findings (b)",
+        "findings above 0: 3 findings (a)",
+    ]
+    assert len(statements) == 1
 
 
 def test_an_incomplete_snapshot_keeps_no_limit(ask: Ask) -> None:

@@ -1,7 +1,10 @@
 """`lagoon lag`: the lag in the newest snapshot of each cluster, the worst first."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
+from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot
 from kafka_lagoon.text import printable
 from tests.cli.tables.conftest import NOW_MS, Ask
 from tests.delta.samples import HOSTILE, HOUR_MS
@@ -235,3 +238,32 @@ def test_no_snapshot_at_a_time(ask: Ask) -> None:
     shown = ask("lag", "--at", str(NOW_MS - 100 * HOUR_MS), *configured("default"))
     assert shown.code == 3
     assert shown.out.startswith("default: no snapshot from before 2025-11-17T")
+
+
+@pytest.mark.parametrize(
+    ("previous", "minutes", "warning"),
+    [
+        (timedelta(hours=1), 119, ""),
+        (timedelta(hours=1), 121, ", LATE: snapshots were 1h apart, and none has followed"),
+        (timedelta(seconds=5), 4, ""),
+        (None, 2 * 24 * 60 - 1, ""),
+        (None, 2 * 24 * 60 + 1, ", LATE: it is the only one, and none has followed"),
+    ],
+)
+def test_a_late_snapshot_is_marked(previous: timedelta | None, minutes: int, warning: str) -> None:
+    """Only the newest one can be late: the line of an older one that --at chooses has no warning."""
+    taken = datetime(2026, 1, 5, 12, tzinfo=UTC)
+    chosen = ChosenSnapshot(
+        cluster="prod",
+        snapshot_id="s",
+        snapshot_date=taken.date(),
+        captured_at=taken,
+        slot=taken,
+        status="complete",
+        failures=0,
+        completeness=1.0,
+        previous_at=previous and taken - previous,
+    )
+    now_ms = round((taken + timedelta(minutes=minutes)).timestamp() * 1000)
+    assert chosen.line(now_ms, is_newest=True).partition(" old")[2] == warning
+    assert "LATE" not in chosen.line(now_ms, is_newest=False)

@@ -1,6 +1,7 @@
 """Commands over the tables open the files that they need, and answer as if they had opened all of them."""
 
 import json
+import re
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -14,11 +15,12 @@ from kafka_lagoon.cli.main import main
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.duckdb_tables import TableQuery, select_rows
 from kafka_lagoon.query.statements import Ask
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow
 from tests.cli.tables.conftest import topics
 from tests.clock import CLOCK
 from tests.delta.lake import make_lake
-from tests.delta.samples import HOUR_MS, NOON_MS, row, snapshot
+from tests.delta.samples import HOUR_MS, NOON_MS, lag_row, row, snapshot
 
 pytestmark = pytest.mark.long
 
@@ -123,7 +125,60 @@ def test_the_files_that_are_opened(
 
     monkeypatch.setattr(duckdb_engine, "select_rows", counted)
     answer(lake, capsys, "lag")
-    assert opened == {"snapshots": 1, "consumer_lag": 0, "consumer_groups": 0}
+    none = dict.fromkeys(("consumer_lag", "consumer_groups", "owners", "expected_groups"), 0)
+    assert opened == {"snapshots": 1, **none}
     opened.clear()
     answer(lake, capsys, "changes")
     assert (opened["snapshots"], opened["topics"], opened["partitions"]) == (2, 2, 2)
+
+
+WHOLE_HISTORY = tuple(
+    snapshot(
+        number,
+        *SHORT,
+        row(ConsumerGroupRow, group_id="billing", state="Stable"),
+        lag_row("billing", "orders", 0, lag=5),
+        topics=2,
+        status="complete",
+    )
+    for number in (1, DAY, 3 * DAY, 9 * DAY, LAST - DAY - 1, LAST - 2, LAST - 1, LAST)
+)
+SINCE_A_DAY = 4  # snapshots, with the one before
+
+
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The last day, and the same after some more days."""
+    folders = tmp_path_factory.mktemp("day"), tmp_path_factory.mktemp("days")
+    return make_lake(folders[0], WHOLE_HISTORY[-SINCE_A_DAY:]), make_lake(folders[1], WHOLE_HISTORY)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["lag", "health", "changes", "changes --since 1d", "metrics", "report --hours 24 --out {folder}/page.html"],
+)
+def test_a_longer_history_costs_no_more_files(
+    histories: tuple[Path, Path],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    command: str,
+) -> None:
+    """A command opens as many files, with as many bytes, after twelve days as after one."""
+    opened: list[tuple[str, int, int]] = []
+
+    def counted(name: str, *others: Any) -> TableQuery:
+        query = select_rows(name, *others)
+        files = [Path(file) for file in re.findall(r"'(/[^']*\.parquet)'", query.sql)]
+        opened.append((name, len(files), sum(file.stat().st_size for file in files)))
+        return query
+
+    monkeypatch.setattr(duckdb_engine, "select_rows", counted)
+    costs = []
+    for lake in histories:
+        assert main([*map(_time, command.format(folder=tmp_path).split()), "--warehouse", str(lake)]) in (0, 3)
+        costs.append([cost for cost in opened if cost[0] != "snapshots"])  # which is searched for the chosen ones
+        opened.clear()
+    assert costs[0] == costs[1]
+    assert any(files for _, files, _ in costs[0])
+    capsys.readouterr()

@@ -477,6 +477,7 @@ def new_jobs(world: World) -> dict[str, Job]:
         Snapshot(world),
         Snapshot(world, name="first-snapshot", is_first=True),
         Ingest(world),
+        Ingest(world, name="ingest-on-executors", settings=("ingest.local_max_bytes=0",)),
         Ingest(world, name="ingest-by-spark", settings=("records.writer=spark", "records.staging={lake}/_staging")),
         Maintain(world),
         Apply(world),

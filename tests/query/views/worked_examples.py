@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from deltalake import write_deltalake
 
 from kafka_lagoon.tables.schema import HEADER, SNAPSHOT_DATE, STATE_TABLES
 from kafka_lagoon.tables.table import Table
+from tests.delta.lake import make_lake
 
 FOLDER = Path(__file__).parent / "examples"
 TABLES = {table.name: table for table in STATE_TABLES}
@@ -146,3 +148,12 @@ def tables_of(examples: Sequence[Example]) -> Iterator[tuple[str, pa.Table]]:
     for table in STATE_TABLES:
         rows = [row for example in examples for row in example.rows.get(table.name, ())]
         yield table.name, pa.Table.from_pylist(rows, pa.schema([(one.name, one.type) for one in table.columns]))
+
+
+def lake_of(folder: Path, examples: Sequence[Example]) -> Path:
+    """Make a warehouse with the rows of all examples."""
+    make_lake(folder, ())
+    for name, table in tables_of(examples):
+        if len(table):
+            write_deltalake(folder / name, table, mode="append")
+    return folder

@@ -23,7 +23,7 @@ from kafka_lagoon.apply.kinds.partitions import (
     partition_resource,
 )
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -49,7 +49,7 @@ def placements(
     """{replicas} of each partition, and {adding, removing} of a partition that is being moved."""
     described = describe_partitions(cluster, partitions, deadline)
     listed = list_reassignments(cluster, deadline)
-    if isinstance(listed, Failure) and listed.name != UNSUPPORTED:  # before Kafka 2.4 clients cannot move partitions
+    if isinstance(listed, Failure) and not listed.is_too_old:  # before Kafka 2.4 clients cannot move partitions
         return {partition: known if isinstance(known, Failure) else listed for partition, known in described.items()}
     moving = {
         TopicPartition(topic.name, one.partition_index): {

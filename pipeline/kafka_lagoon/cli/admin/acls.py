@@ -166,6 +166,12 @@ def _plan_deletion(context: ClusterContext) -> PlannedActions:
 CREATE = Command(
     kind=altering(),
     summary="Creates an ACL for each combination of principal, operation, resource and host.",
+    examples=(
+        (
+            "lagoon admin create-acl -b kafka-1:9092 --principal User:billing --operation READ,DESCRIBE "
+            "--resource-type TOPIC --resource-name orders"
+        ),
+    ),
     declare=_declare_creation,
     check=_check_creation,
     answer=_plan_creation,
@@ -174,6 +180,10 @@ CREATE = Command(
 DELETE = Command(
     kind=altering(Guard.DELETIONS),
     summary="Shows and deletes the ACLs that match all options.",
+    examples=(
+        "lagoon admin delete-acl -b kafka-1:9092 --principal User:billing --dry-run",
+        "lagoon admin delete-acl -b kafka-1:9092 --principal User:billing --resource-type TOPIC --allow-deletions",
+    ),
     declare=_declare_deletion,
     check=_check_deletion,
     answer=_plan_deletion,

@@ -110,6 +110,10 @@ def _split(text: str) -> list[str]:
 COMMAND = Command(
     kind=altering(Guard.SHRINKING_RETENTION, Guard.INTERNAL_TOPICS),
     summary="Sets, edits and removes configs of a resource; configs that are not named stay unchanged.",
+    examples=(
+        "lagoon admin alter-configs topic orders -b kafka-1:9092 --config retention.ms=604800000",
+        "lagoon admin alter-configs topic orders payments -b kafka-1:9092 --unset retention.ms --dry-run",
+    ),
     declare=_declare,
     check=_check,
     answer=_plan,

@@ -284,6 +284,10 @@ def _plan_groups(context: ClusterContext) -> PlannedActions:
 RESET_OFFSETS = Command(
     kind=altering(),
     summary="Sets the offsets of a group: to the start, the end, an offset or a time, or moves them by a number.",
+    examples=(
+        "lagoon admin reset-offsets billing -b kafka-1:9092 --topic orders --to earliest --dry-run",
+        "lagoon admin reset-offsets billing -b kafka-1:9092 --all-topics --to '2026-07-14T09:00'",
+    ),
     declare=_declare_reset,
     check=_check_reset,
     answer=_plan_reset,
@@ -292,6 +296,7 @@ RESET_OFFSETS = Command(
 DELETE_OFFSETS = Command(
     kind=altering(Guard.DELETIONS),
     summary="Deletes the offsets that a group has stored for topics or partitions.",
+    examples=("lagoon admin delete-offsets billing -b kafka-1:9092 --topic orders-old --allow-deletions",),
     declare=_declare_deletion,
     check=_check_deletion,
     answer=_plan_deletion,
@@ -300,6 +305,7 @@ DELETE_OFFSETS = Command(
 DELETE_GROUP = Command(
     kind=altering(Guard.DELETIONS),
     summary="Deletes groups with their stored offsets.",
+    examples=("lagoon admin delete-group billing-old -b kafka-1:9092 --allow-deletions",),
     declare=_declare_groups,
     answer=_plan_groups,
     requires={"": Requirement(permissions=(DELETE_ON_GROUP,))},

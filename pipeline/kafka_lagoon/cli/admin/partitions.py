@@ -156,6 +156,10 @@ def _is_named(context: ClusterContext, partition: TopicPartition) -> bool:
 ELECT_LEADERS = Command(
     kind=altering(Guard.UNCLEAN_ELECTIONS),
     summary="Elects preferred replicas as leaders, or with --unclean any live replica.",
+    examples=(
+        "lagoon admin elect-leaders -b kafka-1:9092",
+        "lagoon admin elect-leaders orders:0,1 -b kafka-1:9092 --unclean --allow-unclean-elections",
+    ),
     declare=_declare_election,
     answer=_plan_election,
     requires={"": MOVES},
@@ -163,6 +167,10 @@ ELECT_LEADERS = Command(
 REASSIGN = Command(
     kind=altering(),
     summary="Moves partitions to other brokers; the brokers still copy data after the command has ended.",
+    examples=(
+        "lagoon admin reassign orders:0=1,2,3 orders:1=2,3,1 -b kafka-1:9092",
+        "lagoon admin reassign --file reassignment.json -b kafka-1:9092 --dry-run",
+    ),
     declare=_declare_reassignment,
     check=_check_reassignment,
     answer=_plan_reassignment,
@@ -171,6 +179,10 @@ REASSIGN = Command(
 CANCEL = Command(
     kind=altering(),
     summary="Cancels reassignments: partitions stay on the brokers that they had before.",
+    examples=(
+        "lagoon admin cancel-reassignment -b kafka-1:9092",
+        "lagoon admin cancel-reassignment orders:0 -b kafka-1:9092",
+    ),
     declare=_declare_cancelling,
     answer=_plan_cancelling,
     requires={"": MOVES},
@@ -178,6 +190,7 @@ CANCEL = Command(
 MOVE_REPLICA = Command(
     kind=altering(),
     summary="Moves replicas to another log directory of their broker, which still copies data after the command has ended.",
+    examples=("lagoon admin move-replica orders:0,1 -b kafka-1:9092 --broker 2 --to /data/kafka-2",),
     declare=_declare_move,
     check=_check_move,
     answer=_plan_move,

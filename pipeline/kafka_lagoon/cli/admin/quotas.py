@@ -88,6 +88,10 @@ def _plan(context: ClusterContext) -> PlannedActions:
 COMMAND = Command(
     kind=altering(),
     summary="Sets or removes the quotas of a user, a client or an address.",
+    examples=(
+        "lagoon admin alter-quotas -b kafka-1:9092 --user billing consumer_byte_rate=1048576",
+        "lagoon admin alter-quotas -b kafka-1:9092 --client-id '<default>' --remove request_percentage",
+    ),
     declare=_declare,
     check=_check,
     answer=_plan,

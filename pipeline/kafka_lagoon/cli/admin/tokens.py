@@ -110,6 +110,7 @@ def _plan(context: ClusterContext, action_of: Callable[[str, State], Action]) ->
 CREATE = Command(
     kind=altering(),
     summary="Creates a delegation token, and prints its id and its secret once.",
+    examples=("lagoon admin create-token -b kafka-1:9092 --renewer User:ops --max-lifetime-ms 86400000",),
     declare=_declare_creation,
     check=_check_creation,
     answer=_plan_creation,
@@ -118,6 +119,7 @@ CREATE = Command(
 RENEW = Command(
     kind=altering(),
     summary="Extends the lifetime of delegation tokens.",
+    examples=("lagoon admin renew-token TOKEN_ID -b kafka-1:9092",),
     declare=_declare_renewal,
     answer=_plan_renewal,
     requires={"": Requirement(remark="Only the owner of a token and its renewers may do it.")},
@@ -125,6 +127,7 @@ RENEW = Command(
 EXPIRE = Command(
     kind=altering(Guard.DELETIONS),
     summary="Makes delegation tokens expire, at once or later.",
+    examples=("lagoon admin expire-token TOKEN_ID -b kafka-1:9092 --allow-deletions",),
     declare=_declare_expiry,
     answer=_plan_expiry,
     requires={"": Requirement(remark="Only the owner of a token and its renewers may do it.")},

@@ -232,6 +232,10 @@ def _record_notes(resolved: ResolvedOffsets) -> Sequence[str]:
 CREATE = Command(
     kind=altering(Guard.MANY_PARTITIONS),
     summary="Creates topics.",
+    examples=(
+        "lagoon admin create-topic orders -b kafka-1:9092 --partitions 6 --replication-factor 3",
+        "lagoon admin create-topic orders -b kafka-1:9092 --config cleanup.policy=compact --if-not-exists",
+    ),
     declare=_declare_create,
     check=_check_create,
     answer=_plan_create,
@@ -245,6 +249,7 @@ CREATE = Command(
 DELETE = Command(
     kind=altering(Guard.DELETIONS, Guard.INTERNAL_TOPICS),
     summary="Deletes topics with all their records. This cannot be undone.",
+    examples=("lagoon admin delete-topic orders-old -b kafka-1:9092 --allow-deletions",),
     declare=_declare_delete,
     answer=_plan_delete,
     requires={"": Requirement(permissions=(Permission(acls.DELETE, acls.TOPIC, "refused for each topic"),))},
@@ -252,6 +257,7 @@ DELETE = Command(
 EXTEND = Command(
     kind=altering(Guard.INTERNAL_TOPICS, Guard.MANY_PARTITIONS),
     summary="Adds partitions to topics, up to a number in total. This cannot be undone.",
+    examples=("lagoon admin create-partitions orders -b kafka-1:9092 --partitions 12 --dry-run",),
     declare=_declare_extend,
     answer=_plan_extend,
     requires={"": Requirement(permissions=(Permission(acls.ALTER, acls.TOPIC, "refused for each topic"),))},
@@ -259,6 +265,10 @@ EXTEND = Command(
 TRIM = Command(
     kind=altering(Guard.RECORD_DELETION, Guard.INTERNAL_TOPICS),
     summary="Deletes the oldest records of partitions, up to an offset or a time.",
+    examples=(
+        "lagoon admin delete-records orders:0 -b kafka-1:9092 --before 5000 --allow-record-deletion",
+        "lagoon admin delete-records orders -b kafka-1:9092 --before '7d ago' --dry-run",
+    ),
     declare=_declare_records,
     check=_check_records,
     answer=_plan_records,

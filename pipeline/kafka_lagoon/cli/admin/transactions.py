@@ -123,6 +123,10 @@ def _plan_fence(context: ClusterContext) -> PlannedActions:
 ABORT = Command(
     kind=altering(),
     summary="Aborts hanging transactions: those that are open in a partition, but unknown to their coordinator.",
+    examples=(
+        "lagoon admin abort-transaction orders-0 -b kafka-1:9092 --dry-run",
+        "lagoon admin abort-transaction orders-0 -b kafka-1:9092 --producer-id 4001",
+    ),
     declare=_declare_abort,
     check=_check_abort,
     answer=_plan_abort,
@@ -143,6 +147,7 @@ ABORT = Command(
 FENCE = Command(
     kind=altering(),
     summary="Fences the producers of transactional ids; their open transactions are aborted.",
+    examples=("lagoon admin fence-producer billing-tx-1 -b kafka-1:9092",),
     declare=_declare_fence,
     answer=_plan_fence,
     requires={

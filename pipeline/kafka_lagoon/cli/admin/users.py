@@ -91,6 +91,7 @@ def _credentials(options: Namespace) -> Sequence[ScramCredential]:
 ALTER = Command(
     kind=altering(),
     summary="Sets the SCRAM password of users.",
+    examples=("lagoon admin alter-scram billing -b kafka-1:9092 --password env:BILLING_PASSWORD",),
     declare=_declare_password,
     check=_check_password,
     answer=_plan_password,
@@ -99,6 +100,7 @@ ALTER = Command(
 DELETE = Command(
     kind=altering(Guard.DELETIONS),
     summary="Deletes the SCRAM password of users.",
+    examples=("lagoon admin delete-scram billing -b kafka-1:9092 --mechanism SCRAM-SHA-256 --allow-deletions",),
     declare=_declare,
     answer=_plan_deletion,
     requires={"": ALTERS_CLUSTER},

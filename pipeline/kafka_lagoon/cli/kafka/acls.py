@@ -73,6 +73,10 @@ def _answer(context: ClusterContext) -> CommandOutput:
 COMMAND = Command(
     kind=CLUSTER,
     summary="Lists ACLs: operations that principals may or may not perform on resources.",
+    examples=(
+        "lagoon kafka acls -b kafka-1:9092",
+        "lagoon kafka acls -b kafka-1:9092 --principal User:billing --permission DENY",
+    ),
     declare=declare_filter,
     answer=_answer,
     requires={"": Requirement(permissions=(DESCRIBED_CLUSTER,))},

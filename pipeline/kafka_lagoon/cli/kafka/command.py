@@ -12,17 +12,19 @@ from kafka_lagoon.cli.output import CommandOutput, show
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.owners import NOBODY, Owners
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterContext:
-    """A connected cluster, the options of the command, and its deadline."""
+    """A connected cluster, the options of the command, and its deadline; `owners` are those of the settings."""
 
     cluster: Cluster
     options: Namespace
     deadline: Deadline
+    owners: Owners = NOBODY
 
 
 def _declare(parser: ArgumentParser) -> None:
@@ -38,14 +40,15 @@ def _declare(parser: ArgumentParser) -> None:
 
 def _run(invocation: Invocation, answer: Callable[[ClusterContext], CommandOutput]) -> int:
     options, clock = invocation.options, invocation.clock
-    kafka = chosen_cluster(options, invocation.environ).kafka
+    chosen = chosen_cluster(options, invocation.environ)
+    kafka, owners = chosen.kafka, NOBODY if chosen.settings is None else chosen.settings.all_owners()
     if topics := getattr(options, "topics", None):  # see add_topics of selection.py
         options.topic = [*topics, *(options.topic or [])]
 
     def ask(shown: Callable[[CommandOutput], T]) -> T:
         """Print the output while the cluster is connected, because rows may be read while they are printed."""
         with connected(kafka, options, clock) as (cluster, deadline):
-            output = answer(ClusterContext(cluster=cluster, options=options, deadline=deadline))
+            output = answer(ClusterContext(cluster=cluster, options=options, deadline=deadline, owners=owners))
             return shown(replace(output, refusals=cluster.refusals))
 
     if seconds := getattr(options, "watch", None):

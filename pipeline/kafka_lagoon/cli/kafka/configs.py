@@ -74,6 +74,10 @@ def _every_resource(context: ClusterContext, resource_type: int) -> list[str] | 
 COMMAND = Command(
     kind=CLUSTER,
     summary="Lists configs that were set explicitly, with their sources. Sensitive values are never shown.",
+    examples=(
+        "lagoon kafka configs topic orders -b kafka-1:9092",
+        "lagoon kafka configs broker -b kafka-1:9092 --all",
+    ),
     declare=_declare,
     check=_check,
     answer=_answer,

@@ -60,6 +60,7 @@ def _rows(context: ClusterContext, selected: Mapping[str, GroupListing], describ
 COMMAND = Command(
     kind=CLUSTER,
     summary="Describes groups of every type, with their members and assignments.",
+    examples=("lagoon kafka describe-group billing -b kafka-1:9092",),
     declare=_declare,
     answer=_answer,
     requires={

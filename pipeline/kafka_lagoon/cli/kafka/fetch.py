@@ -250,6 +250,11 @@ def _header(header: Mapping[str, Any]) -> str:
 COMMAND = Command(
     kind=CLUSTER,
     summary="Prints records of a topic.",
+    examples=(
+        "lagoon kafka fetch orders -b kafka-1:9092 --last 10",
+        "lagoon kafka fetch orders:0 -b kafka-1:9092 --from '2026-07-14T09:00' -n 100 --json",
+        "lagoon kafka fetch orders -b kafka-1:9092 --follow",
+    ),
     declare=_declare,
     answer=_answer,
     epilog=_EPILOG,

@@ -80,6 +80,10 @@ def _is_among(value: str | None, wanted: list[str] | None) -> bool:
 COMMAND = Command(
     kind=CLUSTER,
     summary="Lists groups of all types, with their states and coordinators.",
+    examples=(
+        "lagoon kafka groups -b kafka-1:9092",
+        "lagoon kafka groups -b kafka-1:9092 --type consumer,share --state Empty",
+    ),
     declare=_declare,
     answer=_answer,
     requires={

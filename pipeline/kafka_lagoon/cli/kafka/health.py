@@ -94,6 +94,10 @@ COMMAND = Command(
     kind=CLUSTER,
     summary="Lists partitions that are leaderless, under-replicated, below min.insync.replicas, or not led by their preferred "
     f"leader. {MIN_ISR_UNKNOWN}: min.insync.replicas could not be read.",
+    examples=(
+        "lagoon kafka health -b kafka-1:9092",
+        "lagoon kafka health -b kafka-1:9092 --only leaderless --fail  # exit 3 where there is one",
+    ),
     declare=_declare,
     answer=_answer,
     requires={"": Requirement(permissions=(TOPICS, TOPIC_SETTINGS))},

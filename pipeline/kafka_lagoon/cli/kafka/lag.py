@@ -22,6 +22,7 @@ from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
 from kafka_lagoon.cli.kafka.watch import add_watch
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import ALL_GROUPS, GROUPS, NAMED_GROUPS, TOPICS_OF_COMMITS, Requirement
+from kafka_lagoon.cli.thresholds import left_out
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.group_lag import SHARE, GroupLag
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
@@ -89,7 +90,8 @@ def _answer(context: ClusterContext) -> CommandOutput:
         with_times = timed(context, lag, columns, offsets)
         lag, times = list(with_times.rows), with_times.failures
     totals = list(group_lag_rows(state.groups.groups, lag, share_rows, unread_groups(state)))
-    passed = complaints([*lag, *share_rows], totals, options.fail_above) if options.fail_above else []
+    stopped = _stopped_groups(context, [one.group_id for one in totals]) if options.fail_above else []
+    passed = complaints([*lag, *share_rows], totals, options.fail_above, set(stopped)) if options.fail_above else []
     failures = worth_a_row([*state.failures, *unchecked, *times], topology)
     return CommandOutput(
         rows=_parts(totals, lag, share_rows, options),
@@ -102,8 +104,18 @@ def _answer(context: ClusterContext) -> CommandOutput:
             *not_listed(LIST_GROUPS.name, Scope.group, options.group, state.listed, state.failures),
         ],
         complaints=passed,
-        notes=_notes(context, topology),
+        notes=[*left_out(stopped, options.fail_above), *_notes(context, topology)],
     )
+
+
+def _stopped_groups(context: ClusterContext, groups: Sequence[str]) -> list[str]:
+    """Return the groups that the settings expect to be stopped now."""
+    if not context.owners.expected:
+        return []
+    from kafka_lagoon.snapshot.owners import expected_group_rows  # noqa: PLC0415  few settings need it
+
+    now_ms = context.cluster.clock.now_ms()
+    return [row.group_id for row in expected_group_rows(context.owners, groups, now_ms) if not row.should_run]
 
 
 def _ignore_progress(_step: str, _items: int) -> None:
@@ -166,6 +178,11 @@ def _notes(context: ClusterContext, topology: Topology) -> list[str]:
 COMMAND = Command(
     kind=CLUSTER,
     summary="Shows the lag of groups: high watermark - committed offset, unclamped. Unknown lag is a dash, with its problem.",
+    examples=(
+        "lagoon kafka lag -b kafka-1:9092",
+        "lagoon kafka lag billing -b kafka-1:9092 --time --sort time",
+        "lagoon kafka lag -b kafka-1:9092 --watch 5",
+    ),
     declare=_declare,
     answer=_answer,
     requires={

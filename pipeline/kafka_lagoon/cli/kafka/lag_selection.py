@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from kafka_lagoon.cli.arguments import names, number_from, pattern
-from kafka_lagoon.cli.thresholds import Measured, Threshold, Unit, add_fail_above, lines_of
+from kafka_lagoon.cli.thresholds import OF_RUNNING_GROUPS, Measured, Threshold, Unit, add_fail_above, lines_of
 
 _NAMES = {
     "lag": (Unit.COUNT, "unread records of a partition for a group"),
@@ -129,9 +129,20 @@ _ORDERS: Mapping[str, Callable[[Any], tuple[Any, ...]]] = {
 }
 
 
-def complaints(rows: Sequence[Any], totals: Sequence[Any], limits: Sequence[Threshold]) -> list[str]:
-    """Make a line for each limit that rows of partitions or sums of groups pass or may pass."""
-    return list(chain.from_iterable(_lines(rows, totals, limit) for limit in limits))
+def complaints(
+    rows: Sequence[Any], totals: Sequence[Any], limits: Sequence[Threshold], stopped: Container[str]
+) -> list[str]:
+    """Make a line for each limit that rows of partitions or sums of groups pass or may pass.
+
+    Groups that are expected to be `stopped` may lag, but not lose records.
+    """
+    running, running_totals = ([row for row in some if row.group_id not in stopped] for some in (rows, totals))
+    return list(
+        chain.from_iterable(
+            _lines(running, running_totals, limit) if limit.name in OF_RUNNING_GROUPS else _lines(rows, totals, limit)
+            for limit in limits
+        )
+    )
 
 
 def _lines(rows: Sequence[Any], totals: Sequence[Any], limit: Threshold) -> Iterator[str]:

@@ -46,6 +46,10 @@ def _nowhere(options: Namespace, log_dirs: LogDirs) -> list[Failure]:
 COMMAND = Command(
     kind=CLUSTER,
     summary="Lists log directories of the brokers; --replicas or --topic adds replicas.",
+    examples=(
+        "lagoon kafka log-dirs -b kafka-1:9092",
+        "lagoon kafka log-dirs orders -b kafka-1:9092 --broker 1,2",
+    ),
     declare=_declare,
     answer=_answer,
     requires={"": Requirement(permissions=(DESCRIBED_CLUSTER,))},

@@ -116,6 +116,10 @@ def _declare(parser: ArgumentParser) -> None:
 COMMAND = Command(
     kind=CLUSTER,
     summary="Lists the cluster, its brokers, topics and partitions.",
+    examples=(
+        "lagoon kafka metadata -b kafka-1:9092",
+        "lagoon kafka metadata orders -b kafka-1:9092 --only partition --json",
+    ),
     declare=_declare,
     answer=_answer,
     requires={

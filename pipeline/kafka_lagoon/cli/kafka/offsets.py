@@ -140,6 +140,10 @@ def _too_old(by_kind: dict[Kind, Offsets]) -> Sequence[str]:
 COMMAND = Command(
     kind=CLUSTER,
     summary="Lists the offsets of logs: earliest, local and tiered, last stable, latest, and of the largest timestamp.",
+    examples=(
+        "lagoon kafka offsets orders -b kafka-1:9092",
+        "lagoon kafka offsets orders -b kafka-1:9092 --at '2h ago'",
+    ),
     declare=_declare,
     answer=_answer,
     requires={"": Requirement(permissions=(TOPICS,))},

@@ -194,6 +194,10 @@ def _separator(text: str | None) -> bytes | None:
 COMMAND = Command(
     kind=CLUSTER,
     summary="Writes records to a topic: the lines of standard input, or one --value.",
+    examples=(
+        "lagoon kafka produce orders -b kafka-1:9092 --key 17 --value shipped",
+        "lagoon kafka fetch orders -b kafka-1:9092 --json | lagoon kafka produce orders-copy -b kafka-1:9092 --json",
+    ),
     declare=_declare,
     answer=_answer,
     epilog=_EPILOG,

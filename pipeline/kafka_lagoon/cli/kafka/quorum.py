@@ -31,6 +31,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 COMMAND = Command(
     kind=CLUSTER,
     summary="Lists KRaft controllers: leader, voters and observers. Clusters with ZooKeeper answer UNSUPPORTED_VERSION.",
+    examples=("lagoon kafka quorum -b kafka-1:9092",),
     answer=_answer,
     requires={"": Requirement(permissions=(DESCRIBED_CLUSTER,))},
 )

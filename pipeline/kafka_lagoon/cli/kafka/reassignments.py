@@ -25,6 +25,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 COMMAND = Command(
     kind=CLUSTER,
     summary="Lists partitions that are being moved to other brokers; `log-dirs --topic` has the sizes of their copies.",
+    examples=("lagoon kafka reassignments -b kafka-1:9092",),
     answer=_answer,
     requires={"": Requirement(permissions=(DESCRIBED_CLUSTER,))},
 )

@@ -7,14 +7,12 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 
-from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.client.agreement import agree_on_brokers, agreed_metadata
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
-from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA
-from kafka_lagoon.snapshot.coverage import list_note
+from kafka_lagoon.snapshot.list_notes import list_note
 from kafka_lagoon.snapshot.topology import Topology, returns_offline_replicas, topology_of
 
 
@@ -61,13 +59,8 @@ def list_notes(context: ClusterContext, api: str, what: str, operations: int | N
 
     `operations` has the authorized operations on the cluster as bits; if it is missing, the cluster is asked for them.
     """
-    note = list_note(_operations(context) if operations is None else operations, api, what)
+    note = list_note(context.cluster, api, what, context.deadline, operations)
     return (note,) if note else ()
-
-
-def _operations(context: ClusterContext) -> int:
-    described = describe_cluster(context.cluster, context.deadline)
-    return NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
 
 
 def not_listed(

@@ -71,9 +71,12 @@ def _transactions(context: ClusterContext) -> CommandOutput:
     part, refused = _described(context, selected) if describing else (_listed(selected), [])
     known = {row.transactional_id for row in listed}
     missing = not_listed(LIST_TRANSACTIONS.name, Scope.transaction, options.id, known, failures)
-    # Only with permission for all operations it is certain that all ids, and all topics that they write to, are listed.
-    lists = (("transactions", not options.id), ("topics of transactions", describing))
-    notes = [note for what, is_shown in lists if is_shown for note in list_notes(context, METADATA.name, what)]
+    # Brokers leave out transactional ids, and topics that their transactions write to, that we may not describe.
+    lists = (
+        (LIST_TRANSACTIONS.name, "transactions", not options.id),
+        (METADATA.name, "topics of transactions", describing),
+    )
+    notes = [note for api, what, is_shown in lists if is_shown for note in list_notes(context, api, what)]
     return CommandOutput(rows=[part], failures=[*failures, *refused, *missing], notes=notes)
 
 
@@ -107,6 +110,10 @@ def _producers(context: ClusterContext) -> CommandOutput:
 COMMAND = Command(
     kind=CLUSTER,
     summary="Lists or describes transactions; with --topic lists the producers that the leaders of its partitions know.",
+    examples=(
+        "lagoon kafka transactions -b kafka-1:9092 --state Ongoing --longer-than-ms 600000",
+        "lagoon kafka transactions -b kafka-1:9092 --topic orders --open",
+    ),
     declare=_declare,
     check=_check,
     answer=_answer,

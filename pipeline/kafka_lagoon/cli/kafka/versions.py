@@ -29,6 +29,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
 COMMAND = Command(
     kind=CLUSTER,
     summary="Lists the API versions that every broker supports, and the releases of Kafka that it may be.",
+    examples=("lagoon kafka versions -b kafka-1:9092",),
     answer=_answer,
     requires={"": Requirement()},
 )

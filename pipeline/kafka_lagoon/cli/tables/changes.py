@@ -1,15 +1,18 @@
 """`lagoon changes`: changes between the newest snapshot and the one before it, or since a time; the newest first.
 
+With --between it shows differences of two clusters instead (differences.py).
+
 Within a snapshot, truncations and removals come before additions.
 """
 
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from kafka_lagoon.cli.arguments import moment_argument, names
-from kafka_lagoon.cli.command import Command
+from kafka_lagoon.cli.command import Command, Invocation, Kind
 from kafka_lagoon.cli.output import CommandOutput
+from kafka_lagoon.cli.tables import differences
 from kafka_lagoon.cli.tables.command import Condition, QueriedRows, Reach, TablesContext, of_snapshots, over
 from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot, time_literal
@@ -34,6 +37,7 @@ _NAMES = {
     "changes": (Unit.COUNT, "all changes"),
     **dict.fromkeys(TYPES, (Unit.COUNT, "changes of this type")),
     **dict.fromkeys(ENTITIES, (Unit.COUNT, "changes of this entity")),
+    differences.ALL: (Unit.COUNT, "all differences of --between"),
     "age": (Unit.DURATION, "age of the snapshot"),
 }
 
@@ -42,18 +46,24 @@ def _declare(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--since", type=moment_argument, metavar="TIME", help="all changes since the last snapshot before this time"
     )
+    parser.add_argument(
+        "--between",
+        type=differences.two_clusters,
+        metavar="A,B",
+        help="differences of two clusters in their newest snapshots instead of changes",
+    )
     parser.add_argument("--group", type=names, metavar="A,B", help="only these groups")
     parser.add_argument("--type", type=names, metavar="A,B", help=f"only these types of changes: {', '.join(TYPES)}")
     parser.add_argument(
         "--entity", type=names, metavar="A,B", help=f"only changes of these entities: {', '.join(ENTITIES)}"
     )
-    parser.add_argument(
-        "--sort", choices=_SORTS, default="time", help="order of the rows (default: time, the newest first)"
-    )
+    parser.add_argument("--sort", choices=_SORTS, help="order of the rows (default: time, the newest first)")
     add_fail_above(parser, _NAMES)
 
 
 def _answer(context: TablesContext) -> CommandOutput:
+    if context.options.between:
+        return differences.answer(context)
     rows = _selected(context)
     return CommandOutput(rows=[_changes(context, rows)], complaints=_complaints(context, rows))
 
@@ -88,7 +98,7 @@ def _changes(context: TablesContext, rows: Condition) -> QueriedRows:
     times = ("captured_at",) if options.since else ()
     return context.rows(
         "change",
-        f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort]} {context.limit()}",  # noqa: S608  names of ours
+        f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort or 'time']} {context.limit()}",  # noqa: S608  names of ours
         rows.values,
         (*times, *columns),
         ("captured_at", "previous_captured_at", *columns, "source", "is_proven"),
@@ -119,9 +129,23 @@ def _suffices(context: TablesContext) -> bool:
     return has_predecessors(context.ask, str(of), of.values)
 
 
+_CHANGES = over(_VIEW, PREDECESSORS, reach=Reach(windows=_windows, suffices=_suffices))
+
+
+def _run(invocation: Invocation, answer: Callable[[TablesContext], CommandOutput]) -> int:
+    kind = differences.KIND if invocation.options.between else _CHANGES
+    return kind.run(invocation, answer)
+
+
 COMMAND = Command(
-    kind=over(_VIEW, PREDECESSORS, reach=Reach(windows=_windows, suffices=_suffices)),
-    summary="Shows changes between the newest published snapshot and the one before it, or since a time (--since).",
+    kind=Kind(declare=_CHANGES.declare, run=_run),
+    summary="Shows changes between the newest published snapshot and the one before it, since a time, or between clusters.",
+    examples=(
+        "lagoon changes",
+        "lagoon changes --between prod,spare --fail-above differences  # exit 3 where they differ",
+        "lagoon changes --since yesterday --entity topic,config --json",
+    ),
     declare=_declare,
+    check=differences.faults,
     answer=_answer,
 )

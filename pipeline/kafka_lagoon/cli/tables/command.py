@@ -11,7 +11,7 @@ from itertools import chain
 
 from kafka_lagoon.cli.arguments import add_flags, add_table_options, moment_argument, names, number_from, pattern
 from kafka_lagoon.cli.command import Invocation, Kind
-from kafka_lagoon.cli.engines import opened
+from kafka_lagoon.cli.engines import opened, opened_until
 from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.output import CommandOutput, Rows, RowSet, show
 from kafka_lagoon.cli.people import Screen, table
@@ -135,9 +135,14 @@ def chosen_alone(context: TablesContext) -> Window:
 _CHOSEN_ALONE = Reach(windows=lambda context: [chosen_alone(context)])
 
 
-def over(*relations: str, reach: Reach = _CHOSEN_ALONE) -> Kind[TablesContext]:
-    """Make the kind of a command whose statements name these tables and views."""
-    return Kind(declare=_declare, run=lambda invocation, answer: _run(invocation, answer, relations, reach))
+Clusters = Callable[[Namespace], Sequence[str] | None]
+
+
+def over(
+    *relations: str, reach: Reach = _CHOSEN_ALONE, clusters: Clusters = lambda options: options.cluster
+) -> Kind[TablesContext]:
+    """Make the kind of a command whose statements name these tables and views; `clusters` None means all."""
+    return Kind(declare=_declare, run=lambda invocation, answer: _run(invocation, answer, relations, reach, clusters))
 
 
 def _declare(parser: ArgumentParser) -> None:
@@ -160,23 +165,26 @@ def _declare(parser: ArgumentParser) -> None:
 
 
 def _run(
-    invocation: Invocation, answer: Callable[[TablesContext], CommandOutput], relations: Sequence[str], reach: Reach
+    invocation: Invocation,
+    answer: Callable[[TablesContext], CommandOutput],
+    relations: Sequence[str],
+    reach: Reach,
+    clusters: Clusters,
 ) -> int:
     options, now_ms = invocation.options, invocation.clock.now_ms()
     settings = loaded(options, invocation.environ, cluster_needed=False)
     at_ms = options.at.at_ms(now_ms) if options.at else None
     with opened(settings, {"snapshots"}, options.engine) as ask:
-        snapshots, missing = choose_snapshots(ask, options.cluster, at_ms, settings.named_clusters())
+        snapshots, missing = choose_snapshots(ask, clusters(options), at_ms, settings.named_clusters())
         context = TablesContext(ask=ask, options=options, snapshots=snapshots, now_ms=now_ms, missing=missing)
         if not snapshots:
             return _shown(context, CommandOutput(rows=[]))
-        *windows, last = reach.windows(context)
-    for window in windows:
-        with opened(settings, {"snapshots", *relations}, options.engine, window) as ask:
-            context = replace(context, ask=ask)
-            if reach.suffices(context):
-                return _shown(context, answer(context))
-    with opened(settings, {"snapshots", *relations}, options.engine, last) as ask:
+        windows = reach.windows(context)
+
+    def suffices(ask: Ask) -> bool:
+        return reach.suffices(replace(context, ask=ask))
+
+    with opened_until(settings, {"snapshots", *relations}, options.engine, windows, suffices) as ask:
         context = replace(context, ask=ask)
         return _shown(context, answer(context))
 

@@ -21,13 +21,16 @@ from kafka_lagoon.cli.tables.command import (
     over,
 )
 from kafka_lagoon.cli.tables.limits import count_lines
+from kafka_lagoon.cli.tables.owners import EXPECTED, OWNERS, has_rows
 from kafka_lagoon.cli.tables.snapshots import time_literal
 from kafka_lagoon.cli.thresholds import Unit, add_fail_above
 from kafka_lagoon.query.history import PREDECESSORS, Windows, last_before, windows
 from kafka_lagoon.query.statements import tuples
 
 _VIEW = "health_findings"
-_TABLES = "'topics', 'brokers', 'log_dirs', 'reassignments', 'producers', 'quorum', 'configs'"  # with findings
+# Tables with findings.
+_TABLES = "'topics', 'brokers', 'log_dirs', 'reassignments', 'producers', 'quorum', 'configs', 'consumer_groups'"
+_FILLED_BY = {"owner": OWNERS, "is_expected": EXPECTED}
 _MOMENT = timedelta(milliseconds=1)
 _MOST_DAYS = 36_500
 SEVERITIES = ("critical", "warning", "info")
@@ -50,12 +53,13 @@ _MEANINGS = {
     "hanging_transaction": "transactions that hang",
     "lagging_voter": "voters that are 10 s behind the leader of the quorum",
     "config_drift": "configs that differ between brokers",
+    "stopped_group": "groups of the settings [expected] with unread records and no member",
 }
 FINDINGS = tuple(_MEANINGS)
 _WORST = "CASE severity {} END".format(" ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(SEVERITIES)))
 _BY_NAME = "cluster, entity_type, entity"
 _SORTS = {
-    "worst": f"{_WORST}, since, finding, {_BY_NAME}",
+    "worst": f"is_expected, {_WORST}, since, finding, {_BY_NAME}",
     "since": f"since DESC, {_WORST}, finding, {_BY_NAME}",
     "name": f"{_BY_NAME}, {_WORST}, finding",
 }
@@ -126,7 +130,7 @@ def _findings_of(context: TablesContext) -> str:
           topic_id, partition, broker_id, detail,
           CASE WHEN unix_millis(since) <= {limit} THEN timestamp_millis({limit}) ELSE since END AS since,
           unix_millis(since) <= {limit} AS is_older,
-          CASE WHEN unix_millis(since) > {limit} THEN snapshots END AS snapshots
+          CASE WHEN unix_millis(since) > {limit} THEN snapshots END AS snapshots, owner, is_expected
         FROM {_VIEW}
       ) AS findings"""  # noqa: S608  names of ours and a number
 
@@ -159,10 +163,12 @@ def _counts(context: TablesContext, rows: Condition) -> QueriedRows:
     """Count each finding. There are few rows, so --number does not apply."""
     statement = f"""
         SELECT * FROM (
-          SELECT cluster, finding, severity, count(*) AS count, min(since) AS since, bool_or(is_older) AS is_older
-          FROM {_findings_of(context)} WHERE {rows} GROUP BY cluster, finding, severity
-        ) AS counts ORDER BY {_WORST}, cluster, finding"""  # noqa: S608  names of ours
-    counts = context.rows("count", statement, rows.values, ("finding", "severity", "count", "since", "is_older"))
+          SELECT cluster, finding, severity, count(*) AS count, min(since) AS since, bool_or(is_older) AS is_older,
+            is_expected
+          FROM {_findings_of(context)} WHERE {rows} GROUP BY cluster, finding, severity, is_expected
+        ) AS counts ORDER BY is_expected, {_WORST}, cluster, finding"""  # noqa: S608  names of ours
+    columns = ("finding", "severity", "count", "since", "is_older", *_if_any(context, "is_expected"))
+    counts = context.rows("count", statement, rows.values, columns)
     return replace(counts, empty=(f"none; looked for {', '.join(_looked_for(context.options.only))}",))
 
 
@@ -172,25 +178,35 @@ def _looked_for(only: Sequence[str] | None) -> Sequence[str]:
 
 
 def _findings(context: TablesContext, rows: Condition) -> QueriedRows:
-    options = context.options
+    options, known = context.options, _if_any(context, "owner", "is_expected")
     return context.rows(
         "finding",
         f"SELECT * FROM {_findings_of(context)} WHERE {rows} ORDER BY {_SORTS[options.sort]} {context.limit()}",  # noqa: S608
         rows.values,
-        ("severity", "finding", "entity", "since", "is_older", "detail"),
-        ("severity", "finding", "entity_type", "entity", "since", "is_older", "snapshots", "detail"),
+        ("severity", "finding", "entity", "since", "is_older", *known, "detail"),
+        ("severity", "finding", "entity_type", "entity", "since", "is_older", "snapshots", *known, "detail"),
     )
 
 
+def _if_any(context: TablesContext, *columns: str) -> list[str]:
+    """Keep the columns that the settings [owners] and [expected] fill."""
+    return [name for name in columns if has_rows(context, _FILLED_BY[name])]
+
+
 def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
+    """Make the lines of passed limits; a group that is stopped on purpose passes none."""
     columns = {**dict.fromkeys(SEVERITIES, "severity"), **dict.fromkeys(FINDINGS, "finding")}
-    place = "concat(finding, ' ', entity)"
+    place, rows = "concat(finding, ' ', entity)", rows.also("NOT is_expected")
     return count_lines(context, f"SELECT * FROM {_findings_of(context)} WHERE", rows, columns, place, "findings")  # noqa: S608  names of ours
 
 
 COMMAND = Command(
-    kind=over(_VIEW, PREDECESSORS, reach=Reach(windows=_windows, suffices=_suffices)),
+    kind=over(_VIEW, PREDECESSORS, OWNERS, EXPECTED, reach=Reach(windows=_windows, suffices=_suffices)),
     summary="Shows findings of the newest published snapshot, and since when they exist: the worst first.",
+    examples=(
+        "lagoon health",
+        "lagoon health --only critical --since '2h ago'",
+    ),
     declare=_declare,
     answer=_answer,
 )

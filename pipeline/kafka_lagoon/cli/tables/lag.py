@@ -5,7 +5,7 @@ so it comes before known ages), then those with the most unread records.
 """
 
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from kafka_lagoon.cli.arguments import names, number_from
@@ -13,7 +13,8 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.output import CommandOutput
 from kafka_lagoon.cli.tables.command import Condition, QueriedRows, TablesContext, of_snapshots, over
 from kafka_lagoon.cli.tables.limits import age_lines, measured, partial_lines
-from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above, lines_of
+from kafka_lagoon.cli.tables.owners import EXPECTED, OWNERS, has_rows, stopped_groups, without_stopped
+from kafka_lagoon.cli.thresholds import OF_RUNNING_GROUPS, Threshold, Unit, add_fail_above, left_out, lines_of
 from kafka_lagoon.query.group_sums import (
     GROUP_AGE,
     KNOWN_AGE,
@@ -72,7 +73,9 @@ def _answer(context: TablesContext) -> CommandOutput:
     rows = _selected(context)
     shown = rows if options.min_lag is None else rows.also("lag >= ?", options.min_lag)
     return CommandOutput(
-        rows=[_groups(context, rows), _partitions(context, shown)], complaints=_complaints(context, rows)
+        rows=[_groups(context, rows), _partitions(context, shown)],
+        complaints=_complaints(context, rows),
+        notes=_notes(context),
     )
 
 
@@ -97,7 +100,7 @@ def _groups(context: TablesContext, rows: Condition) -> QueriedRows:
 
     Sums include all partitions that names choose: --min-lag leaves out whole groups, not partitions of a sum.
     """
-    options, groups = context.options, _groups_of(context)
+    options, groups, of = context.options, _groups_of(context), of_snapshots(context.snapshots)
     least = Condition() if options.min_lag is None else Condition().also("highest_lag >= ?", options.min_lag)
     kind = "LEFT" if options.topic is None else "INNER"
     statement = f"""
@@ -105,19 +108,25 @@ def _groups(context: TablesContext, rows: Condition) -> QueriedRows:
           SELECT groups.cluster, groups.snapshot_id, groups.captured_at, groups.group_id, groups.group_type, groups.state,
             groups.members, coalesce(sums.partitions, 0) AS partitions,
             coalesce(sums.known_partitions, 0) AS known_partitions, sums.lag, sums.highest_lag, {KNOWN_AGE} AS time_lag_ms,
-            sums.records_lost, coalesce(sums.unknown_time_partitions, 0) AS unknown_time_partitions, groups.problem
+            sums.records_lost, coalesce(sums.unknown_time_partitions, 0) AS unknown_time_partitions, groups.problem,
+            owners.owner, expected.should_run
           FROM (SELECT * FROM {_GROUPS} WHERE {groups}) AS groups
           {kind} JOIN ({SUMS_OF_GROUPS} {rows} GROUP BY cluster, snapshot_id, group_id) AS sums
             ON groups.cluster = sums.cluster AND groups.snapshot_id = sums.snapshot_id
             AND groups.group_id = sums.group_id
+          LEFT JOIN (SELECT * FROM {OWNERS} WHERE {of} AND entity_type = 'group') AS owners
+            ON groups.cluster = owners.cluster AND groups.group_id = owners.name
+          LEFT JOIN (SELECT * FROM {EXPECTED} WHERE {of}) AS expected
+            ON groups.cluster = expected.cluster AND groups.group_id = expected.group_id
         ) AS behind WHERE {least} ORDER BY {_GROUP_SORTS[options.sort]} {context.limit()}"""  # noqa: S608  names of ours
     columns = ("group_id", "state", "members", "partitions", "known_partitions", "lag", "time_lag_ms", "records_lost")
+    known = [name for name, table in (("owner", OWNERS), ("should_run", EXPECTED)) if has_rows(context, table)]
     return context.rows(
         "group",
         statement,
-        [*groups.values, *rows.values, *least.values],
-        columns,
-        ("group_id", "group_type", *columns[1:6], "highest_lag", *columns[6:], "problem"),
+        [*groups.values, *rows.values, *of.values, *of.values, *least.values],
+        (*columns, *known),
+        ("group_id", "group_type", *columns[1:6], "highest_lag", *columns[6:], *known, "problem"),
     )
 
 
@@ -154,7 +163,15 @@ def _missing(context: TablesContext) -> Iterator[str]:
     yield from (f"group {name}: not in the snapshot" for name in dict.fromkeys(wanted) if name not in known)
 
 
-def _limit_lines(context: TablesContext, rows: Condition, limit: Threshold) -> Iterator[str]:
+def _notes(context: TablesContext) -> Sequence[str]:
+    """Name the groups that limits leave out."""
+    limits: list[Threshold] = context.options.fail_above
+    return left_out(stopped_groups(context, _groups_of(context)), limits) if limits else ()
+
+
+def _limit_lines(context: TablesContext, every: Condition, limit: Threshold) -> Iterator[str]:
+    """Make the lines of a limit; a group that is stopped on purpose may lag, but not lose records."""
+    rows = without_stopped(every, LAG_TABLE) if limit.name in OF_RUNNING_GROUPS else every
     source = f"SELECT * FROM {LAG_TABLE} WHERE {rows}"  # noqa: S608  names of ours
     match limit.name:
         case "age":
@@ -177,8 +194,13 @@ def _limit_lines(context: TablesContext, rows: Condition, limit: Threshold) -> I
 
 
 COMMAND = Command(
-    kind=over(LAG_TABLE, _GROUPS),
+    kind=over(LAG_TABLE, _GROUPS, OWNERS, EXPECTED),
     summary="Shows the lag of groups in the newest published snapshot, or in an older one (--at): the worst first.",
+    examples=(
+        "lagoon lag billing",
+        "lagoon lag --at 'yesterday' --sort time -n 20",
+        "lagoon lag --fail-above lag=10000,age=15m  # exit 3 above a limit",
+    ),
     declare=_declare,
     answer=_answer,
 )

@@ -1,6 +1,7 @@
 """Compares rows of snapshots with the limits of `--fail-above`, and makes a line for each limit that is passed."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kafka_lagoon.cli.tables.command import Condition, TablesContext
@@ -38,22 +39,47 @@ def measured(
 def count_lines(
     context: TablesContext, select: str, rows: Condition, columns: Mapping[str, str], place: str, items: str
 ) -> Iterator[str]:
-    """Make lines for limits on numbers of rows: rows with the limit's name in its column, or all rows without such a column."""
+    """Make lines for limits on numbers of rows: rows with the limit's name in its column, or all rows without such a column.
+
+    The rows are read once for all limits.
+    """
     limits: list[Threshold] = context.options.fail_above
+    counts = _counts(context, f"{select} {rows}", rows.values, columns, place) if limits else []
     for limit in limits:
         if limit.name == "age":
             yield from age_lines(limit, context)
         else:
-            of = rows.also(f"{columns[limit.name]} = ?", limit.name) if limit.name in columns else rows
-            yield from lines_of(limit, _counted(context, limit, f"{select} {of}", of.values, place), items)
+            yield from lines_of(limit, _counted(counts, limit, columns.get(limit.name)), items)
     if limits:
         yield from partial_lines(context.snapshots)
 
 
-def _counted(context: TablesContext, limit: Threshold, source: str, values: Sequence[Any], place: str) -> Measured:
-    """Count the rows, and name the first row if there are more than the limit."""
-    ((number, example),) = tuples(context.ask(f"SELECT count(*), min({place}) FROM ({source}) AS rows", *values))  # noqa: S608
-    return Measured(above=number, where=str(example)) if number > limit.limit else Measured()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Count:
+    """A number of rows with the same values in the columns of the limits, and the name of the first of them."""
+
+    rows: int
+    first: str
+    values: Mapping[str, str]
+
+
+def _counts(
+    context: TablesContext, source: str, values: Sequence[Any], columns: Mapping[str, str], place: str
+) -> Sequence[_Count]:
+    keys = list(dict.fromkeys(columns.values()))
+    statement = f"""
+        SELECT count(*), min({place}), {", ".join(keys)} FROM ({source}) AS rows GROUP BY {", ".join(keys)}"""  # noqa: S608
+    return [
+        _Count(rows=number, first=str(first), values=dict(zip(keys, of, strict=True)))
+        for number, first, *of in tuples(context.ask(statement, *values))
+    ]
+
+
+def _counted(counts: Sequence[_Count], limit: Threshold, column: str | None) -> Measured:
+    """Sum the rows that a limit is about, and name the first row if there are more than the limit."""
+    about = [one for one in counts if column is None or one.values[column] == limit.name]
+    number = sum(one.rows for one in about)
+    return Measured(above=number, where=min(one.first for one in about)) if number > limit.limit else Measured()
 
 
 def age_lines(limit: Threshold, context: TablesContext) -> Iterator[str]:

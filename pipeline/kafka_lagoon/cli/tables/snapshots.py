@@ -10,11 +10,11 @@ from typing import Any
 
 from kafka_lagoon.cli.people import spelled_time
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.history import late_after_ms
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.text import did_you_mean
 from kafka_lagoon.units import duration
 
-_LATE_AFTER = 2  # in intervals between snapshots
 COLUMNS = ("cluster", "snapshot_id", "snapshot_date", "captured_at", "slot", "status", "failures", "completeness")
 
 
@@ -47,9 +47,10 @@ class ChosenSnapshot:
             f"{self.cluster}: snapshot of {spelled_time(self.captured_at)}",
             f"{duration(self.age_ms(now_ms))} old",
         ]
-        late = self.interval_ms is not None and self.age_ms(now_ms) > _LATE_AFTER * self.interval_ms
-        if is_newest and late:
-            parts.append(f"LATE: snapshots were {duration(self.interval_ms or 0)} apart, and none has followed")
+        interval_ms = self.interval_ms
+        if is_newest and self.age_ms(now_ms) > late_after_ms(interval_ms):
+            others = "it is the only one" if interval_ms is None else f"snapshots were {duration(interval_ms)} apart"
+            parts.append(f"LATE: {others}, and none has followed")
         if self.is_partial:
             parts.append(f"INCOMPLETE: {self.failures:,} failures, see table collection_failures")
         return ", ".join(parts)

@@ -14,7 +14,7 @@ from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, Int64, String, Ve
 
 @struct
 class DelegationTokenRenewer:
-    """Who may renew the token, besides its owner; only type User is known (error 67 else)."""
+    """A principal that may renew the token, besides its owner; only type User is known (error 67 else)."""
 
     principal_type: String
     principal_name: String

@@ -30,7 +30,7 @@ class DescribeDelegationTokenRequest:
 
 @struct
 class DescribedDelegationTokenRenewer:
-    """Who may renew the token, besides its owner."""
+    """A principal that may renew the token, besides its owner."""
 
     principal_type: String
     principal_name: String

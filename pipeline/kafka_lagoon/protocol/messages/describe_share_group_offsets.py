@@ -42,7 +42,7 @@ class DescribeShareGroupOffsetsRequest:
 
 @struct
 class DescribeShareGroupOffsetsResponsePartition:
-    """Where a group begins in a partition."""
+    """The start offset of a group in a partition."""
 
     partition_index: Int32
     start_offset: Int64 = wire(least=None)  # brokers store whatever an administrator sets

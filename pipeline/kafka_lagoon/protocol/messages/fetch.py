@@ -77,7 +77,7 @@ class ForgottenTopic:
 
 @struct
 class ReplicaState:
-    """Which follower asks (KIP-903); a consumer is no replica."""
+    """The replica that fetches (KIP-903), -1 for a consumer."""
 
     replica_id: Int32 = wire(since=15, default=CONSUMER_REPLICA_ID)
     replica_epoch: Int64 = wire(since=15, default=-1)
@@ -105,7 +105,7 @@ class FetchRequest:
 
 @struct
 class EpochEndOffset:
-    """Where the logs diverge: the largest epoch that both have, and its end offset. -1 and -1 if they do not."""
+    """The point at which the logs diverge: the largest epoch that both have, and its end offset. -1 and -1 if they do not."""
 
     epoch: Int32 = wire(since=12, default=-1)
     end_offset: Int64 = wire(since=12, default=-1)
@@ -113,7 +113,7 @@ class EpochEndOffset:
 
 @struct
 class LeaderIdAndEpoch:
-    """Who leads instead, with errors 6 and 74; -1 if the broker does not know."""
+    """The current leader, with errors 6 and 74; -1 if the broker does not know."""
 
     leader_id: Int32 = wire(since=12, default=-1)
     leader_epoch: Int32 = wire(since=12, default=-1)

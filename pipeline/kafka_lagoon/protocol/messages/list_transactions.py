@@ -18,7 +18,7 @@ EVERY_DURATION = -1  # as duration_filter; any negative number is
 
 @struct
 class ListTransactionsRequest:
-    """Which transactions to list."""
+    """Filters of the transactions to list."""
 
     state_filters: tuple[String, ...]
     producer_id_filters: tuple[Int64, ...]

@@ -28,7 +28,7 @@ class MetadataRequestTopic:
 
 @struct
 class MetadataRequest:
-    """Which topics to describe."""
+    """The topics to describe."""
 
     topics: tuple[MetadataRequestTopic, ...] | None = wire(nullable_since=1)
     allow_auto_topic_creation: Bool = wire(since=4, default=True)

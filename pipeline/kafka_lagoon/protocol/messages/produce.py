@@ -62,7 +62,7 @@ class BatchIndexAndErrorMessage:
 
 @struct
 class ProduceLeaderIdAndEpoch:
-    """Who leads instead, with error 6; -1 if the broker does not know."""
+    """The current leader, with error 6; -1 if the broker does not know."""
 
     leader_id: Int32 = wire(default=-1)
     leader_epoch: Int32 = wire(default=-1)
@@ -70,7 +70,7 @@ class ProduceLeaderIdAndEpoch:
 
 @struct
 class PartitionProduceResponse:
-    """Where the batch begins in the log, or why it was refused."""
+    """The base offset of the batch in the log, or the error that refused it."""
 
     index: Int32
     error_code: Int16

@@ -49,7 +49,7 @@ class ShareAcknowledgeRequest:
 
 @struct
 class ShareAcknowledgeLeaderIdAndEpoch:
-    """Who leads instead, with errors 6 and 74; -1 if the broker does not know."""
+    """The current leader, with errors 6 and 74; -1 if the broker does not know."""
 
     leader_id: Int32
     leader_epoch: Int32

@@ -92,7 +92,7 @@ class ShareFetchRequest:
 
 @struct
 class ShareFetchLeaderIdAndEpoch:
-    """Who leads instead, with errors 6 and 74; -1 if the broker does not know."""
+    """The current leader, with errors 6 and 74; -1 if the broker does not know."""
 
     leader_id: Int32
     leader_epoch: Int32

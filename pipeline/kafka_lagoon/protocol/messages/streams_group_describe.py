@@ -60,7 +60,7 @@ class DescribedTopology:
 
 @struct
 class DescribedStreamsEndpoint:
-    """Where other clients reach the member's state (interactive queries)."""
+    """The address at which other clients query the member's state (interactive queries)."""
 
     host: String
     port: UInt16

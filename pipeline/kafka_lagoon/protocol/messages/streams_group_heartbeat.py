@@ -86,7 +86,7 @@ class StreamsTaskIds:
 
 @struct
 class StreamsEndpoint:
-    """Where other clients reach the member's state (interactive queries)."""
+    """The address at which other clients query the member's state (interactive queries)."""
 
     host: String
     port: UInt16

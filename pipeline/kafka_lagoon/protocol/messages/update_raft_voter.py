@@ -38,7 +38,7 @@ class UpdateRaftVoterRequest:
 
 @struct
 class RaftLeader:
-    """Who leads, -1 when unknown; the port is signed here."""
+    """The current leader, -1 when unknown; the port is signed here."""
 
     leader_id: Int32 = wire(default=-1)
     leader_epoch: Int32 = wire(default=-1)

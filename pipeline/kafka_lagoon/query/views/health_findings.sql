@@ -4,9 +4,9 @@ CREATE OR REPLACE VIEW health_findings (
   snapshot_id COMMENT 'The published snapshot that has the finding.',
   snapshot_date COMMENT 'UTC day of captured_at.',
   captured_at COMMENT 'When the snapshot began to read the cluster.',
-  finding COMMENT 'leaderless, offline_replicas, under_min_isr, under_replicated, at_min_isr, not_preferred_leader, min_isr_unknown, rack_violation, leader_skew, broker_fenced, no_controller, offline_log_dir, reassignment, stuck_reassignment, hanging_transaction, lagging_voter or config_drift.',
+  finding COMMENT 'leaderless, offline_replicas, under_min_isr, under_replicated, at_min_isr, not_preferred_leader, min_isr_unknown, rack_violation, leader_skew, broker_fenced, no_controller, offline_log_dir, reassignment, stuck_reassignment, hanging_transaction, lagging_voter, config_drift or stopped_group.',
   severity COMMENT 'critical: data cannot be read or written, or may be lost. warning: the next fault may cause that. info: worth knowing.',
-  entity_type COMMENT 'The type of the entity: cluster, broker, log_dir, voter, partition, producer or config.',
+  entity_type COMMENT 'The type of the entity: cluster, broker, log_dir, voter, partition, producer, config or group.',
   entity COMMENT 'The entity, for people.',
   topic COMMENT 'Name of the topic; null if the finding is not about a topic.',
   topic_id COMMENT 'Id of the topic; null if the finding is not about a topic, or if the brokers return none.',
@@ -14,7 +14,9 @@ CREATE OR REPLACE VIEW health_findings (
   broker_id COMMENT 'node.id of the broker or voter; null if the finding is not about a broker or voter.',
   detail COMMENT 'The values behind the finding, for people; null if there are none.',
   since COMMENT 'When the first of the consecutive snapshots with this finding began; snapshots without the table are skipped.',
-  snapshots COMMENT 'Number of consecutive snapshots that have had it so far.'
+  snapshots COMMENT 'Number of consecutive snapshots that have had it so far.',
+  owner COMMENT 'The team that owns the topic or group in table owners; null if nobody owns it, or if the finding is about neither.',
+  is_expected COMMENT 'True if the settings expect the group to be stopped at captured_at (table expected_groups); false for all other findings.'
 )
 COMMENT 'Problems of a cluster, one row per finding and published snapshot.'
 AS
@@ -175,6 +177,34 @@ found AS (
     AND name NOT LIKE '%ssl.keystore.%'
   GROUP BY cluster, snapshot_id, snapshot_date, name
   HAVING count(DISTINCT coalesce(concat('=', value), '')) > 1
+  UNION ALL
+  -- Kafka keeps groups that nobody uses any more, so only those that the settings [expected] name count. A group
+  -- that should run, and was expected to be stopped before, has another finding than before.
+  SELECT
+    expected.cluster, expected.snapshot_id, expected.snapshot_date, 'consumer_groups', 'stopped_group',
+    CASE WHEN expected.should_run THEN 'warning' ELSE 'info' END, 'group', expected.group_id,
+    NULL, NULL, NULL, NULL,
+    concat_ws(
+      ', ', concat(CAST(CAST(sum(behind.lag) AS BIGINT) AS STRING), ' unread records'), concat('hours ', expected.hours),
+      expected.reason
+    ),
+    CASE WHEN expected.should_run THEN '' ELSE 'expected' END
+  FROM expected_groups_published AS expected
+  JOIN consumer_groups_published AS groups
+    ON expected.cluster = groups.cluster
+    AND expected.snapshot_id = groups.snapshot_id
+    AND expected.snapshot_date = groups.snapshot_date
+    AND expected.group_id = groups.group_id
+    AND groups.members = 0
+  JOIN consumer_lag_published AS behind
+    ON expected.cluster = behind.cluster
+    AND expected.snapshot_id = behind.snapshot_id
+    AND expected.snapshot_date = behind.snapshot_date
+    AND expected.group_id = behind.group_id
+    AND behind.lag > 0
+  GROUP BY
+    expected.cluster, expected.snapshot_id, expected.snapshot_date, expected.group_id, expected.should_run, expected.hours,
+    expected.reason
 ),
 placed AS (
   SELECT
@@ -211,27 +241,35 @@ dated AS (
   )
 )
 SELECT
-  cluster,
-  cluster_id,
-  snapshot_id,
-  snapshot_date,
-  captured_at,
+  dated.cluster,
+  dated.cluster_id,
+  dated.snapshot_id,
+  dated.snapshot_date,
+  dated.captured_at,
   -- The progress of a reassignment is unknown, so it counts as stuck after an hour without an end or a new target.
   CASE
-    WHEN finding = 'reassignment' AND captured_at >= since + INTERVAL '1' HOUR THEN 'stuck_reassignment'
-    ELSE finding
+    WHEN dated.finding = 'reassignment' AND dated.captured_at >= dated.since + INTERVAL '1' HOUR THEN 'stuck_reassignment'
+    ELSE dated.finding
   END AS finding,
   CASE
-    WHEN finding = 'reassignment' AND captured_at >= since + INTERVAL '1' HOUR THEN 'warning'
-    ELSE severity
+    WHEN dated.finding = 'reassignment' AND dated.captured_at >= dated.since + INTERVAL '1' HOUR THEN 'warning'
+    ELSE dated.severity
   END AS severity,
-  entity_type,
-  entity,
-  topic,
-  topic_id,
-  partition,
-  broker_id,
-  detail,
-  since,
-  snapshots
+  dated.entity_type,
+  dated.entity,
+  dated.topic,
+  dated.topic_id,
+  dated.partition,
+  dated.broker_id,
+  dated.detail,
+  dated.since,
+  dated.snapshots,
+  owners.owner,
+  dated.finding = 'stopped_group' AND dated.identity = 'expected' AS is_expected
 FROM dated
+LEFT JOIN owners_published AS owners
+  ON dated.cluster = owners.cluster
+  AND dated.snapshot_id = owners.snapshot_id
+  AND dated.snapshot_date = owners.snapshot_date
+  AND CASE WHEN dated.topic IS NULL THEN dated.entity_type ELSE 'topic' END = owners.entity_type
+  AND coalesce(dated.topic, dated.entity) = owners.name

@@ -157,47 +157,9 @@ same_groups AS (
   GROUP BY groups.cluster, sides.pair, sides.table_name, groups.group_id
   HAVING count(*) = 2
 ),
-described AS (
-  SELECT cluster, snapshot_id, snapshot_date, 'configs' AS table_name, concat(resource_type, ' ', resource_name) AS ground
-  FROM configs_published
-  GROUP BY cluster, snapshot_id, snapshot_date, resource_type, resource_name
-  UNION ALL
-  -- Configs of groups, of client metrics and of all brokers are listed only while a value is set.
-  SELECT configs.cluster, configs.snapshot_id, configs.snapshot_date, 'configs', 'configs'
-  FROM configs_published AS configs
-  ANTI JOIN collection_failures AS failures
-    ON configs.cluster = failures.cluster
-    AND configs.snapshot_id = failures.snapshot_id
-    AND configs.snapshot_date = failures.snapshot_date
-    AND (failures.api = 'ListConfigResources' OR failures.api = 'DescribeConfigs' AND failures.scope_type IN ('config', 'group'))
-  GROUP BY configs.cluster, configs.snapshot_id, configs.snapshot_date
-  UNION ALL
-  SELECT cluster, snapshot_id, snapshot_date, 'log_dirs', concat('log_dirs ', broker_id)
-  FROM log_dirs_published
-  GROUP BY cluster, snapshot_id, snapshot_date, broker_id
-  UNION ALL
-  SELECT cluster, snapshot_id, snapshot_date, 'quorum', 'quorum'
-  FROM quorum_published
-  GROUP BY cluster, snapshot_id, snapshot_date
-  UNION ALL
-  SELECT cluster, snapshot_id, snapshot_date, 'features', 'features'
-  FROM features_published
-  GROUP BY cluster, snapshot_id, snapshot_date
-  UNION ALL
-  -- Owners are unknown while a group rebalances, or if the assignment of a member is unknown.
-  SELECT groups.cluster, groups.snapshot_id, groups.snapshot_date, 'consumer_groups', concat('owners ', groups.group_id)
-  FROM consumer_groups_published AS groups
-  ANTI JOIN group_members_published AS members
-    ON groups.cluster = members.cluster
-    AND groups.snapshot_id = members.snapshot_id
-    AND groups.snapshot_date = members.snapshot_date
-    AND groups.group_id = members.group_id
-    AND members.problem IS NOT NULL
-  WHERE groups.state NOT IN ('PreparingRebalance', 'CompletingRebalance')
-),
 grounds AS (
   SELECT described.cluster, sides.pair, described.table_name, described.ground
-  FROM described
+  FROM described_entities AS described
   JOIN sides
     ON described.cluster = sides.cluster
     AND described.snapshot_id = sides.snapshot_id

@@ -1,0 +1,66 @@
+"""View cluster_differences compares the latest snapshots of clusters; three_clusters.txt has an example of each difference."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.query.duckdb_engine import columns_of
+from tests.query.views.engines import Engines, Rows, by_duckdb
+from tests.query.views.test_examples import _lines, _shown, _wanted
+from tests.query.views.worked_examples import read_examples, tables_of
+
+EXAMPLES = read_examples(Path(__file__).with_name("three_clusters.txt"))
+VIEW = "cluster_differences"
+_PLAIN = ["entity_type", "entity", "attribute", "source", "topic", "group_id", "is_proven"]
+_TURNED = {"only_here": "only_there", "only_there": "only_here"}
+
+
+@pytest.fixture(scope="module")
+def rows() -> Rows:
+    """Returns all rows of the view."""
+    return by_duckdb(dict(tables_of(EXAMPLES)), VIEW).to_pylist()
+
+
+def test_differences_are_those_of_the_example(rows: Rows) -> None:
+    """Every difference of prod is in the example, with the reason of each that is unknown."""
+    prod = EXAMPLES[0]
+    (expected,) = prod.expected
+    shown = _shown([row for row in rows if row["cluster"] == "prod"], expected.columns, prod)
+    assert _lines(shown) == _lines(_wanted(expected))
+    left = set(columns_of(VIEW).names) - {*expected.columns, "cluster", "snapshot_id", "snapshot_date"}
+    assert left == {"captured_at", "other_snapshot_id", "other_captured_at"}
+
+
+def test_each_pair_is_shown_from_both_sides(rows: Rows) -> None:
+    """The rows of the other side have the same difference, with its sides exchanged."""
+    here = ["cluster", "value", "problem", "other_cluster", "other_value", "other_problem"]
+    there = [*here[3:], *here[:3]]
+    shown = sorted(([row[name] for name in here + _PLAIN], row["difference"]) for row in map(_without_nulls, rows))
+    turned = sorted(
+        ([row[name] for name in there + _PLAIN], _TURNED.get(row["difference"], row["difference"]))
+        for row in map(_without_nulls, rows)
+    )
+    assert shown == turned
+    assert len(rows) > 40
+
+
+def _without_nulls(row: dict[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in row.items()}
+
+
+def test_the_latest_snapshots_are_compared(rows: Rows) -> None:
+    """An earlier snapshot of prod had another topic."""
+    prod, spare, _ = EXAMPLES
+    chosen = {(row["snapshot_id"], row["captured_at"]) for row in rows if row["cluster"] == "prod"}
+    assert chosen == {(prod.snapshot_id("2"), prod.captured_at["2"])}
+    others = {(row["other_snapshot_id"], row["other_captured_at"]) for row in rows if row["other_cluster"] == "spare"}
+    assert others == {(spare.snapshot_id("1"), spare.captured_at["1"])}
+
+
+@pytest.mark.spark
+@pytest.mark.proof
+def test_spark_says_the_same(spark: SparkSession) -> None:
+    """Spark's rows are those of DuckDB."""
+    assert len(Engines(spark, dict(tables_of(EXAMPLES)), (VIEW,)).rows(VIEW)) > 40

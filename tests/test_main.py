@@ -1,0 +1,76 @@
+"""Ctrl-C at the end of a process: ignored where a process runs one command, and left alone where another program calls it."""
+
+import runpy
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon import __main__
+from kafka_lagoon.cli import main as command_line
+
+JOBS = sorted((Path(__file__).parent.parent / "jobs").glob("*.py"))
+COMMAND = ["kafka", "versions"]
+
+
+@pytest.fixture
+def handler() -> Iterator[object]:
+    """Return the handler of Ctrl-C, which the process of the tests needs again."""
+    before = signal.getsignal(signal.SIGINT)
+    yield before
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command is interrupted as soon as it begins."""
+
+    def interrupt(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_line, "_executed", interrupt)
+
+
+@pytest.mark.usefixtures("interrupted")
+def test_a_call_leaves_ctrl_c_to_its_caller(handler: object) -> None:
+    """A notebook or a server that runs a command can be interrupted afterwards."""
+    assert command_line.main(COMMAND) == 130
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+@pytest.mark.usefixtures("interrupted", "handler")
+def test_an_entry_point_ignores_a_second_ctrl_c(capsys: pytest.CaptureFixture[str]) -> None:
+    """It would interrupt the end of the process, with a traceback."""
+    assert __main__.main(COMMAND) == 130
+    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    assert capsys.readouterr().err == "lagoon: interrupted\n"
+
+
+@pytest.mark.usefixtures("interrupted", "handler")
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.stem)
+def test_jobs_are_entry_points(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them ends with the exit code, and ignores a second Ctrl-C."""
+    monkeypatch.setattr("sys.argv", [str(job)])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(job), run_name="__main__")
+    assert ended.value.code == 130
+    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+
+
+def test_ctrl_c_during_the_imports(monkeypatch: pytest.MonkeyPatch, handler: object) -> None:
+    """The command line is not there yet to end with one line."""
+
+    def interrupt(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_line, "main", interrupt)
+    assert __main__.main(COMMAND) == 130
+    assert signal.getsignal(signal.SIGINT) != handler
+
+
+def test_other_exit_codes_leave_ctrl_c(monkeypatch: pytest.MonkeyPatch, handler: object) -> None:
+    """The end of a command that was not interrupted may be interrupted."""
+    monkeypatch.setattr(command_line, "main", lambda _: 3)
+    assert __main__.main(COMMAND) == 3
+    assert signal.getsignal(signal.SIGINT) is handler
