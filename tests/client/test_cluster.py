@@ -202,6 +202,15 @@ def test_a_broker_that_closes_new_connections(state: FakeCluster, connect: Conne
     assert sorted(connect(bootstrap_servers=first).brokers) == [1, 2, 3]
 
 
+def test_a_broker_that_never_answers(state: FakeCluster, connect: Connect) -> None:
+    """The message names both likely causes: a listener with TLS, and the quota of connections."""
+    state.faults.append(Fault(API_VERSIONS_KEY, Close(), times=100))
+    with pytest.raises(
+        ConnectionFailed, match=r"want TLS, see security_protocol, and brokers whose quota connection_crea"
+    ):
+        connect()
+
+
 def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Connect) -> None:
     """A broker that refuses our version of ApiVersions returns its own versions in v0, which are then used."""
 

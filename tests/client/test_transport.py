@@ -139,8 +139,9 @@ def test_a_peer_that_hangs_up() -> None:
         refusal = refused(server.getsockname()[1])
     assert isinstance(refusal, ConnectionLost)
     assert refusal.phase == "tls"
-    assert (
-        refusal.reason == "closed by the peer before TLS began: a listener without TLS does that, see security_protocol"
+    assert refusal.reason == (
+        "closed by the peer before TLS began: a listener without TLS does that, see security_protocol, and a broker whose "
+        "quota connection_creation_rate is exceeded"
     )
 
 

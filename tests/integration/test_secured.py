@@ -292,7 +292,7 @@ def test_a_way_that_leads_nowhere(broker: Secured, fault: str, caplog: pytest.Lo
     settings, words = FAULTS[fault]
     request_stats = RequestStats()
     error = refusal(settings(broker), request_stats)
-    assert words in str(error), broker.kafka.log(1).read_text("utf-8")[-4_000:]
+    assert words in str(error)
     tries = requests(request_stats)
     if isinstance(error, AuthenticationFailed):
         assert tries["SaslHandshake"] <= 1, "a user may be locked out after some"

@@ -40,6 +40,10 @@ R = TypeVar("R")
 # version of Fetch came with 3.5; releases between lose nothing but the pipelining.
 _PIPELINED_TLS_FETCH = 14
 _OF_CONNECTIONS = frozenset({API_VERSIONS.name})
+_WITHOUT_ANSWER = (
+    ", as some listeners do that want TLS, see security_protocol, "
+    "and brokers whose quota connection_creation_rate is exceeded"
+)
 _RENEWED_AT = (0.85, 0.95)  # of the session's lifetime, at random as in Kafka's clients, so that renewals are spread
 _RENEWED_AFTER_S = (
     1.0  # brokers refuse to re-authenticate more often; later does no harm, the next request waits for it
@@ -231,12 +235,13 @@ class Session:
     def _hint(self) -> str:
         """Likely causes when the broker closes a new connection.
 
-        Listeners that require SASL answer ApiVersions, and close the connection on any other request.
+        Listeners that require SASL answer ApiVersions, and close the connection on any other request. A broker closes a
+        connection above its quota after a delay, without an answer (KIP-612).
         """
         if self._is_used:
             return ""
         if not self._offered:
-            return "" if self._settings.uses_tls() else ", as some listeners do that want TLS; see security_protocol"
+            return "" if self._settings.uses_tls() else _WITHOUT_ANSWER
         if self._settings.uses_sasl() or self._request_stats.has_answer_of(_OF_CONNECTIONS):
             return ""  # an answer of any broker shows that the listener wants nothing before requests
         return ", after the first request, as listeners do that want SASL; see security_protocol"

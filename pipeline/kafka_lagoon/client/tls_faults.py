@@ -11,7 +11,10 @@ from typing import Any
 
 from kafka_lagoon.text import printable
 
-CLOSED = "closed by the peer before TLS began: a listener without TLS does that, see security_protocol"
+CLOSED = (
+    "closed by the peer before TLS began: a listener without TLS does that, see security_protocol, and a broker whose "
+    "quota connection_creation_rate is exceeded"
+)
 _SHOWN_NAMES = 5
 _IN_TEXT = re.compile(r"^\[\w+\] ?|\(_ssl\.c:\d+\)$")  # Python's additions to OpenSSL's message
 _LONGEST_NAME = 100
