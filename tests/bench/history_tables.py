@@ -1,7 +1,7 @@
 """Makes a warehouse with a long history: snapshots of one cluster every five minutes, laid out as `lagoon maintain` leaves them.
 
 One snapshot of synthetic brokers is repeated with later times and other offsets. Days that are over have one file per table and day;
-the last day has a file per snapshot, which is the worst case: it is over, and maintenance has not come yet. Days further back than
+the last day has files as `lagoon snapshot` joins them, an hour's in one: it is over, and maintenance has not come yet. Days further back than
 `Size.written_days` name the files of an earlier day again, so that a year costs the disk of some days: their rows have ids of other
 snapshots, so a query that reads these days pays for them and finds nothing in them.
 """
@@ -32,6 +32,7 @@ from kafka_lagoon.delta.files import (
     remove_action,
     statistics_of,
 )
+from kafka_lagoon.delta.join_today import AT_ONCE
 from kafka_lagoon.delta.sessionless import without_session
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.kafka_settings import KafkaSettings
@@ -178,12 +179,17 @@ class _History:
         self.oldest: tuple[Path, Statistics, date] | None = None
 
     def take_day(self, day: date, pieces: Sequence[pa.Table | None]) -> None:
-        """Write the files of a day: one, or one per snapshot if nothing has joined them."""
+        """Write the files of a day: one, or one per hour of the last day, or one per snapshot if nothing has joined them."""
         there = [piece for piece in pieces if piece is not None]
         if not there:
             return
-        if self.size.unmaintained or day == self.size.last_day:
+        if self.size.unmaintained:
             self.commits += [[self._added(day, [piece])] for piece in there]
+            return
+        if day == self.size.last_day:
+            self.commits += [
+                [self._added(day, there[first : first + AT_ONCE])] for first in range(0, len(there), AT_ONCE)
+            ]
             return
         if (self.size.last_day - day).days >= _LOG_DAYS:
             self.first.append(self._added(day, there))

@@ -17,7 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.query import duckdb_tables
-from kafka_lagoon.query.duckdb_engine import columns_of, opened, quoted_offset
+from kafka_lagoon.query.duckdb_engine import columns_of, make_available, opened, quoted_offset
 from kafka_lagoon.query.duckdb_tables import NeedsSpark, TableQuery
 from kafka_lagoon.query.views import NAMES, column_comments
 from kafka_lagoon.settings import local_folder
@@ -88,6 +88,23 @@ def test_a_filter_on_the_day_opens_no_other_file(lake: Path, tmp_path: Path) -> 
     assert "20" in refused(folder, "SELECT sum(partition) FROM records")
 
 
+def test_joins_are_planned_by_the_numbers_of_rows(lake: Path) -> None:
+    """DuckDB knows how many rows the files of a table have: else it would build joins on the largest table."""
+    with duckdb.connect() as connection:
+        make_available(connection, lake, {"records"})
+        ((_, plan),) = connection.execute("EXPLAIN SELECT partition FROM records").fetchall()
+    assert re.findall(r"~(\S+) rows?", plan)[-1] == "8"
+
+
+def test_files_that_are_too_many_to_count(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but the plan depends on the footers that are read before a statement."""
+    statement = "SELECT * FROM records ORDER BY topic, partition, offset"
+    counted = ask(lake, statement)
+    monkeypatch.setattr("kafka_lagoon.query.duckdb_tables._MOST_COUNTED", 0)
+    assert ask(lake, statement) == counted
+    assert len(counted) == 8
+
+
 def test_columns_that_a_file_leaves_out_are_null(lake: Path, tmp_path: Path) -> None:
     """Writers leave out columns that are null in every row, also in the first file of a table."""
     folder = shutil.copytree(lake, tmp_path / "lake")
@@ -146,7 +163,7 @@ def test_snapshots_are_read_before_what_they_name(monkeypatch: pytest.MonkeyPatc
     opened: list[str] = []
     monkeypatch.setattr(
         "kafka_lagoon.query.duckdb_engine.select_rows",
-        lambda name, *_: opened.append(name) or TableQuery("SELECT 1 AS cluster"),
+        lambda _, name, *__: opened.append(name) or TableQuery("SELECT 1 AS cluster"),
     )
     with pytest.raises(TableError), rows_of(Path("any"), "FROM lag_by_group, records_now"):
         pass

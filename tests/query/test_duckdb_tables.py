@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
@@ -130,13 +131,12 @@ def test_types_of_a_table_of_others(lake: Path, tmp_path: Path, kind: Any) -> No
     """Desired states are read from tables with any columns; types that Delta does not have never become SQL."""
     folder = altered(lake, tmp_path / "lake", "topics", with_column("planted", kind, partition=False))
     with pytest.raises(Exception, match=r"cannot be read|does not know type"):
-        select_rows("desired", folder / "topics")
+        select_rows(duckdb.connect(), "desired", folder / "topics")
 
 
 def test_names_of_a_table_of_others(lake: Path, tmp_path: Path) -> None:
-    """Names are quoted everywhere: as columns, as texts and in patterns."""
+    """Names are quoted as columns: one that no file has is a null of that name."""
     name = "a'b\"c"
     folder = altered(lake, tmp_path / "lake", "records", with_column(name, "string", partition=False))
-    query = select_rows("desired", folder / "records").sql
-    assert "'a''b\"c'" in query
+    query = select_rows(duckdb.connect(), "desired", folder / "records").sql
     assert '"a\'b""c"' in query

@@ -27,7 +27,8 @@ def _rows(folder: Path) -> list[DesiredRow]:
     names = ", ".join(f"CAST({name} AS VARCHAR)" for name in DesiredRow._fields)
     try:
         with duckdb.connect() as database:
-            rows = database.sql(f"SELECT {names} FROM ({select_rows(str(folder), folder).sql})").fetchall()  # noqa: S608
+            selected = select_rows(database, str(folder), folder).sql
+            rows = database.sql(f"SELECT {names} FROM ({selected})").fetchall()  # noqa: S608
     except duckdb.Error as error:
         raise _unreadable(str(folder), str(error).splitlines()[0]) from None
     except TableError as error:

@@ -92,13 +92,13 @@ def make_available(
     A table that a later version added is empty until a run of that version creates it. TableError if another table is gone,
     NeedsSpark if DuckDB cannot read it.
     """
-    _create(connection, names, lambda table: _select(table, folder / table.name, window))
+    _create(connection, names, lambda table: _select(connection, table, folder / table.name, window))
 
 
-def _select(table: Table, folder: Path, window: Window | None) -> TableQuery:
+def _select(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, window: Window | None) -> TableQuery:
     if table.is_optional and not folder.is_dir():
         return TableQuery(select_nothing(table.delta_schema()), 0)
-    return select_rows(table.name, folder, table, window)
+    return select_rows(connection, table.name, folder, table, window)
 
 
 def _create(connection: duckdb.DuckDBPyConnection, names: Iterable[str], select: Callable[[Table], TableQuery]) -> None:
@@ -123,7 +123,11 @@ def _kind(query: TableQuery) -> str:
 def _connect() -> duckdb.DuckDBPyConnection:
     """Open a database in memory, in UTC, that installs and loads nothing by itself."""
     connection = duckdb.connect(":memory:")
-    for option, value in (("autoinstall_known_extensions", False), ("autoload_known_extensions", False)):
+    for option, value in (
+        ("autoinstall_known_extensions", False),
+        ("autoload_known_extensions", False),
+        ("parquet_metadata_cache", True),  # data files never change; each use of a view would read their footers again
+    ):
         connection.execute(f"SET {option} = {value}")
     connection.execute("SET TimeZone = 'UTC'")
     return connection

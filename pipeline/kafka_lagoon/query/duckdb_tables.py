@@ -1,17 +1,21 @@
 """Makes DuckDB queries over Delta tables: deltalake reads a table's log, DuckDB the Parquet files that the log names.
 
-DuckDB prunes files by the partition column and row groups by their statistics, and streams. DeltaTable.to_pyarrow_table is
-not used: short processes that called it aborted at exit (docs/decisions/storage.md).
+DuckDB prunes files by the partition column and row groups by their statistics, and streams. Of a table with few files it
+knows the number of rows, so it builds joins on the smaller side and prunes row groups by what is joined
+(docs/decisions/queries-and-report.md). DeltaTable.to_pyarrow_table is not used: short processes that called it aborted at
+exit (docs/decisions/storage.md).
 """
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
@@ -40,6 +44,8 @@ _TYPES = {
 }
 
 
+_FILE = "file of row"  # a column with the path of the file
+_MOST_COUNTED = 1_000  # files whose footers are read for the number of rows: 0.1 ms each
 _DECIMAL = re.compile(r"decimal\(\d{1,2},\d{1,2}\)")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 
@@ -56,12 +62,18 @@ class TableQuery:
     rows: int | None = None
 
 
-def select_rows(name: str, folder: Path, table: Table | None = None, window: Window | None = None) -> TableQuery:
+def select_rows(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    folder: Path,
+    table: Table | None = None,
+    window: Window | None = None,
+) -> TableQuery:
     """The current rows of a table; TableError if it is gone, NeedsSpark if only Spark can read it.
 
-    The log is untrusted. With `table`, its columns must be the declared ones (SchemaChanged). The files must lie in the table's
-    own folder. With a `window` too, only its rows are selected, and files that have none of them by their statistics are left
-    out.
+    The connection looks up the columns of the files. The log is untrusted. With `table`, its columns must be the declared
+    ones (SchemaChanged). The files must lie in the table's own folder. With a `window` too, only its rows are selected, and
+    files that have none of them by their statistics are left out.
     """
     if not folder.is_dir():
         raise TableError(f"there is no table {name} at {folder}: {UNWRITTEN}")
@@ -81,7 +93,7 @@ def select_rows(name: str, folder: Path, table: Table | None = None, window: Win
     times = of_table(table, window) if table and window is not None else None
     chosen = None if times is None else pruned(times, added)
     files = _files(name, folder, added if chosen is None else added.take(chosen.files), partition_by)
-    query = _select_files(files, schema["fields"], partition_by) if files else select_nothing(schema)
+    query = _select_files(connection, files, schema["fields"], partition_by) if files else select_nothing(schema)
     query = _with_missing(query, table, schema) if table else query
     if times is None or chosen is None:
         return TableQuery(query)
@@ -138,18 +150,29 @@ def _is_in_its_place(path: str, values: Mapping[str, Any]) -> bool:
     return folders == [f"{column}={value}" for column, value in values.items()]
 
 
-def _select_files(files: Iterable[Path], fields: Sequence[Field], partition_by: Sequence[str]) -> str:
-    """Select every column by name and type, because files omit columns that are null in all of their rows."""
+def _select_files(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[Path], fields: Sequence[Field], partition_by: Sequence[str]
+) -> str:
+    """Select every column by name and type: files omit columns that are null in all of their rows, so all may lack one."""
+    paths = ", ".join(text(str(path)) for path in files)
     columns = {field["name"]: _type(field["type"]) for field in fields if field["name"] not in partition_by}
+    selected = {name: _quoted(name) for name in columns}
     schema = ", ".join(
         f"{text(name)}: {{name: {text(name)}, type: {text(kind)}, default_value: NULL}}"
         for name, kind in columns.items()
     )
-    selected = [_quoted(name) for name in columns]
-    selected += [_from_path(field["name"], _type(field["type"])) for field in fields if field["name"] in partition_by]
-    paths = ", ".join(text(str(path)) for path in files)
-    source = f"read_parquet([{paths}], schema = MAP {{{schema}}}, filename = 'file of row')"
-    return f"SELECT {', '.join(selected)} FROM {source}"  # noqa: S608  names and paths are quoted
+    source = f"read_parquet([{paths}], schema = MAP {{{schema}}}, filename = {text(_FILE)})"
+    if len(files) <= _MOST_COUNTED:
+        counted = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false, filename = {text(_FILE)})"
+        with suppress(duckdb.Error):  # a damaged file matters only to a statement that reads its rows
+            there = {name.lower() for name in connection.sql(f"FROM {counted}").columns}
+            source = counted
+            selected = {
+                name: f"CAST({_quoted(name) if name.lower() in there else 'NULL'} AS {kind}) AS {_quoted(name)}"
+                for name, kind in columns.items()
+            }
+    by_path = [_from_path(field["name"], _type(field["type"])) for field in fields if field["name"] in partition_by]
+    return f"SELECT {', '.join([*selected.values(), *by_path])} FROM {source}"  # noqa: S608  names and paths are quoted
 
 
 def _from_path(column: str, kind: str) -> str:
@@ -158,7 +181,7 @@ def _from_path(column: str, kind: str) -> str:
     DuckDB turns a filter on it into a filter on file names (EXPLAIN: File Filters).
     """
     pattern = text(f"/{re.escape(column)}=([^/]*)/[^/]*$")
-    return f'CAST(regexp_extract("file of row", {pattern}, 1) AS {kind}) AS {_quoted(column)}'
+    return f"CAST(regexp_extract({_quoted(_FILE)}, {pattern}, 1) AS {kind}) AS {_quoted(column)}"
 
 
 def _type(kind: Any) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from kafka_lagoon.cli import engines
@@ -118,8 +119,8 @@ def test_the_files_that_are_opened(
     """`lag` opens the files of one snapshot, `changes` those back to the snapshot that it compares with."""
     opened: dict[str, int] = {}
 
-    def counted(name: str, *others: Any) -> TableQuery:
-        query = select_rows(name, *others)
+    def counted(connection: duckdb.DuckDBPyConnection, name: str, *others: Any) -> TableQuery:
+        query = select_rows(connection, name, *others)
         opened[name] = query.sql.count(".parquet'")
         return query
 
@@ -167,8 +168,8 @@ def test_a_longer_history_costs_no_more_files(
     """A command opens as many files, with as many bytes, after twelve days as after one."""
     opened: list[tuple[str, int, int]] = []
 
-    def counted(name: str, *others: Any) -> TableQuery:
-        query = select_rows(name, *others)
+    def counted(connection: duckdb.DuckDBPyConnection, name: str, *others: Any) -> TableQuery:
+        query = select_rows(connection, name, *others)
         files = [Path(file) for file in re.findall(r"'(/[^']*\.parquet)'", query.sql)]
         opened.append((name, len(files), sum(file.stat().st_size for file in files)))
         return query

@@ -158,11 +158,6 @@ owners_of_both AS (
     owned.group_id,
     owned.topic,
     owned.partition
-),
-committed AS (
-  SELECT cluster, snapshot_id, snapshot_date, group_id, topic, partition, committed_offset
-  FROM committed_offsets_published
-  WHERE committed_offset IS NOT NULL
 )
 SELECT
   cluster,
@@ -229,11 +224,11 @@ SELECT
   TRUE, later.committed_offset IS NOT NULL,
   CAST(earlier.committed_offset AS STRING), CAST(later.committed_offset AS STRING)
 FROM pairs
-JOIN committed AS earlier
+JOIN committed_offsets_published AS earlier
   ON pairs.cluster = earlier.cluster
   AND pairs.previous_snapshot_id = earlier.snapshot_id
   AND pairs.previous_snapshot_date = earlier.snapshot_date
-LEFT JOIN committed AS later
+LEFT JOIN committed_offsets_published AS later
   ON pairs.cluster = later.cluster
   AND pairs.snapshot_id = later.snapshot_id
   AND pairs.snapshot_date = later.snapshot_date
@@ -242,4 +237,5 @@ LEFT JOIN committed AS later
   AND earlier.partition = later.partition
 WHERE
   pairs.table_name = 'committed_offsets'
+  AND earlier.committed_offset IS NOT NULL
   AND (later.committed_offset IS NULL OR later.committed_offset < earlier.committed_offset)

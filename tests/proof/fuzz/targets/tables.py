@@ -87,8 +87,8 @@ def delta_log(data: bytes) -> None:
     folder = _table()
     for number, log in enumerate(data.split(_BETWEEN)[:4], 1):
         (folder / "_delta_log" / f"{number:020d}.json").write_bytes(log)
-    with suppress(TableError):
-        duckdb.extract_statements(select_rows("t", folder).sql)
+    with suppress(TableError), duckdb.connect() as connection:
+        duckdb.extract_statements(select_rows(connection, "t", folder).sql)
 
 
 def _table() -> Path:
