@@ -1,6 +1,7 @@
 """Reads what Kafka and the tables say at the end of a history, by librdkafka and by DuckDB: never by our own client."""
 
 import base64
+import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,9 @@ from tests.proof.evidence import Partition, PublishedSnapshot, QuietRow, Range, 
 from tests.proof.load import LiveTopic
 
 _TIMEOUT_S = 60
+_PAUSE_S = 0.5
+# librdkafka's administration does not ask for new metadata, as its consumers do, when a leader has just changed.
+_STALE_LEADER = (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.NOT_LEADER_FOR_PARTITION)
 
 
 def topic_id(description: TopicDescription) -> str:
@@ -54,14 +58,21 @@ class Kafka:
         wanted = {TopicPartition(topic.name, number): topic for topic in topics for number in range(topic.partitions)}
         if not wanted:
             return {}
-        requested = self._admin.list_offsets(
-            dict.fromkeys(wanted, spec), isolation_level=isolation, request_timeout=_TIMEOUT_S
-        )
         ids = {topic.name: topic.topic_id for topic in wanted.values()}
-        return {
-            Partition(ids[partition.topic], partition.partition): future.result(_TIMEOUT_S).offset
-            for partition, future in requested.items()
-        }
+        until = time.monotonic() + _TIMEOUT_S
+        while True:
+            requested = self._admin.list_offsets(
+                dict.fromkeys(wanted, spec), isolation_level=isolation, request_timeout=_TIMEOUT_S
+            )
+            try:
+                return {
+                    Partition(ids[partition.topic], partition.partition): future.result(_TIMEOUT_S).offset
+                    for partition, future in requested.items()
+                }
+            except KafkaException as error:
+                if error.args[0].code() not in _STALE_LEADER or time.monotonic() > until:
+                    raise
+                time.sleep(_PAUSE_S)
 
     def starts(self, topics: Sequence[LiveTopic]) -> dict[Partition, int]:
         """List log start offsets."""

@@ -23,9 +23,14 @@ class Target:
     longest: int = LONGEST  # bytes of an input
 
     def load(self) -> tuple[Callable[[bytes], object], Callable[[], Iterable[bytes]]]:
-        """Import the target's function and that of its seeds. Not earlier: a search instruments what it imports."""
+        """Import the target's function and that of its seeds. Not earlier: a search instruments what it imports.
+
+        A seed is run: libraries that load with the first input would count as its memory.
+        """
         module = importlib.import_module(f"tests.proof.fuzz.targets.{self.module}")
-        return getattr(module, self.name), getattr(module, f"{self.name}_seeds")
+        run, seeds = getattr(module, self.name), getattr(module, f"{self.name}_seeds")
+        run(next(iter(seeds())))
+        return run, seeds
 
     @property
     def corpus(self) -> Path:

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,13 @@ def delta_log(data: bytes) -> None:
     folder = _table()
     for number, log in enumerate(data.split(_BETWEEN)[:4], 1):
         (folder / "_delta_log" / f"{number:020d}.json").write_bytes(log)
-    with suppress(TableError), duckdb.connect() as connection:
-        duckdb.extract_statements(select_rows(connection, "t", folder).sql)
+    with suppress(TableError):
+        duckdb.extract_statements(select_rows(_database(), "t", folder).sql)
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
 
 
 def _table() -> Path:
