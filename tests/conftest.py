@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -87,6 +88,10 @@ def _fixtures_of(item: pytest.Item) -> set[str]:
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare the process, and what a worker of `make test` needs."""
     os.environ["LAGOON_CONF"] = ""  # a contributor's own lagoon.toml is not a test's
+    if (
+        signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    ):  # in the background of a shell, and so in each process of a test
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.set_threshold(20_000, 20, 20)  # walking modules and tests again and again takes a tenth of the processor time
     if hasattr(config, "workerinput"):
         from tests.workers import FilesOnDemand, ServersStopEarly  # noqa: PLC0415  xdist may be missing where one test is run
