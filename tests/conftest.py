@@ -88,9 +88,8 @@ def _fixtures_of(item: pytest.Item) -> set[str]:
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare the process, and what a worker of `make test` needs."""
     os.environ["LAGOON_CONF"] = ""  # a contributor's own lagoon.toml is not a test's
-    if (
-        signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    ):  # in the background of a shell, and so in each process of a test
+    # A shell ignores Ctrl-C for what runs in its background, and so would each process that a test starts.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.set_threshold(20_000, 20, 20)  # walking modules and tests again and again takes a tenth of the processor time
     if hasattr(config, "workerinput"):

@@ -117,9 +117,8 @@ def sql(warehouse: Warehouse) -> None:
 @pytest.mark.proof
 @pytest.mark.timeout(3_600)
 def test_thousands_of_runs_later(spark: SparkSession, tmp_path: Path) -> None:
-    """After 35 days of 144 snapshots per day a publication and `lag_now` take as long as on the first day, +30 %.
+    """After 35 days of 144 snapshots per day a publication and `lag_now` take as long as on the first day, +20 %.
 
-    Log folders with the commits of some days are listed, which takes some 40 ms: 24 % of a publication on a fast machine.
     After 300 ingests the lock and the commits of an ingest, which are a part of it, cost 0.2 s more at most.
     """
     young, old = (open_at(spark, tmp_path / name) for name in ("young", "old"))
@@ -145,5 +144,5 @@ def test_thousands_of_runs_later(spark: SparkSession, tmp_path: Path) -> None:
         for _ in range(9):
             for name, warehouse in (("young", young), ("old", old)):
                 costs[name].append(cost(spark, lambda: run(warehouse)))  # noqa: B023  called at once
-        most = median(costs["young"]) + 0.2 if run is archive else 1.3 * median(costs["young"])
+        most = median(costs["young"]) + 0.2 if run is archive else 1.2 * median(costs["young"])
         assert median(costs["old"]) < most, (run.__name__, costs)
