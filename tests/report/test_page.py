@@ -298,6 +298,6 @@ def test_a_section_declares_what_it_reads(declared: DeclaredSection[Scope], lake
             named.update(mentioned(statement))
             return ask(statement, *values)
 
-        made = declared.make(replace(scope, ask=watched))
+        made = declared.make(replace(scope, ask=watched, recent=watched))
     assert made.section.source, "where does the page say what the section shows?"
     assert declared.relations <= named

@@ -1,11 +1,24 @@
 """The snapshot of a page, and the snapshots of its history."""
 
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
 import pytest
 
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.duckdb_engine import opened
 from kafka_lagoon.query.statements import Ask
-from kafka_lagoon.report.scope import Scope, scopes, without_snapshot
-from tests.delta.samples import HOUR_MS, NOON_MS
+from kafka_lagoon.report.scope import (
+    Scope,
+    has_all_predecessors,
+    recent_window,
+    scopes,
+    windows_of,
+    without_snapshot,
+)
+from tests.delta.lake import make_lake
+from tests.delta.samples import HOUR_MS, NOON_MS, snapshot
 from tests.report.history import HOURS, LAST
 
 
@@ -49,3 +62,51 @@ def test_configured_clusters_without_a_snapshot(ask: Ask) -> None:
     assert without_snapshot(scopes(ask, chosen, None, 24, clusters), chosen, clusters) == ["third"]
     with pytest.raises(TableError, match="no published snapshot of third"):
         scopes(ask, ["third"], None, 24, clusters)
+
+
+def moment(hour: int) -> datetime:
+    return datetime.fromtimestamp((NOON_MS + hour * HOUR_MS) / 1000, UTC)
+
+
+@pytest.mark.long
+def test_the_snapshot_before_the_history_is_read(tmp_path: Path) -> None:
+    """A history that begins at the very time of a snapshot has that snapshot's predecessor in its first window."""
+    lake = make_lake(tmp_path, [snapshot(hour, status="complete") for hour in range(30)])
+    with opened(lake, {"snapshots"}) as ask:
+        (scope,) = scopes(ask, None, None, 24)
+        assert hours(scope) == list(range(5, 30))
+        (first, *_), recent = windows_of([scope]), recent_window([scope])
+    assert first is not None
+    assert [(span.begin, span.end) for span in first] == [(moment(4), moment(29))]
+    assert [(span.begin, span.end) for span in recent] == [(moment(20), moment(29))]
+
+
+@pytest.mark.long
+def test_the_status_of_groups_needs_ten_snapshots(ask: Ask) -> None:
+    """They are read even if the history of the page is shorter, and fewer where there are no more."""
+    (recent,) = recent_window(scopes(ask, ["default"], None, 2))
+    assert (recent.begin, recent.end) == (moment(3), moment(17))
+    (alone,) = recent_window(scopes(ask, ["second"], None, 24))
+    assert (alone.begin, alone.end) == (moment(17), moment(17))
+
+
+@pytest.mark.long
+def test_the_first_snapshot_of_all_has_no_predecessor(ask: Ask) -> None:
+    """The whole history is not opened in search of what was before it."""
+    assert has_all_predecessors(scopes(ask, ["default"], None, 24)[0])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("of_a_day", "parts"), [(24, 1), (200, 2), (288, 3), (1_440, 5)])
+def test_a_long_history_is_read_in_parts(ask: Ask, of_a_day: int, parts: int) -> None:
+    """A part has some days with at most 600 snapshots, or one day; all days are there once, the last ones first."""
+    scope = scopes(ask, ["default"], None, 24)[0]
+    days = [scope.snapshot.snapshot_date - timedelta(days=back) for back in range(5)]
+    runs = [replace(scope.snapshot, snapshot_date=day) for day in reversed(days) for _ in range(of_a_day)]
+    conditions = replace(scope, runs=runs).parts()
+    assert len(conditions) == parts
+    named = [condition.split("'")[1::2] for condition in conditions]  # the first and the last day of each part
+    assert named[0][1] == str(days[0])
+    assert named[-1][0] == str(days[-1])
+    day_after = [str(date.fromisoformat(last) + timedelta(days=1)) for _, last in named[1:]]
+    assert [first for first, _ in named[:-1]] == day_after

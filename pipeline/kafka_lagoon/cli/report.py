@@ -16,8 +16,8 @@ from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.query.statements import Ask
-from kafka_lagoon.report.page import RELATIONS
-from kafka_lagoon.report.scope import has_all_predecessors, windows_of
+from kafka_lagoon.report.page import RECENT_RELATIONS, RELATIONS
+from kafka_lagoon.report.scope import has_all_predecessors, recent_window, windows_of
 from kafka_lagoon.runs.report import Report, ReportOptions, chosen_scopes, make_report
 from kafka_lagoon.settings import Settings, local_folder, opens_without_session
 from kafka_lagoon.text import printable
@@ -99,13 +99,17 @@ def _made(arguments: ReportArguments, clock: Clock) -> Report:
     engine = arguments.engine or _engine(settings)
     with opened(settings, {"snapshots"}, engine) as ask:
         chosen = chosen_scopes(ask, options)
-        windows = windows_of(chosen)
+        windows, recent_snapshots = windows_of(chosen), recent_window(chosen)
 
     def suffices(ask: Ask) -> bool:
         return all(has_all_predecessors(replace(scope, ask=ask)) for scope in chosen)
 
-    with opened_until(settings, RELATIONS, engine, windows, suffices) as ask:
-        return make_report([replace(scope, ask=ask) for scope in chosen], options, clock.now_ms())
+    with (
+        opened_until(settings, RELATIONS, engine, windows, suffices) as ask,
+        opened(settings, RECENT_RELATIONS, engine, recent_snapshots) as recent,
+    ):
+        read = [replace(scope, ask=ask, recent=recent) for scope in chosen]
+        return make_report(read, options, clock.now_ms())
 
 
 def _engine(settings: Settings) -> str | None:

@@ -70,6 +70,7 @@ HISTORY = (
 # Views of changes and findings, each after those that it reads; with worked examples, too.
 CHANGES = (
     "table_coverage",
+    "day_snapshots",
     "topology_facts",
     "described_entities",
     "partition_differences",

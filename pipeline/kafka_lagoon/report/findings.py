@@ -1,7 +1,9 @@
 """Reads what is wrong, about to go wrong, or different: data loss, health findings, and changes of the history."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kafka_lagoon.report.scope import Scope, ids, of
 from kafka_lagoon.report.values import with_owner
@@ -125,9 +127,23 @@ def findings_of(scope: Scope) -> list[Finding]:
 
 def changes_of(scope: Scope) -> tuple[list[Change], Sequence[tuple[str, str, int]]]:
     """Changes that the snapshots of the history show, the newest first, and how many there are of each type."""
-    axis, cluster = scope.axis, scope.snapshot.cluster
+    listed, counts = list[Change](), Counter[tuple[str, str]]()
+    for days in scope.parts():
+        for *values, number in _changes_of(scope, days, MOST - len(listed)):
+            change = Change(*values)
+            if number is None:
+                listed.append(change)
+            else:
+                counts[change.change_type, change.entity_type] += number
+    numbered = [(*kind, number) for kind, number in counts.items()]
+    return listed, sorted(numbered, key=lambda count: (-count[2], *count[:2]))
+
+
+def _changes_of(scope: Scope, days: str, most: int) -> list[tuple[Any, ...]]:
+    """Counts, then the newest changes, in one statement, because the view is costly."""
+    axis = scope.axis
     since = (
-        f"cluster = ? AND {scope.history_days()} AND unix_millis(captured_at) > {axis.from_ms} "
+        f"cluster = ? AND {days} AND unix_millis(captured_at) > {axis.from_ms} "
         f"AND unix_millis(captured_at) <= {axis.until_ms}"
     )
     statement = f"""
@@ -143,18 +159,10 @@ def changes_of(scope: Scope) -> tuple[list[Change], Sequence[tuple[str, str, int
         UNION ALL
         SELECT * FROM (
           SELECT changes.*, CAST(NULL AS BIGINT) AS number FROM changes
-          ORDER BY captured_ms DESC, {_WORST_CHANGE}, entity_type, entity, attribute LIMIT {MOST}
+          ORDER BY captured_ms DESC, {_WORST_CHANGE}, entity_type, entity, attribute LIMIT {most}
         ) AS newest
         ORDER BY captured_ms DESC NULLS LAST, {_WORST_CHANGE}, entity_type, entity, attribute"""  # noqa: S608  names of ours
-    # Counted and listed by one statement, because the view is costly.
-    listed, counts = list[Change](), list[tuple[str, str, int]]()
-    for *values, number in scope.rows(statement, cluster):
-        change = Change(*values)
-        if number is None:
-            listed.append(change)
-        else:
-            counts.append((change.change_type, change.entity_type, number))
-    return listed, sorted(counts, key=lambda count: (-count[2], *count[:2]))
+    return scope.rows(statement, scope.snapshot.cluster)
 
 
 def compared_with(scope: Scope) -> tuple[list[str], list[str]]:

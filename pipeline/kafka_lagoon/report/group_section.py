@@ -207,7 +207,7 @@ GROUPS = DeclaredSection(
     title="Consumer groups",
     relations=frozenset(
         {
-            *("consumer_groups_published", "consumer_lag_published", "consumer_lag", "group_status", "snapshots"),
+            *("consumer_groups_published", "consumer_lag_published", "consumer_lag", data.STATUS, "snapshots"),
             *("owners_published", "expected_groups_published"),
         }
     ),

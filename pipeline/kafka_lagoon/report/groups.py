@@ -13,11 +13,13 @@ from kafka_lagoon.query.group_sums import (
     UNKNOWN_TIME,
     WORST_GROUP,
 )
+from kafka_lagoon.query.statements import tuples
 from kafka_lagoon.report.charts import Reading, Series
 from kafka_lagoon.report.scope import Scope, ids, of
 from kafka_lagoon.report.values import with_owner
 
 WATCHED = 100  # groups whose history and status are read
+STATUS = "group_status"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +163,8 @@ def histories(scope: Scope, groups: Sequence[Group]) -> Mapping[str, GroupHistor
 def statuses(scope: Scope, groups: Sequence[Group]) -> Mapping[str, str | None]:
     """The status of these groups by the rules of Burrow; None where too few snapshots know it."""
     names = [one.group_id for one in groups]
-    statement = f"SELECT group_id, status FROM group_status WHERE {of(scope.snapshot)} AND {_among(names)}"  # noqa: S608
-    return dict(scope.rows(statement, *ids(scope.snapshot), *names))
+    statement = f"SELECT group_id, status FROM {STATUS} WHERE {of(scope.snapshot)} AND {_among(names)}"  # noqa: S608
+    return dict(tuples(scope.recent(statement, *ids(scope.snapshot), *names)))
 
 
 def total_history(scope: Scope) -> Series:

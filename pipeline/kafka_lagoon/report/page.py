@@ -22,6 +22,7 @@ from kafka_lagoon.errors import TableError
 from kafka_lagoon.query.history import PREDECESSORS, late_after_ms
 from kafka_lagoon.report import cluster_section, finding_sections, group_section, run_sections, topic_sections
 from kafka_lagoon.report.charts import time_axis
+from kafka_lagoon.report.groups import STATUS
 from kafka_lagoon.report.page_tables import (
     CHART,
     DURATION,
@@ -61,6 +62,7 @@ SECTIONS: Sequence[DeclaredSection[Scope]] = (  # in the order of the page
     run_sections.COVERAGE,
 )
 RELATIONS = frozenset({"snapshots", PREDECESSORS}.union(*(section.relations for section in SECTIONS)))
+RECENT_RELATIONS = frozenset({STATUS})  # of the last snapshots only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

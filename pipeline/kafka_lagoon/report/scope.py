@@ -1,5 +1,6 @@
 """Chooses the snapshot of each cluster that a page is about, and the snapshots before it that make its history."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -8,6 +9,7 @@ from typing import Any, TypeVar
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.query.history import Windows, has_predecessors, last_before, windows
 from kafka_lagoon.query.statements import Ask, tuples
+from kafka_lagoon.query.window import Span, Window
 from kafka_lagoon.report.timeline import Timeline, timeline
 from kafka_lagoon.report.values import time_text
 from kafka_lagoon.text import did_you_mean
@@ -15,6 +17,8 @@ from kafka_lagoon.text import did_you_mean
 T = TypeVar("T")
 _HOUR_MS = 3_600_000
 _LEAST_HOURS = 24  # view loss_ahead compares a snapshot with the one of a day before
+_OF_A_PART = 600  # snapshots, if a day has no more: two days of snapshots every five minutes have 576
+_OF_A_STATUS = 10  # snapshots that view group_status looks at
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,7 @@ class Scope:
     """The sources of the sections about a cluster: its snapshot, the snapshots of the history, and the tables."""
 
     ask: Ask
+    recent: Ask  # over the snapshots of `recent_window`
     snapshot: PublishedSnapshot
     runs: Sequence[PublishedSnapshot]  # of the history, the last one is `snapshot`
     axis: Timeline
@@ -79,7 +84,22 @@ class Scope:
 
     def history_days(self) -> str:
         """A condition that keeps the engines from opening other days."""
-        return f"snapshot_date BETWEEN DATE '{self.first.snapshot_date}' AND DATE '{self.snapshot.snapshot_date}'"
+        return _days(self.first.snapshot_date, self.snapshot.snapshot_date)
+
+    def parts(self) -> Sequence[str]:
+        """Conditions for some days of the history each, the last ones first.
+
+        Views that compare snapshots are asked for one part after the other: memory is needed for the rows of a part only.
+        """
+        parts: list[list[date]] = []
+        counted = 0
+        for day, runs in sorted(Counter(run.snapshot_date for run in self.runs).items(), reverse=True):
+            if not parts or counted + runs > _OF_A_PART:
+                parts.append([])
+                counted = 0
+            parts[-1].append(day)
+            counted += runs
+        return [_days(days[-1], days[0]) for days in parts]
 
     def places(self) -> str:
         """A query for the snapshots of the history, each with the number of its point; its question mark is the cluster."""
@@ -89,6 +109,10 @@ class Scope:
             JOIN (VALUES {self.axis.axis_rows()}) AS axis (point, first_ms, last_ms)
               ON unix_millis(snapshots.captured_at) BETWEEN axis.first_ms AND axis.last_ms
             WHERE snapshots.cluster = ? AND snapshots.{self.history_days()}"""  # noqa: S608  numbers and dates
+
+
+def _days(first: date, last: date) -> str:
+    return f"snapshot_date BETWEEN DATE '{first}' AND DATE '{last}'"
 
 
 def of(snapshot: PublishedSnapshot) -> str:
@@ -142,22 +166,44 @@ def _scope(ask: Ask, snapshot: PublishedSnapshot, hours: int, others: Sequence[P
         ORDER BY captured_at, snapshot_id"""  # noqa: S608  names of ours and numbers
     runs = [PublishedSnapshot(*values) for values in tuples(ask(statement, snapshot.cluster))]
     axis = timeline([one.captured_ms for one in runs], from_ms)
-    return Scope(ask=ask, snapshot=snapshot, runs=runs, axis=axis, hours=hours, others=others)
+    return Scope(ask=ask, recent=ask, snapshot=snapshot, runs=runs, axis=axis, hours=hours, others=others)
 
 
 def windows_of(chosen: Sequence[Scope]) -> Windows:
     """The snapshots that the sections read: the history and the snapshot before it, and at least a day for what lies ahead."""
     ends = [datetime.fromtimestamp(one.snapshot.captured_ms / 1000, UTC) for one in chosen]
-    starts = [datetime.fromtimestamp(one.begin_ms / 1000, UTC) for one in chosen]
+    starts = [datetime.fromtimestamp(min(one.begin_ms, one.axis.from_ms - 1) / 1000, UTC) for one in chosen]
     begins = [last_before(one.ask, one.snapshot.cluster, start) for start, one in zip(starts, chosen, strict=True)]
     return windows(begins, ends)
 
 
+def recent_window(chosen: Sequence[Scope]) -> Window:
+    """The last snapshots, for the status of groups: view group_status would compute it for each snapshot of the history."""
+    return [_recent_span(scope) for scope in chosen]
+
+
+def _recent_span(scope: Scope) -> Span:
+    end = datetime.fromtimestamp(scope.snapshot.captured_ms / 1000, UTC)
+    statement = f"""
+        SELECT min(captured_at) FROM (
+          SELECT captured_at FROM snapshots
+          WHERE cluster = ? AND unix_millis(captured_at) <= {scope.snapshot.captured_ms}
+          ORDER BY captured_at DESC LIMIT {_OF_A_STATUS}
+        ) AS latest"""  # noqa: S608  numbers
+    ((begin,),) = scope.rows(statement, scope.snapshot.cluster)
+    return Span(begin=begin, end=end)
+
+
 def has_all_predecessors(scope: Scope) -> bool:
-    """False if tables of the history were perhaps collected last in a snapshot that is not in the open window."""
+    """False if tables of the history were perhaps collected last in a snapshot that is not in the open window.
+
+    The first snapshot of the history is compared with none.
+    """
     axis = scope.axis
-    of = f"cluster = ? AND {scope.history_days()} AND unix_millis(captured_at) BETWEEN {axis.from_ms} AND {axis.until_ms}"
-    return has_predecessors(scope.ask, of, [scope.snapshot.cluster])
+    history = f"unix_millis(captured_at) > {axis.from_ms} AND unix_millis(captured_at) <= {axis.until_ms}"
+    return has_predecessors(
+        scope.ask, f"cluster = ? AND {scope.history_days()} AND {history}", [scope.snapshot.cluster]
+    )
 
 
 def _nothing(missing: Sequence[str], known: Sequence[str], slot_ms: int | None) -> str:

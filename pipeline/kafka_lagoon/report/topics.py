@@ -1,6 +1,6 @@
 """Reads what is known of topics and disks: throughput now and over time, sizes, growth, and how full the volumes are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,11 +126,24 @@ def _reading(point: int, rate: float | None, is_partial: int) -> Reading | None:
     return None if point == 0 and rate is None else Reading(rate, bool(is_partial))
 
 
-def _rates(scope: Scope, name: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
+def _rates(scope: Scope, name: str, values: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Point, name, largest rates of records and bytes, whether a partition had none; a name of None is the cluster.
 
     `name` is an expression with `values`.
     """
+    largest: dict[tuple[int, str | None], Sequence[Any]] = {}
+    for days in scope.parts():
+        for point, named, *rates in _rates_of(scope, days, name, values):
+            known = largest.get((point, named), rates)  # a point may have snapshots of two parts
+            largest[point, named] = [_larger(first, second) for first, second in zip(rates, known, strict=True)]
+    return ((*key, *rates) for key, rates in largest.items())
+
+
+def _larger(first: float | None, second: float | None) -> float | None:
+    return max((value for value in (first, second) if value is not None), default=None)
+
+
+def _rates_of(scope: Scope, days: str, name: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
     statement = f"""
         SELECT point, name, max(records), max(bytes), max(is_partial) FROM (
           SELECT point, snapshot_id, name, sum(records_per_second) AS records, sum(bytes_per_second) AS bytes,
@@ -138,7 +151,7 @@ def _rates(scope: Scope, name: str, values: Sequence[str]) -> list[tuple[Any, ..
           FROM (
             SELECT places.point, places.snapshot_id, {name} AS name, flow.records_per_second, flow.bytes_per_second,
               CASE WHEN rate_partitions < partitions THEN 1 ELSE 0 END AS is_partial
-            FROM (SELECT * FROM topic_throughput WHERE cluster = ? AND {scope.history_days()}) AS flow
+            FROM (SELECT * FROM topic_throughput WHERE cluster = ? AND {days}) AS flow
             JOIN ({scope.places()}) AS places
               ON flow.snapshot_id = places.snapshot_id AND flow.snapshot_date = places.snapshot_date
           ) AS topic_rates

@@ -24,76 +24,38 @@ AS
 -- GROUP BY joins the rows of both snapshots of a pair: each table is joined only to the few snapshot ids, so that a filter on
 -- them limits the rows that are read. An outer join would read all of its right side.
 WITH sides AS (
-  SELECT
-    cluster,
-    cluster_id,
-    snapshot_id,
-    snapshot_date,
-    captured_at,
-    previous_snapshot_id,
-    snapshot_id AS seen_id,
-    snapshot_date AS seen_date,
-    1 AS now
+  SELECT cluster, snapshot_id, snapshot_date, captured_at, snapshot_id AS seen_id, snapshot_date AS seen_date, 1 AS now
   FROM consecutive_snapshots
   UNION ALL
-  SELECT
-    cluster,
-    cluster_id,
-    snapshot_id,
-    snapshot_date,
-    captured_at,
-    previous_snapshot_id,
-    previous_snapshot_id AS seen_id,
-    previous_snapshot_date AS seen_date,
-    0 AS now
+  SELECT cluster, snapshot_id, snapshot_date, captured_at, previous_snapshot_id, previous_snapshot_date, 0
   FROM consecutive_snapshots
   WHERE previous_snapshot_id IS NOT NULL
 ),
+seen AS (
+  SELECT DISTINCT cluster, seen_id, seen_date FROM sides
+),
 replicas AS (
-  SELECT sides.*, partitions.topic, partitions.partition, partitions.leader_id AS broker_id, CAST(NULL AS BIGINT) AS size_bytes, 1 AS leads
-  FROM sides
+  SELECT
+    seen.*, partitions.topic, partitions.partition, partitions.leader_id AS broker_id, CAST(NULL AS BIGINT) AS size_bytes,
+    1 AS leads
+  FROM seen
   JOIN partitions
-    ON partitions.cluster = sides.cluster
-    AND partitions.snapshot_id = sides.seen_id
-    AND partitions.snapshot_date = sides.seen_date
+    ON partitions.cluster = seen.cluster
+    AND partitions.snapshot_id = seen.seen_id
+    AND partitions.snapshot_date = seen.seen_date
   UNION ALL
-  SELECT sides.*, log_dirs.topic, log_dirs.partition, log_dirs.broker_id, log_dirs.size_bytes, 0 AS leads
-  FROM sides
+  SELECT seen.*, log_dirs.topic, log_dirs.partition, log_dirs.broker_id, log_dirs.size_bytes, 0
+  FROM seen
   JOIN log_dirs
-    ON log_dirs.cluster = sides.cluster
-    AND log_dirs.snapshot_id = sides.seen_id
-    AND log_dirs.snapshot_date = sides.seen_date
+    ON log_dirs.cluster = seen.cluster
+    AND log_dirs.snapshot_id = seen.seen_id
+    AND log_dirs.snapshot_date = seen.seen_date
   WHERE NOT log_dirs.is_future
 ),
 leader_replicas AS (
-  SELECT
-    cluster,
-    cluster_id,
-    snapshot_id,
-    snapshot_date,
-    captured_at,
-    previous_snapshot_id,
-    seen_id,
-    seen_date,
-    now,
-    topic,
-    partition,
-    broker_id,
-    max(size_bytes) AS size_bytes
+  SELECT cluster, seen_id, seen_date, topic, partition, broker_id, max(size_bytes) AS size_bytes
   FROM replicas
-  GROUP BY
-    cluster,
-    cluster_id,
-    snapshot_id,
-    snapshot_date,
-    captured_at,
-    previous_snapshot_id,
-    seen_id,
-    seen_date,
-    now,
-    topic,
-    partition,
-    broker_id
+  GROUP BY cluster, seen_id, seen_date, topic, partition, broker_id
   HAVING max(leads) = 1
 ),
 facts AS (
@@ -116,35 +78,30 @@ facts AS (
     AND partition_offsets.snapshot_date = sides.seen_date
   UNION ALL
   SELECT
-    cluster,
-    cluster_id,
-    snapshot_id,
-    snapshot_date,
-    captured_at,
-    previous_snapshot_id,
-    seen_id,
-    seen_date,
-    now,
-    topic,
-    NULL AS topic_id,
-    partition,
-    NULL AS log_start_offset,
-    NULL AS high_watermark,
-    NULL AS disk_start_offset,
-    NULL AS read_at,
-    broker_id AS leader_id,
-    size_bytes,
-    0 AS is_end_now
-  FROM leader_replicas
+    sides.*,
+    leaders.topic,
+    NULL,
+    leaders.partition,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    leaders.broker_id,
+    leaders.size_bytes,
+    0
+  FROM sides
+  JOIN leader_replicas AS leaders
+    ON leaders.cluster = sides.cluster
+    AND leaders.seen_id = sides.seen_id
+    AND leaders.seen_date = sides.seen_date
 ),
+-- Grouped by few columns, and by the ones that filters are on; the others of the snapshots are added afterwards.
 paired AS (
   SELECT
     cluster,
-    cluster_id,
     snapshot_id,
     snapshot_date,
     captured_at,
-    previous_snapshot_id,
     topic,
     partition,
     max(CASE WHEN now = 1 THEN topic_id END) AS topic_id,
@@ -161,12 +118,20 @@ paired AS (
     max(CASE WHEN now = 1 THEN size_bytes END) AS size_bytes,
     max(CASE WHEN now = 0 THEN size_bytes END) AS size_then
   FROM facts
-  GROUP BY cluster, cluster_id, snapshot_id, snapshot_date, captured_at, previous_snapshot_id, topic, partition
+  GROUP BY cluster, snapshot_id, snapshot_date, captured_at, topic, partition
   HAVING max(is_end_now) = 1
+),
+paired_snapshots AS (
+  SELECT paired.*, steps.cluster_id, steps.previous_snapshot_id
+  FROM paired
+  JOIN consecutive_snapshots AS steps
+    ON paired.cluster = steps.cluster
+    AND paired.snapshot_id = steps.snapshot_id
+    AND paired.snapshot_date = steps.snapshot_date
 ),
 compared AS (
   SELECT
-    paired.*,
+    paired_snapshots.*,
     (unix_millis(read_at) - unix_millis(read_then)) / 1000.0E0 AS seconds,
     high_watermark - log_start_offset AS records,
     high_watermark - end_then AS end_change,
@@ -183,7 +148,7 @@ compared AS (
       WHEN topic_id IS DISTINCT FROM topic_id_then THEN 'topic_recreated'
       WHEN high_watermark < end_then THEN 'end_moved_back'
     END AS no_rate_because
-  FROM paired
+  FROM paired_snapshots
 ),
 measured AS (
   SELECT

@@ -2,7 +2,7 @@ CREATE OR REPLACE VIEW topology_changes (
   cluster COMMENT 'Name of the cluster in the configuration.',
   cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_id COMMENT 'The published snapshot that shows the change first.',
-  snapshot_date COMMENT 'UTC day of captured_at.',
+  snapshot_date COMMENT 'UTC day of captured_at; filter by it, and only these days and the snapshot before them are read.',
   captured_at COMMENT 'When the snapshot began to read the cluster.',
   previous_snapshot_id COMMENT 'The snapshot that it is compared with: the latest earlier snapshot with the whole table (table_coverage).',
   previous_captured_at COMMENT 'When that snapshot began: the change was made between the two.',
@@ -21,75 +21,106 @@ CREATE OR REPLACE VIEW topology_changes (
 )
 COMMENT 'Changes between two published snapshots of a cluster, one row per change. An entity that appears or disappears is a single row, without its parts. The changes of a table that is incomplete in a snapshot show in the next snapshot with the whole table.'
 AS
-WITH sides AS (
-  -- A pair has the id and the time of its later snapshot, so that a filter on them is also a filter on the tables.
+-- Most facts hold in all snapshots of a day. So the snapshots of each fact are listed by day first, and only facts that some of
+-- them lack are compared.
+WITH facts AS (
   SELECT
-    cluster,
-    snapshot_id AS pair,
-    snapshot_date AS pair_date,
-    captured_at,
-    table_name,
-    snapshot_id,
-    snapshot_date,
-    TRUE AS is_new
-  FROM table_coverage
-  WHERE previous_snapshot_id IS NOT NULL
-  UNION ALL
-  SELECT
-    cluster,
-    snapshot_id,
-    snapshot_date,
-    captured_at,
-    table_name,
-    previous_snapshot_id,
-    previous_snapshot_date,
-    FALSE
-  FROM table_coverage
-  WHERE previous_snapshot_id IS NOT NULL
+    seen.cluster,
+    seen.cluster_id,
+    seen.day,
+    seen.first_place,
+    seen.last_place,
+    stated.table_name,
+    stated.kind,
+    stated.entity_type,
+    stated.entity,
+    stated.attribute,
+    stated.value,
+    stated.source,
+    stated.topic,
+    stated.partition,
+    stated.group_id,
+    stated.broker_id,
+    stated.ground,
+    array_agg(seen.place) AS places
+  FROM topology_facts AS stated
+  JOIN day_snapshots AS seen
+    ON stated.cluster = seen.cluster
+    AND stated.snapshot_id = seen.snapshot_id
+    AND stated.snapshot_date = seen.snapshot_date
+    AND stated.table_name = seen.table_name
+  GROUP BY
+    seen.cluster,
+    seen.cluster_id,
+    seen.day,
+    seen.first_place,
+    seen.last_place,
+    stated.table_name,
+    stated.kind,
+    stated.entity_type,
+    stated.entity,
+    stated.attribute,
+    stated.value,
+    stated.source,
+    stated.topic,
+    stated.partition,
+    stated.group_id,
+    stated.broker_id,
+    stated.ground
+  HAVING count(*) <= seen.last_place - seen.first_place
+),
+fact_places AS (
+  SELECT facts.*, explode(places) AS place FROM facts
+),
+sides AS (
+  -- The snapshots with a fact that the one before them, or the one after them, lacks.
+  SELECT fact_places.*, place + sides.number AS pair, sides.number = 0 AS is_new
+  FROM fact_places
+  CROSS JOIN (VALUES (0), (1)) AS sides (number)
+  WHERE
+    CASE sides.number
+      WHEN 0 THEN place > first_place AND NOT array_contains(places, place - 1)
+      ELSE place < last_place AND NOT array_contains(places, place + 1)
+    END
 ),
 compared AS (
   SELECT
-    facts.cluster,
-    sides.pair,
-    sides.pair_date,
-    sides.captured_at,
-    facts.table_name,
-    facts.kind,
-    facts.entity_type,
-    facts.entity,
-    facts.attribute,
-    facts.source,
-    facts.topic,
-    facts.partition,
-    facts.group_id,
-    facts.broker_id,
-    facts.ground,
-    bool_or(NOT sides.is_new) AS was_there,
-    bool_or(sides.is_new) AS is_there,
-    max(CASE WHEN NOT sides.is_new THEN facts.value END) AS old_value,
-    max(CASE WHEN sides.is_new THEN facts.value END) AS new_value
-  FROM topology_facts AS facts
-  JOIN sides
-    ON facts.cluster = sides.cluster
-    AND facts.snapshot_id = sides.snapshot_id
-    AND facts.snapshot_date = sides.snapshot_date
-    AND facts.table_name = sides.table_name
+    cluster,
+    cluster_id,
+    day,
+    pair AS place,
+    table_name,
+    kind,
+    entity_type,
+    entity,
+    attribute,
+    source,
+    topic,
+    partition,
+    group_id,
+    broker_id,
+    ground,
+    bool_or(NOT is_new) AS was_there,
+    bool_or(is_new) AS is_there,
+    max(CASE WHEN NOT is_new THEN value END) AS old_value,
+    max(CASE WHEN is_new THEN value END) AS new_value
+  FROM sides
   GROUP BY
-    facts.cluster,
-    sides.pair,
-    sides.pair_date,
-    sides.captured_at,
-    facts.table_name,
-    facts.kind,
-    facts.entity_type,
-    facts.entity,
-    facts.attribute,
-    facts.source,
-    facts.topic,
-    facts.partition,
-    facts.group_id,
-    facts.broker_id,
-    facts.ground
+    cluster,
+    cluster_id,
+    day,
+    pair,
+    table_name,
+    kind,
+    entity_type,
+    entity,
+    attribute,
+    source,
+    topic,
+    partition,
+    group_id,
+    broker_id,
+    ground
 ),
 differing AS (
   SELECT *
@@ -103,9 +134,9 @@ differing AS (
   UNION ALL
   SELECT
     cluster,
-    pair,
-    pair_date,
-    captured_at,
+    cluster_id,
+    day,
+    place,
     table_name,
     kind,
     entity_type,
@@ -123,57 +154,52 @@ differing AS (
     new_value
   FROM partition_differences
 ),
-same_topics AS (
-  SELECT topics.cluster, sides.pair, sides.table_name, topics.topic
-  FROM topics_published AS topics
-  JOIN sides
-    ON topics.cluster = sides.cluster
-    AND topics.snapshot_id = sides.snapshot_id
-    AND topics.snapshot_date = sides.snapshot_date
-  WHERE sides.table_name IN ('topics', 'reassignments', 'configs', 'consumer_groups', 'committed_offsets')
-  GROUP BY topics.cluster, sides.pair, sides.table_name, topics.topic
-  HAVING count(*) = 2 AND coalesce(min(topics.topic_id) = max(topics.topic_id), TRUE)
-),
 unknown_commits AS (
   SELECT DISTINCT cluster, snapshot_id, snapshot_date, group_id FROM collection_failures WHERE api = 'OffsetFetch'
 ),
-same_groups AS (
-  SELECT groups.cluster, sides.pair, sides.table_name, groups.group_id
-  FROM consumer_groups_published AS groups
-  JOIN sides
-    ON groups.cluster = sides.cluster
-    AND groups.snapshot_id = sides.snapshot_id
-    AND groups.snapshot_date = sides.snapshot_date
+topics_of_days AS (
+  SELECT seen.cluster, seen.cluster_id, seen.day, seen.table_name, topics.topic, topics.topic_id, array_agg(seen.place) AS places
+  FROM topics
+  JOIN day_snapshots AS seen
+    ON topics.cluster = seen.cluster
+    AND topics.snapshot_id = seen.snapshot_id
+    AND topics.snapshot_date = seen.snapshot_date
+    AND seen.table_name IN ('topics', 'reassignments', 'configs', 'consumer_groups', 'committed_offsets')
+  GROUP BY seen.cluster, seen.cluster_id, seen.day, seen.table_name, topics.topic, topics.topic_id
+),
+groups_of_days AS (
+  SELECT seen.cluster, seen.cluster_id, seen.day, seen.table_name, groups.group_id, array_agg(seen.place) AS places
+  FROM consumer_groups AS groups
+  JOIN day_snapshots AS seen
+    ON groups.cluster = seen.cluster
+    AND groups.snapshot_id = seen.snapshot_id
+    AND groups.snapshot_date = seen.snapshot_date
+    AND seen.table_name IN ('consumer_groups', 'committed_offsets')
   LEFT JOIN unknown_commits
-    ON sides.table_name = 'committed_offsets'
+    ON seen.table_name = 'committed_offsets'
     AND groups.cluster = unknown_commits.cluster
     AND groups.snapshot_id = unknown_commits.snapshot_id
     AND groups.snapshot_date = unknown_commits.snapshot_date
     AND groups.group_id = coalesce(unknown_commits.group_id, groups.group_id)
-  WHERE
-    sides.table_name IN ('consumer_groups', 'committed_offsets')
-    AND groups.problem IS NULL
-    AND unknown_commits.snapshot_id IS NULL
-  GROUP BY groups.cluster, sides.pair, sides.table_name, groups.group_id
-  HAVING count(*) = 2
+  WHERE groups.problem IS NULL AND unknown_commits.snapshot_id IS NULL
+  GROUP BY seen.cluster, seen.cluster_id, seen.day, seen.table_name, groups.group_id
 ),
-grounds AS (
-  SELECT described.cluster, sides.pair, described.table_name, described.ground
+grounds_of_days AS (
+  SELECT seen.cluster, seen.cluster_id, seen.day, seen.table_name, described.ground, array_agg(seen.place) AS places
   FROM described_entities AS described
-  JOIN sides
-    ON described.cluster = sides.cluster
-    AND described.snapshot_id = sides.snapshot_id
-    AND described.snapshot_date = sides.snapshot_date
-    AND described.table_name = sides.table_name
-  GROUP BY described.cluster, sides.pair, described.table_name, described.ground
-  HAVING count(*) = 2
+  JOIN day_snapshots AS seen
+    ON described.cluster = seen.cluster
+    AND described.snapshot_id = seen.snapshot_id
+    AND described.snapshot_date = seen.snapshot_date
+    AND described.table_name = seen.table_name
+  GROUP BY seen.cluster, seen.cluster_id, seen.day, seen.table_name, described.ground
 )
 SELECT
   changes.cluster,
   steps.cluster_id,
-  changes.pair AS snapshot_id,
-  changes.pair_date AS snapshot_date,
-  changes.captured_at,
+  steps.snapshot_id,
+  changes.day AS snapshot_date,
+  steps.captured_at,
   steps.previous_snapshot_id,
   steps.previous_captured_at,
   CASE
@@ -207,29 +233,49 @@ SELECT
 FROM differing AS changes
 JOIN table_coverage AS steps
   ON changes.cluster = steps.cluster
-  AND changes.pair = steps.snapshot_id
+  AND changes.cluster_id IS NOT DISTINCT FROM steps.cluster_id
+  AND changes.day = steps.snapshot_date
   AND changes.table_name = steps.table_name
-LEFT JOIN same_topics
-  ON changes.cluster = same_topics.cluster
-  AND changes.pair = same_topics.pair
-  AND changes.table_name = same_topics.table_name
-  AND changes.topic = same_topics.topic
-LEFT JOIN same_groups
+  AND changes.place = steps.place
+LEFT JOIN topics_of_days AS old_topics
+  ON changes.cluster = old_topics.cluster
+  AND changes.cluster_id IS NOT DISTINCT FROM old_topics.cluster_id
+  AND changes.day = old_topics.day
+  AND changes.table_name = old_topics.table_name
+  AND changes.topic = old_topics.topic
+  AND array_contains(old_topics.places, changes.place - 1)
+LEFT JOIN topics_of_days AS new_topics
+  ON changes.cluster = new_topics.cluster
+  AND changes.cluster_id IS NOT DISTINCT FROM new_topics.cluster_id
+  AND changes.day = new_topics.day
+  AND changes.table_name = new_topics.table_name
+  AND changes.topic = new_topics.topic
+  AND array_contains(new_topics.places, changes.place)
+LEFT JOIN groups_of_days AS same_groups
   ON changes.cluster = same_groups.cluster
-  AND changes.pair = same_groups.pair
+  AND changes.cluster_id IS NOT DISTINCT FROM same_groups.cluster_id
+  AND changes.day = same_groups.day
   AND changes.table_name = same_groups.table_name
   AND changes.group_id = same_groups.group_id
-LEFT JOIN grounds
+  AND array_contains(same_groups.places, changes.place - 1)
+  AND array_contains(same_groups.places, changes.place)
+LEFT JOIN grounds_of_days AS grounds
   ON changes.cluster = grounds.cluster
-  AND changes.pair = grounds.pair
+  AND changes.cluster_id IS NOT DISTINCT FROM grounds.cluster_id
+  AND changes.day = grounds.day
   AND changes.table_name = grounds.table_name
   AND changes.ground = grounds.ground
+  AND array_contains(grounds.places, changes.place - 1)
+  AND array_contains(grounds.places, changes.place)
 WHERE
-  (changes.ground IS NULL OR grounds.ground IS NOT NULL)
+  steps.previous_snapshot_id IS NOT NULL
+  AND (changes.ground IS NULL OR grounds.ground IS NOT NULL)
   -- The parts of a topic or group that was added, removed or re-created are not listed.
   AND (
     changes.topic IS NULL
-    OR same_topics.topic IS NOT NULL
+    OR old_topics.topic IS NOT NULL
+    AND new_topics.topic IS NOT NULL
+    AND coalesce(old_topics.topic_id = new_topics.topic_id, TRUE)
     OR changes.entity_type = 'topic' AND changes.kind = 'thing'
   )
   AND (

@@ -66,16 +66,18 @@ SELECT
   NULL, topic, partition, NULL, NULL, NULL
 FROM reassignments_published
 UNION ALL
-SELECT DISTINCT
+SELECT
   cluster, snapshot_id, snapshot_date, 'log_dirs', 'thing', 'log_dir', concat(broker_id, ':', log_dir), NULL, NULL,
   NULL, NULL, NULL, NULL, broker_id, concat('log_dirs ', broker_id)
-FROM log_dirs_published
+FROM (SELECT DISTINCT cluster, snapshot_id, snapshot_date, broker_id, log_dir FROM log_dirs_published) AS dirs
 UNION ALL
-SELECT DISTINCT
+SELECT
   cluster, snapshot_id, snapshot_date, 'log_dirs', 'value', 'log_dir', concat(broker_id, ':', log_dir), names.attribute,
   CASE names.attribute WHEN 'problem' THEN problem ELSE CAST(is_cordoned AS STRING) END,
   NULL, NULL, NULL, NULL, broker_id, NULL
-FROM log_dirs_published
+FROM (
+  SELECT DISTINCT cluster, snapshot_id, snapshot_date, broker_id, log_dir, problem, is_cordoned FROM log_dirs_published
+) AS dirs
 CROSS JOIN (VALUES ('problem'), ('is_cordoned')) AS names (attribute)
 WHERE names.attribute = 'problem' OR is_cordoned IS NOT NULL
 UNION ALL
