@@ -5,7 +5,6 @@ import pytest
 from kafka_lagoon.report.page_tables import Column
 from kafka_lagoon.report.values import (
     cell,
-    counted,
     partition_name,
     scale_label,
     severity_count,
@@ -13,6 +12,7 @@ from kafka_lagoon.report.values import (
     some_names,
     spelled,
 )
+from kafka_lagoon.text import counted
 
 
 @pytest.mark.parametrize(
