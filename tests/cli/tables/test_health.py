@@ -36,7 +36,7 @@ def test_the_worst_stands_first(ask: Ask) -> None:
     lines = ask("health", *DEFAULT).out.splitlines()
     assert lines[0] == "default: snapshot of 2025-11-21T14:00:00.123Z, 11m old"
     assert lines[-1].startswith(
-        "Groups that are behind, stand still or lose records are not looked at here: see lagoon lag"
+        "Lag and lost records of groups, and consumers that stand still, are not looked at here: see"
     )
     assert len(ask("health", *DEFAULT, "--json").out.splitlines()) == 1 + 2 * len(WORST)
 

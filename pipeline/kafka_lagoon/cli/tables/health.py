@@ -33,8 +33,8 @@ _VIEW = "health_findings"
 _TABLES = "'topics', 'brokers', 'log_dirs', 'reassignments', 'producers', 'quorum', 'configs', 'consumer_groups'"
 _FILLED_BY = {"owner": OWNERS, "is_expected": EXPECTED}
 _NOT_HERE = (
-    "Groups that are behind, stand still or lose records are not looked at here: see lagoon lag and lagoon report, "
-    "or views group_status and loss_ahead."
+    "Lag and lost records of groups, and consumers that stand still, are not looked at here: see lagoon lag and "
+    "lagoon report, or views group_status and loss_ahead."
 )
 _MOMENT = timedelta(milliseconds=1)
 _MOST_DAYS = 36_500
@@ -226,8 +226,8 @@ def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
 COMMAND = Command(
     kind=over(_VIEW, PREDECESSORS, OWNERS, EXPECTED, reach=Reach(windows=_windows, suffices=_suffices)),
     summary="Shows findings about brokers, partitions, disks, transactions and configs in the newest published snapshot, and "
-    "since when they exist: the worst first. Groups that are behind, stand still or lose records are not looked at: see "
-    "lagoon lag and lagoon report.",
+    "since when they exist: the worst first. Lag and lost records of groups, and consumers that stand still, are not "
+    "looked at: see lagoon lag and lagoon report.",
     examples=(
         "lagoon health",
         "lagoon health --only critical --since '2h ago'",
