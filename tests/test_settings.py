@@ -7,9 +7,9 @@ import pytest
 
 from kafka_lagoon import kafka_settings
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.kafka_settings import NAMES
+from kafka_lagoon.kafka_settings import BOTH_FORMS, NAMES
 from kafka_lagoon.secret import Secret
-from kafka_lagoon.settings import BOTH_FORMS, NO_PLACE, SECTIONS, Settings, creation_fault, load, opens_without_session
+from kafka_lagoon.settings import NO_PLACE, SECTIONS, Settings, creation_fault, load, opens_without_session
 from tests.documents import blocks, page
 from tests.plain_lines import python_in
 

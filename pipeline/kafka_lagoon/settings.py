@@ -35,10 +35,6 @@ from kafka_lagoon.toml_text import parse_toml
 
 NO_PLACE = "no place for the tables: give --warehouse FOLDER, or --conf FILE with warehouse, or with catalog and schema"
 NO_CLUSTER = "no cluster: give --conf FILE with [kafka] or [clusters.NAME], or --set kafka.bootstrap_servers=HOST:PORT"
-BOTH_FORMS = (
-    "[kafka] (also by -b, --kafka-properties or LAGOON_KAFKA__...) and [clusters.NAME] exclude each other: write "
-    "[clusters.default] instead of [kafka], which keeps its history"
-)
 _RELATIONS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 _SECTION = "must be a section with settings of its own"
 _REQUIREMENTS = {  # by the first word of pydantic's type of error
@@ -103,7 +99,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _one_of_each(self) -> "Settings":
         if self.kafka and self.clusters:
-            raise ValueError(BOTH_FORMS)
+            raise ValueError(kafka_settings.BOTH_FORMS)
         if self.warehouse and self.catalog:
             raise ValueError("warehouse and catalog exclude each other")
         if self.records.writer == "spark" and not self.records.staging:

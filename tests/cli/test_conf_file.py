@@ -11,7 +11,7 @@ from kafka_lagoon.cli.conf_file import ConfFile, conf_file
 from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.settings import BOTH_FORMS
+from kafka_lagoon.kafka_settings import BOTH_FORMS
 
 CLUSTER = '[kafka]\nbootstrap_servers = "localhost:1"\n'
 
