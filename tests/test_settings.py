@@ -7,9 +7,10 @@ import pytest
 
 from kafka_lagoon import kafka_settings
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.kafka_settings import NAMES
+from kafka_lagoon.kafka_settings import BOTH_FORMS, NAMES
 from kafka_lagoon.secret import Secret
 from kafka_lagoon.settings import NO_PLACE, SECTIONS, Settings, creation_fault, load, opens_without_session
+from tests.documents import blocks, page
 from tests.plain_lines import python_in
 
 MINIMAL = 'warehouse = "/lake"\n[kafka]\nbootstrap_servers = "one:9092"\n'
@@ -40,6 +41,18 @@ def test_later_sources_win(tmp_path: Path) -> None:
     assert settings.kafka.bootstrap_servers == "two:9092"
     assert settings.kafka.client_id == "three"
     assert settings.kafka.request_timeout_ms == 4
+
+
+def test_the_page_shows_several_clusters(tmp_path: Path) -> None:
+    """The example of docs/settings.md loads, and the cluster of a former [kafka] keeps its name in the tables."""
+    (example,) = [one for one in blocks(page("settings"), "toml") if "[clusters." in one]
+    clusters = load(conf(tmp_path, example), {"SPARE_PASSWORD": "x"}).named_clusters()
+    assert {name: kafka.bootstrap_servers for name, kafka in clusters.items()} == {
+        "default": "kafka-1:9092,kafka-2:9092",
+        "spare": "spare-1:9093",
+    }
+    assert clusters["spare"].security_protocol == "SASL_SSL"
+    assert BOTH_FORMS.count("[clusters.default]") == 1
 
 
 def test_clusters_keep_their_names(tmp_path: Path) -> None:
@@ -82,7 +95,7 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
             'warehouse = "/lake"\n[kafka]\nbootstrap_servers = "one"\n',
             "kafka.bootstrap_servers: 'one' is not host:port",
         ),
-        (MINIMAL + "[clusters.a]\nbootstrap_servers = 'a:1'\n", "[kafka] and [clusters.NAME] exclude each other"),
+        (MINIMAL + "[clusters.a]\nbootstrap_servers = 'a:1'\n", BOTH_FORMS),
         (MINIMAL.replace("[kafka]", 'catalog = "c"\n[kafka]'), "warehouse and catalog exclude each other"),
         ("warehouse = \n", "not TOML"),
         ("a = " + "[" * 5_000, "not TOML: values are nested too deeply"),

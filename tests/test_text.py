@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_lagoon.text import aligned, did_you_mean, printable
+from kafka_lagoon.text import aligned, counted, did_you_mean, printable
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,11 @@ def test_nothing_steers_the_terminal(text: str, expected: str) -> None:
     """Control characters, escapes, direction marks and undecodable bytes are spelled out; letters are kept."""
     assert printable(text) == expected
     assert printable(text).isprintable()
+
+
+def test_numbers_of_things() -> None:
+    """One thing has no plural, and large numbers have commas."""
+    assert (counted(1, "gap"), counted(2_000, "gap"), counted(0, "gap")) == ("1 gap", "2,000 gaps", "0 gaps")
 
 
 def test_aligned_columns() -> None:

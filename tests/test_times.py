@@ -28,6 +28,10 @@ CLOCK = Clock(now_ms=lambda: NOW_MS, monotonic=lambda: 0.0, sleep=lambda _: None
         ("today", "2026-11-21T00:00:00.000"),
         ("yesterday", "2026-11-20T00:00:00.000"),
         (" Yesterday ", "2026-11-20T00:00:00.000"),
+        ("14:30", "2026-11-21T14:30:00.000"),
+        ("14:31", "2026-11-20T14:31:00.000"),
+        ("9:05", "2026-11-21T09:05:00.000"),
+        ("00:00", "2026-11-21T00:00:00.000"),
         ("90s ago", "2026-11-21T14:28:45.250"),
         ("5 minutes ago", "2026-11-21T14:25:15.250"),
         ("2h ago", "2026-11-21T12:30:15.250"),
@@ -43,10 +47,12 @@ def test_a_time_is_in_utc_or_relative_to_now(text: str, utc: str, monkeypatch: p
     assert printed.replace(tzinfo=None).isoformat(timespec="milliseconds") == utc
 
 
-@pytest.mark.parametrize("text", ["", "soon", "2h", "2 fortnights ago", "-2h ago", "ago", "2026-13-01"])
+@pytest.mark.parametrize(
+    "text", ["", "soon", "2h", "2 fortnights ago", "-2h ago", "ago", "2026-13-01", "24:00", "14:60", "14:5", "14"]
+)
 def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
     """The error repeats the text, and lists the valid spellings."""
-    with pytest.raises(ValueError, match=r"is not a time like 2026-11-21T06:00:00Z, 2h ago or yesterday"):
+    with pytest.raises(ValueError, match=r"is not a time like 2026-11-21T06:00:00Z, 14:05, 2h ago or yesterday"):
         parse_time_ms(text, NOW_MS)
 
 
@@ -72,4 +78,4 @@ def test_help_says_so(command: list[str], capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit):
         main([*command, "--help"])
     printed = " ".join(capsys.readouterr().out.split())
-    assert "UTC without a zone; 2h ago; yesterday" in printed
+    assert "UTC without a zone; 14:05; 2h ago; yesterday" in printed

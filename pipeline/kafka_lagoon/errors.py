@@ -330,7 +330,8 @@ class SnapshotIncomplete(PipelineError):
         self.failures = failures
 
     def __str__(self) -> str:
-        return f"the snapshot is incomplete: {self.failures} failures, see table collection_failures"
+        failures = f"{self.failures} failure{'' if self.failures == 1 else 's'}"
+        return f"the snapshot is incomplete: {failures}, see table collection_failures"
 
 
 class TableError(PipelineError):

@@ -93,7 +93,7 @@ class IngestSettings(Strict):
     start: str = Field(
         "earliest",
         description="Start of reading in topics that were never archived: earliest, latest, latest-N (N offsets before "
-        "the end), an offset, topic:partition=offset,..., or a time (ISO 8601, UTC without a zone; 2h ago; yesterday); "
+        "the end), an offset, topic:partition=offset,..., or a time (ISO 8601, UTC without a zone; 14:05; 2h ago; yesterday); "
         "`--from` for short.",
     )
     isolation_level: Literal["read_committed", "read_uncommitted"] = Field(

@@ -34,6 +34,10 @@ _JAVA_ONLY = (
     "ssl.keymanager",
 )
 DEFAULT_CLUSTER = "default"  # name of the cluster of [kafka]
+BOTH_FORMS = (
+    "[kafka] (also by -b, --kafka-properties or LAGOON_KAFKA__...) and [clusters.NAME] exclude each other: write "
+    "[clusters.default] instead of [kafka], which keeps its history"
+)
 
 
 def is_setting(variable: str) -> bool:

@@ -99,7 +99,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _one_of_each(self) -> "Settings":
         if self.kafka and self.clusters:
-            raise ValueError("[kafka] and [clusters.NAME] exclude each other")
+            raise ValueError(kafka_settings.BOTH_FORMS)
         if self.warehouse and self.catalog:
             raise ValueError("warehouse and catalog exclude each other")
         if self.records.writer == "spark" and not self.records.staging:

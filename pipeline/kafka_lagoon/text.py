@@ -1,4 +1,4 @@
-"""Prepares text for a terminal: control characters escaped, columns aligned, a known name suggested for a misspelt one."""
+"""Prepares text for a terminal: escapes control characters, aligns columns, counts, suggests a name for a misspelt one."""
 
 import difflib
 from collections.abc import Collection, Iterable, Sequence
@@ -10,6 +10,11 @@ def printable(text: str) -> str:
     For names that others chose (groups, clients, topics) and commit metadata: unescaped, they could control the terminal.
     """
     return text if text.isprintable() else "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 group`, `2,000 groups`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def did_you_mean(name: str, known: Iterable[object]) -> str:

@@ -4,23 +4,28 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-FORMS = "ISO 8601, UTC without a zone; 2h ago; yesterday"  # for --help
+FORMS = "ISO 8601, UTC without a zone; 14:05; 2h ago; yesterday"  # for --help
 
 _DAY_MS = 86_400_000
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": _DAY_MS, "w": 7 * _DAY_MS}
 _AGO = re.compile(
     r"(\d{1,9}) ?(?:(s)|(m)|(h)|(d)|(w)|(s)ec(?:ond)?s?|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?|(w)eeks?) ago"
 )
+_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _DAYS_AGO = {"today": 0, "yesterday": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """A time as the user wrote it: epoch milliseconds, a duration before now, or midnight (UTC) some days before."""
+    """A time as the user wrote it: epoch milliseconds, a duration before now, midnight some days before, or a time of day.
+
+    Days are those of UTC. A time of day is the latest that is not in the future: shortly after midnight 23:50 was yesterday.
+    """
 
     epoch_ms: int | None = None
     ago_ms: int | None = None
     days_ago: int | None = None
+    of_day_ms: int | None = None
 
     def at_ms(self, now_ms: int) -> int:
         """Epoch milliseconds; `now_ms` is the present time."""
@@ -28,11 +33,13 @@ class Moment:
             return self.epoch_ms
         if self.ago_ms is not None:
             return now_ms - self.ago_ms
+        if self.of_day_ms is not None:
+            return now_ms - (now_ms - self.of_day_ms) % _DAY_MS
         return now_ms - now_ms % _DAY_MS - (self.days_ago or 0) * _DAY_MS
 
 
 def parse_moment(text: str) -> Moment:
-    """`2026-11-21T06:00`, `2026-11-21T07:00+01:00`, `2h ago`, `today`, `yesterday`, `now`; ValueError if it is none."""
+    """`2026-11-21T06:00`, `2026-11-21T07:00+01:00`, `14:05`, `2h ago`, `today`, `yesterday`, `now`; else ValueError."""
     words = " ".join(text.lower().split())
     if words == "now":
         return Moment(ago_ms=0)
@@ -41,6 +48,8 @@ def parse_moment(text: str) -> Moment:
     if match := _AGO.fullmatch(words):
         unit = next(filter(None, match.groups()[1:]))
         return Moment(ago_ms=int(match[1]) * _UNITS_MS[unit])
+    if match := _OF_DAY.fullmatch(words):
+        return Moment(of_day_ms=int(match[1]) * _UNITS_MS["h"] + int(match[2]) * _UNITS_MS["m"])
     return Moment(epoch_ms=_iso_ms(text))
 
 
@@ -54,4 +63,4 @@ def _iso_ms(text: str) -> int:
         moment = datetime.fromisoformat(text.strip())
         return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is not a time like 2026-11-21T06:00:00Z, 2h ago or yesterday") from None
+        raise ValueError(f"{text!r} is not a time like 2026-11-21T06:00:00Z, 14:05, 2h ago or yesterday") from None

@@ -27,6 +27,7 @@ def test_commands_of_kafka_acls(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert lines[0] == "# For User:x: snapshot, ingest."
     assert any(line.startswith("# ingest: A topic with DESCRIBE") for line in lines)
+    assert lines[-1].startswith("# On a secured cluster add --command-config FILE: ")
 
 
 def test_names(capsys: pytest.CaptureFixture[str]) -> None:

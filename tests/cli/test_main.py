@@ -67,6 +67,10 @@ def test_a_wrong_word_is_one_line(argv: list[str], line: str, capsys: pytest.Cap
             "admin alter-configs topic t --add-config a=b",
             "unrecognized arguments: --add-config a=b (--add-config of Kafka's",
         ),
+        (
+            "kafka lag -X security.protocol=SSL",
+            "unrecognized arguments: -X (-X of kcat: --kafka-properties FILE, or",
+        ),
     ],
 )
 def test_habits_of_kafkas_tools(command: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,11 +1,13 @@
 """The summary line of a snapshot."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from kafka_lagoon.cli.summary import snapshot_line
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
-from kafka_lagoon.tables.snapshot_rows import Snapshot, SnapshotHeader, SnapshotRow
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, Snapshot, SnapshotHeader, SnapshotRow
 
 REPLICAS = (1, 2, 3)
 SIZES = "12 topics, 1,048 partitions, 9 groups, no lag known; tables in /lake (6.1 s)"
@@ -30,12 +32,19 @@ UNDER, LEADERLESS = partition(is_under_replicated=True), partition(is_leaderless
 UNKNOWN = PartitionRow(**dict.fromkeys(PartitionRow.__slots__))
 
 
+def failure(error_name: str, api: str) -> CollectionFailureRow:
+    return CollectionFailureRow(
+        **{**dict.fromkeys(CollectionFailureRow.__slots__), "error_name": error_name, "api": api}
+    )
+
+
 def line(
     rows: list[ConsumerLagRow],
     failures: int = 0,
     status: str = "complete",
     brokers: list[BrokerRow] | None = None,
     partitions: list[PartitionRow] | None = None,
+    failed: Sequence[CollectionFailureRow] = (),
 ) -> str:
     counts = dict.fromkeys(SnapshotRow.__slots__, 0)
     published = SnapshotRow(
@@ -50,7 +59,7 @@ def line(
         }
     )
     header = SnapshotHeader(snapshot_id="s", cluster="prod", cluster_id="abc", captured_at_ms=0)
-    facts = {BrokerRow: brokers or BROKERS, PartitionRow: partitions or [partition()]}
+    facts = {BrokerRow: brokers or BROKERS, PartitionRow: partitions or [partition()], CollectionFailureRow: failed}
     snapshot = Snapshot(header=header, rows={SnapshotRow: [published], ConsumerLagRow: rows, **facts})
     return snapshot_line(snapshot, "/lake", 6.14)
 
@@ -74,12 +83,12 @@ def line(
         (
             [broker(1, True), broker(2)],
             [UNDER, partition()],
-            "1 of 3 brokers fenced, 1 missing, 1 partitions under-replicated, 0 leaderless",
+            "1 of 3 brokers fenced, 1 missing, 1 partition under-replicated, 0 leaderless",
         ),
         (
             BROKERS,
             [partition(is_under_min_isr=True, is_under_replicated=True), UNKNOWN],
-            "3 brokers, 1 partitions under-replicated, 0 leaderless, 1 partitions with fewer in sync than min.insync.replicas",
+            "3 brokers, 1 partition under-replicated, 0 leaderless, 1 partition with fewer in sync than min.insync.replicas",
         ),
     ],
 )
@@ -102,9 +111,33 @@ def test_what_is_unknown_is_said() -> None:
     assert "lag unknown for 1 of 2" in printed
     assert "INCOMPLETE: 2 failures" in printed
     complete = line([lag("a", 5)], failures=1)
-    assert ", 1 failures, see table collection_failures" in complete
+    assert ", 1 failure, see table collection_failures; tables in" in complete
+    assert "doctor" not in complete
     assert "INCOMPLETE" not in complete
     assert "no lag known" in line([lag("a", None)])
+
+
+def test_the_commonest_causes_are_named() -> None:
+    """Two errors have their counts and APIs, the other errors are counted, and lagoon doctor says what to do."""
+    rows = [
+        *(
+            failure("CLUSTER_AUTHORIZATION_FAILED", api)
+            for api in ("DescribeAcls", "DescribeQuorum", "DescribeAcls", "Zed")
+        ),
+        failure("TOPIC_AUTHORIZATION_FAILED", "Metadata"),
+        failure("CONNECTION_FAILED", "Fetch"),
+        failure("CONNECTION_FAILED", "DescribeLogDirs"),
+    ]
+    assert "INCOMPLETE: 7 failures (4 CLUSTER_AUTHORIZATION_FAILED of DescribeAcls, DescribeQuorum and 1 more; " in (
+        printed := line([], failures=7, status="partial", failed=rows)
+    )
+    assert (
+        "; 2 CONNECTION_FAILED of DescribeLogDirs and Fetch; 1 other error), see table collection_failures; " in printed
+    )
+    assert printed.endswith("; lagoon doctor checks connections and permissions")
+    assert "INCOMPLETE: 1 failure (1 CONNECTION_FAILED of Fetch), see" in line(
+        [], failures=1, status="partial", failed=rows[5:6]
+    )
 
 
 def test_hostile_names_do_not_steer_the_terminal() -> None:

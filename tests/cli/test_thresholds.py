@@ -40,6 +40,18 @@ def test_limits(text: str, limit: int) -> None:
     assert (threshold.name, threshold.limit) == (text.partition("=")[0], limit)
 
 
+def test_limits_of_another_command() -> None:
+    """The error line has the command that knows the limit, with the limit as it was given; --help names it, too."""
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_fail_above(parser, KNOWN, {"lag": "lagoon lag", "lost": "lagoon lag"})
+    with pytest.raises(
+        argparse.ArgumentError, match=r"lost: is a limit of another command: lagoon lag --fail-above lost=5$"
+    ):
+        parser.parse_args(["--fail-above", "lost=5"])
+    assert " ".join(parser.format_help().split()).endswith("time: an age. Names of lagoon lag: lost")
+    assert parser.parse_args(["--fail-above", "lag=5"]).fail_above == [Threshold("lag", 5)]
+
+
 def test_several_limits() -> None:
     """Separated by commas, or as several options."""
     assert [one.name for one in parsed("--fail-above", "lag=1, time=5m", "--fail-above", "lag=7")] == [

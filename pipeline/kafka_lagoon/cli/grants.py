@@ -21,8 +21,10 @@ from kafka_lagoon.protocol import acls
 from kafka_lagoon.text import did_you_mean, printable
 
 KAFKA_ACLS, TOML, YAML = FORMATS = ("kafka-acls", "toml", "yaml")
+_SECURED = "# On a secured cluster add --command-config FILE: the properties of a user who may create ACLs."
 _EPILOG = """\
-A name that ends in * is a prefix. docs/permissions.md says what happens without each permission.
+On a secured cluster kafka-acls.sh needs --command-config FILE, and a name that ends in * is a prefix.
+docs/permissions.md says what happens without each permission.
 """
 
 
@@ -94,7 +96,8 @@ def _print(call: Invocation) -> int:
     granted = grants(options.principal, permissions, {kind: given for kind, given in named.items() if given})
     notes = [f"For {options.principal}: {', '.join(required)}.", *_remarks(required)]
     if options.format == KAFKA_ACLS:
-        write(f"{line}\n" for line in [*(f"# {printable(note)}" for note in notes), *_commands(granted, options)])
+        lines = [*(f"# {printable(note)}" for note in notes), *_commands(granted, options)]
+        write(f"{line}\n" for line in (lines if options.command_config or not granted else [*lines, _SECURED]))
     else:
         state: Mapping[str, Any] = {
             "cluster_id": options.cluster_id,

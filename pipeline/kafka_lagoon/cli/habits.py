@@ -68,6 +68,7 @@ _OPTIONS: Mapping[str, str] = {
     "--state": "the state is shown without an option",
     "--members": "lagoon kafka describe-group GROUP",
 }
+_OPTIONS_OF_KCAT: Mapping[str, str] = {"-X": "--kafka-properties FILE, or --set kafka.NAME=VALUE"}
 
 
 def not_here(program: str, name: str, known: Iterable[str], usage: str) -> int:
@@ -86,9 +87,10 @@ def _instead_of(name: str) -> str | None:
 
 
 def instead_of_option(given: Sequence[str], known: Collection[str]) -> str:
-    """Return the hint for the first option of Kafka's tools that the command does not know; empty without such an option."""
+    """Return the hint for the first option of other tools that the command does not know; empty without such an option."""
     for word in given:
         option = word.partition("=")[0]
-        if option in _OPTIONS and option not in known:
-            return f" ({option} of Kafka's tools: {_OPTIONS[option]})"
+        for tool, options in (("Kafka's tools", _OPTIONS), ("kcat", _OPTIONS_OF_KCAT)):
+            if option in options and option not in known:
+                return f" ({option} of {tool}: {options[option]})"
     return ""

@@ -82,6 +82,28 @@ class RowSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """Lines for people after the rows; scripts do not get them."""
+
+    lines: Sequence[str]
+    kind: str = "remark"
+    columns: Sequence[str] = ()
+    wide: Sequence[str] = ()
+
+    def own_lines(self) -> Iterable[str] | None:
+        """Return an empty line and the lines."""
+        return ["", *self.lines]
+
+    def table_lines(self, columns: Sequence[str], on: Screen) -> Iterable[str]:  # noqa: ARG002  as the protocol says
+        """Return no table."""
+        return ()
+
+    def json_blocks(self) -> Iterator[str]:
+        """Return nothing for scripts."""
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommandOutput:
     """The output of a command. All fields but `rows` are read after the rows are printed, because a generator may add to them.
 

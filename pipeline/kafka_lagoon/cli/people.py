@@ -58,6 +58,7 @@ _HEADINGS = {
     "resource_name": "resource",
     "resource_type": "kind",
     "time_lag": "time",
+    "unknown_time_partitions": "time_unknown",
 }
 
 

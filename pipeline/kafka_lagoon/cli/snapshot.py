@@ -28,6 +28,7 @@ from kafka_lagoon.settings import Settings
 from kafka_lagoon.snapshot.collect import STEPS
 from kafka_lagoon.snapshot.collectors import skipped_tables
 from kafka_lagoon.tables.snapshot_rows import Snapshot
+from kafka_lagoon.text import counted
 from kafka_lagoon.times import FORMS
 
 
@@ -118,7 +119,7 @@ def _take_one(context: RunContext, slot_ms: int, outcome: RunOutcome) -> int:
 
 def _repeated_line(name: str, earlier: PublishedSlot) -> str:
     missing = (
-        f"; INCOMPLETE: {earlier.failures:,} failures, see table collection_failures"
+        f"; INCOMPLETE: {counted(earlier.failures, 'failure')}, see table collection_failures"
         if earlier.status == PARTIAL
         else ""
     )

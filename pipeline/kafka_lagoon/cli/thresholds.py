@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
-from kafka_lagoon.text import did_you_mean, printable
+from kafka_lagoon.text import counted, did_you_mean, printable
 from kafka_lagoon.units import duration
 
 _COUNT = re.compile(r"(\d+)([kMG]?)")
@@ -58,28 +59,42 @@ class Measured:
     unknown_where: str = ""
 
 
-def add_fail_above(parser: argparse.ArgumentParser, known: Mapping[str, tuple[Unit, str]]) -> None:
-    """Declare `--fail-above`; `known` are the names with their units and meanings."""
+def add_fail_above(
+    parser: argparse.ArgumentParser,
+    known: Mapping[str, tuple[Unit, str]],
+    elsewhere: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Declare `--fail-above`; `known` are the names with their units and meanings, `elsewhere` names of other commands."""
+    others = "".join(
+        f". Names of {command}: {', '.join(name for name, of in elsewhere.items() if of == command and name not in known)}"
+        for command in dict.fromkeys(elsewhere.values())
+    )
     meanings = "; ".join(f"{name}: {meaning}" for name, (_, meaning) in known.items())
     parser.add_argument(
         "--fail-above",
-        type=_parser(known),
+        type=_parser(known, elsewhere),
         action="extend",
         default=[],
         metavar="NAME=LIMIT,...",
-        help=f"exit 3 if a value is above its limit or unknown. {GRAMMAR}. Names: {meanings}",
+        help=f"exit 3 if a value is above its limit or unknown. {GRAMMAR}. Names: {meanings}{others}",
     )
 
 
-def _parser(known: Mapping[str, tuple[Unit, str]]) -> Callable[[str], Sequence[Threshold]]:
+def _parser(
+    known: Mapping[str, tuple[Unit, str]], elsewhere: Mapping[str, str]
+) -> Callable[[str], Sequence[Threshold]]:
     def parse(text: str) -> Sequence[Threshold]:
-        return [_threshold(word.strip(), known) for word in text.split(",") if word.strip()]
+        return [_threshold(word.strip(), known, elsewhere) for word in text.split(",") if word.strip()]
 
     return parse
 
 
-def _threshold(word: str, known: Mapping[str, tuple[Unit, str]]) -> Threshold:
+def _threshold(word: str, known: Mapping[str, tuple[Unit, str]], elsewhere: Mapping[str, str]) -> Threshold:
     name, equals, limit = word.partition("=")
+    if name not in known and name in elsewhere:
+        raise argparse.ArgumentTypeError(
+            f"{name}: is a limit of another command: {elsewhere[name]} --fail-above {word}"
+        )
     if name not in known:
         raise argparse.ArgumentTypeError(f"{name}{did_you_mean(name, known)}: there are {', '.join(known)}")
     unit = known[name][0]
@@ -104,10 +119,10 @@ def lines_of(threshold: Threshold, measured: Measured, items: str) -> Iterator[s
         place = f" ({printable(measured.where)})" if measured.where else ""
         highest = place if measured.highest is None else f", highest {threshold.spelled(measured.highest)}{place}"
         limit = threshold.spelled(threshold.limit)
-        yield f"{threshold.name} above {limit}: {_counted(measured.above, items)}{highest}"
+        yield f"{threshold.name} above {limit}: {counted(measured.above, items.removesuffix('s'))}{highest}"
     if measured.unknown:
         place = f", e.g. {printable(measured.unknown_where)}" if measured.unknown_where else ""
-        yield f"{threshold.name} not known of {_counted(measured.unknown, items)}{place}"
+        yield f"{threshold.name} not known of {counted(measured.unknown, items.removesuffix('s'))}{place}"
 
 
 def left_out(groups: Sequence[str], limits: Iterable[Threshold]) -> Sequence[str]:
@@ -119,7 +134,3 @@ def left_out(groups: Sequence[str], limits: Iterable[Threshold]) -> Sequence[str
     groups_are = "group is" if len(groups) == 1 else "groups are"
     shown = ", ".join(map(printable, groups[:_NAMED]))
     return [f"{len(groups):,} {groups_are} expected to be stopped and left out of {names}: {shown}{more}"]
-
-
-def _counted(number: int, items: str) -> str:
-    return f"{number:,} {items if number != 1 else items.removesuffix('s')}"

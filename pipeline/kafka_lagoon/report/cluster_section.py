@@ -4,7 +4,7 @@ from kafka_lagoon.report import findings as data
 from kafka_lagoon.report.finding_sections import UNPROVEN, left_out
 from kafka_lagoon.report.page_tables import BADGE, Column, DeclaredSection, Made, PageTable, Section
 from kafka_lagoon.report.scope import Scope
-from kafka_lagoon.report.values import counted
+from kafka_lagoon.text import counted
 
 _COLUMNS = (
     Column(label="Other cluster", source="cluster_differences.other_cluster"),

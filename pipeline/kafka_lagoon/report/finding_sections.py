@@ -19,7 +19,6 @@ from kafka_lagoon.report.page_tables import (
 )
 from kafka_lagoon.report.scope import Scope
 from kafka_lagoon.report.values import (
-    counted,
     few_names,
     partition_name,
     severity_count,
@@ -27,6 +26,7 @@ from kafka_lagoon.report.values import (
     time_left,
     with_owner,
 )
+from kafka_lagoon.text import counted
 from kafka_lagoon.units import duration
 
 _LOSING, _OFFLINE, _UNDER_MIN, _UNDER = (

@@ -21,7 +21,8 @@ from kafka_lagoon.report.page_tables import (
     Section,
 )
 from kafka_lagoon.report.scope import PublishedSnapshot, Scope
-from kafka_lagoon.report.values import counted, time_text
+from kafka_lagoon.report.values import time_text
+from kafka_lagoon.text import counted
 from kafka_lagoon.units import duration
 
 _LAST_RUNS = 50

@@ -20,8 +20,7 @@ from kafka_lagoon.report.page_tables import (
     Section,
 )
 from kafka_lagoon.report.scope import Scope
-from kafka_lagoon.report.values import counted
-from kafka_lagoon.text import printable
+from kafka_lagoon.text import counted, printable
 from kafka_lagoon.units import duration
 
 _FULL_SHARE = 0.9  # a volume that is as full is a concern

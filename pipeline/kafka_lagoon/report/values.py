@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from kafka_lagoon.report.page_tables import Column
-from kafka_lagoon.text import printable
+from kafka_lagoon.text import counted, printable
 from kafka_lagoon.units import byte_count, duration
 
 _MINUTE_MS, _SECOND_MS = 60_000, 1_000
@@ -98,11 +98,6 @@ def cell(column: Column, value: Any) -> Markup:
 def partition_name(topic: str, partition: int) -> str:
     """The name of a partition that says where the name of the topic ends: topics may end in `-0`."""
     return f"topic {topic}, partition {partition}"
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 group`, `2,000 groups`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def severity_count(severities: Sequence[str], severity: str) -> str:

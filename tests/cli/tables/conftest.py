@@ -106,12 +106,18 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def ask(lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Ask:
-    """Run a command over the warehouse."""
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Run a command; its options name the warehouse."""
     monkeypatch.setattr("kafka_lagoon.clock.SYSTEM_CLOCK", replace(CLOCK, now_ms=lambda: NOW_MS))
 
-    def command(name: str, *argv: str) -> Shown:
-        code = main([name, *argv, "--warehouse", str(lake)])
+    def command(*argv: str) -> Shown:
+        code = main(list(argv))
         return Shown(code, *capsys.readouterr())
 
     return command
+
+
+@pytest.fixture
+def ask(lake: Path, run: Ask) -> Ask:
+    """Run a command over the warehouse."""
+    return lambda *argv: run(*argv, "--warehouse", str(lake))

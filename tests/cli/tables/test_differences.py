@@ -45,7 +45,7 @@ def entities(shown: Shown) -> list[tuple[str, str]]:
 def test_differences_of_two_clusters(ask: Ask) -> None:
     """Scripts get all columns; people see the snapshots and the differences, those that are unknown last."""
     rows = ask("--json", *BETWEEN).rows("difference")
-    assert len(rows) == 16
+    assert len(rows) == 17
     assert {(row["cluster"], row["other_cluster"]) for row in rows} == {("prod", "spare")}
     assert rows[-1]["other_problem"] == "NOT_DESCRIBED"
     lines = ask(*BETWEEN).out.splitlines()
@@ -111,7 +111,7 @@ def test_no_differences_are_said(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("clusters", "limits", "line"),
     [
-        ("prod,spare", "differences=14,acl=1", "differences above 14: 15 differences (acl TOPIC LITERAL orders User:a"),
+        ("prod,spare", "differences=15,acl=1", "differences above 15: 16 differences (acl TOPIC LITERAL orders User:a"),
         ("prod,spare", "quota", "quota above 0: 1 difference (quota user=a consumer_byte_rate)"),
         ("prod,spare", "config=10", "config not known of 1 difference, e.g. config topic same retention.ms"),
         ("prod,blind", "acl=10", "acl not known of 1 difference, e.g. acl"),

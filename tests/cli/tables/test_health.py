@@ -1,6 +1,8 @@
 """`lagoon health`: findings of the newest snapshot."""
 
 from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -11,7 +13,11 @@ from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.thresholds import Threshold, Unit
 from kafka_lagoon.query.statements import Rows
 from kafka_lagoon.query.views import column_comments
-from tests.cli.tables.conftest import Ask
+from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
+from kafka_lagoon.tables.snapshot_rows import CoverageRow
+from tests.cli.tables.conftest import Ask, Shown
+from tests.delta.lake import make_lake
+from tests.delta.samples import row, snapshot
 from tests.effort import first
 
 pytestmark = pytest.mark.long
@@ -29,7 +35,68 @@ def test_the_worst_stands_first(ask: Ask) -> None:
     assert [(one["finding"], one["count"]) for one in shown.rows("count")] == [(name, 1) for name in WORST]
     lines = ask("health", *DEFAULT).out.splitlines()
     assert lines[0] == "default: snapshot of 2025-11-21T14:00:00.123Z, 11m old"
-    assert lines[lines.index("finding:") + 2].split()[:3] == ["critical", "leaderless", "orders-0"]
+    assert lines[-1].startswith(
+        "Lag and lost records of groups, and consumers that stand still, are not looked at here: see"
+    )
+    assert len(ask("health", *DEFAULT, "--json").out.splitlines()) == 1 + 2 * len(WORST)
+
+
+def test_people_see_a_partition_once(ask: Ask) -> None:
+    """Findings of an entity that began together are one row with the worst severity; --wide, scripts and limits have each."""
+    lines = ask("health", *DEFAULT).out.splitlines()
+    begin = lines.index("finding:")
+    assert [line.split()[:5] for line in lines[begin + 2 : -2]] == [
+        ["critical", "leaderless,", "under_min_isr,", "under_replicated", "orders-0"]
+    ]
+    lines = ask("health", *DEFAULT, "--wide").out.splitlines()
+    assert [line.split()[1] for line in lines[lines.index("finding:") + 2 : -2]] == WORST
+
+
+def test_brokers_come_before_their_partitions(tmp_path: Path, run: Callable[..., Shown]) -> None:
+    """A fenced broker is the cause of the findings of its partitions, and has the same severity; -n says what it leaves out."""
+    partitions = [
+        row(
+            PartitionRow,
+            topic="orders",
+            topic_id="O",
+            partition=number,
+            leader_id=1,
+            replicas=(1, 2),
+            isr=(1,),
+            offline_replicas=(2,),
+            is_leaderless=False,
+            is_under_replicated=True,
+            is_under_min_isr=False,
+            is_at_min_isr=True,
+            is_preferred_leader=True,
+        )
+        for number in range(3)
+    ]
+    brokers = [row(BrokerRow, broker_id=number, is_fenced=number == 2) for number in (1, 2)]
+    coverage = row(CoverageRow, api="Metadata", requests=1, answered=1, expected=1, visibility="complete")
+    make_lake(tmp_path, (snapshot(1, *partitions, *brokers, coverage, status="complete"),))
+    lines = run("health", "-n", "2", "--warehouse", str(tmp_path)).out.splitlines()
+    kinds = [line.split()[0] for line in lines[lines.index("count:") + 2 : lines.index("finding:") - 1]]
+    assert kinds == ["broker_fenced", "at_min_isr", "offline_replicas", "under_replicated"]
+    shown = [line.split()[1:5] for line in lines[lines.index("finding:") + 2 : -3]]
+    assert [one[0] for one in shown] == ["broker_fenced", "at_min_isr,"]
+    assert shown[1] == ["at_min_isr,", "offline_replicas,", "under_replicated", "orders-0"]
+    assert lines[-3] == "and 2 more"
+
+
+def test_no_row_is_no_good_news(ask: Ask) -> None:
+    """With -n 0 only the numbers of rows are printed."""
+    lines = ask("health", *DEFAULT, "-n", "0").out.splitlines()
+    assert lines[lines.index("finding:") + 1] == "1 row not shown"
+    none = ask("health", *DEFAULT, "-n", "0", "--topic", "new").out.splitlines()
+    assert none[none.index("finding:") + 1] == "(none)"
+
+
+def test_limits_of_groups_have_another_command(ask: Ask) -> None:
+    """Who asks health about lost records is sent to the command that knows them."""
+    shown = ask("health", "--fail-above", "critical,lost")
+    assert shown.code == 2
+    assert "lost: is a limit of another command: lagoon lag --fail-above lost; see" in shown.err
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
 """`lagoon lag`: the lag in the newest snapshot of each cluster, the worst first."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot
 from kafka_lagoon.text import printable
-from tests.cli.tables.conftest import NOW_MS, Ask
-from tests.delta.samples import HOSTILE, HOUR_MS
+from tests.cli.tables.conftest import NOW_MS, Ask, group
+from tests.delta.lake import make_lake
+from tests.delta.samples import HOSTILE, HOUR_MS, lag_row, snapshot
 
 pytestmark = pytest.mark.long
 
@@ -98,12 +100,34 @@ def test_people_read_ages_and_what_is_missing(ask: Ask) -> None:
         "default: snapshot of 2025-11-21T14:00:00.123Z, 11m old",
         "second: snapshot of 2025-11-21T15:00:00.123Z, -49m old, INCOMPLETE: 2 failures, see table collection_failures",
     ]
-    assert [line.split() for line in lines[3:6]] == [
+    assert [line.split() for line in lines[3:7]] == [
         ["group:"],
         ["cluster", "group", "state", "members", "partitions", "known", "lag", "time", "lost"],
         ["default", "lost", "-", "-", "1", "1", "20", "1ms", "3"],
+        ["and", "4", "more"],
     ]
-    assert lines[-1].split() == ["default", "lost", "orders", "0", "20", "1ms", "3", "-"]
+    assert lines[-2].split() == ["default", "lost", "orders", "0", "20", "1ms", "3", "-"]
+    assert lines[-1] == "and 8 more"
+
+
+def test_every_dash_has_its_reason(tmp_path: Path, run: Ask) -> None:
+    """A partition without a time has the reason in column problem, and its group counts it beside the time."""
+    rows = (
+        lag_row("archive", "metrics", 0, lag=7, records_lost=0, time_lag_problem="OFFSET_OUT_OF_RANGE"),
+        lag_row("archive", "metrics", 1, lag=9, records_lost=0, time_lag_ms=59_000),
+        lag_row("archive", "metrics", 2, lag_basis="log_start"),
+        lag_row("archive", "metrics", 3, problem="LEADER_NOT_AVAILABLE"),
+    )
+    make_lake(tmp_path, (snapshot(1, group("archive", state="Empty", members=0), *rows, status="complete"),))
+    lines = run("lag", "--warehouse", str(tmp_path)).out.splitlines()
+    assert [line.split() for line in lines[3:5]] == [
+        ["group", "state", "members", "partitions", "known", "lag", "time", "time_unknown", "lost"],
+        ["archive", "Empty", "0", "4", "2", "16", "59s", "2", "0"],
+    ]
+    problems = {line.split()[2]: line.split()[6:] for line in lines[lines.index("lag:") + 2 :]}
+    assert problems == {"0": ["OFFSET_OUT_OF_RANGE"], "1": ["-"], "2": ["no", "commit"], "3": ["LEADER_NOT_AVAILABLE"]}
+    (row,) = [one for one in run("lag", "--json", "--warehouse", str(tmp_path)).rows("lag") if one["partition"] == 0]
+    assert (row["problem"], row["time_lag_problem"]) == (None, "OFFSET_OUT_OF_RANGE")
 
 
 def test_names_never_steer_a_terminal(ask: Ask) -> None:
@@ -187,7 +211,7 @@ def test_a_named_group_that_is_not_there(ask: Ask) -> None:
             ("--pattern", "("),
             "--pattern: '(' is not a regular expression: missing ), unterminated subpattern at position 0; see",
         ),
-        (("--at", "noon"), "--at: 'noon' is not a time like 2026-11-21T06:00:00Z, 2h ago or yesterday, nor"),
+        (("--at", "noon"), "--at: 'noon' is not a time like 2026-11-21T06:00:00Z, 14:05, 2h ago or yesterday, nor"),
         (("--min-lag", "-1"), "--min-lag: '-1' is not a whole number from 0 on; see"),
     ],
 )

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from kafka_lagoon.cli.arguments import names_among
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
+from kafka_lagoon.cli.kafka.lag_selection import LIMITS
 from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topic_notes
 from kafka_lagoon.cli.kafka.watch import add_watch
 from kafka_lagoon.cli.output import CommandOutput, RowSet
@@ -49,7 +50,8 @@ def _declare(parser: ArgumentParser) -> None:
         metavar="A,B",
         help=f"exit 3 if a partition has one of these findings; without names: {', '.join(GRAVE)}",
     )
-    add_fail_above(parser, dict.fromkeys(FINDINGS, (Unit.COUNT, "partitions with this finding")))
+    of_groups = dict.fromkeys(LIMITS, "lagoon kafka lag")
+    add_fail_above(parser, dict.fromkeys(FINDINGS, (Unit.COUNT, "partitions with this finding")), of_groups)
     add_watch(parser)
 
 

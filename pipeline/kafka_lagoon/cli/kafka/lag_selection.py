@@ -13,7 +13,7 @@ from typing import Any
 from kafka_lagoon.cli.arguments import names, number_from, pattern
 from kafka_lagoon.cli.thresholds import OF_RUNNING_GROUPS, Measured, Threshold, Unit, add_fail_above, lines_of
 
-_NAMES = {
+LIMITS = {
     "lag": (Unit.COUNT, "unread records of a partition for a group"),
     "total": (Unit.COUNT, "unread records of all partitions of a group"),
     "time": (Unit.DURATION, "age of a group's first unread record in a partition, as --time measures it"),
@@ -48,7 +48,7 @@ def declare(parser: ArgumentParser) -> None:
         action="store_true",
         help="also show the age of the first unread records; fetches a record of each partition",
     )
-    add_fail_above(parser, _NAMES)
+    add_fail_above(parser, LIMITS)
 
 
 def is_timed(options: Namespace) -> bool:

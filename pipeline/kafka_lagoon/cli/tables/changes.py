@@ -98,7 +98,7 @@ def _changes(context: TablesContext, rows: Condition) -> QueriedRows:
     times = ("captured_at",) if options.since else ()
     return context.rows(
         "change",
-        f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort or 'time']} {context.limit()}",  # noqa: S608  names of ours
+        f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort or 'time']}",  # noqa: S608  names of ours
         rows.values,
         (*times, *columns),
         ("captured_at", "previous_captured_at", *columns, "source", "is_proven"),

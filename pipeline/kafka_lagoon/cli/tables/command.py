@@ -4,7 +4,7 @@ Exit code 3 means that a limit is passed, or may be passed by an unknown value.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
@@ -20,7 +20,7 @@ from kafka_lagoon.cli.tables.snapshots import COLUMNS, ChosenSnapshot, MissingSn
 from kafka_lagoon.query.history import Windows
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.window import Span, Window
-from kafka_lagoon.text import printable
+from kafka_lagoon.text import counted, printable
 from kafka_lagoon.times import FORMS, Moment
 
 Value = int | str  # value of a question mark in a statement
@@ -72,23 +72,22 @@ class TablesContext:
         """Return a time of the options, which may be relative to now."""
         return datetime.fromtimestamp(moment.at_ms(self.now_ms) / 1000, UTC)
 
-    def limit(self) -> str:
-        """Return the LIMIT clause of --number, or an empty string."""
-        number: int | None = self.options.number
-        return "" if number is None else f"LIMIT {number:d}"
-
     def rows(
         self, kind: str, statement: str, values: Sequence[Value], columns: Sequence[str], wide: Sequence[str] = ()
     ) -> "QueriedRows":
-        """Return the rows of a statement. Their cluster is shown if there are several clusters."""
+        """Return --number rows of a statement. Their cluster is shown if there are several clusters."""
         of = ("cluster",) if len(self.snapshots) > 1 else ()
-        shown = QueriedRows(ask=self.ask, kind=kind, statement=statement, values=values)
+        shown = QueriedRows(ask=self.ask, kind=kind, statement=statement, values=values, limit=self.options.number)
         return replace(shown, columns=(*of, *columns), wide=(*of, *(wide or columns)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueriedRows:
-    """Rows of a statement. Scripts get all columns; people get `lines` instead if there are any, and `empty` without rows."""
+    """Rows of a statement, at most `limit`. Scripts get all columns, people a table, or `lines` if there are any.
+
+    `empty` are the lines for people without rows. Without --wide people get the rows of `brief`, if it is given: another
+    statement with the same values. Columns in `if_any` are shown if a row has a value there that is neither null nor 0.
+    """
 
     ask: Ask
     kind: str
@@ -98,6 +97,9 @@ class QueriedRows:
     wide: Sequence[str] = ()
     lines: Sequence[str] | None = None
     empty: Sequence[str] = ()
+    limit: int | None = None
+    brief: str | None = None
+    if_any: Collection[str] = ()
 
     def own_lines(self) -> Iterable[str] | None:
         """Return the lines for people, if they get no table."""
@@ -105,13 +107,30 @@ class QueriedRows:
 
     def table_lines(self, columns: Sequence[str], on: Screen) -> Iterable[str]:
         """Format an aligned table of these columns."""
-        chosen = f"SELECT {', '.join(columns)} FROM ({self.statement}) AS rows"  # noqa: S608  names of ours
+        statement = self.brief if self.brief and columns == self.columns else self.statement
+        chosen = f"SELECT {', '.join(columns)} FROM ({self._limited(statement)}) AS rows"  # noqa: S608  names of ours
         rows = tuples(self.ask(chosen, *self.values))
-        return table(columns, rows, on) if rows else self.empty
+        if not rows:
+            return self._left_out(statement, 0) if self.limit == 0 else self.empty
+        shown = [at for at, name in enumerate(columns) if name not in self.if_any or any(row[at] for row in rows)]
+        cells = [[row[at] for at in shown] for row in rows]
+        return chain(table([columns[at] for at in shown], cells, on), self._left_out(statement, len(rows)))
+
+    def _limited(self, statement: str) -> str:
+        return statement if self.limit is None else f"{statement} LIMIT {self.limit:d}"
+
+    def _left_out(self, statement: str, shown: int) -> Iterator[str]:
+        """Make the line about the rows that the limit leaves out."""
+        if self.limit is not None and shown == self.limit:
+            ((number,),) = tuples(self.ask(f"SELECT count(*) FROM ({statement}) AS rows", *self.values))  # noqa: S608
+            if number > shown:
+                yield f"and {number - shown:,} more" if shown else f"{counted(number, 'row')} not shown"
+            elif not shown:
+                yield from self.empty
 
     def json_blocks(self) -> Iterator[str]:
         """Format rows as JSON: the kind, then every column."""
-        statement = f"SELECT '{self.kind}' AS kind, rows.* FROM ({self.statement}) AS rows"  # noqa: S608  names of ours
+        statement = f"SELECT '{self.kind}' AS kind, rows.* FROM ({self._limited(self.statement)}) AS rows"  # noqa: S608  names of ours
         return json_blocks(self.ask(statement, *self.values))
 
 

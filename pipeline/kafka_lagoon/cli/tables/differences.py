@@ -77,8 +77,9 @@ def _differences(context: TablesContext, rows: Condition) -> QueriedRows:
     return QueriedRows(
         ask=context.ask,
         kind="difference",
-        statement=f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_ORDER} {context.limit()}",  # noqa: S608  names of ours
+        statement=f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_ORDER}",  # noqa: S608  names of ours
         values=rows.values,
+        limit=context.options.number,
         columns=_COLUMNS,
         wide=(*_COLUMNS, "source", "is_proven"),
         empty=[f"no differences: {here} and {there} have the same"],

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from kafka_lagoon.cli.arguments import moment_argument, names, number_from
 from kafka_lagoon.cli.command import Command
-from kafka_lagoon.cli.output import CommandOutput
+from kafka_lagoon.cli.output import CommandOutput, Remark, Rows
 from kafka_lagoon.cli.tables.command import (
     Condition,
     QueriedRows,
@@ -20,6 +20,7 @@ from kafka_lagoon.cli.tables.command import (
     of_snapshots,
     over,
 )
+from kafka_lagoon.cli.tables.lag import LIMITS
 from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.owners import EXPECTED, OWNERS, has_rows
 from kafka_lagoon.cli.tables.snapshots import time_literal
@@ -31,6 +32,10 @@ _VIEW = "health_findings"
 # Tables with findings.
 _TABLES = "'topics', 'brokers', 'log_dirs', 'reassignments', 'producers', 'quorum', 'configs', 'consumer_groups'"
 _FILLED_BY = {"owner": OWNERS, "is_expected": EXPECTED}
+_NOT_HERE = (
+    "Lag and lost records of groups, and consumers that stand still, are not looked at here: see lagoon lag and "
+    "lagoon report, or views group_status and loss_ahead."
+)
 _MOMENT = timedelta(milliseconds=1)
 _MOST_DAYS = 36_500
 SEVERITIES = ("critical", "warning", "info")
@@ -58,8 +63,12 @@ _MEANINGS = {
 FINDINGS = tuple(_MEANINGS)
 _WORST = "CASE severity {} END".format(" ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(SEVERITIES)))
 _BY_NAME = "cluster, entity_type, entity"
+# A broker, disk or controller that is down is the cause of what is wrong with partitions.
+_CAUSE = (
+    "CASE entity_type WHEN 'cluster' THEN 0 WHEN 'broker' THEN 1 WHEN 'log_dir' THEN 2 WHEN 'voter' THEN 3 ELSE 4 END"
+)
 _SORTS = {
-    "worst": f"is_expected, {_WORST}, since, finding, {_BY_NAME}",
+    "worst": f"is_expected, {_WORST}, {_CAUSE}, since, finding, {_BY_NAME}",
     "since": f"since DESC, {_WORST}, finding, {_BY_NAME}",
     "name": f"{_BY_NAME}, {_WORST}, finding",
 }
@@ -89,12 +98,13 @@ def _declare(parser: ArgumentParser) -> None:
         help=f"only these severities and findings: {', '.join((*SEVERITIES, *FINDINGS))}",
     )
     parser.add_argument("--sort", choices=_SORTS, default="worst", help="order of the rows (default: worst)")
-    add_fail_above(parser, _NAMES)
+    add_fail_above(parser, _NAMES, dict.fromkeys(LIMITS, "lagoon lag"))
 
 
 def _answer(context: TablesContext) -> CommandOutput:
     rows = _selected(context)
-    return CommandOutput(rows=[_counts(context, rows), _findings(context, rows)], complaints=_complaints(context, rows))
+    parts: list[Rows] = [_counts(context, rows), _findings(context, rows), Remark(lines=[_NOT_HERE])]
+    return CommandOutput(rows=parts, complaints=_complaints(context, rows))
 
 
 def _selected(context: TablesContext) -> Condition:
@@ -166,10 +176,11 @@ def _counts(context: TablesContext, rows: Condition) -> QueriedRows:
           SELECT cluster, finding, severity, count(*) AS count, min(since) AS since, bool_or(is_older) AS is_older,
             is_expected
           FROM {_findings_of(context)} WHERE {rows} GROUP BY cluster, finding, severity, is_expected
-        ) AS counts ORDER BY is_expected, {_WORST}, cluster, finding"""  # noqa: S608  names of ours
+          ORDER BY is_expected, {_WORST}, min({_CAUSE}), cluster, finding
+        ) AS counts"""  # noqa: S608  names of ours
     columns = ("finding", "severity", "count", "since", "is_older", *_if_any(context, "is_expected"))
     counts = context.rows("count", statement, rows.values, columns)
-    return replace(counts, empty=(f"none; looked for {', '.join(_looked_for(context.options.only))}",))
+    return replace(counts, limit=None, empty=(f"none; looked for {', '.join(_looked_for(context.options.only))}",))
 
 
 def _looked_for(only: Sequence[str] | None) -> Sequence[str]:
@@ -178,14 +189,26 @@ def _looked_for(only: Sequence[str] | None) -> Sequence[str]:
 
 
 def _findings(context: TablesContext, rows: Condition) -> QueriedRows:
-    options, known = context.options, _if_any(context, "owner", "is_expected")
-    return context.rows(
+    order, known = _SORTS[context.options.sort], _if_any(context, "owner", "is_expected")
+    findings = context.rows(
         "finding",
-        f"SELECT * FROM {_findings_of(context)} WHERE {rows} ORDER BY {_SORTS[options.sort]} {context.limit()}",  # noqa: S608
+        f"SELECT * FROM {_findings_of(context)} WHERE {rows} ORDER BY {order}",  # noqa: S608
         rows.values,
         ("severity", "finding", "entity", "since", "is_older", *known, "detail"),
         ("severity", "finding", "entity_type", "entity", "since", "is_older", "snapshots", *known, "detail"),
     )
+    return replace(findings, brief=f"SELECT * FROM ({_by_entity(context, rows)}) AS entities ORDER BY {order}")  # noqa: S608
+
+
+def _by_entity(context: TablesContext, rows: Condition) -> str:
+    """Select findings of the same entity with the same begin and detail as one row, with the worst severity.
+
+    A broker that is down gives each of its partitions three findings.
+    """
+    same = "cluster, entity_type, entity, since, is_older, owner, is_expected, detail"
+    return f"""
+        SELECT {same}, min_by(severity, {_WORST}) AS severity, concat_ws(', ', array_sort(array_agg(finding))) AS finding
+        FROM {_findings_of(context)} WHERE {rows} GROUP BY {same}"""  # noqa: S608  names of ours
 
 
 def _if_any(context: TablesContext, *columns: str) -> list[str]:
@@ -202,7 +225,9 @@ def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
 
 COMMAND = Command(
     kind=over(_VIEW, PREDECESSORS, OWNERS, EXPECTED, reach=Reach(windows=_windows, suffices=_suffices)),
-    summary="Shows findings of the newest published snapshot, and since when they exist: the worst first.",
+    summary="Shows findings about brokers, partitions, disks, transactions and configs in the newest published snapshot, and "
+    "since when they exist: the worst first. Lag and lost records of groups, and consumers that stand still, are not "
+    "looked at: see lagoon lag and lagoon report.",
     examples=(
         "lagoon health",
         "lagoon health --only critical --since '2h ago'",

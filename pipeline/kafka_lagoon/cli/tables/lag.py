@@ -6,6 +6,7 @@ so it comes before known ages), then those with the most unread records.
 
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from kafka_lagoon.cli.arguments import names, number_from
@@ -33,6 +34,10 @@ from kafka_lagoon.query.statements import tuples
 _GROUPS = "consumer_groups_published"
 _PLACE = "concat(group_id, ' ', topic, '-', CAST(partition AS STRING))"
 
+# Every dash has its reason beside it: that of the lag, else that of the time.
+_REASON = f"coalesce(problem, time_lag_problem, CASE WHEN {UNCOMMITTED} THEN 'no commit' END)"
+_UNKNOWN_TIMES = "unknown_time_partitions"
+
 _AGE = f"CASE WHEN {UNCOMMITTED} THEN -1 ELSE {TIME_LAG} END DESC NULLS FIRST"
 _BY_NAME = "cluster, group_id, topic, partition"
 _SORTS = {
@@ -49,7 +54,7 @@ _GROUP_SORTS = {
     "lost": f"{LOST}, {MOST}, cluster, group_id",
     "group": "cluster, group_id",
 }
-_NAMES = {
+LIMITS = {
     "lag": (Unit.COUNT, "unread records of a partition for a group"),
     "total": (Unit.COUNT, "unread records of all partitions of a group"),
     "time": (Unit.DURATION, "age of a group's first unread record in a partition"),
@@ -65,7 +70,7 @@ def _declare(parser: ArgumentParser) -> None:
         "--min-lag", type=number_from(0), metavar="N", help="only partitions with at least N unread records"
     )
     parser.add_argument("--sort", choices=_SORTS, default="worst", help="order of the rows (default: worst)")
-    add_fail_above(parser, _NAMES)
+    add_fail_above(parser, LIMITS)
 
 
 def _answer(context: TablesContext) -> CommandOutput:
@@ -118,30 +123,34 @@ def _groups(context: TablesContext, rows: Condition) -> QueriedRows:
             ON groups.cluster = owners.cluster AND groups.group_id = owners.name
           LEFT JOIN (SELECT * FROM {EXPECTED} WHERE {of}) AS expected
             ON groups.cluster = expected.cluster AND groups.group_id = expected.group_id
-        ) AS behind WHERE {least} ORDER BY {_GROUP_SORTS[options.sort]} {context.limit()}"""  # noqa: S608  names of ours
-    columns = ("group_id", "state", "members", "partitions", "known_partitions", "lag", "time_lag_ms", "records_lost")
+        ) AS behind WHERE {least} ORDER BY {_GROUP_SORTS[options.sort]}"""  # noqa: S608  names of ours
+    sums = ("partitions", "known_partitions", "lag", "time_lag_ms", _UNKNOWN_TIMES, "records_lost")
+    columns = ("group_id", "state", "members", *sums)
     known = [name for name, table in (("owner", OWNERS), ("should_run", EXPECTED)) if has_rows(context, table)]
-    return context.rows(
+    shown = context.rows(
         "group",
         statement,
         [*groups.values, *rows.values, *of.values, *of.values, *least.values],
         (*columns, *known),
         ("group_id", "group_type", *columns[1:6], "highest_lag", *columns[6:], *known, "problem"),
     )
+    return replace(shown, if_any=(_UNKNOWN_TIMES,))
 
 
 def _partitions(context: TablesContext, shown: Condition) -> QueriedRows:
-    order = f"ORDER BY {_SORTS[context.options.sort]} {context.limit()}"
+    order = f"ORDER BY {_SORTS[context.options.sort]}"
     columns = ("group_id", "topic", "partition", "lag", "time_lag_ms", "records_lost", "problem")
     positions = ("committed_offset", "log_start_offset", "last_stable_offset", "high_watermark")
     times = ("time_lag_method", "time_lag_problem")
-    return context.rows(
+    rows = context.rows(
         "lag",
         f"SELECT * FROM {LAG_TABLE} WHERE {shown} {order}",  # noqa: S608  names of ours
         shown.values,
         columns,
         (*columns[:3], *positions, *columns[3:6], *times, "client_id", "client_host", "problem"),
     )
+    brief = f"SELECT {', '.join(rows.columns[:-1])}, {_REASON} AS problem FROM {LAG_TABLE} WHERE {shown} {order}"  # noqa: S608
+    return replace(rows, brief=brief)
 
 
 def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:

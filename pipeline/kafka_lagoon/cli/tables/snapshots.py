@@ -12,7 +12,7 @@ from kafka_lagoon.cli.people import spelled_time
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.query.history import late_after_ms
 from kafka_lagoon.query.statements import Ask, tuples
-from kafka_lagoon.text import did_you_mean
+from kafka_lagoon.text import counted, did_you_mean
 from kafka_lagoon.units import duration
 
 COLUMNS = ("cluster", "snapshot_id", "snapshot_date", "captured_at", "slot", "status", "failures", "completeness")
@@ -52,7 +52,7 @@ class ChosenSnapshot:
             others = "it is the only one" if interval_ms is None else f"snapshots were {duration(interval_ms)} apart"
             parts.append(f"LATE: {others}, and none has followed")
         if self.is_partial:
-            parts.append(f"INCOMPLETE: {self.failures:,} failures, see table collection_failures")
+            parts.append(f"INCOMPLETE: {counted(self.failures, 'failure')}, see table collection_failures")
         return ", ".join(parts)
 
     @property

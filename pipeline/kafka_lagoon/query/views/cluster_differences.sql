@@ -8,10 +8,10 @@ CREATE OR REPLACE VIEW cluster_differences (
   other_captured_at COMMENT 'When that snapshot began.',
   difference COMMENT 'only_here, only_there (in the other cluster), different, or unknown: it is not known for one of the clusters.',
   entity_type COMMENT 'Type of the entity: topic, config, acl, quota, scram_user, feature or group.',
-  entity COMMENT 'The topic, group, ACL or resource, for people. `brokers` has the configs that all brokers of a cluster set alike. Null if all entities of the type are unknown.',
+  entity COMMENT 'The topic, group, ACL or resource, for people. `brokers` has the configs that all brokers of a cluster set alike, in one of the two clusters or in both. Null if all entities of the type are unknown.',
   attribute COMMENT 'partitions or replication_factor of a topic, group_type of a group, the name of a config or quota, the mechanism of a SCRAM user; null for the entity as a whole.',
-  value COMMENT 'The value in the cluster; null if there is none, if it is secret, or if problem is set.',
-  other_value COMMENT 'The value in the other cluster; null if there is none, if it is secret, or if other_problem is set.',
+  value COMMENT 'The value in the cluster; broker=value, ... where its brokers set the config differently or not all; null if there is none, if it is secret, or if problem is set.',
+  other_value COMMENT 'The value in the other cluster, as in value; null if there is none, if it is secret, or if other_problem is set.',
   source COMMENT 'Where a config is set, as Kafka names it, e.g. TOPIC_CONFIG; null for other entities.',
   topic COMMENT 'Name of the topic; null if the difference is not about a topic.',
   group_id COMMENT 'group.id; null if the difference is not about a group.',
@@ -19,7 +19,7 @@ CREATE OR REPLACE VIEW cluster_differences (
   problem COMMENT 'Why it is unknown for the cluster: as in table_coverage, or NOT_DESCRIBED (the broker did not return it). Null if it is known.',
   other_problem COMMENT 'Why it is unknown for the other cluster. Null if it is known.'
 )
-COMMENT 'Differences of the latest published snapshots of two clusters: topics, the configs that are set, ACLs, quotas, SCRAM users, features and groups. Of a topic that only one cluster has, the configs are not listed. Topic ids, brokers, offsets and members differ by nature, and are not compared.'
+COMMENT 'Differences of the latest published snapshots of two clusters: topics, the configs that are set, ACLs, quotas, SCRAM users, features and groups. Of a topic that only one cluster has, the configs are not listed. Topic ids, brokers, offsets and members differ by nature, and are not compared; nor are configs with the ids, addresses, racks, folders and key stores of brokers.'
 AS
 WITH latest AS (
   SELECT cluster, snapshot_id, snapshot_date, captured_at FROM snapshots_now
@@ -59,17 +59,41 @@ brokers AS (
   WHERE entity_type = 'config' AND broker_id IS NOT NULL
   GROUP BY cluster
 ),
+broker_configs AS (
+  SELECT
+    latest_facts.cluster,
+    latest_facts.attribute,
+    latest_facts.source,
+    count(*) = max(brokers.brokers) AND count(DISTINCT latest_facts.value) = 1 AS is_alike,
+    max(latest_facts.value) AS value,
+    concat_ws(', ', array_sort(array_agg(concat(latest_facts.broker_id, '=', latest_facts.value)))) AS value_by_broker
+  FROM latest_facts
+  JOIN brokers ON latest_facts.cluster = brokers.cluster
+  WHERE
+    latest_facts.entity_type = 'config'
+    AND latest_facts.broker_id IS NOT NULL
+    AND latest_facts.value IS NOT NULL
+    -- Configs that differ between brokers by nature, as in health_findings, and the addresses of a cluster's controllers.
+    AND latest_facts.attribute NOT IN (
+      'node.id', 'broker.id', 'broker.rack', 'process.roles', 'listeners', 'early.start.listeners', 'host.name', 'port',
+      'log.dir', 'log.dirs', 'metadata.log.dir', 'cordoned.log.dirs',
+      'controller.quorum.voters', 'controller.quorum.bootstrap.servers', 'zookeeper.connect'
+    )
+    AND latest_facts.attribute NOT LIKE 'advertised.%'
+    AND latest_facts.attribute NOT LIKE '%ssl.keystore.%'
+  GROUP BY latest_facts.cluster, latest_facts.attribute, latest_facts.source
+),
 facts AS (
   SELECT
     cluster, table_name, kind, entity_type, entity, attribute,
     CASE WHEN entity_type <> 'topic' OR attribute IS NOT NULL THEN value END AS value,
-    source, topic, group_id, ground
+    source, topic, group_id, ground, TRUE AS is_alike
   FROM latest_facts
   WHERE broker_id IS NULL
   UNION ALL
   SELECT
     topics.cluster, 'topics', 'value', 'topic', topics.topic, 'replication_factor',
-    CAST(topics.replication_factor AS STRING), NULL, topics.topic, NULL, NULL
+    CAST(topics.replication_factor AS STRING), NULL, topics.topic, NULL, NULL, TRUE
   FROM topics_published AS topics
   JOIN latest
     ON topics.cluster = latest.cluster
@@ -78,13 +102,9 @@ facts AS (
   WHERE topics.replication_factor IS NOT NULL
   UNION ALL
   SELECT
-    latest_facts.cluster, 'configs', 'thing', 'config', 'brokers', latest_facts.attribute, max(latest_facts.value),
-    latest_facts.source, NULL, NULL, 'brokers'
-  FROM latest_facts
-  JOIN brokers ON latest_facts.cluster = brokers.cluster
-  WHERE latest_facts.entity_type = 'config' AND latest_facts.broker_id IS NOT NULL
-  GROUP BY latest_facts.cluster, latest_facts.attribute, latest_facts.source
-  HAVING count(latest_facts.value) = max(brokers.brokers) AND count(DISTINCT latest_facts.value) = 1
+    cluster, 'configs', 'thing', 'config', 'brokers', attribute,
+    CASE WHEN is_alike THEN value ELSE value_by_broker END, source, NULL, NULL, 'brokers', is_alike
+  FROM broker_configs
 ),
 compared AS (
   SELECT
@@ -101,6 +121,7 @@ compared AS (
     facts.ground,
     bool_or(sides.is_here) AS is_here,
     bool_or(NOT sides.is_here) AS is_there,
+    bool_or(facts.is_alike) AS is_alike,
     max(CASE WHEN sides.is_here THEN facts.value END) AS value,
     max(CASE WHEN NOT sides.is_here THEN facts.value END) AS other_value
   FROM facts
@@ -122,7 +143,9 @@ differing AS (
   SELECT *
   FROM compared
   WHERE
-    CASE kind
+    -- Brokers of two clusters have no pairs: a config that is not alike in either cluster cannot be compared.
+    is_alike
+    AND CASE kind
       WHEN 'value' THEN is_here AND is_there AND value IS DISTINCT FROM other_value
       WHEN 'held' THEN value IS DISTINCT FROM other_value
       ELSE NOT is_here OR NOT is_there OR value <> other_value

@@ -18,7 +18,7 @@ CREATE OR REPLACE VIEW health_findings (
   owner COMMENT 'The team that owns the topic or group in table owners; null if nobody owns it, or if the finding is about neither.',
   is_expected COMMENT 'True if the settings expect the group to be stopped at captured_at (table expected_groups); false for all other findings.'
 )
-COMMENT 'Problems of a cluster, one row per finding and published snapshot.'
+COMMENT 'Problems of brokers, partitions, disks, transactions and configs, one row per finding and published snapshot. Lag and lost records of groups, and consumers that stand still, are no findings: see consumer_lag_published, group_status and loss_ahead.'
 AS
 WITH racks AS (
   SELECT cluster, snapshot_id, snapshot_date, count(DISTINCT rack) AS racks

@@ -9,15 +9,15 @@ CREATE OR REPLACE VIEW owner_totals (
   partitions COMMENT 'Partitions of these topics.',
   replicas COMMENT 'Replicas that these partitions should have; null if metadata does not return those of a partition.',
   sized_replicas COMMENT 'Replicas whose size is known, without future replicas.',
-  size_bytes COMMENT 'Bytes of these replicas on the disks of all brokers, without remote storage; null if no size is known.',
+  size_bytes COMMENT 'Bytes of these replicas on the disks of all brokers, without remote storage; 0 if the team has no topic; null if no size is known.',
   size_unknown_because COMMENT 'Why sized_replicas is not replicas: skipped, not_offered, failed or partial (the outcome of table log_dirs in view table_states), not_collected (by version 0.1.0), not_listed (no log directory lists the replica) or replicas_unknown. Null if all sizes are known.',
   known_partitions COMMENT 'Partitions whose offsets are known.',
-  records COMMENT 'Offsets in the logs of these partitions, each counted once and not once per replica; null if none is known.',
+  records COMMENT 'Offsets in the logs of these partitions, each counted once and not once per replica; 0 if the team has no topic; null if none is known.',
   groups COMMENT 'Consumer groups of the team, whoever owns the topics that they read.',
   stopped_groups COMMENT 'Groups of the team that are expected to be stopped: should_run is false in table expected_groups.',
   group_partitions COMMENT 'Partitions that these groups have committed offsets of, are assigned or subscribe to.',
   known_group_partitions COMMENT 'Those whose lag is known.',
-  lag COMMENT 'Sum of lag over known_group_partitions, in which negative lags count, too; null if there are none.'
+  lag COMMENT 'Sum of lag over known_group_partitions, in which negative lags count, too; 0 if the team has no group; null if no lag is known.'
 )
 COMMENT 'Bytes, records and lag of each team in the latest published snapshot of each cluster, one row per owner, and one for what nobody owns.'
 AS
@@ -135,6 +135,20 @@ of_groups AS (
     AND behind.group_id = consumer_groups.group_id
   GROUP BY consumer_groups.cluster, owned.owner
 ),
+-- Who owns no topic has 0 bytes, unless topics may be missing in the snapshot.
+complete_lists AS (
+  SELECT
+    table_states.cluster,
+    bool_or(table_states.table_name = 'topics') AS topics,
+    bool_or(table_states.table_name = 'consumer_groups') AS groups
+  FROM table_states
+  JOIN snapshots_now
+    ON snapshots_now.cluster = table_states.cluster
+    AND snapshots_now.snapshot_id = table_states.snapshot_id
+    AND snapshots_now.snapshot_date = table_states.snapshot_date
+  WHERE table_states.table_name IN ('topics', 'consumer_groups') AND table_states.outcome = 'complete'
+  GROUP BY table_states.cluster
+),
 teams AS (
   SELECT cluster, owner FROM of_topics
   UNION
@@ -151,7 +165,7 @@ SELECT
   CAST(coalesce(of_topics.partitions, 0) AS BIGINT) AS partitions,
   CAST(CASE WHEN of_topics.cluster IS NULL THEN 0 ELSE of_topics.replicas END AS BIGINT) AS replicas,
   CAST(coalesce(of_topics.sized_replicas, 0) AS BIGINT) AS sized_replicas,
-  CAST(of_topics.size_bytes AS BIGINT) AS size_bytes,
+  CAST(CASE WHEN of_topics.cluster IS NULL AND complete_lists.topics THEN 0 ELSE of_topics.size_bytes END AS BIGINT) AS size_bytes,
   CASE
     WHEN of_topics.cluster IS NULL OR of_topics.sized_replicas >= of_topics.replicas THEN NULL
     WHEN of_topics.replicas IS NULL THEN 'replicas_unknown'
@@ -159,12 +173,12 @@ SELECT
     ELSE 'not_listed'
   END AS size_unknown_because,
   CAST(coalesce(of_topics.known_partitions, 0) AS BIGINT) AS known_partitions,
-  CAST(of_topics.records AS BIGINT) AS records,
+  CAST(CASE WHEN of_topics.cluster IS NULL AND complete_lists.topics THEN 0 ELSE of_topics.records END AS BIGINT) AS records,
   coalesce(of_groups.groups, 0) AS groups,
   coalesce(of_groups.stopped_groups, 0) AS stopped_groups,
   CAST(coalesce(of_groups.partitions, 0) AS BIGINT) AS group_partitions,
   CAST(coalesce(of_groups.known_partitions, 0) AS BIGINT) AS known_group_partitions,
-  CAST(of_groups.lag AS BIGINT) AS lag
+  CAST(CASE WHEN of_groups.cluster IS NULL AND complete_lists.groups THEN 0 ELSE of_groups.lag END AS BIGINT) AS lag
 FROM snapshots_now
 JOIN teams
   ON teams.cluster = snapshots_now.cluster
@@ -174,6 +188,8 @@ LEFT JOIN of_topics
 LEFT JOIN of_groups
   ON of_groups.cluster = teams.cluster
   AND of_groups.owner IS NOT DISTINCT FROM teams.owner
+LEFT JOIN complete_lists
+  ON complete_lists.cluster = snapshots_now.cluster
 LEFT JOIN table_states AS log_dirs_state
   ON log_dirs_state.cluster = snapshots_now.cluster
   AND log_dirs_state.snapshot_id = snapshots_now.snapshot_id
