@@ -98,8 +98,8 @@ class Place:
                 clusters = ["--from-cluster", "default", "--to-cluster", "spare"]
                 return [job, *warehouse, *named, *clusters, "--topics", options["topic"], "--rename", rename, "--yes"]
             case "compare":
-                sides = [f"records@spare:{options['topic']}", f"spare:{options['target']}"]
-                return [job, *warehouse, *self._of_cluster("spare"), *sides]
+                sides = [f"records@default:{options['topic']}", f"default:{options['target']}"]
+                return [job, *warehouse, *self._of_cluster("default"), *sides]
         raise ValueError(job)
 
 

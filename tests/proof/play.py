@@ -146,7 +146,7 @@ class Player:
         self._loaded = 0
         self._restored: dict[str, LiveTopic] = {}
         self.recovery_s = 0.0
-        self.last_slot = 0  # of the first snapshot after all faults; further ones are a minute later each
+        self.last_slot = 0.0  # of the first snapshot after all faults; further ones are a minute later each
         self._is_complete = True
         self._is_compacted = False  # by another engine, which puts files together in any order
 
