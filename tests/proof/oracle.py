@@ -28,7 +28,13 @@ from tests.proof.load import LiveTopic
 _TIMEOUT_S = 60
 _PAUSE_S = 0.5
 # librdkafka's administration does not ask for new metadata, as its consumers do, when a leader has just changed.
-_STALE_LEADER = (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.NOT_LEADER_FOR_PARTITION)
+# Without a leader it may return an invalid offset (-1001) and no error.
+_STALE_LEADER = (
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError._NO_OFFSET,
+)
 
 
 def topic_id(description: TopicDescription) -> str:
@@ -66,7 +72,9 @@ class Kafka:
             )
             try:
                 return {
-                    Partition(ids[partition.topic], partition.partition): future.result(2 * self._timeout_s).offset
+                    Partition(ids[partition.topic], partition.partition): _valid(
+                        future.result(2 * self._timeout_s).offset
+                    )
                     for partition, future in requested.items()
                 }
             except KafkaException as error:
@@ -281,6 +289,12 @@ class Tables:
         commits = "SELECT topic, partition, committed_offset FROM committed_offsets_published WHERE snapshot_id = ? AND group_id = ?"
         committed = {(*where, offset) for where, offset in kafka.committed_offsets(group).items()}
         yield from _difference("commits", set(self._rows(commits, last, group)), committed)
+
+
+def _valid(offset: int) -> int:
+    if offset < 0:
+        raise KafkaException(KafkaError(KafkaError._NO_OFFSET))
+    return offset
 
 
 def _ids(nodes: Iterable[Any]) -> tuple[int, ...]:

@@ -72,19 +72,16 @@ class Runs:
         used = _watched(started)
         has_ended = started.process.poll() is not None
         run = self.player.jobs.end(started)
-        period = Period(started.started_at_ms, started.ended_at_ms)
+        (place / f"exit-{run.exit_code}.log").write_text(run.output, "utf-8")
         ending = Ending(
             job=name,
             number=number,
             exit_code=run.exit_code,
-            period=period,
+            period=Period(started.started_at_ms, started.ended_at_ms),
             is_signalled=started.is_signalled,
             has_ended=has_ended,
         )
-        _add_usage(used, place / USAGE)
-        self.done.append(Done(ending, used, [] if started.is_signalled else _names(place / TEMPORARY)))
-        (place / f"exit-{run.exit_code}.log").write_text(run.output, "utf-8")
-        shutil.rmtree(place / TEMPORARY)
+        self.done.append(_done(ending, used, place))
         return ending
 
     def figures(self) -> dict[str, Series]:
@@ -98,6 +95,16 @@ class Runs:
             for job, of_job in used.items()
             for number, (name, (unit, allowed)) in enumerate(_ALLOWED.items())
         }
+
+
+def _done(ending: Ending, used: Used, place: Path) -> Done:
+    """Add what the launcher has written, and remove temporary files; a job that was killed may leave some."""
+    if (usage := place / USAGE).exists():  # the launcher may have been killed, too
+        values = json.loads(usage.read_text("utf-8"))
+        used.cpu_s, used.peak_mb, used.left = values["cpu_s"], values["peak_kb"] / 1024, values["left"]
+    temporary = [] if ending.is_signalled else _names(place / TEMPORARY)
+    shutil.rmtree(place / TEMPORARY)
+    return Done(ending, used, temporary)
 
 
 def _watched(started: Started) -> Used:
@@ -126,13 +133,6 @@ def _sample(used: Used, started: Started) -> None:
 def _number(status: str, name: str) -> int:
     after = status.partition(f"\n{name}")[2].split()
     return int(after[0]) if after else 0
-
-
-def _add_usage(used: Used, path: Path) -> None:
-    """Add what the launcher has written, if it was not killed."""
-    if path.exists():
-        values = json.loads(path.read_text("utf-8"))
-        used.cpu_s, used.peak_mb, used.left = values["cpu_s"], values["peak_kb"] / 1024, values["left"]
 
 
 def _names(folder: Path) -> list[str]:

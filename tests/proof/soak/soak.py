@@ -21,6 +21,7 @@ from tests.proof.soak.runs import Gate, Lane, Runs
 from tests.proof.soak.threads import Looping, Threads
 
 SNAPSHOT_S, INGEST_S, MAINTAIN_S, RESTORE_S = 60, 120, 600, 900
+_FIRST_RESTORE_S = 180
 _LOAD_S = 20
 _TOPICS = {"orders": ("plain", 3), "payments": ("transactional", 3), "prices": ("compacted", 2), "clicks": ("short", 2)}
 _PER_SECOND = 20  # records of each topic
@@ -32,19 +33,21 @@ _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _AGAIN, _AGAIN_AFTER_S = 8, 1.0  # runs until one ends with exit 0
 _SLOW, _FAST = 15, 1_000  # records a second of the groups
 _CHECKPOINTS_EVERY = 5
+_SHOWN = 20  # findings of a kind
 OWN_KINDS = ("exit codes", "growth", "lag", "left behind")
 
 
 @dataclass(slots=True)
 class Findings:
-    """What was wrong, by kind; each is printed when it is found."""
+    """What was wrong, by kind; the first ones are printed when they are found."""
 
     texts: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in (*OWN_KINDS, *KINDS)})
 
     def add(self, kind: str, text: str) -> None:
         """Note one."""
         self.texts[kind].append(text)
-        print(f"VIOLATION {kind}: {text}", flush=True)
+        if len(self.texts[kind]) <= _SHOWN:
+            print(f"VIOLATION {kind}: {text}", flush=True)
 
     def counts(self) -> dict[str, int]:
         """Count them by kind."""
@@ -67,6 +70,7 @@ class Soak:
         self._sizes: dict[str, list[disk.Size]] = defaultdict(list)
         self._slots: dict[int, Period] = {}  # of snapshots, by their slot in milliseconds
         self._restores = 0
+        self._restore_at = time.monotonic() + _FIRST_RESTORE_S / pace
 
     @property
     def warehouse(self) -> Path:
@@ -143,8 +147,8 @@ class Soak:
     def _archive(self) -> None:
         """Ingest; at the times of restores restore a topic afterwards, while its archive does not change."""
         self._ingest()
-        elapsed_s = time.time() - self.player.place.started_at
-        if elapsed_s * self._pace > RESTORE_S * (self._restores + 0.2):
+        if time.monotonic() >= self._restore_at:
+            self._restore_at = time.monotonic() + RESTORE_S / self._pace
             self._restore(_RESTORED[self._restores % len(_RESTORED)])
 
     def _ingest(self) -> None:
@@ -201,6 +205,9 @@ class Soak:
 
     def _end(self, lister: Lister, watching: Threads) -> None:
         """End all faults, run the jobs until exit 0, and judge."""
+        self.player.mend()
+        clicks = self.player.topics["clicks"].name
+        self.player.alter(clicks, "retention.ms", "-1")  # nothing may change while it is judged
         minutes = (time.time() - self.player.place.started_at) / 60
         self.player.last_slot = -(minutes + 1)
         evidence = self.player.end()
@@ -211,13 +218,8 @@ class Soak:
         code = self.player.jobs.undisturbed("maintain", {}, keep_hours=0).exit_code
         if code != COMPLETE:
             self.findings.add("exit codes", f"maintenance after everything ended with exit {code}")
-        self._check_disk()
-        self._judge_lag()
-        self._judge_runs()
-        self.compared = list(levels({**self.runs.figures(), **self._growth()}))
-        for grown in self.compared:
-            if not grown.is_level:
-                self.findings.add("growth", str(grown))
+        for check in (self._check_disk, self._judge_lag, self._judge_runs, self._judge_growth):
+            check()
 
     def _judge_lag(self) -> None:
         tables = Tables(self.warehouse)
@@ -237,18 +239,19 @@ class Soak:
         for done in self.runs.done:
             if text := problem(done.ending, self.faults.periods):
                 self.findings.add("exit codes", text)
+            of_run = f"of run {done.ending.number}, {done.ending.job}"
             for name in done.temporary:
-                self.findings.add(
-                    "left behind", f"temporary file {name} of run {done.ending.number}, {done.ending.job}"
-                )
+                self.findings.add("left behind", f"temporary file {name} {of_run}")
             if done.used.left:
-                self.findings.add(
-                    "left behind", f"{done.used.left} processes of run {done.ending.number}, {done.ending.job}"
-                )
+                self.findings.add("left behind", f"{done.used.left} processes {of_run}")
 
-    def _growth(self) -> dict[str, Series]:
-        """Return sizes of logs after maintenance, and what was added to tables between two of them."""
-        return {name: series for table, sizes in self._sizes.items() for name, series in growth(table, sizes).items()}
+    def _judge_growth(self) -> None:
+        of_tables = (growth(table, sizes) for table, sizes in self._sizes.items())
+        figures = {name: series for of_one in (self.runs.figures(), *of_tables) for name, series in of_one.items()}
+        self.compared = list(levels(figures))
+        for grown in self.compared:
+            if not grown.is_level:
+                self.findings.add("growth", str(grown))
 
 
 def growth(table: str, sizes: list[disk.Size]) -> dict[str, Series]:
