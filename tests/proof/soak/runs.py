@@ -15,7 +15,7 @@ from typing import Any
 from tests.proof.jobs import ENDS_WITHIN_S, TEMPORARY, USAGE, Started
 from tests.proof.play import Player
 from tests.proof.soak.bounds import Period
-from tests.proof.soak.endings import COMPLETE, Ending
+from tests.proof.soak.endings import COMPLETE, INCOMPLETE, Ending
 from tests.proof.soak.levels import Series
 
 _SAMPLED_EVERY_S = 0.5
@@ -85,10 +85,14 @@ class Runs:
         return ending
 
     def figures(self) -> dict[str, Series]:
-        """Return what runs used that ended with exit 0 and that no fault has killed or stopped, by job."""
+        """Return what runs used that did the same work, by job: no fault has killed or stopped them, and they are complete.
+
+        An ingest that reports what retention has removed is as much work.
+        """
         used: dict[str, list[Used]] = {}
         for done in self.done:
-            if done.ending.exit_code == COMPLETE and not done.ending.is_signalled:
+            expected = (COMPLETE, INCOMPLETE) if done.ending.job == "ingest" else (COMPLETE,)
+            if done.ending.exit_code in expected and not done.ending.is_signalled:
                 used.setdefault(done.ending.job, []).append(done.used)
         return {
             f"{job}: {name}": Series(unit, allowed, [one.values()[number] for one in of_job])

@@ -50,13 +50,15 @@ def test_a_planted_leak_is_found(tmp_path: Path) -> None:
     assert grown == ["leaking: peak memory of a process"]
 
 
-def test_killed_runs_are_no_figures(tmp_path: Path) -> None:
-    """Only runs that ended with exit 0 and were left alone are compared."""
+def test_runs_that_are_compared(tmp_path: Path) -> None:
+    """Only runs that were left alone and are complete are compared, and ingests that lack what retention has removed."""
     runs = Runs(None, tmp_path)  # type: ignore[arg-type]
-    for code, is_signalled in ((0, True), (3, False), (-9, True), (0, False)):
-        ending = Ending(job="ingest", exit_code=code, period=Period(0, 1), is_signalled=is_signalled)
-        runs.done.append(Done(ending, Used(cpu_s=7), []))
-    assert runs.figures()["ingest: CPU"].values == [7]
+    for number, (code, is_signalled) in enumerate([(0, True), (3, False), (-9, True), (1, False), (0, False)]):
+        for job in ("ingest", "snapshot"):
+            ending = Ending(job=job, exit_code=code, period=Period(0, 1), is_signalled=is_signalled)
+            runs.done.append(Done(ending, Used(cpu_s=number), []))
+    figures = runs.figures()
+    assert (figures["ingest: CPU"].values, figures["snapshot: CPU"].values) == ([1, 4], [4])
 
 
 def test_one_runs_alone() -> None:
