@@ -139,6 +139,24 @@ def test_what_nobody_needs_is_removed_after_a_week(warehouse: Warehouse) -> None
     assert (done.removed, old.exists(), new.exists()) == (Files(count=1, size=11), False, True)
 
 
+def test_parts_of_commits_are_removed_after_a_week(warehouse: Warehouse) -> None:
+    """What writers leave in the log when they are killed before their commit has a name goes; all else of the log stays."""
+    ingest(warehouse, YESTERDAY, 1)
+    log = Path(warehouse.locations["records"].removeprefix("file:")) / "_delta_log"
+    part = f".{7:020}.json.423ef962-38f4-40b3-91c5-b5a0ff52196b.tmp"
+    old, new = [log / part, log / f".{part}.crc"], log / part.replace("7.json", "8.json")
+    others = [log / "_last_checkpoint.tmp", log / f".{0:020}.json.crc"]
+    for path in (*old, new, *others):
+        path.write_bytes(b"left behind")
+    before = set(log.iterdir())
+    for path in before - {new}:
+        os.utime(path, (time.time() - WEEK_S,) * 2)
+    (would,) = maintain(warehouse, replace(RECORDS, dry_run=True), CLOCK)
+    assert (would.removed, set(log.iterdir())) == (Files(count=2, size=22), before)
+    (done,) = maintain(warehouse, RECORDS, CLOCK)
+    assert (done.removed, set(log.iterdir())) == (Files(count=2, size=22), before - set(old))
+
+
 def left_behind(warehouse: Warehouse, *hours: int) -> dict[int, Path]:
     """Make files that no version of `records` names, with their ages in hours."""
     folder = next(iter(paths(warehouse))).parent

@@ -37,15 +37,15 @@ FAULTS: Mapping[str, int] = {
 
 def draw(seed: int, number: int, only: str | None = None) -> History:
     """Return the history of a number in a seed; with `only`, all of its faults are of that kind."""
-    return History(f"h{seed}-{number}", tuple(_Drawn(random.Random(f"{seed}-{number}"), only).steps()))
+    return History(f"h{seed}-{number}", tuple(Drawn(random.Random(f"{seed}-{number}"), only).steps()))
 
 
-class _Drawn:
+class Drawn:
     """The steps of a history, and the topics until now."""
 
-    def __init__(self, chance: random.Random, only: str | None) -> None:
+    def __init__(self, chance: random.Random, only: str | None, kinds: Mapping[str, str] | None = None) -> None:
         self._chance, self._only = chance, only
-        self._kinds: dict[str, str] = {}
+        self._kinds = dict(kinds or {})
         self._slots = 0
 
     def steps(self) -> Iterator[Step]:
@@ -70,12 +70,12 @@ class _Drawn:
         faults = [self._fault() for _ in range(chance.randint(1, 3))]
         before = [kind for kind in faults if kind in _BEFORE and chance.random() < 0.5]
         for kind in before:
-            yield from self._steps_of(kind)
+            yield from self.fault(kind)
         yield self._job(faults)
         for kind in faults:
             if kind not in before:
                 yield Step.of("wait", ms=chance.randrange(3_000))
-                yield from self._steps_of(kind)
+                yield from self.fault(kind)
         if chance.random() < 0.7:
             yield Step.of("jobs_end", seconds=chance.choice((5, 30, 90)))
         yield Step.of("rest")
@@ -121,7 +121,8 @@ class _Drawn:
         self._slots += self._chance.random() < 0.7  # sometimes the slot of another one
         return Step.of("snapshot", slot=1 + self._slots)
 
-    def _steps_of(self, kind: str) -> Iterator[Step]:
+    def fault(self, kind: str) -> Iterator[Step]:
+        """Draw a fault of a kind."""
         draws: Mapping[str, Callable[[], Iterator[Step]]] = {
             "driver": self._driver,
             "worker": lambda: self._signal("kill", "ingest", "worker", ("read",), 1_500),

@@ -88,6 +88,13 @@ PARTS = (
         long_arguments=("--store", "folder", "--store", "s3"),
     ),
     Part(name="secrets", module="tests.proof.secrets"),
+    Part(
+        name="soak",
+        module="tests.proof.soak",
+        arguments=("--minutes", "4", "--pace", "4"),
+        long_arguments=("--minutes", "120"),
+        is_seeded=True,
+    ),
 )
 
 

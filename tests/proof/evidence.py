@@ -68,6 +68,7 @@ class Run:
 
     job: str
     exit_code: int  # negative: killed by a signal
+    started_at_ms: int = 0
     ended_at_ms: int = 0
     output: str = ""
     event: Mapping[str, Any] = field(default_factory=dict)  # run_finished
@@ -79,6 +80,19 @@ class QuietRow:
     """The row of a published snapshot about a partition whose offsets and commits never change; None for an unknown value."""
 
     snapshot_id: str
+    partition: int
+    log_start_offset: int | None
+    high_watermark: int | None
+    committed_offset: int | None
+    lag: int | None
+
+
+class LagRow(NamedTuple):
+    """What a published snapshot says about a group and a partition; None for an unknown value."""
+
+    snapshot_id: str
+    group_id: str
+    topic: str
     partition: int
     log_start_offset: int | None
     high_watermark: int | None

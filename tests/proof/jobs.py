@@ -4,6 +4,7 @@ import json
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -18,6 +19,8 @@ from tests.proof.evidence import Partition, Run
 
 USER, PASSWORD, PASSWORD_NAME = "lagoon", "Xk3-proof-canary-9157", "PROOF_PASSWORD"
 ENDS_WITHIN_S = 300
+USAGE, TEMPORARY = "usage.json", "tmp"  # of a job that is measured
+LAUNCHER = Path(__file__).parent / "soak" / "launcher.py"
 _POLL_S = 0.01
 # As in tests that repeat tasks: the quick compiler, for a JVM that lives for seconds.
 _OPTIONS = '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"'
@@ -59,6 +62,10 @@ class Place:
         }
         return [f"--set={name}={value}" for name, value in values.items()]
 
+    def _of_cluster(self, name: str) -> list[str]:
+        """Make the same options about a cluster of `[clusters]`."""
+        return [setting.replace("=kafka.", f"=clusters.{name}.") for setting in self.settings()]
+
     def restored(self, topic: str) -> str:
         """Name the topic that a restore writes: no ingest and no snapshot of the history reads it."""
         return f"restored-{topic}"
@@ -86,10 +93,13 @@ class Place:
                 forced = ["--keep-hours", "0", "--force"] if options.get("keep_hours") == 0 else []
                 return [job, *warehouse, *forced]
             case "restore":
-                named = [setting.replace("=kafka.", "=clusters.spare.") for setting in self.settings()]
-                rename = f"{options['topic']}={self.restored(options['topic'])}"
+                named = self._of_cluster("spare")
+                rename = f"{options['topic']}={options.get('target') or self.restored(options['topic'])}"
                 clusters = ["--from-cluster", "default", "--to-cluster", "spare"]
                 return [job, *warehouse, *named, *clusters, "--topics", options["topic"], "--rename", rename, "--yes"]
+            case "compare":
+                sides = [f"records@default:{options['topic']}", f"default:{options['target']}"]
+                return [job, *warehouse, *self._of_cluster("default"), *sides]
         raise ValueError(job)
 
 
@@ -99,19 +109,32 @@ class Jobs:
     def __init__(self, place: Place) -> None:
         self.runs: list[Run] = []
         self._place = place
-        self._running: list[_Started] = []
-        self._frozen: list[_Started] = []
+        self._running: list[Started] = []
+        self._frozen: list[Started] = []
 
-    def start(self, job: str, acknowledged: Mapping[Partition, int], by: str, master: str, **options: Any) -> None:
-        """Start a job in the background."""
+    def start(
+        self,
+        job: str,
+        acknowledged: Mapping[Partition, int],
+        by: str,
+        master: str,
+        measured: Path | None = None,
+        **options: Any,
+    ) -> "Started":
+        """Start a job in the background; `measured` is a folder for what it used and for its temporary files."""
         arguments = self._place.arguments(job, **options)
         script = [] if by == "lagoon" else ["--master", _MASTERS[master], str(ROOT / "jobs" / f"{job}.py")]
         command = ["lagoon", *arguments] if by == "lagoon" else ["spark-submit", *script, *arguments[1:]]
         environ = {PASSWORD_NAME: PASSWORD}
         if by == "lagoon":
             environ["PYSPARK_SUBMIT_ARGS"] = f"--master {_MASTERS[master]} {_OPTIONS} pyspark-shell"
+        if measured is not None:
+            command = [sys.executable, "-S", str(LAUNCHER), str(measured / USAGE), *command]
+            environ["TMPDIR"] = str(measured / TEMPORARY)
         context = running(command, environment(**environ), self._place.warehouse)
-        self._running.append(_Started(job, context, acknowledged))
+        started = Started(job, context, acknowledged)
+        self._running.append(started)
+        return started
 
     def is_running(self, job: str | None = None) -> bool:
         """Return True if a job of this name runs, or any."""
@@ -119,7 +142,7 @@ class Jobs:
 
     def signalled(self, job: str, whom: str, number: signal.Signals, step: str, ms: int, chance: random.Random) -> bool:
         """Send a signal to a process of a running job, some time after it began a step; return True if it was there."""
-        for started in self._running:
+        for started in list(self._running):
             if started.name == job and started.process.poll() is None and started not in self._frozen:
                 if not started.waits_for(step, ms):
                     return False
@@ -128,6 +151,7 @@ class Jobs:
                     victims = started.one_of(whom, chance)
                 if number is signal.SIGSTOP:
                     self._frozen.append(started)
+                started.is_signalled |= bool(victims)
                 for victim in victims:
                     send(victim, number)
                 return bool(victims)
@@ -161,20 +185,30 @@ class Jobs:
         self._running = []
         return all(ended)
 
+    def end(self, started: "Started") -> Run:
+        """Wait until a job has ended, or kill it; return its run."""
+        started.end()
+        self._running.remove(started)
+        self.runs.append(started.run())
+        return self.runs[-1]
+
     def undisturbed(self, job: str, acknowledged: Mapping[Partition, int], **options: Any) -> Run:
         """Run a job to its end; an ingest reads in the process of its driver."""
+        started_at_ms = _now_ms()
         done = run(["lagoon", *self._place.arguments(job, by_executors=False, **options)], **_ENVIRONMENT)
-        self.runs.append(_run(job, done.returncode, done.stdout + done.stderr, acknowledged))
+        self.runs.append(_run(job, done.returncode, done.stdout + done.stderr, acknowledged, started_at_ms, _now_ms()))
         return self.runs[-1]
 
 
-class _Started:
-    """A process of a job."""
+class Started:
+    """A process of a job; `is_signalled` if a fault has killed or stopped processes of it."""
 
     def __init__(self, name: str, context: AbstractContextManager[Job], acknowledged: Mapping[Partition, int]) -> None:
         self.name, self._context, self._acknowledged = name, context, acknowledged
+        self.started_at_ms = _now_ms()
         self._job = context.__enter__()
-        self._ended_at_ms = 0
+        self.ended_at_ms = 0
+        self.is_signalled = False
 
     @property
     def process(self) -> subprocess.Popen[str]:
@@ -202,7 +236,9 @@ class _Started:
         daemons = {one.pid for one in processes if b"pyspark.daemon" in one.command}
         kinds: dict[str, Callable[[Process], bool]] = {
             "group": lambda _: True,
-            "driver": lambda process: _is_python(process) and not daemons & {process.pid, process.parent},
+            "driver": lambda process: (
+                _is_python(process) and not daemons & {process.pid, process.parent} and not _is_launcher(process)
+            ),
             "jvm": lambda process: _is_java(process) and b"CoarseGrainedExecutorBackend" not in process.command,
             "worker": lambda process: process.parent in daemons,
             "executor": lambda process: _is_java(process) and b"CoarseGrainedExecutorBackend" in process.command,
@@ -229,7 +265,7 @@ class _Started:
         return True
 
     def _end(self) -> None:
-        self._ended_at_ms = time.time_ns() // 1_000_000
+        self.ended_at_ms = _now_ms()
         for victim in self.victims("group"):
             send(victim, signal.SIGKILL)
         self._context.__exit__(None, None, None)
@@ -237,18 +273,25 @@ class _Started:
     def run(self) -> Run:
         """Describe the run; it has ended."""
         code = self.process.returncode
-        return _run(self.name, code, "".join(self._job.output), self._acknowledged, self._ended_at_ms)
+        output = "".join(self._job.output)
+        return _run(self.name, code, output, self._acknowledged, self.started_at_ms, self.ended_at_ms)
 
 
 def _is_java(process: Process) -> bool:
     return process.command.split(b"\0")[0].endswith(b"java")
 
 
+def _is_launcher(process: Process) -> bool:
+    return str(LAUNCHER).encode() in process.command.split(b"\0")
+
+
 def _is_python(process: Process) -> bool:
     return b"python" in process.command.split(b"\0")[0]
 
 
-def _run(job: str, code: int, output: str, acknowledged: Mapping[Partition, int], ended_at_ms: int = 0) -> Run:
+def _run(
+    job: str, code: int, output: str, acknowledged: Mapping[Partition, int], started_at_ms: int, ended_at_ms: int
+) -> Run:
     event: Mapping[str, Any] = {}
     for line in output.splitlines():
         if line.startswith("{") and '"run_finished"' in line:
@@ -256,8 +299,13 @@ def _run(job: str, code: int, output: str, acknowledged: Mapping[Partition, int]
     return Run(
         job=job,
         exit_code=code,
-        ended_at_ms=ended_at_ms or time.time_ns() // 1_000_000,
+        started_at_ms=started_at_ms,
+        ended_at_ms=ended_at_ms,
         output=output,
         event=event,
         acknowledged=acknowledged,
     )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -22,13 +22,19 @@ from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
 from deltalake import DeltaTable
 
 from kafka_lagoon.notebooks import register_duckdb
-from tests.proof.evidence import Partition, PublishedSnapshot, QuietRow, Range, Row, digest
+from tests.proof.evidence import LagRow, Partition, PublishedSnapshot, QuietRow, Range, Row, digest
 from tests.proof.load import LiveTopic
 
 _TIMEOUT_S = 60
 _PAUSE_S = 0.5
 # librdkafka's administration does not ask for new metadata, as its consumers do, when a leader has just changed.
-_STALE_LEADER = (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.NOT_LEADER_FOR_PARTITION)
+# Without a leader it may return an invalid offset (-1001) and no error.
+_STALE_LEADER = (
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError._NO_OFFSET,
+)
 
 
 def topic_id(description: TopicDescription) -> str:
@@ -42,8 +48,8 @@ def topic_id(description: TopicDescription) -> str:
 class Kafka:
     """Reads a cluster by librdkafka."""
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        self._servers = bootstrap_servers
+    def __init__(self, bootstrap_servers: str, timeout_s: int = _TIMEOUT_S) -> None:
+        self._servers, self._timeout_s = bootstrap_servers, timeout_s
         self._admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
 
     def describe(self, topics: Collection[str]) -> dict[str, TopicDescription]:
@@ -59,14 +65,16 @@ class Kafka:
         if not wanted:
             return {}
         ids = {topic.name: topic.topic_id for topic in wanted.values()}
-        until = time.monotonic() + _TIMEOUT_S
+        until = time.monotonic() + self._timeout_s
         while True:
             requested = self._admin.list_offsets(
-                dict.fromkeys(wanted, spec), isolation_level=isolation, request_timeout=_TIMEOUT_S
+                dict.fromkeys(wanted, spec), isolation_level=isolation, request_timeout=self._timeout_s
             )
             try:
                 return {
-                    Partition(ids[partition.topic], partition.partition): future.result(_TIMEOUT_S).offset
+                    Partition(ids[partition.topic], partition.partition): _valid(
+                        future.result(2 * self._timeout_s).offset
+                    )
                     for partition, future in requested.items()
                 }
             except KafkaException as error:
@@ -244,6 +252,11 @@ class Tables:
             for snapshot_id, number, start, end, committed, lag in self._rows(query, group, topic)
         ]
 
+    def lag_rows(self) -> list[LagRow]:
+        """Return the lag of all published snapshots."""
+        columns = "snapshot_id, group_id, topic, partition, log_start_offset, high_watermark, committed_offset, lag"
+        return [LagRow(*row) for row in self._rows(f"SELECT {columns} FROM consumer_lag_published")]
+
     def receipts(self, target: str) -> dict[int, list[int]]:
         """Return the numbers of records in the receipts of a restored topic that have no problem, by partition."""
         counts: dict[int, list[int]] = defaultdict(list)
@@ -276,6 +289,12 @@ class Tables:
         commits = "SELECT topic, partition, committed_offset FROM committed_offsets_published WHERE snapshot_id = ? AND group_id = ?"
         committed = {(*where, offset) for where, offset in kafka.committed_offsets(group).items()}
         yield from _difference("commits", set(self._rows(commits, last, group)), committed)
+
+
+def _valid(offset: int) -> int:
+    if offset < 0:
+        raise KafkaException(KafkaError(KafkaError._NO_OFFSET))
+    return offset
 
 
 def _ids(nodes: Iterable[Any]) -> tuple[int, ...]:

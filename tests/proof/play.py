@@ -128,31 +128,32 @@ class Player:
         self._brokers = Brokers(on.kafka, on.network, self.happened)
         self._servers = on.kafka.bootstrap_servers
         self._admin = AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
-        self._reader = Kafka(self._servers)
+        self.reader = Kafka(self._servers)
         self._chance = random.Random(str(history))
         self._prefix = f"{history.name}-"
-        self._place = Place(
+        self.place = Place(
             bootstrap_servers=on.kafka.bootstrap(CLIENTS),
             warehouse=on.folder / history.name / "lake",
             prefix=self._prefix,
             started_at=time.time(),
         )
-        self._jobs = Jobs(self._place)
-        self._loads = Loads()
-        self._topics: dict[str, LiveTopic] = {}
+        self.jobs = Jobs(self.place)
+        self.loads = Loads()
+        self.topics: dict[str, LiveTopic] = {}
         self._ids: dict[str, str] = {}  # kind of every topic id there ever was
         self.names: dict[str, str] = {}
         self._deleted: dict[str, int] = {}
         self._loaded = 0
         self._restored: dict[str, LiveTopic] = {}
         self.recovery_s = 0.0
+        self.last_slot = 0.0  # of the first snapshot after all faults; further ones are a minute later each
         self._is_complete = True
         self._is_compacted = False  # by another engine, which puts files together in any order
 
     def prepare(self) -> None:
         """Make the topic and the group that never change."""
         name = self._create(QUIET, "plain", QUIET_PARTITIONS)
-        load = Load(name=name, topic=self._topics[QUIET], records=0, size=1, seconds=0, codec="none")
+        load = Load(name=name, topic=self.topics[QUIET], records=0, size=1, seconds=0, codec="none")
         producer = load.producer(self._servers)
         for partition in range(QUIET_PARTITIONS):
             for _ in range(QUIET_RECORDS):
@@ -181,11 +182,11 @@ class Player:
         description = _retried(lambda: self._described(full, partitions))
         id_ = topic_id(description)
         self._ids[id_], self.names[id_] = kind, full
-        self._topics[name] = LiveTopic(name=full, kind=kind, topic_id=id_, partitions=partitions)
+        self.topics[name] = LiveTopic(name=full, kind=kind, topic_id=id_, partitions=partitions)
         return full
 
     def _described(self, full: str, partitions: int) -> TopicDescription:
-        description = self._reader.describe([full])[full]
+        description = self.reader.describe([full])[full]
         is_led = all(one.leader is not None and one.leader.id >= 0 for one in description.partitions)
         if len(description.partitions) < partitions or not is_led:
             raise KafkaException(f"{full} is not complete yet")
@@ -193,10 +194,10 @@ class Player:
 
     def recreate(self, topic: str) -> None:
         """Delete a topic and create it again."""
-        if topic not in self._topics or self._brokers.down:
+        if topic not in self.topics or self._brokers.down:
             return
-        old = self._topics[topic]
-        self._loads.wait([topic])
+        old = self.topics[topic]
+        self.loads.wait([topic])
         self._deleted[old.topic_id] = _now_ms()
         for future in self._admin.delete_topics([old.name], operation_timeout=30).values():
             future.result(30)
@@ -206,22 +207,22 @@ class Player:
 
     def grow(self, topic: str, by: int) -> None:
         """Add partitions."""
-        if topic not in self._topics or self._topics[topic].kind == "unclean":
+        if topic not in self.topics or self.topics[topic].kind == "unclean":
             return
-        old = self._topics[topic]
+        old = self.topics[topic]
         wanted = NewPartitions(old.name, old.partitions + by)
         _retried(lambda: [future.result(30) for future in self._admin.create_partitions([wanted]).values()])
         _retried(lambda: self._described(old.name, old.partitions + by))
-        self._topics[topic] = replace(old, partitions=old.partitions + by)
+        self.topics[topic] = replace(old, partitions=old.partitions + by)
         self.happened["topics grown"] += 1
 
     def delete_records(self, topic: str, percent: int) -> None:
         """Delete a part of each partition."""
-        if topic not in self._topics or self._topics[topic].kind == "unclean":
+        if topic not in self.topics or self.topics[topic].kind == "unclean":
             return
-        live = self._topics[topic]
+        live = self.topics[topic]
         with suppress(KafkaException):
-            starts, ends = self._reader.starts([live]), self._reader.ends([live], IsolationLevel.READ_UNCOMMITTED)
+            starts, ends = self.reader.starts([live]), self.reader.ends([live], IsolationLevel.READ_UNCOMMITTED)
             wanted = [
                 TopicPartition(live.name, at.partition, start + (ends[at] - start) * percent // 100)
                 for at, start in starts.items()
@@ -232,20 +233,21 @@ class Player:
 
     def expire(self, topic: str) -> None:
         """Let retention remove every closed segment, and wait until it has removed something."""
-        if topic not in self._topics or self._topics[topic].kind != "short":
+        if topic not in self.topics or self.topics[topic].kind != "short":
             return
-        live = self._topics[topic]
-        self._alter(live.name, "retention.ms", "1")
+        live = self.topics[topic]
+        self.alter(live.name, "retention.ms", "1")
         with suppress(KafkaException):
-            before = self._reader.starts([live])
+            before = self.reader.starts([live])
             for _ in range(60):
-                if any(self._reader.starts([live])[at] > start for at, start in before.items()):
+                if any(self.reader.starts([live])[at] > start for at, start in before.items()):
                     self.happened["retention"] += 1
                     break
                 time.sleep(0.1)
-        self._alter(live.name, "retention.ms", "604800000")
+        self.alter(live.name, "retention.ms", "604800000")
 
-    def _alter(self, topic: str, name: str, value: str) -> None:
+    def alter(self, topic: str, name: str, value: str) -> None:
+        """Set a config of a topic."""
         entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
         _retried(lambda: [one.result(30) for one in self._admin.incremental_alter_configs([resource]).values()])
@@ -255,20 +257,20 @@ class Player:
     def load(self, topic: str, records: int, size: int, seconds: int, codec: str) -> None:
         """Send records in the background."""
         if load := self._new_load(topic, records, size, seconds, codec):
-            self._loads.start(topic, partial(load.plain, self._servers, self.known))
+            self.loads.start(topic, partial(load.plain, self._servers, self.known))
 
     def transactions(self, topic: str, records: int, size: int, seconds: int, codec: str, each: int) -> None:
         """Send transactions in the background."""
         load = self._new_load(topic, records, size, seconds, codec)
         if load and load.topic.kind == "transactional":
-            self._loads.start(topic, partial(load.transactions, self._servers, self.known, each))
+            self.loads.start(topic, partial(load.transactions, self._servers, self.known, each))
 
     def _new_load(self, topic: str, records: int, size: int, seconds: int, codec: str) -> Load | None:
-        if topic not in self._topics:
+        if topic not in self.topics:
             return None
         self._loaded += 1
         name = f"{self._prefix}{self._loaded}"
-        return Load(name=name, topic=self._topics[topic], records=records, size=size, seconds=seconds, codec=codec)
+        return Load(name=name, topic=self.topics[topic], records=records, size=size, seconds=seconds, codec=codec)
 
     # Jobs
 
@@ -282,20 +284,20 @@ class Player:
     ) -> None:
         """Start an ingest that reads on Spark's executors, or in the process of its driver."""
         options = {"fetch_kb": fetch_kb, "task_mb": task_mb, "by_executors": by_executors}
-        self._jobs.start("ingest", self._acknowledged(), by, master, **options)
+        self.jobs.start("ingest", self.acknowledged(), by, master, **options)
 
     def snapshot(self, slot: int, by: str = "lagoon") -> None:
         """Start a snapshot."""
-        self._jobs.start("snapshot", {}, by, "local", slot=slot)
+        self.jobs.start("snapshot", {}, by, "local", slot=slot)
 
     def maintain(self, keep_hours: int = 168, by: str = "lagoon") -> None:
         """Start maintenance; it keeps no old files only if nothing else runs."""
-        if (self._place.warehouse / "records").is_dir() and not (keep_hours == 0 and self._jobs.is_running()):
-            self._jobs.start("maintain", {}, by, "local", keep_hours=keep_hours)
+        if (self.place.warehouse / "records").is_dir() and not (keep_hours == 0 and self.jobs.is_running()):
+            self.jobs.start("maintain", {}, by, "local", keep_hours=keep_hours)
 
     def foreign(self, action: str, table: str) -> None:
         """Let another engine rewrite, remove or checkpoint files of a table, beside whatever runs."""
-        folder = self._place.warehouse / table
+        folder = self.place.warehouse / table
         if not (folder / "_delta_log").is_dir():
             return
         opened = DeltaTable(str(folder))
@@ -314,22 +316,23 @@ class Player:
 
     def restore(self, topic: str, by: str = "lagoon", master: str = "local") -> None:
         """Start a restore into another topic; its producer writes what the archive has when it begins."""
-        if topic in self._topics and self._topics[topic].kind not in ("unclean", "short"):
-            self._restored.setdefault(topic, self._topics[topic])
-            self._jobs.start("restore", {}, by, master, topic=self._topics[topic].name)
+        if topic in self.topics and self.topics[topic].kind not in ("unclean", "short"):
+            self._restored.setdefault(topic, self.topics[topic])
+            self.jobs.start("restore", {}, by, master, topic=self.topics[topic].name)
 
     def kill(self, job: str, whom: str, step: str, ms: int) -> None:
         """Kill processes of a job, some time after it began a step."""
-        if self._jobs.signalled(job, whom, signal.SIGKILL, step, ms, self._chance):
+        if self.jobs.signalled(job, whom, signal.SIGKILL, step, ms, self._chance):
             self.happened[f"{job}: {whom} killed"] += 1
 
     def freeze(self, job: str, whom: str, step: str, ms: int) -> None:
         """Stop processes of a job until the round ends."""
-        if self._jobs.signalled(job, whom, signal.SIGSTOP, step, ms, self._chance):
+        if self.jobs.signalled(job, whom, signal.SIGSTOP, step, ms, self._chance):
             self.happened[f"{job}: {whom} frozen"] += 1
 
-    def _acknowledged(self) -> dict[Partition, int]:
-        live = {topic.topic_id for topic in self._topics.values()} - set(self._brokers.revoked)
+    def acknowledged(self) -> dict[Partition, int]:
+        """Return the next offsets after all that was acknowledged of the topics that jobs can read."""
+        live = {topic.topic_id for topic in self.topics.values()} - set(self._brokers.revoked)
         return {partition: end for partition, end in dict(self.known.ends).items() if partition.topic_id in live}
 
     # Brokers and networks
@@ -344,8 +347,8 @@ class Player:
 
     def move(self, topic: str) -> None:
         """Let another replica lead each partition."""
-        if topic in self._topics:
-            self._brokers.move_leaders(self._topics[topic].name, "leaders moved")
+        if topic in self.topics:
+            self._brokers.move_leaders(self.topics[topic].name, "leaders moved")
 
     def move_coordinators(self) -> None:
         """Let other brokers coordinate groups and transactions."""
@@ -354,9 +357,9 @@ class Player:
 
     def revoke(self, topic: str, operation: str) -> None:
         """Deny jobs an operation on a topic until the round ends: without DESCRIBE lists lack it, and no broker says so."""
-        live = self._topics.get(topic)
+        live = self.topics.get(topic)
         if live and self._brokers.revoke(live.topic_id, live.name, operation):
-            self._jobs.forget(live.topic_id)
+            self.jobs.forget(live.topic_id)
 
     def quota(self, kb_per_second: int, percent: int) -> None:
         """Slow the brokers' answers to jobs down until the round ends."""
@@ -364,10 +367,10 @@ class Player:
 
     def unclean(self, topic: str, records: int) -> None:
         """Make a replica lead that lacks acknowledged records, and overwrite them."""
-        if topic not in self._topics or self._topics[topic].kind != "unclean" or self._brokers.down:
+        if topic not in self.topics or self.topics[topic].kind != "unclean" or self._brokers.down:
             return
-        live = self._topics[topic]
-        self._loads.wait([topic])
+        live = self.topics[topic]
+        self.loads.wait([topic])
         self._brokers.down |= {_BEHIND, _AHEAD}
         self._kafka.stop(_BEHIND)
         every_broker.names_leader(self._servers, [live.name], _AHEAD)
@@ -391,28 +394,32 @@ class Player:
 
     def jobs_end(self, seconds: int) -> None:
         """Wait until no job runs, or so long, while faults go on."""
-        self._jobs.wait_beside_faults(seconds)
+        self.jobs.wait_beside_faults(seconds)
+
+    def mend(self) -> None:
+        """End every fault, while jobs go on."""
+        self.jobs.thaw()
+        self._brokers.mend()
 
     def rest(self) -> None:
         """End every fault, and wait until no job runs."""
-        self._jobs.thaw()
-        self._brokers.mend()
-        self._is_complete &= self._jobs.wait()
+        self.mend()
+        self._is_complete &= self.jobs.wait()
 
     # The end
 
     def end(self) -> Evidence:
         """End every fault, run jobs until they have nothing to report, and collect the evidence."""
         self.rest()
-        self._loads.wait()
-        topics = list(self._topics.values())
+        self.loads.wait()
+        topics = list(self.topics.values())
         every_broker.wait_until(lambda: self._is_whole(topics), "a replica is not in sync, or a transaction is open")
         whole_at = time.monotonic()
-        codes = [self._last("ingest", self._acknowledged()), self._last("snapshot", {})]
+        codes = [self._last("ingest", self.acknowledged()), self._last("snapshot", {})]
         self.recovery_s = time.monotonic() - whole_at
         # A topic that was re-created since its restore began has another archive: that would be another restore.
         self._restored = {
-            name: one for name, one in self._restored.items() if self._topics[name].topic_id == one.topic_id
+            name: one for name, one in self._restored.items() if self.topics[name].topic_id == one.topic_id
         }
         codes += [self._last("restore", {}, topic=topic.name) for topic in self._restored.values()]
         self._is_complete &= not any(codes)
@@ -422,7 +429,7 @@ class Player:
         """Run a job until it ends with exit 0."""
         code = -1
         for number in range(_LAST_RUNS):
-            code = self._jobs.undisturbed(job, acknowledged, slot=-number, **options).exit_code
+            code = self.jobs.undisturbed(job, acknowledged, slot=self.last_slot - number, **options).exit_code
             if code == 0:
                 break
         return code
@@ -430,18 +437,18 @@ class Player:
     def _is_whole(self, topics: Sequence[LiveTopic]) -> bool:
         """Return True if all replicas are in sync and no transaction is open."""
         with suppress(KafkaException):
-            described = self._reader.describe([topic.name for topic in topics]).values()
+            described = self.reader.describe([topic.name for topic in topics]).values()
             in_sync = all(len(one.isr) == len(one.replicas) for topic in described for one in topic.partitions)
-            stable = self._reader.ends(topics, IsolationLevel.READ_COMMITTED)
-            return in_sync and stable == self._reader.ends(topics, IsolationLevel.READ_UNCOMMITTED)
+            stable = self.reader.ends(topics, IsolationLevel.READ_COMMITTED)
+            return in_sync and stable == self.reader.ends(topics, IsolationLevel.READ_UNCOMMITTED)
         return False
 
     def _evidence(self, topics: Sequence[LiveTopic]) -> Evidence:
         read = [topic for topic in topics if topic.name != f"{self._prefix}{QUIET}"]
         group = f"{self._prefix}{READERS}"
-        tables = Tables(self._place.warehouse)
-        in_log = self._reader.records(topics)
-        quiet_id = self._topics[QUIET].topic_id
+        tables = Tables(self.place.warehouse)
+        in_log = self.reader.records(topics)
+        quiet_id = self.topics[QUIET].topic_id
         for partition, records in in_log.items():
             if partition.topic_id == quiet_id:
                 self.known.committed[partition] = records
@@ -455,13 +462,13 @@ class Player:
             if partition.topic_id in compacted and partition.topic_id not in self._deleted
         )
         self.happened["compactions"] += removed > 0
-        assert read or self._topics
+        assert read or self.topics
         evidence = Evidence(
             committed=self.known.committed,
             aborted=self.known.aborted,
             sent=self.known.sent,
             in_log=in_log,
-            log_starts=self._reader.starts(topics),
+            log_starts=self.reader.starts(topics),
             deleted=self._deleted,
             compacted=compacted,
             unclean=kinds["unclean"],
@@ -472,9 +479,9 @@ class Player:
             snapshots=tables.snapshots(),
             quiet=Quiet(partitions=QUIET_PARTITIONS, high_watermark=QUIET_RECORDS, committed_offset=QUIET_COMMIT),
             quiet_rows=tables.quiet_rows(f"{self._prefix}{QUIET}", group),
-            differences=list(tables.differences(self._reader, topics, group)),
+            differences=list(tables.differences(self.reader, topics, group)),
             restored=[*self._restorations(rows, tables)],
-            runs=self._jobs.runs,
+            runs=self.jobs.runs,
             is_complete=self._is_complete,
             secrets=[*self._secrets()],
         )
@@ -484,10 +491,10 @@ class Player:
     def _restorations(self, rows: Sequence[Row], tables: Tables) -> Iterator[RestoredPartition]:
         """Read what restores have written."""
         for topic in self._restored.values():
-            target = self._place.restored(topic.name)
-            described = self._reader.describe([target])[target]
+            target = self.place.restored(topic.name)
+            described = self.reader.describe([target])[target]
             id_, count = topic_id(described), len(described.partitions)
-            written = self._reader.records([LiveTopic(name=target, kind="plain", topic_id=id_, partitions=count)])
+            written = self.reader.records([LiveTopic(name=target, kind="plain", topic_id=id_, partitions=count)])
             receipts = tables.receipts(target)
             for number in range(count):
                 archived = sorted(
@@ -502,16 +509,19 @@ class Player:
 
     def _secrets(self) -> Iterator[str]:
         secret = PASSWORD.encode()
-        for number, run in enumerate(self._jobs.runs):
+        for number, run in enumerate(self.jobs.runs):
             if PASSWORD in run.output:
                 yield f"output of run {number} ({run.job})"
-        yield from occurrences(self._place.warehouse, {"password": secret})
+        yield from occurrences(self.place.warehouse, {"password": secret})
 
     def remove_topics(self) -> None:
         """Delete the topics, so that the next history finds an empty cluster."""
-        names = [topic.name for topic in self._topics.values()]
-        names += [self._place.restored(topic.name) for topic in self._restored.values()]
-        for future in self._admin.delete_topics(names, operation_timeout=30).values():
+        names = [topic.name for topic in self.topics.values()]
+        self.delete([*names, *(self.place.restored(topic.name) for topic in self._restored.values())])
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete topics by their whole names, as far as they exist."""
+        for future in self._admin.delete_topics(list(names), operation_timeout=30).values():
             with suppress(KafkaException):  # no restore came so far as to create it
                 future.result(30)
 

@@ -22,7 +22,7 @@ from kafka_lagoon.delta.compact import compact
 from kafka_lagoon.delta.files import DataFile, LiveFile
 from kafka_lagoon.delta.log_store import spark_excludes
 from kafka_lagoon.delta.old_rows import OldRows, RemovedRows
-from kafka_lagoon.delta.storage import JAVA_ERRORS, Stored, reason
+from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, Stored, reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, declare_properties
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.job_settings import RetentionSettings
@@ -36,6 +36,7 @@ TARGET_BYTES = 128 << 20
 # One process joins small files itself up to this size; larger amounts go to Spark, on all executors.
 ON_DRIVER_BYTES = 64 << 20
 _ROW_GROUP_BYTES = 32 << 20
+_TEMPORARY = (".tmp", ".tmp.crc")  # as log stores name files before they are commits, and Hadoop its checksums of them
 
 # Z-order by topic and partition, so that a file holds few of them; tests/bench/layout.py has the figures. Time is no third
 # column: topics and partitions are few, so its bits would come first in Delta's curve and every file would hold all topics of
@@ -233,17 +234,24 @@ def _vacuum(warehouse: Warehouse, table: Table, options: MaintainOptions, clock:
 
 
 def _unneeded(warehouse: Warehouse, table: Table, before_ms: int) -> list[Stored]:
-    """Files from before `before_ms` that neither the latest version nor any later latest version names."""
+    """Files from before `before_ms` that no version since then names, and parts of commits that are as old."""
     storage, location = warehouse.kernel.storage, warehouse.locations[table.name]
     folders = [f"{location}/{name}" for name in storage.names(location) if name.startswith(f"{table.partition_by}=")]
     files = (file for folder in folders for file in storage.listed(folder))
     old = [file for file in files if file.modified_at_ms <= before_ms and not _is_hidden(file)]
+    parts = [file for file in _parts_of_commits(storage, location) if file.modified_at_ms <= before_ms]
     if not old:
-        return []
+        return parts
     needed = {unquote(file.path) for file in warehouse.kernel.live_files(warehouse.state(table.name))}
     unnamed = [file for file in old if file.url.removeprefix(f"{location}/") not in needed]
     removed = set(warehouse.kernel.removed_since(location, before_ms)) if unnamed else set()
-    return [file for file in unnamed if file.url not in removed]
+    return [*(file for file in unnamed if file.url not in removed), *parts]
+
+
+def _parts_of_commits(storage: Storage, location: str) -> list[Stored]:
+    """Temporary files of a table's log: a writer that was killed before it gave its commit a name leaves one."""
+    log = f"{location}/_delta_log"
+    return [file for file in storage.listed(log) if file.url.startswith(f"{log}/.") and file.url.endswith(_TEMPORARY)]
 
 
 def _is_hidden(file: Stored) -> bool:
