@@ -17,21 +17,21 @@ pytestmark = pytest.mark.java
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[JavaRecords]:
+def release() -> Iterator[JavaRecords]:
     """MemoryRecords of the newer release."""
     with java_records(KAFKAS[0]) as running:
         yield running
 
 
 @pytest.fixture
-def compared(kafka: JavaRecords, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Report]:
+def compared(release: JavaRecords, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Report]:
     """Compares a few batches, which Java writes and which we write."""
     monkeypatch.setattr(batches, "_OF_JAVA", 20)
 
     def compare() -> Report:
         report = Report(1)
-        batches.compare_written_by_java([kafka, kafka], Random("java"), 7, report)
-        batches.compare_written_by_us(kafka, Random("ours"), 7, report)
+        batches.compare_written_by_java([release, release], Random("java"), 7, report)
+        batches.compare_written_by_us(release, Random("ours"), 7, report)
         return report
 
     return compare

@@ -20,9 +20,9 @@ Topics = Mapping[str, Sequence[Consumed]]
 def _drill(by_java: Topics, by_librdkafka: Topics, monkeypatch: pytest.MonkeyPatch) -> Drill:
     """A drill whose clients read these records in partition 0."""
     reader: Any = SimpleNamespace(read=lambda _, topic: Reading({0: by_java[topic]}, {0: 10}))
-    kafka: Any = SimpleNamespace(bootstrap_servers="nowhere")
+    cluster: Any = SimpleNamespace(bootstrap_servers="nowhere")
     monkeypatch.setattr(restores, "consume", lambda _, starts, *__: {topic: by_librdkafka[topic] for topic in starts})
-    return Drill(kafka, reader, [], Path("/nowhere"))
+    return Drill(cluster, reader, [], Path("/nowhere"))
 
 
 def test_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
