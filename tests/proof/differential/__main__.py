@@ -32,16 +32,18 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that no broker or JVM is left
     report, started = Report(options.seed), time.monotonic()
-    for name in options.only or PIECES:
-        piece, began = PIECES[name], time.monotonic()
-        piece.run(piece.cases_at(options.scale, options.seed, options.first, options.cases), report)
-        print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
-    seconds = time.monotonic() - started
+    try:
+        for name in options.only or PIECES:
+            piece, began = PIECES[name], time.monotonic()
+            piece.run(piece.cases_at(options.scale, options.seed, options.first, options.cases), report)
+            print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
+    finally:  # a run that is ended early says what it has compared
+        seconds = time.monotonic() - started
+        for name, count in sorted(report.happened.items()):
+            print(f"{count:12,} {name}")
+        print(f"differential: {report.line()}, seed {options.seed}, {seconds:.0f} s", flush=True)
     figures_of(report, seconds).write(options.json)
-    for name, count in sorted(report.happened.items()):
-        print(f"{count:12,} {name}")
-    print(f"differential: {report.line()}, seed {options.seed}, {seconds:.0f} s")
-    return 1 if report.differences or not all(report.compared.values()) or not report.compared else 0
+    return 1 if report.differences or not report.compared or not all(report.compared.values()) else 0
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -73,7 +73,7 @@ class World:
         random = Random(cases.seed_of(NAME, number))
         history, topic = any_history(random, len(self.writers), self.transactions), f"{NAME}-{number}"
         self._create(topic, history)
-        self._write(topic, history.of_writers)
+        given_up = self._write(topic, history.of_writers)
         stable = self._ends_of_complete(topic, history.partitions)
         with ExitStack() as ending:
             self._write_around_open(topic, history, ending)
@@ -84,6 +84,7 @@ class World:
         check_equal(topic, ours, theirs.records)
         self._ends_of_complete(topic, history.partitions)
         report.compared["transactions"] += history.transactions
+        report.happened["transactions: given up by their producer"] += given_up
         report.compared["records of histories"] += sum(map(len, theirs.records.values()))
         for transaction in [one for _, some in history.of_writers for one in some]:
             report.happened[f"transactions: {transaction.end}"] += 1
@@ -110,13 +111,12 @@ class World:
             self.kafka.bootstrap_servers, [NewTopic(topic, history.partitions, 1, config=ANY_TIME | segments)]
         )
 
-    def _write(self, topic: str, of_writers: Sequence[tuple[int, Sequence[Transaction]]]) -> None:
+    def _write(self, topic: str, of_writers: Sequence[tuple[int, Sequence[Transaction]]]) -> int:
         with ThreadPoolExecutor(len(of_writers)) as threads:
             running = [
                 threads.submit(write, self.writers[writer], topic, transactions) for writer, transactions in of_writers
             ]
-            for thread in running:
-                thread.result()
+            return sum(thread.result() for thread in running)
 
     def _write_around_open(self, topic: str, history: History, ending: ExitStack) -> None:
         """Begin a transaction in every partition, and write others after it; it ends with the context."""

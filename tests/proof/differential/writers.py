@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from confluent_kafka import KafkaException, Producer
+from py4j.protocol import Py4JJavaError
 
 from tests.integration.producers import JavaProducers, Sent
 from tests.proof.differential.drawn_history import Transaction
@@ -118,10 +119,20 @@ def new_writers(servers: str, java: JavaProducers) -> list[Writer]:
     return [*of_java, *(LibrdkafkaWriter(servers, f"librdkafka-{codec}", codec) for codec in codecs)]
 
 
-def write(writer: Writer, topic: str, transactions: Sequence[Transaction]) -> None:
-    """Write transactions one after the other."""
+def write(writer: Writer, topic: str, transactions: Sequence[Transaction]) -> int:
+    """Write transactions one after the other; return how many the producer gave up, as on a busy machine after a timeout."""
+    given_up = 0
     for transaction in transactions:
-        writer.begin()
-        for portion in transaction.portions:
-            writer.send(topic, portion)
-        writer.end(transaction.end)
+        try:
+            _write(writer, topic, transaction)
+        except (KafkaException, Py4JJavaError):
+            given_up += 1
+            writer.end("abandon")
+    return given_up
+
+
+def _write(writer: Writer, topic: str, transaction: Transaction) -> None:
+    writer.begin()
+    for portion in transaction.portions:
+        writer.send(topic, portion)
+    writer.end(transaction.end)
