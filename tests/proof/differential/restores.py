@@ -63,7 +63,7 @@ class Drill:
             self._fill(topic, Random(cases.seed_of(NAME, number)))
         with report.judging(NAME, cases.numbers.start):
             ingest(self.kafka, self.lake, "|".join(topics.values()))
-            self._restore(list(topics.values()), transactional=cases.numbers.start % 2 == 1)
+            self._restore(list(topics.values()), transactional=cases.numbers.start // _AT_ONCE % 2 == 1)
         for number, topic in topics.items():
             with report.judging(NAME, number):
                 report.compared["restored records"] += self.compared(topic)
