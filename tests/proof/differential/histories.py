@@ -5,8 +5,6 @@ transaction is open; archives are compared in the end. What interleaves how diff
 the folder of the broker, which is printed.
 """
 
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -38,9 +36,8 @@ _TIMEOUT_S = 60
 
 def compare_histories(cases: Cases, report: Report) -> None:
     """Write, read and archive each history."""
-    folder = Path(tempfile.mkdtemp(prefix="differential-histories-"))
-    before = len(report.differences)
     with ExitStack() as running:
+        folder = running.enter_context(report.folder(NAME))
         kafka = running.enter_context(LocalKafka(folder / "kafka", heap_mb=700))
         java = running.enter_context(java_producers(kafka))
         reader = running.enter_context(java_reader(kafka.version))
@@ -52,10 +49,6 @@ def compare_histories(cases: Cases, report: Report) -> None:
                 with report.judging(NAME, number):
                     ingest(kafka, world.lake, f"{NAME}-.*")
         world.compare_archive(cases, report)
-    if len(report.differences) > before:
-        print(f"{NAME}: logs and tables are in {folder}")
-    else:
-        shutil.rmtree(folder)
 
 
 @dataclass

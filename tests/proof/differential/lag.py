@@ -3,9 +3,6 @@
 A case is a topic under load, and 250 samples of all its groups and partitions. What happens in between differs from run to run.
 """
 
-import shutil
-import tempfile
-from pathlib import Path
 from random import Random
 
 from confluent_kafka.admin import NewTopic
@@ -22,12 +19,10 @@ _BY_VERB = 25  # one of so many samples
 
 def compare_lag(cases: Cases, report: Report) -> None:
     """Sample each topic under its load."""
-    folder = Path(tempfile.mkdtemp(prefix="differential-lag-"))
-    with LocalKafka(folder / "kafka") as kafka:
+    with report.folder(NAME) as folder, LocalKafka(folder / "kafka") as kafka:
         for number in cases.numbers:
             with report.judging(NAME, number):
                 _compare(kafka, Random(cases.seed_of(NAME, number)), number, report)
-    shutil.rmtree(folder)
 
 
 def _compare(kafka: LocalKafka, random: Random, number: int, report: Report) -> None:

@@ -1,9 +1,12 @@
 """Counts what is compared, and keeps each difference with the command that repeats its case."""
 
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from kafka_lagoon.errors import PipelineError
 
@@ -60,6 +63,18 @@ class Report:
             yield
         except (AssertionError, PipelineError) as error:
             self.differ(piece, number, f"{type(error).__name__}: {error}")
+
+    @contextmanager
+    def folder(self, piece: str) -> Iterator[Path]:
+        """A folder for logs and tables, which stays only if the piece has found a difference."""
+        path, before = Path(tempfile.mkdtemp(prefix=f"differential-{piece}-")), len(self.differences)
+        try:
+            yield path
+        finally:
+            if len(self.differences) > before:
+                print(f"{piece}: logs and tables are in {path}", flush=True)
+            else:
+                shutil.rmtree(path, ignore_errors=True)
 
     def line(self) -> str:
         """The counts as text."""

@@ -4,8 +4,6 @@ A case is a topic: ten transactions of 500 records, some of them aborted, and ev
 another name, in transactions or without.
 """
 
-import shutil
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -32,19 +30,14 @@ _TRANSACTIONS, _RECORDS = 10, 500
 
 def compare_restores(cases: Cases, report: Report) -> None:
     """Write, archive and restore some topics at a time."""
-    folder = Path(tempfile.mkdtemp(prefix="differential-restores-"))
-    before = len(report.differences)
     with ExitStack() as running:
+        folder = running.enter_context(report.folder(NAME))
         kafka = running.enter_context(LocalKafka(folder / "kafka", heap_mb=700))
         java = running.enter_context(java_producers(kafka))
         reader = running.enter_context(java_reader(kafka.version))
         drill = Drill(kafka, reader, new_writers(kafka.bootstrap_servers, java), folder / "lake")
         for start in range(0, len(cases.numbers), _AT_ONCE):
             drill.run(Cases(cases.seed, cases.numbers[start : start + _AT_ONCE]), report)
-    if len(report.differences) > before:
-        print(f"{NAME}: logs and tables are in {folder}")
-    else:
-        shutil.rmtree(folder)
 
 
 @dataclass

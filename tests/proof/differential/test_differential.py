@@ -64,6 +64,19 @@ def test_nothing_compared_is_a_failure() -> None:
     assert command.main(["--only", "one"]) == 1
 
 
+def test_logs_stay_only_if_something_differs(capsys: pytest.CaptureFixture[str]) -> None:
+    """The folder is printed then; a run that breaks off leaves none."""
+    report = Report(1)
+    with pytest.raises(SystemExit), report.folder("other") as folder:
+        raise SystemExit
+    assert not folder.exists()
+    with report.folder("other") as folder:
+        report.differ("other", 3, "it differs")
+    assert folder.is_dir()
+    assert f"other: logs and tables are in {folder}" in capsys.readouterr().out
+    folder.rmdir()
+
+
 def test_a_small_scale_has_a_case_of_each_piece() -> None:
     """A scale never leaves a piece out."""
     assert Piece(run=_same, cases=40).cases_at(0.001, 1, 7, None).numbers == range(7, 8)
