@@ -15,11 +15,11 @@ from tests.proof.differential.report import Piece, Report
 from tests.proof.differential.restores import compare_restores
 from tests.proof.figures import Figures
 
-# The numbers of cases are those of a night: 200 messages of each API, version and side, a million buffers of batches,
-# 100,000 transactions, 10,000 samples of lag, 200,000 restored records.
+# The numbers of cases are those of a night: 200 messages of each API, version and side, a million batches,
+# 100,000 transactions, 10,000 samples of lag, 40 restored topics.
 PIECES = {
     "messages": Piece(run=compare_messages, cases=200),
-    "batches": Piece(run=compare_batches, cases=4_000),
+    "batches": Piece(run=compare_batches, cases=5_000),
     "histories": Piece(run=compare_histories, cases=200),
     "lag": Piece(run=compare_lag, cases=40),
     "restores": Piece(run=compare_restores, cases=40),
