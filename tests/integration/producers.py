@@ -35,7 +35,7 @@ YEAR_10000, LAST_YEAR = 253_402_300_800_000, 9_000_000_000_000_000_000
 
 _TIMEOUT_S = 60
 _POLL_S = 0.05
-_ANY_TIME = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**63 - 1)}
+ANY_TIME = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**63 - 1)}
 
 
 class Sent(NamedTuple):
@@ -45,6 +45,7 @@ class Sent(NamedTuple):
     value: bytes | None
     timestamp_ms: int = AS_SENT
     headers: tuple[tuple[str, bytes | None], ...] = ()
+    partition: int = 0
 
 
 class Consumed(NamedTuple):
@@ -110,7 +111,7 @@ def _leader_answers(kafka: LocalKafka, topic: str) -> bool:
 
 def any_time(kafka: LocalKafka, topic: str) -> None:
     """Create a topic that accepts and keeps records of any time."""
-    create(kafka, topic, **_ANY_TIME)
+    create(kafka, topic, **ANY_TIME)
 
 
 def by_librdkafka(kafka: LocalKafka, topic: str, records: Sequence[Sent], **config: str | int) -> None:
@@ -125,7 +126,7 @@ def by_librdkafka(kafka: LocalKafka, topic: str, records: Sequence[Sent], **conf
             topic,
             record.value,
             record.key,
-            partition=0,
+            partition=record.partition,
             timestamp=record.timestamp_ms,
             headers=list(record.headers) or None,
             on_delivery=lambda error, _: failed.append(str(error)) if error else None,
@@ -155,6 +156,10 @@ class JavaProducers:
             producer.initTransactions()
         return producer
 
+    def at_once(self) -> Any:
+        """Java's duration of nothing, for a producer that is closed in the middle of a transaction."""
+        return self._jvm.java.time.Duration.ZERO
+
     def send(self, producer: Any, topic: str, records: Sequence[Sent]) -> None:
         """Send and wait until all are written."""
         futures = [producer.send(self._record(topic, record)) for record in records]
@@ -167,7 +172,7 @@ class JavaProducers:
         for name, value in record.headers:
             headers.add(self._jvm.org.apache.kafka.common.header.internals.RecordHeader(name, value))
         return self._jvm.org.apache.kafka.clients.producer.ProducerRecord(
-            topic, 0, record.timestamp_ms, record.key, record.value, headers
+            topic, record.partition, record.timestamp_ms, record.key, record.value, headers
         )
 
 

@@ -19,9 +19,8 @@ from kafka_lagoon.wire.reading import decode
 from kafka_lagoon.wire.schema import Api
 from kafka_lagoon.wire.writing import encode
 from tests.examples import Case, any_message, any_text, each_case, randoms
-from tests.oracle.jars import clients_jar
+from tests.oracle.agreement import disagreements, judges
 from tests.oracle.java_codec import Example, JavaCodec, from_json, to_json, without_records
-from tests.oracle.schemas import knows, load, stable_versions
 
 pytestmark = [pytest.mark.java, pytest.mark.examples]
 
@@ -34,24 +33,10 @@ _OTHERS = (
 )
 
 
-def _judges(codecs: Sequence[JavaCodec], case: Case) -> Iterator[JavaCodec]:
-    """Return the releases that know the version."""
-    for codec in codecs:
-        jar, name = clients_jar(codec.kafka), case.cls.__name__
-        if knows(jar, name) and case.version in stable_versions(load(jar, name)):
-            yield codec
-
-
 def _agree(codec: JavaCodec, name: str, version: int, flexible: bool, messages: Sequence[Any]) -> None:
     """Check that both write the same bytes, and that both read the messages in them."""
-    written = [encode(message, version, flexible) for message in messages]
-    theirs = codec.encode(Example(name, version, version, to_json(message, version)) for message in messages)
-    read = codec.decode(name, version, written)
-    for message, ours, by_kafka, in_json in zip(messages, written, theirs, read, strict=True):
-        assert by_kafka is not None, (codec.kafka, message)
-        assert ours.hex() == by_kafka.hex(), codec.kafka
-        assert decode(type(message), version, flexible, ours) == message
-        assert from_json(type(message), version, in_json) == without_records(message), codec.kafka
+    for _, difference in disagreements(codec, name, version, flexible, messages):
+        raise AssertionError(f"{codec.kafka}: {difference}")
 
 
 @each_case
@@ -61,9 +46,9 @@ def test_messages(codecs: Sequence[JavaCodec], case: Case) -> None:
     A message of defaults is among them; and there is a judge for each case.
     """
     messages = [case.cls(), *(any_message(random, case.cls, case.version, any_text) for random in randoms(case, 20))]
-    judges = list(_judges(codecs, case))
-    assert judges
-    for codec in judges:
+    known_to = list(judges(codecs, case))
+    assert known_to
+    for codec in known_to:
         _agree(codec, f"{case.cls.__name__}Data", case.version, case.flexible, messages)
 
 
@@ -100,7 +85,7 @@ def test_refusals(codecs: Sequence[JavaCodec], api: Api[Any, Any], side: str) ->
     for codec in codecs:
         ours, examples = [], []
         for message, made_for, written_in in moved:
-            if all(codec in _judges(codecs, case) for case in (made_for, written_in)):
+            if all(codec in judges(codecs, case) for case in (made_for, written_in)):
                 versions = made_for.version, written_in.version
                 examples.append(Example(f"{cls.__name__}Data", *versions, to_json(message, made_for.version)))
                 ours.append(_written(message, written_in.version, written_in.flexible))
@@ -135,7 +120,7 @@ def _readable(case: Case, several: Iterator[bytes]) -> Iterator[tuple[bytes, Any
 def test_damaged(codecs: Sequence[JavaCodec], case: Case) -> None:
     """A message with a replaced byte is read as by Kafka, or refused."""
     ours = list(_readable(case, (_damaged(random, case) for random in randoms(case, 10))))
-    for codec in _judges(codecs, case):
+    for codec in judges(codecs, case):
         theirs = codec.decode(f"{case.cls.__name__}Data", case.version, [raw for raw, _ in ours])
         for (raw, message), in_json in zip(ours, theirs, strict=True):
             assert not isinstance(in_json, str), (codec.kafka, raw.hex(), in_json)

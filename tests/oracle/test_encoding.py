@@ -5,109 +5,47 @@ Both encoders: that of tuples and that of columns.
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.records.encode_columns import ColumnEncoder, RecordColumns
-from kafka_lagoon.records.encoding import NOT_IDEMPOTENT, TRANSACTIONAL, Producer, Record, encode_batch
+from kafka_lagoon.records.encoding import Producer, Record
 from tests.effort import first
-from tests.oracle.memory_records import JavaRecords, Row, batch, record
+from tests.oracle.memory_records import JavaRecords
+from tests.oracle.our_batches import Batch, any_batch, check_read, described, of_columns, of_tuples
 
 pytestmark = pytest.mark.java
 
 _SEED = 20_261_121
-_SIZES = (0, 1, 63, 64, 127, 128, 8191, 8192, 20_000)
-_NAMES = ("", "a", "trace", "ключ \U0001f511", "k" * 300)
 
 
-def _field(random: Random) -> bytes | None:
-    return None if random.random() < 0.2 else random.randbytes(random.choice(_SIZES))
-
-
-def _record(random: Random) -> Record:
-    headers = [(random.choice(_NAMES).encode(), _field(random)) for _ in range(random.choice((0, 0, 1, 5)))]
-    time = random.choice((-1, 0, 1_700_000_000_000, 1_700_000_000_000 + random.randrange(10_000), 2**62))
-    return Record(time, _field(random), _field(random), headers + headers[:1])
-
-
-def _examples() -> list[tuple[list[Record], Producer, int]]:
-    """Make batches with nulls, repeated and null headers, decreasing times, and producers of every kind; one is large."""
+def _examples() -> list[Batch]:
+    """Make batches of all sizes; one is large."""
     random = Random(_SEED)
-    examples = []
-    for count in (1, 1, 2, 3, 10, 40, 70, 130):
-        producer = random.choice((NOT_IDEMPOTENT, Producer(4_000, 0, 0), Producer(2**62, 7, 2**31 - 1)))
-        is_transactional = producer != NOT_IDEMPOTENT and random.random() < 0.5
-        made = [_record(random) for _ in range(count)]
-        examples.append((made, producer, TRANSACTIONAL if is_transactional else 0))
+    examples = [any_batch(random, count) for count in (1, 1, 2, 3, 10, 40, 70, 130)]
     large = [Record(1_700_000_000_000 + number, b"%d" % number, b"x" * (number % 50)) for number in range(9_000)]
-    return [*examples, (large, Producer(1, 0, 5), 0)]
+    return [*examples, Batch(large, Producer(1, 0, 5), 0)]
 
 
-def _of_tuples(made: list[Record], producer: Producer, bits: int) -> bytes:
-    return encode_batch(made, producer=producer, attributes=bits)
-
-
-def _of_columns(made: list[Record], producer: Producer, bits: int, codec: int = 0) -> bytes:
-    pairs = [[{"key": name.decode(), "value": value} for name, value in one.headers] for one in made]
-    columns = RecordColumns(
-        key=pa.array([one.key for one in made], pa.binary()),
-        value=pa.array([one.value for one in made], pa.large_binary()),
-        headers=pa.array(pairs, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
-        timestamp_ms=pa.array([one.timestamp_ms for one in made]),
-    )
-    encoder = ColumnEncoder(codec=codec, attributes=bits, target_batch_bytes=64 << 20, max_batch_bytes=64 << 20)
-    (batch,) = encoder.encode(columns, producer=producer)
-    return bytes(batch.data)
-
-
-def _described(made: Sequence[Record], producer: Producer, attributes: int) -> dict[str, Any]:
-    """Describe the same batch for Java."""
-    return batch(
-        producer_id=producer.producer_id,
-        producer_epoch=producer.epoch,
-        base_sequence=producer.sequence,
-        transactional=bool(attributes),
-        records=[
-            record(
-                offset,
-                timestamp_ms=one.timestamp_ms,
-                key=one.key,
-                value=one.value,
-                headers=[(name.decode(), value) for name, value in one.headers],
-            )
-            for offset, one in enumerate(made)
-        ],
-    )
-
-
-@pytest.mark.parametrize("encode", [_of_tuples, _of_columns])
+@pytest.mark.parametrize("encode", [of_tuples, of_columns])
 def test_java_builds_the_same_bytes(kafkas: Sequence[JavaRecords], encode: Callable[..., bytes]) -> None:
     """Uncompressed batches are equal byte by byte: lengths, attributes, times, producer, sequence, checksum, records."""
     examples = _examples()
-    ours = [encode(*example) for example in examples]
+    ours = [encode(example) for example in examples]
     for kafka in kafkas:
-        assert kafka.build([_described(*example) for example in examples]) == ours
+        assert kafka.build([described(example) for example in examples]) == ours
 
 
 @pytest.mark.parametrize("codec", first(["zstd", *sorted({*CODECS} - {"zstd"})]))
 def test_java_reads_what_was_given(kafkas: Sequence[JavaRecords], codec: str) -> None:
     """Every field is equal, with each codec."""
     examples = _examples()
-    ours = [_of_columns(*example, CODECS[codec]) for example in examples]  # the tuple encoder makes the same bytes
+    ours = [of_columns(example, CODECS[codec]) for example in examples]  # the tuple encoder makes the same bytes
     for kafka in kafkas:
-        for (made, producer, bits), answer in zip(examples, kafka.read(ours), strict=True):
-            assert answer.broken is None
-            (batch,) = answer.batches
-            assert batch.refusal is None
-            assert (batch.magic, batch.base_offset, batch.last_offset) == (2, 0, len(made) - 1)
-            assert (batch.producer_id, batch.producer_epoch) == producer[:2]
-            assert (batch.leader_epoch, batch.transactional, batch.control) == (-1, bool(bits), False)
-            assert batch.rows == tuple(
-                Row(offset, one[0], 0, *one[1:3], tuple(one[3])) for offset, one in enumerate(made)
-            )
+        for example, answer in zip(examples, kafka.read(ours), strict=True):
+            check_read(example, answer)
 
 
 @pytest.mark.parametrize("codec", CODECS)

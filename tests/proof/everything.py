@@ -82,6 +82,13 @@ PARTS = (
     Part(name="points to die at", module="tests.proof.points", arguments=("--every", "8")),
     Part(name="altered answers", module="tests.proof.answers", arguments=("--step", "61")),
     Part(
+        name="differential",
+        module="tests.proof.differential",
+        arguments=("--scale", "0.025"),
+        long_arguments=("--scale", "1"),
+        is_seeded=True,
+    ),
+    Part(
         name="races",
         module="tests.proof.races",
         arguments=("--processes", "4", "--rounds", "5"),
