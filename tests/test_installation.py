@@ -134,7 +134,7 @@ def test_snapshots_need_their_own_extra_alone(server: str, tmp_path: Path) -> No
     assert there.isdisjoint({"numba", "numpy", "delta", "duckdb", "deltalake"})
     done = lagoon(collector, f"snapshot --set kafka.bootstrap_servers={server} --warehouse {tmp_path}/lake --create")
     assert done.returncode == 0, done.stderr
-    assert "1 topics, 2 partitions" in done.stdout
+    assert "1 topic, 2 partitions" in done.stdout
     code = "import kafka_lagoon.fetch.first_unread, kafka_lagoon.runs.earlier_offsets, kafka_lagoon.delta.session"
     imported = collector.run(f"{collector.environment}/bin/python -c '{code}'")
     assert imported.returncode == 0, imported.stderr

@@ -27,13 +27,13 @@ from kafka_lagoon.cli.required_permissions import requirements_of
 from kafka_lagoon.cli.tables.command import over
 from kafka_lagoon.tables.row_classes import Int32, column, row
 from tests.cli.kafka import test_old_releases
-from tests.cli.tables.conftest import Ask, ask, lake
+from tests.cli.tables.conftest import Ask, ask, lake, run
 from tests.documents import documents, page
 from tests.fake.broker import FakeBroker
 from tests.integration import test_least_permissions
 from tests.test_tree import TESTS
 
-__all__ = ["ask", "lake"]  # fixtures of tests/cli/tables
+__all__ = ["ask", "lake", "run"]  # fixtures of tests/cli/tables
 
 FOLDER = Path(str(cli.__file__)).parent
 DECLARED = [name for name, listed in COMMANDS.items() if listed.place]

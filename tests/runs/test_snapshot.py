@@ -73,7 +73,7 @@ def test_owners_of_the_settings_are_stored(tmp_path: Path) -> None:
     totals = selected(
         lake, "SELECT owner, topics, partitions, groups, stopped_groups, lag FROM owner_totals ORDER BY owner"
     )
-    assert totals == [("data", 0, 0, 2, 1, 10), ("shop", 1, 2, 0, 0, None), (None, 1, 1, 0, 0, None)]
+    assert totals == [("data", 0, 0, 2, 1, 10), ("shop", 1, 2, 0, 0, 0), (None, 1, 1, 0, 0, 0)]
     stopped = "SELECT finding, entity, severity, owner, is_expected, snapshots FROM health_findings WHERE entity_type = 'group'"
     assert ("stopped_group", "batch", "info", "data", True, 2) in selected(lake, stopped)
 

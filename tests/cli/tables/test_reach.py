@@ -142,9 +142,9 @@ WHOLE_HISTORY = tuple(
         topics=2,
         status="complete",
     )
-    for number in (1, DAY, 3 * DAY, 9 * DAY, LAST - DAY - 1, LAST - 2, LAST - 1, LAST)
+    for number in (1, DAY, 3 * DAY, 9 * DAY, LAST - DAY - 1, *range(LAST - 10, LAST + 1))
 )
-SINCE_A_DAY = 4  # snapshots, with the one before
+SINCE_A_DAY = 12  # snapshots, with the one before; the status of groups in the report needs ten
 
 
 @pytest.fixture(scope="module")

@@ -91,7 +91,7 @@ def choose_snapshots(
     rows = ask(
         f"""
         SELECT {", ".join(COLUMNS)}, previous_at FROM (
-          SELECT snapshots.*,
+          SELECT {", ".join(COLUMNS)},
             lead(captured_at) OVER (PARTITION BY cluster ORDER BY captured_at DESC, snapshot_id DESC) AS previous_at,
             row_number() OVER (PARTITION BY cluster ORDER BY captured_at DESC, snapshot_id DESC) AS recency
           FROM snapshots WHERE {began}

@@ -122,7 +122,7 @@ def words(data: bytes) -> None:
         identity.cluster_id_fault,
         identity.topic_fault,
         identity.host_fault,
-        _parser(_LIMITS),
+        _parser(_LIMITS, {"time": "lagoon lag"}),
         lambda word: options.parse(dict(part.partition("=")[::2] for part in word.splitlines())),
     )
     for parse in parsers:
