@@ -78,6 +78,7 @@ demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, an
 test: $(READY) ## all tests but those of make proof: units, properties, Kafka's own codec, real brokers, Spark
 	$(PYTEST) $(SIDE_BY_SIDE) -m "not proof" tests
 
+quick: WORKERS = $(shell echo $$(($(CORES) + 4))) # its tests mostly wait for timeouts
 quick: $(READY) ## units and properties, without brokers, Java, Spark and processes
 	TEST_EXAMPLES=few $(PYTEST) $(SIDE_BY_SIDE) $(WITH_SERVERS:%=--ignore=tests/%) --without-processes -m "not kafka and not spark and not java and not long and not proof" tests
 
