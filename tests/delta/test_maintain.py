@@ -140,7 +140,7 @@ def test_what_nobody_needs_is_removed_after_a_week(warehouse: Warehouse) -> None
 
 
 def test_parts_of_commits_are_removed_after_a_week(warehouse: Warehouse) -> None:
-    """What writers leave in the log when they are killed before their commit has a name goes; all else of the log stays."""
+    """Parts of commits that killed writers left in the log are removed; all else of the log stays."""
     ingest(warehouse, YESTERDAY, 1)
     log = Path(warehouse.locations["records"].removeprefix("file:")) / "_delta_log"
     part = f".{7:020}.json.423ef962-38f4-40b3-91c5-b5a0ff52196b.tmp"

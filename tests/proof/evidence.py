@@ -88,7 +88,7 @@ class QuietRow:
 
 
 class LagRow(NamedTuple):
-    """What a published snapshot says about a group and a partition; None for an unknown value."""
+    """A row of lag in a published snapshot: a group and a partition; None for an unknown value."""
 
     snapshot_id: str
     group_id: str

@@ -54,7 +54,7 @@ class Commit:
 
 @dataclass(slots=True)
 class Observed:
-    """What consumers have committed and Kafka has answered, each in the order of time. Threads append, and nobody removes."""
+    """Commits of consumers and answers of Kafka, each in the order of time. Threads append, and nobody removes."""
 
     starts: dict[TopicPartition, list[Answer]] = field(default_factory=lambda: defaultdict(list))
     ends: dict[TopicPartition, list[Answer]] = field(default_factory=lambda: defaultdict(list))

@@ -30,7 +30,7 @@ _ALLOWED = {  # growth beside the share of levels.py: figure, unit, how much
 
 @dataclass(slots=True)
 class Used:
-    """What all processes of a run used: the largest sums of a moment, and what wait4 says at their end."""
+    """Resources of all processes of a run: the largest sums of a moment, and those of wait4 at their end."""
 
     cpu_s: float = 0.0
     peak_mb: float = 0.0

@@ -39,7 +39,7 @@ OWN_KINDS = ("exit codes", "growth", "lag", "left behind")
 
 @dataclass(slots=True)
 class Findings:
-    """What was wrong, by kind; the first ones are printed when they are found."""
+    """Violations by kind; the first ones are printed when they are found."""
 
     texts: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in (*OWN_KINDS, *KINDS)})
 

@@ -1,4 +1,4 @@
-"""What a snapshot says about lag is held against what consumers and Kafka knew before and after it."""
+"""Lag of a snapshot lies between the bounds that consumers and Kafka gave before and after it."""
 
 import pytest
 

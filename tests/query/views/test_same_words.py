@@ -79,7 +79,7 @@ def test_lists_come_from_the_apis_that_tables_declare() -> None:
 
 
 def test_configs_of_a_single_broker_are_the_same_in_both_views() -> None:
-    """What may differ between brokers (config_drift) is not compared between clusters, whose controllers have other addresses, too."""
+    """Configs that may differ between brokers (config_drift) are not compared between clusters; nor are addresses of controllers."""
     drift, between = (_not_compared(name) for name in ("health_findings", "cluster_differences"))
     assert "node.id" in drift
     assert between - drift == {"controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect"}

@@ -268,8 +268,7 @@ LEFT JOIN grounds_of_days AS grounds
   AND array_contains(grounds.places, changes.place - 1)
   AND array_contains(grounds.places, changes.place)
 WHERE
-  steps.previous_snapshot_id IS NOT NULL
-  AND (changes.ground IS NULL OR grounds.ground IS NOT NULL)
+  (changes.ground IS NULL OR grounds.ground IS NOT NULL)
   -- The parts of a topic or group that was added, removed or re-created are not listed.
   AND (
     changes.topic IS NULL
