@@ -5,7 +5,7 @@ convert, append their own times, compact and cut them. Topics have one partition
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -114,13 +114,8 @@ def any_time(kafka: LocalKafka, topic: str) -> None:
     create(kafka, topic, **ANY_TIME)
 
 
-def by_librdkafka(kafka: LocalKafka, topic: str, records: Sequence[Sent], **config: str | int) -> None:
-    """Produce in batches of at most a dozen records, in order; settings have underscores for dots."""
-    failed: list[str] = []
-    settings = {name.replace("_", "."): value for name, value in config.items()}
-    base = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0, "linger.ms": 20, "batch.num.messages": 12}
-    base["max.in.flight"] = 1  # a batch that is sent again would be after the next one
-    producer = Producer({**base, **settings})
+def queue(producer: Producer, topic: str, records: Iterable[Sent], failed: list[str]) -> None:
+    """Queue records of librdkafka; the errors of those that are not acknowledged are added to `failed` until it is flushed."""
     for record in records:
         producer.produce(
             topic,
@@ -131,6 +126,16 @@ def by_librdkafka(kafka: LocalKafka, topic: str, records: Sequence[Sent], **conf
             headers=list(record.headers) or None,
             on_delivery=lambda error, _: failed.append(str(error)) if error else None,
         )
+
+
+def by_librdkafka(kafka: LocalKafka, topic: str, records: Sequence[Sent], **config: str | int) -> None:
+    """Produce in batches of at most a dozen records, in order; settings have underscores for dots."""
+    failed: list[str] = []
+    settings = {name.replace("_", "."): value for name, value in config.items()}
+    base = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0, "linger.ms": 20, "batch.num.messages": 12}
+    base["max.in.flight"] = 1  # a batch that is sent again would be after the next one
+    producer = Producer({**base, **settings})
+    queue(producer, topic, records, failed)
     assert producer.flush(_TIMEOUT_S) == 0
     assert not failed, failed
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from confluent_kafka import KafkaException, Producer
 from py4j.protocol import Py4JJavaError
 
-from tests.integration.producers import JavaProducers, Sent
+from tests.integration.producers import JavaProducers, Sent, queue
 from tests.proof.differential.drawn_history import Transaction
 
 _TIMEOUT_S = 60
@@ -55,16 +55,7 @@ class LibrdkafkaWriter:
     def send(self, topic: str, records: Sequence[Sent]) -> None:
         """Write records; one that is not acknowledged is an error here."""
         failed: list[str] = []
-        for record in records:
-            self._producer.produce(
-                topic,
-                record.value,
-                record.key,
-                partition=record.partition,
-                timestamp=record.timestamp_ms,
-                headers=list(record.headers) or None,
-                on_delivery=lambda error, _: failed.append(str(error)) if error else None,
-            )
+        queue(self._producer, topic, records, failed)
         if self._producer.flush(_TIMEOUT_S) or failed:
             raise KafkaException(f"not written: {failed[:1]}")
 
