@@ -6,8 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kafka_lagoon.query.window import Span, condition, of_table, pruned
+from kafka_lagoon.query.window import Newest, Span, condition, of_table, pruned, with_newest
 from kafka_lagoon.tables.schema import TABLES
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -75,3 +77,59 @@ def test_spans() -> None:
     spans = [Span(begin=NOON, end=NOON + HOUR)] * 2
     assert condition(spans).count(" OR ") == 1
     assert "captured_at BETWEEN TIMESTAMPTZ '2026-11-22T12:00:00+00:00' AND" in condition(spans)
+
+
+File = Sequence[tuple[str, int]]  # snapshots of a file: cluster, hour
+SNAPSHOTS = st.tuples(st.sampled_from(("east", "west", "x" * 32)), st.integers(0, 30))
+HISTORIES = st.lists(st.lists(SNAPSHOTS, min_size=1, max_size=4), max_size=12)
+
+
+def snapshot_log(history: Sequence[File]) -> pa.Table:
+    """Make the log of table snapshots; a bound has at most 32 characters."""
+
+    def bounds(choose: Any) -> pa.StructArray:
+        clusters = [choose(cluster for cluster, _ in file)[:32] for file in history]
+        times = [NOON + choose(hour for _, hour in file) * HOUR for file in history]
+        return pa.StructArray.from_arrays(
+            [pa.array(clusters, pa.string()), pa.array(times, TIME)], ["cluster", "captured_at"]
+        )
+
+    counts = pa.array([len(file) for file in history], pa.int64())
+    return pa.table({"num_records": counts, "min": bounds(min), "max": bounds(max)})
+
+
+def last_two(history: Sequence[File], until: int) -> dict[str, list[int]]:
+    """Return the hours of the last two snapshots of each cluster."""
+    hours: dict[str, list[int]] = {}
+    for cluster, hour in sorted(snapshot for file in history for snapshot in file):
+        if hour <= until:
+            hours[cluster] = [*hours.get(cluster, []), hour][-2:]
+    return hours
+
+
+@given(HISTORIES, st.lists(st.integers(0, 30) | st.none(), min_size=1, max_size=2))
+def test_files_with_the_newest_snapshots(history: Sequence[File], hours: Sequence[int | None]) -> None:
+    """The last two snapshots of each cluster before a time are in the files that are kept."""
+    times = [None if hour is None else NOON + hour * HOUR for hour in hours]
+    kept = with_newest(Newest(times=times), snapshot_log(history)).to_pylist()
+    for hour in hours:
+        until = 30 if hour is None else hour
+        assert last_two([history[number] for number in kept], until) == last_two(history, until)
+
+
+def test_files_of_one_cluster_with_older_snapshots_are_left_out() -> None:
+    """Of files with one cluster the last two are enough; of others the log does not tell whose snapshots they have."""
+    east = [[("east", hour)] for hour in range(20)]
+    assert with_newest(Newest(times=[None]), snapshot_log(east)).to_pylist() == [18, 19]
+    assert with_newest(Newest(times=[NOON + 4 * HOUR]), snapshot_log(east)).to_pylist() == [3, 4]
+    assert with_newest(Newest(times=[None]), snapshot_log([*east, [("east", 0), ("east", 1)]])).to_pylist() == [18, 19]
+    both = [[("east", hour), ("west", hour)] for hour in range(3)]
+    assert with_newest(Newest(times=[None]), snapshot_log([*both, *east])).to_pylist() == [0, 1, 2, 21, 22]
+    long = [[("x" * 32, hour)] for hour in range(3)]
+    assert with_newest(Newest(times=[None]), snapshot_log(long)).to_pylist() == [0, 1, 2]
+
+
+def test_bounds_that_are_missing() -> None:
+    """A file without bounds is kept."""
+    added = files((None, NOON), (NOON, NOON + HOUR))
+    assert with_newest(Newest(times=[None]), added).to_pylist() == [0, 1]

@@ -10,13 +10,13 @@ from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.duckdb_tables import NeedsSpark
 from kafka_lagoon.query.history import Windows
 from kafka_lagoon.query.statements import Ask
-from kafka_lagoon.query.window import Window
+from kafka_lagoon.query.window import Newest, Window
 from kafka_lagoon.settings import Settings, local_folder
 
 
 @contextmanager
 def opened(
-    settings: Settings, names: Iterable[str], engine: str | None = None, window: Window | None = None
+    settings: Settings, names: Iterable[str], engine: str | None = None, window: Window | Newest | None = None
 ) -> Iterator[Ask]:
     """Open these tables and views. The rows of a statement must be read before the next statement runs.
 
@@ -47,7 +47,9 @@ def opened_until(
         yield ask
 
 
-def _ask(stack: ExitStack, settings: Settings, names: set[str], engine: str | None, window: Window | None) -> Ask:
+def _ask(
+    stack: ExitStack, settings: Settings, names: set[str], engine: str | None, window: Window | Newest | None
+) -> Ask:
     folder = local_folder(settings.warehouse) if settings.warehouse else None
     if folder is None and engine == DUCKDB:
         raise ConfigError([f"--engine duckdb reads folders of this machine: {settings.place()} needs --engine spark"])

@@ -17,6 +17,7 @@ from kafka_lagoon.metrics.exposition import exposition
 from kafka_lagoon.metrics.snapshots import missing_samples, snapshot_samples
 from kafka_lagoon.metrics.tables import RELATIONS, newest_facts, window_of_newest
 from kafka_lagoon.metrics.textfile import replace_file
+from kafka_lagoon.query.window import Newest
 
 
 def _declare(parser: ArgumentParser) -> None:
@@ -28,7 +29,7 @@ def _declare(parser: ArgumentParser) -> None:
 
 def _metrics(call: Invocation) -> int:
     settings = loaded(call.options, call.environ, cluster_needed=False)
-    with opened(settings, {"snapshots"}, call.options.engine) as ask:
+    with opened(settings, {"snapshots"}, call.options.engine, Newest(times=[None])) as ask:
         window = window_of_newest(ask)
     with opened(settings, RELATIONS, call.options.engine, window) as ask:
         limits, facts = settings.metrics, list(newest_facts(ask))

@@ -19,7 +19,7 @@ from kafka_lagoon.query.duckdb_statements import refuse_all_but_a_query
 from kafka_lagoon.query.duckdb_tables import TableQuery, select_nothing, select_rows, text
 from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
 from kafka_lagoon.query.views import NAMES, VIEWS, in_order_of_reading, with_needs
-from kafka_lagoon.query.window import Window
+from kafka_lagoon.query.window import Newest, Window
 from kafka_lagoon.tables.table import Table
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ _NO_LIMITS = Limits()
 
 @contextmanager
 def opened(
-    folder: Path, names: Iterable[str], limits: Limits = _NO_LIMITS, window: Window | None = None
+    folder: Path, names: Iterable[str], limits: Limits = _NO_LIMITS, window: Window | Newest | None = None
 ) -> Iterator[Ask]:
     """Open tables and views of these `names` as they are now, and yield a function that runs statements.
 
@@ -85,7 +85,10 @@ def columns_of(name: str) -> pa.Schema:
 
 
 def make_available(
-    connection: duckdb.DuckDBPyConnection, folder: Path, names: Iterable[str] = NAMES, window: Window | None = None
+    connection: duckdb.DuckDBPyConnection,
+    folder: Path,
+    names: Iterable[str] = NAMES,
+    window: Window | Newest | None = None,
 ) -> None:
     """Create temporary views with these `names` over the files that the tables' logs name now.
 
@@ -95,7 +98,9 @@ def make_available(
     _create(connection, names, lambda table: _select(connection, table, folder / table.name, window))
 
 
-def _select(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, window: Window | None) -> TableQuery:
+def _select(
+    connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, window: Window | Newest | None
+) -> TableQuery:
     if table.is_optional and not folder.is_dir():
         return TableQuery(select_nothing(table.delta_schema()), 0)
     return select_rows(connection, table.name, folder, table, window)

@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from kafka_lagoon.errors import SchemaChanged, TableError
-from kafka_lagoon.query.window import Window, condition, of_table, pruned
+from kafka_lagoon.query.window import Newest, Window, condition, of_table, pruned, with_newest
 from kafka_lagoon.tables.table import UNWRITTEN, Table, differences
 
 Field = Mapping[str, Any]  # a column in the schema of a Delta log
@@ -67,13 +67,13 @@ def select_rows(
     name: str,
     folder: Path,
     table: Table | None = None,
-    window: Window | None = None,
+    window: Window | Newest | None = None,
 ) -> TableQuery:
     """The current rows of a table; TableError if it is gone, NeedsSpark if only Spark can read it.
 
     The connection looks up the columns of the files. The log is untrusted. With `table`, its columns must be the declared
     ones (SchemaChanged). The files must lie in the table's own folder. With a `window` too, only its rows are selected, and
-    files that have none of them by their statistics are left out.
+    files that have none of them by their statistics are left out; `Newest` leaves out files only, of table snapshots.
     """
     if not folder.is_dir():
         raise TableError(f"there is no table {name} at {folder}: {UNWRITTEN}")
@@ -90,6 +90,8 @@ def select_rows(
     if faults:
         raise SchemaChanged(f"table {name} at {folder} is not as we made it: {'; '.join(faults)}")
     _refuse_features(name, delta)
+    if isinstance(window, Newest):
+        added, window = added.take(with_newest(window, added)), None
     times = of_table(table, window) if table and window is not None else None
     chosen = None if times is None else pruned(times, added)
     files = _files(name, folder, added if chosen is None else added.take(chosen.files), partition_by)

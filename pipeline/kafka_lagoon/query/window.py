@@ -1,14 +1,20 @@
 """The times whose snapshots a question needs, so that files with other snapshots are not opened."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
 
 from kafka_lagoon.tables.table import Table
 
 _CAPTURED_AT = "captured_at"
+_CLUSTER = "cluster"
+_WHOLE = 32  # characters: bounds of longer strings may be shortened in a log
+_WITH_PREVIOUS = 2  # snapshots
+_ALWAYS = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +38,13 @@ class Span:
 
 
 Window = Sequence[Span]  # one span per cluster, say: what lies between them is not needed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newest:
+    """The newest snapshot of each cluster that had begun at one of these times, and the one before it; None is now."""
+
+    times: Sequence[datetime | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +80,43 @@ def pruned(window: Window, added: pa.Table) -> Pruned:
     return Pruned(files=pa.array(files, pa.int64()), rows=round(rows) if is_known else None)
 
 
+def with_newest(newest: Newest, added: pa.Table) -> pa.Array:
+    """The numbers of the files that may have these snapshots, of the log of table snapshots.
+
+    A file is left out if it has snapshots of a single cluster, and files with later ones have both that are needed.
+    """
+    least, greatest = _bounds(added, "min"), _bounds(added, "max")
+    of_clusters = defaultdict[str | None, list[int]](list)
+    for number, cluster in enumerate(_only_clusters(added)):
+        is_known = least[number] is not None and greatest[number] is not None
+        of_clusters[cluster if is_known else None].append(number)
+    needed = set(of_clusters.pop(None, []))
+    records = added["num_records"].to_pylist()
+    for time in newest.times:
+        until = time or _ALWAYS
+        for files in of_clusters.values():
+            begun = [(least[file], greatest[file], file) for file in files if least[file] <= until]  # type: ignore[operator]
+            begin = _begin_of_two(((first, last, records[file]) for first, last, file in begun), until)
+            needed.update(file for _, last, file in begun if last >= begin)  # type: ignore[operator]
+    return pa.array(sorted(needed), pa.int64())
+
+
+def _begin_of_two(files: Iterable[tuple[datetime, datetime, int | None]], until: datetime) -> datetime:
+    """A time after which, and not after `until`, two snapshots of these files began, if there are two."""
+    counted = 0
+    for first, last, records in sorted(files, key=lambda file: file[0], reverse=True):
+        counted += records if records and last <= until else 1
+        if counted >= _WITH_PREVIOUS:
+            return first
+    return datetime.min.replace(tzinfo=UTC)
+
+
+def _only_clusters(added: pa.Table) -> Sequence[str | None]:
+    """The cluster of each file; None if there are several, or if the log does not tell."""
+    pairs = zip(_values(added, "min", _CLUSTER), _values(added, "max", _CLUSTER), strict=True)
+    return [least if least == greatest and len(least or "") < _WHOLE else None for least, greatest in pairs]
+
+
 def condition(window: Window) -> str:
     """The condition, in SQL, that a row is of the window."""
     return " OR ".join(
@@ -77,13 +127,17 @@ def condition(window: Window) -> str:
 
 
 def _bounds(added: pa.Table, name: str) -> Sequence[datetime | None]:
-    nothing = [None] * added.num_rows
-    if name not in added.column_names or not added.num_rows:
-        return nothing
-    struct = added[name].combine_chunks()
-    if not pa.types.is_struct(struct.type) or struct.type.get_field_index(_CAPTURED_AT) < 0:
-        return nothing
-    bounds: Sequence[datetime | None] = struct.field(_CAPTURED_AT).to_pylist()
+    return _values(added, name, _CAPTURED_AT)
+
+
+def _values(added: pa.Table, bound: str, column: str) -> Sequence[Any]:
+    """The bounds of a column, as the log has them for each file."""
+    if bound not in added.column_names or not added.num_rows:
+        return [None] * added.num_rows
+    struct = added[bound].combine_chunks()
+    if not pa.types.is_struct(struct.type) or struct.type.get_field_index(column) < 0:
+        return [None] * added.num_rows
+    bounds: Sequence[Any] = struct.field(column).to_pylist()
     return bounds
 
 

@@ -111,6 +111,10 @@ def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
     return count_lines(context, f"SELECT * FROM {_VIEW} WHERE", rows, columns, place, "changes")  # noqa: S608  names of ours
 
 
+def _starts(context: TablesContext) -> list[datetime]:
+    return [context.instant(context.options.since)] if context.options.since else []
+
+
 def _windows(context: TablesContext) -> Windows:
     """From the last snapshot before the first change that is asked for; then from earlier, for tables that it lacks."""
     return windows([_first(context, one) for one in context.snapshots], [one.captured_at for one in context.snapshots])
@@ -129,7 +133,7 @@ def _suffices(context: TablesContext) -> bool:
     return has_predecessors(context.ask, str(of), of.values)
 
 
-_CHANGES = over(_VIEW, PREDECESSORS, reach=Reach(windows=_windows, suffices=_suffices))
+_CHANGES = over(_VIEW, PREDECESSORS, reach=Reach(windows=_windows, starts=_starts, suffices=_suffices))
 
 
 def _run(invocation: Invocation, answer: Callable[[TablesContext], CommandOutput]) -> int:

@@ -19,7 +19,7 @@ from kafka_lagoon.cli.sql_formats import json_blocks
 from kafka_lagoon.cli.tables.snapshots import COLUMNS, ChosenSnapshot, MissingSnapshot, choose_snapshots
 from kafka_lagoon.query.history import Windows
 from kafka_lagoon.query.statements import Ask, tuples
-from kafka_lagoon.query.window import Span, Window
+from kafka_lagoon.query.window import Newest, Span, Window
 from kafka_lagoon.text import counted, printable
 from kafka_lagoon.times import FORMS, Moment
 
@@ -138,11 +138,12 @@ class QueriedRows:
 class Reach:
     """The history that a command reads: no more than it needs, so that it costs the same however long the history is.
 
-    `windows` are made over all published snapshots, and None is all of the history. Tables are opened for one after the other
-    until `suffices` is content, which is not asked about the last one.
+    `windows` may ask for the newest snapshots that had begun at the times of `starts`; a window None is all of the history.
+    Tables are opened for one window after the other until `suffices` is content, which is not asked about the last one.
     """
 
     windows: Callable[[TablesContext], Windows]
+    starts: Callable[[TablesContext], Sequence[datetime]] = lambda _: ()
     suffices: Callable[[TablesContext], bool] = lambda _: True
 
 
@@ -193,11 +194,16 @@ def _run(
     options, now_ms = invocation.options, invocation.clock.now_ms()
     settings = loaded(options, invocation.environ, cluster_needed=False)
     at_ms = options.at.at_ms(now_ms) if options.at else None
-    with opened(settings, {"snapshots"}, options.engine) as ask:
-        snapshots, missing = choose_snapshots(ask, clusters(options), at_ms, settings.named_clusters())
+    latest = None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
+    with opened(settings, {"snapshots"}, options.engine, Newest(times=[latest])) as ask:
+        snapshots, missing = choose_snapshots(ask, clusters(options), latest, settings.named_clusters())
         context = TablesContext(ask=ask, options=options, snapshots=snapshots, now_ms=now_ms, missing=missing)
         if not snapshots:
             return _shown(context, CommandOutput(rows=[]))
+    if starts := reach.starts(context):
+        with opened(settings, {"snapshots"}, options.engine, Newest(times=starts)) as ask:
+            windows = reach.windows(replace(context, ask=ask))
+    else:
         windows = reach.windows(context)
 
     def suffices(ask: Ask) -> bool:

@@ -6,7 +6,7 @@ When a finding began is searched in some days of history only, so that the comma
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from kafka_lagoon.cli.arguments import moment_argument, names, number_from
 from kafka_lagoon.cli.command import Command
@@ -145,13 +145,20 @@ def _findings_of(context: TablesContext) -> str:
       ) AS findings"""  # noqa: S608  names of ours and a number
 
 
+def _starts(context: TablesContext) -> list[datetime]:
+    searched = _searched(context)
+    return [one.captured_at - searched for one in context.snapshots]
+
+
 def _windows(context: TablesContext) -> Windows:
     """The chosen snapshots, in which there may be no findings; else the searched history too, and more where it has gaps.
 
     The history begins with the last snapshot before it: what that has too, is older.
     """
-    searched = _searched(context)
-    begins = [last_before(context.ask, one.cluster, one.captured_at - searched) for one in context.snapshots]
+    begins = [
+        last_before(context.ask, one.cluster, start)
+        for one, start in zip(context.snapshots, _starts(context), strict=True)
+    ]
     *history, everything = windows(begins, [one.captured_at for one in context.snapshots])
     return [chosen_alone(context), *(history or [everything])]
 
@@ -164,8 +171,8 @@ def _suffices(context: TablesContext) -> bool:
     statement = f"""
         SELECT cluster, table_name, min(captured_at) FROM {PREDECESSORS}
         WHERE problem IS NULL AND table_name IN ({_TABLES}) GROUP BY cluster, table_name"""  # noqa: S608  names of ours
-    searched = _searched(context)
-    starts = {one.cluster: one.captured_at - searched for one in context.snapshots}
+    clusters = [one.cluster for one in context.snapshots]
+    starts = dict(zip(clusters, _starts(context), strict=True))
     return all(first <= starts.get(cluster, first) for cluster, _, first in tuples(context.ask(statement)))
 
 
@@ -224,7 +231,7 @@ def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
 
 
 COMMAND = Command(
-    kind=over(_VIEW, PREDECESSORS, OWNERS, EXPECTED, reach=Reach(windows=_windows, suffices=_suffices)),
+    kind=over(_VIEW, PREDECESSORS, OWNERS, EXPECTED, reach=Reach(windows=_windows, starts=_starts, suffices=_suffices)),
     summary="Shows findings about brokers, partitions, disks, transactions and configs in the newest published snapshot, and "
     "since when they exist: the worst first. Lag and lost records of groups, and consumers that stand still, are not "
     "looked at: see lagoon lag and lagoon report.",

@@ -80,13 +80,12 @@ class MissingSnapshot:
 
 
 def choose_snapshots(
-    ask: Ask, clusters: Sequence[str] | None, at_ms: int | None, configured: Collection[str] = ()
+    ask: Ask, clusters: Sequence[str] | None, latest: datetime | None, configured: Collection[str] = ()
 ) -> tuple[list[ChosenSnapshot], list[MissingSnapshot]]:
-    """Choose the newest snapshot of each cluster, or the newest that had begun at a time; name `configured` clusters without.
+    """Choose the newest snapshot of each cluster, or the `latest` that had begun at a time; name `configured` clusters without.
 
     TableError if a cluster is in neither, or if there is no cluster at all.
     """
-    latest = None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
     began = "true" if latest is None else f"captured_at <= {time_literal(latest)}"
     rows = ask(
         f"""
