@@ -1,7 +1,7 @@
 """The times whose snapshots a question needs, so that files with other snapshots are not opened."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -80,34 +80,44 @@ def pruned(window: Window, added: pa.Table) -> Pruned:
     return Pruned(files=pa.array(files, pa.int64()), rows=round(rows) if is_known else None)
 
 
+@dataclass(frozen=True, slots=True)
+class _FileOfCluster:
+    """A file with snapshots of one cluster, by its log."""
+
+    number: int
+    first: datetime
+    last: datetime
+    records: int | None
+
+
 def with_newest(newest: Newest, added: pa.Table) -> pa.Array:
     """The numbers of the files that may have these snapshots, of the log of table snapshots.
 
     A file is left out if it has snapshots of a single cluster, and files with later ones have both that are needed.
     """
-    least, greatest = _bounds(added, "min"), _bounds(added, "max")
-    of_clusters = defaultdict[str | None, list[int]](list)
-    for number, cluster in enumerate(_only_clusters(added)):
-        is_known = least[number] is not None and greatest[number] is not None
-        of_clusters[cluster if is_known else None].append(number)
-    needed = set(of_clusters.pop(None, []))
-    records = added["num_records"].to_pylist()
+    bounds = zip(_bounds(added, "min"), _bounds(added, "max"), added["num_records"].to_pylist(), strict=True)
+    needed, of_clusters = set[int](), defaultdict[str, list[_FileOfCluster]](list)
+    for number, (cluster, (first, last, records)) in enumerate(zip(_only_clusters(added), bounds, strict=True)):
+        if cluster is None or first is None or last is None:
+            needed.add(number)
+        else:
+            of_clusters[cluster].append(_FileOfCluster(number, first, last, records))
     for time in newest.times:
         until = time or _ALWAYS
         for files in of_clusters.values():
-            begun = [(least[file], greatest[file], file) for file in files if least[file] <= until]  # type: ignore[operator]
-            begin = _begin_of_two(((first, last, records[file]) for first, last, file in begun), until)
-            needed.update(file for _, last, file in begun if last >= begin)  # type: ignore[operator]
+            begin = _begin_of_two(files, until)
+            needed.update(file.number for file in files if file.first <= until and begin <= file.last)
     return pa.array(sorted(needed), pa.int64())
 
 
-def _begin_of_two(files: Iterable[tuple[datetime, datetime, int | None]], until: datetime) -> datetime:
-    """A time after which, and not after `until`, two snapshots of these files began, if there are two."""
+def _begin_of_two(files: Sequence[_FileOfCluster], until: datetime) -> datetime:
+    """A time from which on two snapshots of these files began, not after `until`; if there are two."""
     counted = 0
-    for first, last, records in sorted(files, key=lambda file: file[0], reverse=True):
-        counted += records if records and last <= until else 1
+    for file in sorted(files, key=lambda file: file.first, reverse=True):
+        if file.first <= until:
+            counted += file.records if file.records and file.last <= until else 1
         if counted >= _WITH_PREVIOUS:
-            return first
+            return file.first
     return datetime.min.replace(tzinfo=UTC)
 
 
