@@ -1,5 +1,6 @@
 """Our classes in Delta's class loader are built from their sources, and the local log store excludes other writers."""
 
+import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -39,6 +40,37 @@ def test_a_class_is_defined_once(spark: SparkSession, monkeypatch: pytest.Monkey
     (tmp_path / "NoClass.class").write_bytes(b"no class")
     monkeypatch.setattr(java_classes, "_FOLDER", tmp_path)
     assert not defined(jvm, "io.delta.storage.NoClass")
+
+
+def test_a_log_is_listed_as_by_hadoop(log_store: Any, spark: SparkSession, tmp_path: Path) -> None:
+    """From a name on, in order, with lengths and times; hidden files are none, and a missing folder is an error."""
+    jvm = spark.sparkContext._jvm
+    conf = jvm.org.apache.hadoop.conf.Configuration()
+    log = tmp_path / "a b" / "_delta_log"
+    (log / "_sidecars").mkdir(parents=True)
+    for version in (0, 10, 2, 9, 11):
+        (log / f"{version:020}.json").write_text("x" * version)
+    for name in ("_last_checkpoint", f".{9:020}.json.tmp", f".{10:020}.json.crc", f"{9:020}.checkpoint.parquet"):
+        (log / name).write_text(name)
+    for path in log.iterdir():
+        os.utime(path, (1_795_000_000, 1_795_000_000.25))
+
+    def listed(store: Any, name: str) -> list[tuple[str, int, bool, int]]:
+        files = store.listFrom(jvm.org.apache.hadoop.fs.Path(f"file:{log}/{name}"), conf)
+        found = []
+        while files.hasNext():
+            file = files.next()
+            found.append((str(file.getPath()), file.getLen(), file.isDirectory(), file.getModificationTime()))
+        return found
+
+    hadoop = jvm.io.delta.storage.HDFSLogStore(conf)
+    for first in (f"{0:020}.", f"{9:020}.", f"{10:020}.json", "a"):
+        assert listed(log_store, first) == [
+            file for file in listed(hadoop, first) if not file[0].rpartition("/")[2].startswith(".")
+        ]
+    assert len(listed(log_store, f"{9:020}.")) == 6
+    with pytest.raises(Py4JError, match="FileNotFoundException"):
+        log_store.listFrom(jvm.org.apache.hadoop.fs.Path(f"file:{tmp_path}/none/x"), conf)
 
 
 @pytest.mark.proof

@@ -1,6 +1,8 @@
 package io.delta.storage;
 
 import java.io.ByteArrayOutputStream;
+import java.io.File;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
@@ -11,7 +13,9 @@ import java.nio.file.OpenOption;
 import java.nio.file.Paths;
 import java.nio.file.StandardCopyOption;
 import java.util.Iterator;
+import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
 /**
@@ -42,6 +46,26 @@ public class LagoonLocalLogStore extends HadoopFileSystemLogStore {
     }
   }
 
+  /** The files of a log from a name on. Hadoop would look up the length and times of every older commit, too. */
+  public Iterator listFrom(Path path, Configuration conf) throws IOException {
+    Path folder = path.getFileSystem(conf).makeQualified(path.getParent());
+    File[] found = new File(folder.toUri().getPath()).listFiles();
+    if (found == null) {
+      throw new FileNotFoundException("No such folder: " + folder);
+    }
+    TreeMap files = new TreeMap();
+    for (int i = 0; i < found.length; i++) {
+      String name = found[i].getName();
+      if (name.compareTo(path.getName()) >= 0 && !name.startsWith(".")) {
+        FileStatus file = status(found[i], new Path(folder, name));
+        if (found[i].exists()) { // nobody has deleted it meanwhile: its length and time are true
+          files.put(name, file);
+        }
+      }
+    }
+    return files.values().iterator();
+  }
+
   public Boolean isPartialWriteVisible(Path path, Configuration conf) {
     return Boolean.TRUE;
   }
@@ -60,6 +84,10 @@ public class LagoonLocalLogStore extends HadoopFileSystemLogStore {
         throw new FileAlreadyExistsException(target.toString());
       }
     }
+  }
+
+  private static FileStatus status(File file, Path path) {
+    return new FileStatus(file.length(), file.isDirectory(), 1, 0, file.lastModified(), path);
   }
 
   private static void move(java.nio.file.Path whole, java.nio.file.Path target) throws IOException {
