@@ -43,7 +43,9 @@ def test_every_effect_has_a_point(world: World, jobs: Mapping[str, Job]) -> None
         ("apply", "requests", "CreateTopics: "),
     ],
 )
-def test_an_effect_without_a_point_is_found(world: World, jobs: Mapping[str, Job], job: str, left_out: str, problem: str) -> None:
+def test_an_effect_without_a_point_is_found(
+    world: World, jobs: Mapping[str, Job], job: str, left_out: str, problem: str
+) -> None:
     """Files by the watch from outside, requests by the relay."""
     counts = Counts()
     recorded(world, jobs[job], counts, left_out)
