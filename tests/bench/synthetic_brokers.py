@@ -79,6 +79,11 @@ class Size:
         """Return the broker that leads a partition."""
         return (topic * self.partitions + partition) % self.brokers + 1
 
+    def led(self, topic: int, node: int) -> range:
+        """Return the partitions of a topic that a broker leads."""
+        first = (node - 1 - topic * self.partitions) % self.brokers
+        return range(first, self.partitions, self.brokers)
+
     def replicas(self, topic: int, partition: int) -> tuple[int, ...]:
         """Return three brokers, the leader first."""
         first = self.leader(topic, partition) - 1
@@ -199,26 +204,27 @@ class Answers:
         return self.first_port + node - 1
 
     def _ends(self, node: int) -> bytes:
-        topics = []
-        for topic in range(self.size.topics):
-            some = tuple(
-                list_offsets.ListOffsetsResponsePartition(
-                    partition_index=index,
-                    timestamp=1_763_760_000_000,
-                    offset=end_offset(topic, index),
-                    leader_epoch=7,
-                )
-                for index in range(self.size.partitions)
-                if self.size.leader(topic, index) == node
+        topics = tuple(
+            list_offsets.ListOffsetsResponseTopic(
+                name=topic_name(topic),
+                partitions=tuple(
+                    list_offsets.ListOffsetsResponsePartition(
+                        partition_index=index,
+                        timestamp=1_763_760_000_000,
+                        offset=end_offset(topic, index),
+                        leader_epoch=7,
+                    )
+                    for index in led
+                ),
             )
-            if some:
-                topics.append(list_offsets.ListOffsetsResponseTopic(name=topic_name(topic), partitions=some))
-        return _encoded(list_offsets.LIST_OFFSETS, list_offsets.ListOffsetsResponse(topics=tuple(topics)))
+            for topic, led in self._led(node)
+        )
+        return _encoded(list_offsets.LIST_OFFSETS, list_offsets.ListOffsetsResponse(topics=topics))
 
-    def _led(self, node: int) -> Iterator[tuple[int, list[int]]]:
+    def _led(self, node: int) -> Iterator[tuple[int, range]]:
         """Return the topics with partitions that a broker leads, and these partitions."""
         for topic in range(self.size.topics):
-            led = [index for index in range(self.size.partitions) if self.size.leader(topic, index) == node]
+            led = self.size.led(topic, node)
             if led:
                 yield topic, led
 

@@ -37,7 +37,7 @@ def test_every_effect_has_a_point(world: World, jobs: Mapping[str, Job]) -> None
     ("job", "left_out", "problem"),
     [
         ("snapshot", "io.open", "snapshots/"),
-        ("snapshot", "os.unlink", ".lagoon-probe-"),
+        ("snapshot", "kafka_lagoon.delta.storage.delete.delete", ".lagoon-probe-"),
         ("snapshot", "kafka_lagoon.delta.kernel.append.commit", "snapshots/_delta_log: 1 commits, 0 effects"),
         ("snapshot", "kafka_lagoon.delta.kernel.checkpoint.writeCheckpoint", "checkpoint.parquet"),
         ("apply", "requests", "CreateTopics: "),
