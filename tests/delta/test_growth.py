@@ -119,7 +119,7 @@ def sql(warehouse: Warehouse) -> None:
 @pytest.mark.proof
 @pytest.mark.timeout(3_600)
 def test_thousands_of_runs_later(spark: SparkSession, tmp_path: Path) -> None:
-    """After 35 days of 144 snapshots per day a publication and `lag_now` take as long as on the first day, +20 %.
+    """After 35 days of 144 snapshots per day a publication and `lag_now` take as long as after one day, +20 %.
 
     After 300 ingests the lock and the commits of an ingest, which are a part of it, cost 0.2 s more at most.
     """
@@ -137,7 +137,8 @@ def test_thousands_of_runs_later(spark: SparkSession, tmp_path: Path) -> None:
     for warehouse in (young, old):
         publication(warehouse)
         archive(warehouse)
-    make_history(old, days=35, runs=144, names=[table.name for table in STATE_TABLES])
+    for warehouse, days in ((young, 1), (old, 35)):
+        make_history(warehouse, days=days, runs=144, names=[table.name for table in STATE_TABLES])
     make_history(old, days=7, runs=43, names=[table.name for table in RECORD_TABLES])
     assert len(log_files(old, "consumer_lag")) < 5 * 145
     assert log_size(old) < 100_000_000
