@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,12 @@ def test_a_class_is_defined_once(spark: SparkSession, monkeypatch: pytest.Monkey
     assert not defined(jvm, "io.delta.storage.NoClass")
 
 
+def drained(files: Any) -> Iterator[Any]:
+    """Return the items of a Java iterator."""
+    while files.hasNext():
+        yield files.next()
+
+
 def test_a_log_is_listed_as_by_hadoop(log_store: Any, spark: SparkSession, tmp_path: Path) -> None:
     """From a name on, in order, with lengths and times; hidden files are none, and a missing folder is an error."""
     jvm = spark.sparkContext._jvm
@@ -57,11 +64,10 @@ def test_a_log_is_listed_as_by_hadoop(log_store: Any, spark: SparkSession, tmp_p
 
     def listed(store: Any, name: str) -> list[tuple[str, int, bool, int]]:
         files = store.listFrom(jvm.org.apache.hadoop.fs.Path(f"file:{log}/{name}"), conf)
-        found = []
-        while files.hasNext():
-            file = files.next()
-            found.append((str(file.getPath()), file.getLen(), file.isDirectory(), file.getModificationTime()))
-        return found
+        return [
+            (str(file.getPath()), file.getLen(), file.isDirectory(), file.getModificationTime())
+            for file in drained(files)
+        ]
 
     hadoop = jvm.io.delta.storage.HDFSLogStore(conf)
     for first in (f"{0:020}.", f"{9:020}.", f"{10:020}.json", "a"):
