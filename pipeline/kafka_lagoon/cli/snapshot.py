@@ -5,7 +5,6 @@ Clusters do not depend on each other: if one fails, snapshots of the others are 
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kafka_lagoon.cli.arguments import add_create, parsed_time
@@ -20,6 +19,7 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.join_today import join_today
 from kafka_lagoon.delta.publish import PublishedSlot
 from kafka_lagoon.errors import ConfigError, PipelineError, SnapshotIncomplete
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import SnapshotSettings
 from kafka_lagoon.metrics.snapshots import snapshot_facts, snapshot_samples
 from kafka_lagoon.runs.context import RunContext
@@ -32,7 +32,7 @@ from kafka_lagoon.text import counted
 from kafka_lagoon.times import FORMS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SnapshotArguments:
     """Settings and options of a run; `slot_ms` is the scheduler's time in epoch milliseconds."""
 

@@ -1,17 +1,17 @@
 """The times whose snapshots a question needs, so that files with other snapshots are not opened."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pyarrow as pa
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.table import Table
 
 _CAPTURED_AT = "captured_at"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Span:
     """Snapshots that began between two times, both included."""
 
@@ -34,7 +34,7 @@ class Span:
 Window = Sequence[Span]  # one span per cluster, say: what lies between them is not needed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pruned:
     """The numbers of the files that may have rows of a window, and about how many such rows there are, None if unknown."""
 
