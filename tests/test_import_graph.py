@@ -18,7 +18,7 @@ MOST = {
     "kafka_lagoon.restore.archive_reader": 14,
     "kafka_lagoon.delta.record_files": 11,
 }
-_LONGEST_CHAIN = 24  # snapshot.topology needs the quorum, which client.agreement asks
+_LONGEST_CHAIN = 24  # lag needs offsets, which client.routing asks
 
 
 @pytest.mark.parametrize("module", MOST)

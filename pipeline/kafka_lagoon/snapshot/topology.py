@@ -9,7 +9,6 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
-from kafka_lagoon.admin.cluster import Identity
 from kafka_lagoon.client.agreement import brokers_by_id, by_item, is_same_metadata, majority, topics_by_name
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
@@ -31,6 +30,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 if TYPE_CHECKING:  # commands that show topics do not ask for eligible leaders
+    from kafka_lagoon.admin.cluster import Identity
     from kafka_lagoon.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsPartition
 
 TOPIC_DELETED = "TOPIC_DELETED_DURING_SNAPSHOT"
@@ -197,7 +197,7 @@ def changes(before: Mapping[str, str | None], after: Mapping[str, str | None]) -
     return changed
 
 
-def broker_rows(metadata: MetadataResponse, identity: Identity) -> Iterator[BrokerRow]:
+def broker_rows(metadata: MetadataResponse, identity: "Identity") -> Iterator[BrokerRow]:
     """Every broker that the metadata or DescribeCluster names; fenced brokers are only in the latter."""
     controller_id, described = identity.controller_id, identity.described
     fenced = {node.broker_id: node for node in described.brokers} if described else {}
