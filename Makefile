@@ -38,7 +38,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## the environment in .venv, with Delta for Spark; a minute once
+setup: $(READY) ## the environment in .venv, with Delta for Spark; one to two minutes once
 	@echo "Ready: .venv/bin/lagoon --help, or make demo"
 
 $(READY): pyproject.toml requirements.lock
