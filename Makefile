@@ -10,6 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
+KAFKA := $(VENV)/.kafka
 # Installs packages of the lock: those of a name, or with ! all others. Modules are compiled when they are first imported: most never are.
 locked = awk '/^[a-z]/ {wanted = $(3)/^($(1))==/} wanted' requirements.lock > $(VENV)/$(@F).lock && $(PIP) install --no-deps \
 	--no-compile --require-hashes --no-build-isolation --use-pep517 $(2) -r $(VENV)/$(@F).lock
@@ -30,62 +31,70 @@ export SPARK_CONF_DIR := $(CURDIR)/conf
 # Tests start hundreds of Python processes: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: spark packages delta kafka classes kernels
+.PHONY: spark packages delta classes kernels
 .PHONY: help setup demo test quick proof proof-long lint types bench snapshot ingest restore maintain apply report lock clean
 .PHONY: release release-ready release-date dist
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## the environment in .venv, with Delta for Spark and Kafka for the demo; two minutes once
+setup: $(READY) ## the environment in .venv, with Delta for Spark; one to two minutes once
+	@echo "Ready: .venv/bin/lagoon --help, or make demo"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Python 3.11 or newer is needed and $(PYTHON) is not: make PYTHON=/path/to/python3.11"; exit 1; }
 	@found=$$($(JAVA) -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p'); [ "$${found:-0}" -ge 17 ] || { \
 		echo "Java 17 or newer is needed: $(JAVA) is $${found:-not there}; install it or set JAVA_HOME"; exit 1; }
-	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	@echo "Making an environment in $(VENV), once"
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	@# What builds PySpark and us comes first, from the same lock: pip would fetch it unpinned. The pip that Python 3.11
 	@# brings along takes twice the time for the rest.
-	$(call locked,pip|setuptools)
-	@$(MAKE) --no-print-directory -j3 kafka classes kernels
+	@$(call locked,pip|setuptools)
+	@$(MAKE) --no-print-directory -j3 classes kernels
 	@touch $@
 
 spark: # half of the environment's bytes; its wheel is unpacked at once, so compressing it is in vain
-	$(call locked,pyspark,--config-settings=--build-option=--compression=stored)
+	@echo "Installing PySpark"
+	@$(call locked,pyspark,--config-settings=--build-option=--compression=stored)
 
 packages:
-	$(call locked,pyspark,,!)
-	$(PIP) install --no-deps --no-build-isolation --editable .
+	@echo "Installing the other packages"
+	@$(call locked,pyspark,,!)
+	@$(PIP) install --no-deps --no-build-isolation --editable .
 
 delta: spark packages
-	$(BIN)/python -m kafka_lagoon.jars delta-4.4.0
+	@echo "Adding Delta's jars to Spark"
+	@$(BIN)/python -m kafka_lagoon.jars delta-4.4.0 > /dev/null
 
-kafka: spark packages
-	$(BIN)/python -m kafka_lagoon.jars kafka-4.3.1
-	@# Without the archives JVMs start more slowly, and that is all.
-	-$(BIN)/python -m kafka_lagoon.sandbox.archive
-
-classes: delta
-	-$(BIN)/lagoon path classes
+classes: delta # without them JVMs start more slowly, and that is all
+	@echo "Archiving Java classes, from which Spark starts faster"
+	-@$(BIN)/lagoon path classes > /dev/null
 
 kernels: packages # without them the first fetch or ingest waits for them
-	-$(BIN)/lagoon path kernels
+	@echo "Compiling the decoder of records"
+	-@$(BIN)/lagoon path kernels > /dev/null
 
-demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, and what changed between them
-	$(BIN)/lagoon demo
+$(KAFKA): $(READY) pipeline/kafka_lagoon/jars/locks/kafka-4.3.1.lock # for the demo and for tests
+	@echo "Fetching Kafka 4.3.1, and archiving its classes, once"
+	@$(BIN)/python -m kafka_lagoon.jars kafka-4.3.1 > /dev/null
+	-@$(BIN)/python -m kafka_lagoon.sandbox.archive
+	@touch $@
 
-test: $(READY) ## all tests but those of make proof: units, properties, Kafka's own codec, real brokers, Spark
+demo: $(READY) $(KAFKA) ## two snapshots and two ingests of a real three-broker Kafka, and what changed between them
+	@$(BIN)/lagoon demo
+
+test: $(READY) $(KAFKA) ## all tests but those of make proof: units, properties, Kafka's own codec, real brokers, Spark
 	$(PYTEST) $(SIDE_BY_SIDE) -m "not proof" tests
 
 quick: WORKERS = $(shell echo $$(($(CORES) + 4))) # its tests mostly wait for timeouts
 quick: $(READY) ## units and properties, without brokers, Java, Spark and processes
 	TEST_EXAMPLES=few $(PYTEST) $(SIDE_BY_SIDE) $(WITH_SERVERS:%=--ignore=tests/%) --without-processes -m "not kafka and not spark and not java and not long and not proof" tests
 
-proof: $(READY) ## by hand: faults, deaths, older releases and every example, judged by others; figures into docs/proof.md
+proof: $(READY) $(KAFKA) ## by hand: faults, deaths, older releases and every example, judged by others; figures into docs/proof.md
 	$(BIN)/python -m tests.proof.everything
 
-proof-long: $(READY) ## the same for hours, with a new seed
+proof-long: $(READY) $(KAFKA) ## the same for hours, with a new seed
 	$(BIN)/python -m tests.proof.everything --long
 
 lint: $(READY) ## style, format, words, and which layer imports which
@@ -98,7 +107,7 @@ types: $(READY) ## types of the product
 	$(BIN)/mypy
 	$(BIN)/mypy jobs
 
-bench: $(READY) ## benchmarks against peers, as ratios of one run
+bench: $(READY) $(KAFKA) ## benchmarks against peers, as ratios of one run
 	$(BIN)/python -m tests.bench
 
 snapshot: $(READY) ## one snapshot of your cluster: make snapshot CONF=conf/local.toml

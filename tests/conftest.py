@@ -5,7 +5,6 @@ broker starts it again before it ends.
 """
 
 import gc
-import logging
 import os
 import shutil
 import signal
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+from kafka_lagoon import log
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
@@ -111,12 +111,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _events_of_one_test() -> Iterator[None]:
-    """Handlers that a test adds to the log are removed after it: their streams are closed."""
-    handlers = logging.getLogger("lagoon").handlers
-    before = handlers[:]
-    yield
-    handlers[:] = before
+def _events_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream to which a test sends events gets none after it: it is closed."""
+    monkeypatch.setattr(log, "_write", log._write)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,11 @@
 """`lagoon`, also as `python -m kafka_lagoon`, and the jobs: Ctrl-C ends the process with one line, also during its imports."""
 
+import gc
 import signal
 import sys
 from collections.abc import Sequence
+
+from kafka_lagoon.garbage import gc_paused
 
 _INTERRUPTED = 128 + signal.SIGINT
 
@@ -10,7 +13,8 @@ _INTERRUPTED = 128 + signal.SIGINT
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name, as the last one of this process; return its exit code."""
     try:
-        from kafka_lagoon.cli.main import main as run  # noqa: PLC0415  what may be interrupted
+        with gc_paused():
+            from kafka_lagoon.cli.main import main as run  # noqa: PLC0415  what may be interrupted
 
         code = run(argv)
     except KeyboardInterrupt:
@@ -18,6 +22,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _INTERRUPTED
     if code == _INTERRUPTED:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would interrupt the end of the process
+    # Otherwise Python walks all objects when the process ends, for a tenth of a short command. DuckDB complains of objects that
+    # are not collected then.
+    if "duckdb" not in sys.modules:
+        gc.freeze()
     return code
 
 

@@ -6,10 +6,11 @@ Every wait has a deadline, and all requests that serve one call share the same d
 import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from kafka_lagoon.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Clock:
     """A source of time: SYSTEM_CLOCK, or a clock of a test."""
 
@@ -25,7 +26,7 @@ def _epoch_ms() -> int:
 SYSTEM_CLOCK = Clock(now_ms=_epoch_ms, monotonic=time.monotonic, sleep=time.sleep)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Deadline:
     """A point in monotonic time and the budget that led to it."""
 

@@ -5,15 +5,16 @@ hours are shorter or longer.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, tzinfo
+
+from kafka_lagoon.frozen import frozen
 
 _CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d"
 _RANGE = rf"{_CLOCK}-(?:{_CLOCK}|24:00)"
-_HOURS = re.compile(rf"({_RANGE}(?:\s*,\s*{_RANGE})*)(?:\s+(\S+))?", re.ASCII)
+_HOURS = rf"({_RANGE}(?:\s*,\s*{_RANGE})*)(?:\s+(\S+))?"  # compiled by its first use: most commands read no hours
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Hours:
     """Ranges of minutes of the day; a range that ends before it begins goes over midnight. The end is not included."""
 
@@ -31,7 +32,7 @@ class Hours:
 
 def parse_hours(text: str) -> Hours:
     """Parse ranges separated by commas, and the name of a time zone (UTC without one); ValueError for anything else."""
-    match = _HOURS.fullmatch(text.strip())
+    match = re.fullmatch(_HOURS, text.strip(), re.ASCII)
     if match is None:
         raise ValueError(
             "must be hours such as 22:00-06:00 or 08:00-12:00,13:00-17:00, then perhaps a zone such as Europe/Berlin"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from kafka_lagoon import jaas
 from kafka_lagoon.addresses import is_loopback, parse_address
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.sasl_mechanisms import MECHANISMS, Mechanism, mechanism_names
 from kafka_lagoon.secret import Secret
 
@@ -72,7 +73,7 @@ def _tls_versions(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Check:
     """A check of a value, after the check of its type, or before it, so that its message replaces pydantic's."""
 

@@ -1,58 +1,69 @@
 """Writes events for log collectors: one JSON object per line, on standard error or appended to a file.
 
-An event has a name and values. Values are never part of a sentence, and bytes from the wire are never logged.
+An event has a name and values. Values are never part of a sentence, and bytes from the wire are never logged. Commands that log
+nothing import neither json nor Python's logging, which take longer than a request.
 """
 
-import json
-import logging
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from threading import Lock
+from typing import TextIO
 
-_LOGGER = logging.getLogger("lagoon")
-_LOGGER.addHandler(logging.NullHandler())  # otherwise logging prints its own errors on standard error
-_LOGGER.propagate = False
-
-
-class _JsonLines(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        """Format one JSON object: time, level, event, then the event's values."""
-        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        values: dict[str, Any] = getattr(record, "values", {})
-        line = {"at": moment, "level": record.levelname.lower(), "event": record.getMessage(), **values}
-        return json.dumps(line, default=str, ensure_ascii=True)
-
-
-class _File(logging.FileHandler):
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  logging's name for it
-        """Print one line if an event cannot be written: a full disk neither ends a run nor shows a traceback."""
-        print("lagoon: --log-file: an event could not be written", file=sys.stderr)  # noqa: T201
+_LOCK = Lock()
+_write: Callable[[str], None] | None = None  # where the lines of this process go
 
 
 def configure(stream: TextIO | None = None) -> None:
     """Send events to `stream`, by default standard error. Without this call events are discarded."""
-    _send_to(logging.StreamHandler(stream or sys.stderr))
+    chosen = stream or sys.stderr
+
+    def write(line: str) -> None:
+        try:
+            chosen.write(line)
+            chosen.flush()
+        except (OSError, ValueError):  # it is closed: nobody reads a complaint there
+            pass
+
+    _send_to(write)
 
 
 def append_to(path: Path) -> None:
     """Append events to a file, and send them nowhere else; OSError if it cannot be opened."""
-    _send_to(_File(path, encoding="utf-8"))
+    file = path.open("ab", buffering=0)  # without a buffer, whose rest Python would try to write again at the end
+
+    def write(line: str) -> None:
+        """Print one line if an event cannot be written: a full disk neither ends a run nor shows a traceback."""
+        try:
+            file.write(line.encode())
+        except OSError:
+            print("lagoon: --log-file: an event could not be written", file=sys.stderr)  # noqa: T201
+
+    _send_to(write)
 
 
-def _send_to(handler: logging.Handler) -> None:
-    handler.setFormatter(_JsonLines())
-    for old in _LOGGER.handlers:
-        old.close()
-    _LOGGER.handlers[:] = [handler]
-    _LOGGER.setLevel(logging.INFO)
+def _send_to(write: Callable[[str], None]) -> None:
+    global _write  # noqa: PLW0603  of the process, as standard error is
+    _write = write
 
 
 def info(event: str, **values: object) -> None:
     """Log an event of normal operation."""
-    _LOGGER.info(event, extra={"values": values})
+    _log("info", event, values)
 
 
 def error(event: str, **values: object) -> None:
     """Log an event that needs attention."""
-    _LOGGER.error(event, extra={"values": values})
+    _log("error", event, values)
+
+
+def _log(level: str, event: str, values: dict[str, object]) -> None:
+    if _write is None:
+        return
+    import json  # noqa: PLC0415  see above
+
+    moment = datetime.now(UTC).isoformat(timespec="milliseconds")
+    line = json.dumps({"at": moment, "level": level, "event": event, **values}, default=str, ensure_ascii=True)
+    with _LOCK:
+        _write(f"{line}\n")

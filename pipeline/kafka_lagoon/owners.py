@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.hours import begin_ms, parse_hours
 
 PAUSED = "paused"
@@ -47,7 +48,7 @@ class Expectation:
         return not self.is_pause and parse_hours(self.hours).include(at_ms)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Owners:
     """Teams by pattern of topics and groups, and expectations by pattern of groups; the first pattern that matches counts."""
 

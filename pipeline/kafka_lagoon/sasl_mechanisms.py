@@ -5,10 +5,12 @@ is in `sasl/`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from kafka_lagoon.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Mechanism:
     """A SASL mechanism, by Kafka's name of it. Settings are named as in `KafkaSettings`."""
 

@@ -1,21 +1,21 @@
 """Times on the command line and in settings: ISO 8601 in UTC unless it says otherwise, or relative to now."""
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from kafka_lagoon.frozen import frozen
 
 FORMS = "ISO 8601, UTC without a zone; 14:05; 2h ago; yesterday"  # for --help
 
 _DAY_MS = 86_400_000
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": _DAY_MS, "w": 7 * _DAY_MS}
-_AGO = re.compile(
-    r"(\d{1,9}) ?(?:(s)|(m)|(h)|(d)|(w)|(s)ec(?:ond)?s?|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?|(w)eeks?) ago"
-)
-_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+# Compiled by their first use: most commands parse no time.
+_AGO = r"(\d{1,9}) ?(?:(s)|(m)|(h)|(d)|(w)|(s)ec(?:ond)?s?|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?|(w)eeks?) ago"
+_OF_DAY = r"([01]?\d|2[0-3]):([0-5]\d)"
 _DAYS_AGO = {"today": 0, "yesterday": 1}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Moment:
     """A time as the user wrote it: epoch milliseconds, a duration before now, midnight some days before, or a time of day.
 
@@ -45,10 +45,10 @@ def parse_moment(text: str) -> Moment:
         return Moment(ago_ms=0)
     if words in _DAYS_AGO:
         return Moment(days_ago=_DAYS_AGO[words])
-    if match := _AGO.fullmatch(words):
+    if match := re.fullmatch(_AGO, words):
         unit = next(filter(None, match.groups()[1:]))
         return Moment(ago_ms=int(match[1]) * _UNITS_MS[unit])
-    if match := _OF_DAY.fullmatch(words):
+    if match := re.fullmatch(_OF_DAY, words):
         return Moment(of_day_ms=int(match[1]) * _UNITS_MS["h"] + int(match[2]) * _UNITS_MS["m"])
     return Moment(epoch_ms=_iso_ms(text))
 

@@ -22,6 +22,7 @@ from tests.bench import (
     records,
     restore,
     small_ingest,
+    start,
     verbs,
 )
 from tests.bench.measure import Findings
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[], Findings]] = {
     "compare": compare.run,
     "connect": connect.run,
     "verbs": verbs.run,
+    "start": start.run,
     "history": history.run,
 }
 _RESULTS = Path(__file__).resolve().parents[2] / "bench-results"

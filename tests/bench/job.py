@@ -26,13 +26,13 @@ _ROUNDS = 3
 def run() -> Findings:
     """Compare our job with an empty job."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, LocalKafka(Path(folder, "kafka")) as kafka:
-        _fill(kafka.bootstrap_servers)
-        environment = _environment(kafka.bootstrap_servers, Path(folder, "warehouse"))
+        fill(kafka.bootstrap_servers)
+        environ = environment(kafka.bootstrap_servers, Path(folder, "warehouse"))
         empty = str(_PROJECT / "tests/bench/empty_job.py")
         samples = alternate(
             {
-                "snapshot": _spark_submit(environment, folder, str(_PROJECT / "jobs/snapshot.py")),
-                "empty": _spark_submit(environment, folder, empty, str(Path(folder, "empty"))),
+                "snapshot": spark_submit(environ, folder, str(_PROJECT / "jobs/snapshot.py")),
+                "empty": spark_submit(environ, folder, empty, str(Path(folder, "empty"))),
             },
             rounds=_ROUNDS,
         )
@@ -50,14 +50,15 @@ def run() -> Findings:
     )
 
 
-def _fill(bootstrap_servers: str) -> None:
+def fill(bootstrap_servers: str) -> None:
+    """Make a small cluster: five topics with records, and a group of each."""
     create_topics(bootstrap_servers, [NewTopic(name, 3, 1) for name in _TOPICS])
     for number, name in enumerate(_TOPICS):
         produce(bootstrap_servers, name)
         commit(bootstrap_servers, f"group-{number}", {(name, index): number for index in range(3)})
 
 
-def _environment(bootstrap_servers: str, warehouse: Path) -> dict[str, str]:
+def environment(bootstrap_servers: str, warehouse: Path) -> dict[str, str]:
     """Return the environment of `make`, with the settings of the job."""
     return {
         **os.environ,
@@ -69,7 +70,7 @@ def _environment(bootstrap_servers: str, warehouse: Path) -> dict[str, str]:
     }
 
 
-def _spark_submit(environment: Mapping[str, str], folder: str, *arguments: str) -> Callable[[], Sample]:
+def spark_submit(environ: Mapping[str, str], folder: str, *arguments: str) -> Callable[[], Sample]:
     """Make a case that runs spark-submit and checks its exit code."""
     program = str(Path(sys.executable).parent / "spark-submit")
 
@@ -77,7 +78,7 @@ def _spark_submit(environment: Mapping[str, str], folder: str, *arguments: str) 
         with tempfile.TemporaryFile(mode="w+") as output:
             began = time.perf_counter()
             process = subprocess.Popen(
-                [program, *arguments], env=environment, cwd=folder, stdout=output, stderr=subprocess.STDOUT
+                [program, *arguments], env=environ, cwd=folder, stdout=output, stderr=subprocess.STDOUT
             )
             _, status, used = os.wait4(process.pid, 0)  # of this process and of its children that have ended
             wall_s = time.perf_counter() - began

@@ -1,7 +1,10 @@
 """Times functions alternately, so that other load on the machine affects all of them."""
 
 import gc
+import os
 import statistics
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,5 +75,26 @@ def timed(function: Callable[[], object]) -> Callable[[], Sample]:
         sample = Sample(wall_s=time.perf_counter() - wall, cpu_s=time.process_time() - cpu)
         del made
         return sample
+
+    return run
+
+
+def process(
+    *command: str, printed: str = "", times: int = 1, environ: Mapping[str, str] | None = None
+) -> Callable[[], Sample]:
+    """Make a case that runs a command, and checks its exit code and how often it prints a text, at least."""
+
+    def run() -> Sample:
+        with tempfile.TemporaryFile(mode="w+") as output:
+            began = time.perf_counter()
+            started = subprocess.Popen(list(command), stdout=output, stderr=subprocess.STDOUT, env=environ)
+            _, status, used = os.wait4(started.pid, 0)
+            wall_s = time.perf_counter() - began
+            started.returncode = os.waitstatus_to_exitcode(status)
+            output.seek(0)
+            text = output.read()
+            assert started.returncode == 0, text
+            assert text.count(printed) >= times, text
+        return Sample(wall_s=wall_s, cpu_s=used.ru_utime + used.ru_stime, peak_mb=used.ru_maxrss / 1024)
 
     return run

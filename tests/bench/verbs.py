@@ -3,12 +3,9 @@
 All are whole processes, started each time, that print every topic and partition of one broker on this machine.
 """
 
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +14,7 @@ from confluent_kafka.admin import NewTopic
 from kafka_lagoon.jars.java import class_path, java_command
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
-from tests.bench.measure import Comparison, Findings, Sample, alternate
+from tests.bench.measure import Comparison, Findings, Sample, alternate, process
 from tests.integration.state import create_topics
 
 _TOPICS, _PARTITIONS = 20, 5
@@ -38,13 +35,13 @@ def run() -> Findings:
         servers = kafka.bootstrap_servers
         create_topics(servers, [NewTopic(f"topic-{number:02}", _PARTITIONS, 1) for number in range(_TOPICS)])
         cases = {
-            "ours": _process(sys.executable, "-m", "kafka_lagoon", "kafka", "metadata", "-b", servers),
-            "librdkafka": _process(sys.executable, "-c", _PEER, servers),
-            "java": _process(*_topic_command(servers)),
-            "nothing": _process(sys.executable, "-c", f"print({'topic-00 0 ' * _TOPICS * _PARTITIONS!r})"),
+            "ours": _listing(sys.executable, "-m", "kafka_lagoon", "kafka", "metadata", "-b", servers),
+            "librdkafka": _listing(sys.executable, "-c", _PEER, servers),
+            "java": _listing(*_topic_command(servers)),
+            "nothing": _listing(sys.executable, "-c", f"print({'topic-00 0 ' * _TOPICS * _PARTITIONS!r})"),
         }
         if kcat := shutil.which("kcat"):
-            cases["kcat"] = _process(kcat, "-L", "-b", servers, each="    partition ")
+            cases["kcat"] = _listing(kcat, "-L", "-b", servers, each="    partition ")
         samples = alternate(cases, rounds=_ROUNDS)
     what = f"`lagoon kafka metadata`, one broker, {_TOPICS * _PARTITIONS} partitions, start to end"
     ours = samples["ours"]
@@ -71,20 +68,6 @@ def _topic_command(bootstrap_servers: str) -> list[str]:
     return java_command("-cp", jars, main_class, "--bootstrap-server", bootstrap_servers, "--describe")
 
 
-def _process(*command: str, each: str = "topic-") -> Callable[[], Sample]:
-    """Make a case that runs a command, and checks its exit code and that every partition is printed."""
-
-    def run() -> Sample:
-        with tempfile.TemporaryFile(mode="w+") as output:
-            began = time.perf_counter()
-            process = subprocess.Popen(list(command), stdout=output, stderr=subprocess.STDOUT)
-            _, status, used = os.wait4(process.pid, 0)
-            wall_s = time.perf_counter() - began
-            process.returncode = os.waitstatus_to_exitcode(status)
-            output.seek(0)
-            printed = output.read()
-            assert process.returncode == 0, printed
-            assert printed.count(each) >= _TOPICS * _PARTITIONS, printed
-        return Sample(wall_s=wall_s, cpu_s=used.ru_utime + used.ru_stime, peak_mb=used.ru_maxrss / 1024)
-
-    return run
+def _listing(*command: str, each: str = "topic-") -> Callable[[], Sample]:
+    """Make a case that checks that every partition is printed."""
+    return process(*command, printed=each, times=_TOPICS * _PARTITIONS)

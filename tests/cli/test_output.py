@@ -5,7 +5,7 @@ import json
 from kafka_lagoon.cli.output import RowSet, failure_lines, people_lines
 from kafka_lagoon.cli.people import Screen
 from kafka_lagoon.client.failures import Failure, Scope
-from kafka_lagoon.tables.group_rows import TopicPartitions
+from kafka_lagoon.tables.cluster_rows import TopicPartitions
 from kafka_lagoon.tables.row_classes import Int64, Timestamp, column, row
 
 ODD = "a\x1b[31m\u202e\n\x00b"

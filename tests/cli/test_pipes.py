@@ -1,7 +1,5 @@
 """A command that a reader or Ctrl-C ends: the exit code, and one line at most. Real pipes and pagers are in test_sql.py."""
 
-import logging
-
 import pytest
 
 from kafka_lagoon.cli.outcome import MAINTAIN, RunOutcome, one_by_one
@@ -65,16 +63,3 @@ def test_ctrl_c_ends_a_job_for_all_its_tables(capsys: pytest.CaptureFixture[str]
     assert piped(lambda: max(one_by_one(outcomes, CLOCK, maintain))) == 130
     assert capsys.readouterr().err == "lagoon: interrupted\n"
     assert [outcome.error for outcome in outcomes] == ["KeyboardInterrupt", None]
-
-
-def test_py4j_logs_no_interrupt() -> None:
-    """Its traceback would stand above the line; other records of the root logger pass."""
-    piped(lambda: 0)
-    try:
-        raise KeyboardInterrupt  # noqa: TRY301
-    except KeyboardInterrupt as error:
-        interrupt = (type(error), error, None)
-    root = logging.getLogger()
-    record = root.makeRecord("root", logging.ERROR, "f", 1, "while sending", (), interrupt)
-    assert not root.filter(record)
-    assert root.filter(root.makeRecord("root", logging.ERROR, "f", 1, "else", (), None))

@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from kafka_lagoon.client.tls import context
-from kafka_lagoon.client.transport import Transport, server_name
+from kafka_lagoon.client.tls_stream import server_name
+from kafka_lagoon.client.transport import Transport
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConnectionFailed, ConnectionLost, DeadlinePassed
 from kafka_lagoon.sandbox.certificates import Certificate, issue, pem, revoke

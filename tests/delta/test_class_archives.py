@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_lagoon.delta import plain_jvm
+from kafka_lagoon.delta import jvm_start
 from kafka_lagoon.jars.class_archives import KERNEL, SPARK, SPARK_CLASS_PATH, archive_options
 from kafka_lagoon.jars.java import class_path
 from kafka_lagoon.jars.locked_jars import cache_folder
@@ -59,9 +59,9 @@ def _of_another_java(content: bytes) -> bytes:
 def test_the_kernel_starts(cache: Path, archives: str, tmp_path: Path) -> None:
     """A JVM that must not start without the archive starts; rows are written with a fitting and with a wrong archive."""
     if archives == "whole":
-        jars = plain_jvm.kernel_jars()
+        jars = jvm_start.kernel_jars()
         py4j = next(jar for jar in jars if jar.name.startswith("py4j-"))  # py4j's jar is first
-        options = ["-Xshare:on", *plain_jvm._FLAGS, *archive_options(KERNEL)]
+        options = ["-Xshare:on", *jvm_start._FLAGS, *archive_options(KERNEL)]
         started = run(["java", *options, "-cp", class_path([py4j, *jars]), "-version"])
         assert started.returncode == 0, started.stdout + started.stderr
     written = run(["python", "-m", "tests.delta.plain_recording", str(tmp_path), str(NOON_MS)], LAGOON_CACHE=str(cache))

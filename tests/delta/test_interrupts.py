@@ -1,5 +1,6 @@
 """Ctrl-C waits until a JVM has started, and is not lost."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -80,3 +81,17 @@ def test_other_threads_only_run_the_block() -> None:
     thread.start()
     thread.join()
     assert ran == [True]
+
+
+def test_py4j_logs_no_interrupt() -> None:
+    """Its traceback would stand above our line; other records of the root logger pass."""
+    with held_back():
+        pass
+    try:
+        raise KeyboardInterrupt  # noqa: TRY301
+    except KeyboardInterrupt as error:
+        interrupt = (type(error), error, None)
+    root = logging.getLogger()
+    record = root.makeRecord("root", logging.ERROR, "f", 1, "while sending", (), interrupt)
+    assert not root.filter(record)
+    assert root.filter(root.makeRecord("root", logging.ERROR, "f", 1, "else", (), None))

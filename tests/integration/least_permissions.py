@@ -22,10 +22,10 @@ from confluent_kafka.admin import (
 
 from kafka_lagoon.admin.acls import Acl
 from kafka_lagoon.admin.permissions import Permission
+from kafka_lagoon.client.agreement import ask_cluster
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import checked
 from kafka_lagoon.protocol import acls

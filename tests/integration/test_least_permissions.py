@@ -16,10 +16,10 @@ from confluent_kafka.admin import (
 
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.registry import names_of
+from kafka_lagoon.client.agreement import ask_cluster
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.first_unread import first_unread
 from kafka_lagoon.kafka_settings import KafkaSettings, checked

@@ -61,6 +61,30 @@ def test_continuous_integration_runs_what_people_run() -> None:
     assert lines[-1] == "exec make test"
 
 
+def _steps(target: str) -> str:
+    """Return the commands of a target as if nothing was made yet."""
+    alone = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    command = ["make", "--dry-run", "--always-make", target]
+    return subprocess.run(command, cwd=CLONE, env=alone, capture_output=True, text=True, check=True).stdout
+
+
+def test_only_what_starts_brokers_fetches_kafka() -> None:
+    """`make setup` is a minute shorter for people who have a cluster."""
+    fetched = {
+        target: "kafka-4.3.1" in _steps(target) for target in ("setup", "quick", "lint", "demo", "test", "bench")
+    }
+    assert [target for target, is_fetched in fetched.items() if is_fetched] == ["demo", "test", "bench"]
+
+
+def test_setup_prints_no_commands() -> None:
+    """Newcomers see what is done in plain lines: each command of its steps is silent."""
+    steps = re.search(r"^setup:.*?(?=^test:)", (CLONE / "Makefile").read_text(), re.MULTILINE | re.DOTALL)
+    assert steps
+    commands = re.findall(r"(?<!\\\n)^\t(.*)$", steps[0], re.MULTILINE)
+    assert commands
+    assert [command for command in commands if not command.startswith(("@", "-@"))] == []
+
+
 def test_a_release_needs_a_clean_tree_and_a_section(tmp_path: Path) -> None:
     """Both are looked at before the tests; the section gets the day, and a version is not released twice."""
     for name in ("Makefile", "pyproject.toml", "CHANGELOG.md"):

@@ -15,7 +15,8 @@ from kafka_lagoon.snapshot.group_types import (
     share_group,
     streams_group,
 )
-from kafka_lagoon.tables.group_rows import StreamsTasks, TopicPartitions
+from kafka_lagoon.tables.cluster_rows import TopicPartitions
+from kafka_lagoon.tables.group_rows import StreamsTasks
 from kafka_lagoon.wire.primitives import uuid_text
 
 TOPIC_ID = (1).to_bytes(16, "big")

@@ -28,7 +28,8 @@ from kafka_lagoon.snapshot.groups import Groups
 from kafka_lagoon.snapshot.lag import LagColumns
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.topology import TOPIC_RECREATED, Topology
-from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow, GroupMemberRow, TopicPartitions
+from kafka_lagoon.tables.cluster_rows import TopicPartitions
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.effort import examples
 from tests.reference.lag import Commit, Facts, Group, Log, Member, lag

@@ -22,8 +22,7 @@ from kafka_lagoon.snapshot.producers import (
     partition_producer_rows,
     verdict,
 )
-from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
-from kafka_lagoon.tables.group_rows import TopicPartitions
+from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow, TopicPartitions
 from kafka_lagoon.tables.transaction_rows import TransactionRow
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.delta.samples import row

@@ -14,8 +14,8 @@ from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from kafka_lagoon.snapshot.share_lag import share_lag_rows, unnamed_topics
 from kafka_lagoon.snapshot.topology import TOPIC_DELETED, Topology
-from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
-from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow, GroupMemberRow, TopicPartitions
+from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow, TopicPartitions
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
 from tests.delta.samples import row
 from tests.snapshot.test_share_offsets import partition
 

@@ -11,7 +11,7 @@ from kafka_lagoon.snapshot.transactions import (
     producer_rows,
     transaction_rows,
 )
-from kafka_lagoon.tables.group_rows import TopicPartitions
+from kafka_lagoon.tables.cluster_rows import TopicPartitions
 from kafka_lagoon.tables.transaction_rows import TransactionRow
 from kafka_lagoon.topic_partition import TopicPartition
 

@@ -5,10 +5,10 @@ A permission names an operation and a type of resources; ACLs also name a princi
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.admin.acls import Acl
 from kafka_lagoon.admin.permissions import Permission
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol import acls
 
 ANY_HOST = "*"
@@ -27,7 +27,7 @@ _OPTIONS: Mapping[int, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Grant:
     """Operations that a principal gets on resources of a type, whose names all have one pattern type."""
 

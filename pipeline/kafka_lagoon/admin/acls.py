@@ -5,7 +5,7 @@ only this ACL, so that no other ACL is deleted.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from kafka_lagoon.client.agreement import ask_two
@@ -14,6 +14,7 @@ from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByController
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest, CreateAclsResponse
 from kafka_lagoon.protocol.messages.delete_acls import (
@@ -41,7 +42,7 @@ class Acl(NamedTuple):
     permission: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AclFilter:
     """Conditions on the ACLs to describe; None and ANY match all. Numbers as in protocol/acls.py."""
 

@@ -4,7 +4,6 @@ Brokers answer with bits (protocol/acls.py), and NOT_ASKED where their version h
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
@@ -17,6 +16,7 @@ from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, UnsupportedVersion
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
 from kafka_lagoon.protocol.messages.consumer_group_describe import (
@@ -34,7 +34,7 @@ _NOT_OPERATIONS = frozenset({"controller_id", "partitions"})  # fields that diff
 _CHUNK = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TopicOperations:
     """Operations by topic, and the error codes of named topics that were not described."""
 

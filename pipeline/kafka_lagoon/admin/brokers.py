@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from kafka_lagoon.client.agreement import ask_cluster
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByController
-from kafka_lagoon.client.routing import ShardedRequest, ask_cluster, gather
+from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, WITH_FENCED, DescribeClusterRequest
 from kafka_lagoon.protocol.messages.unregister_broker import (

@@ -1,7 +1,7 @@
 """Describes a cluster: its brokers, its active controller, and what we may do with it (DescribeCluster, DescribeQuorum)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kafka_lagoon.admin.quorum import describe_quorum, quorum_failures, quorum_partitions
 from kafka_lagoon.client.agreement import ask_two
@@ -10,6 +10,7 @@ from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.client.identity import host_fault
 from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER,
@@ -24,7 +25,7 @@ NO_CONTROLLER = "NO_CONTROLLER"
 _OWN_FIELDS = frozenset({"controller_id"})  # under KRaft brokers name any broker (KIP-590)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Identity:
     """A cluster's description and its active controller, with the failures of both."""
 

@@ -5,7 +5,7 @@ again without that condition, for the offset that is committed now.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kafka_lagoon.admin.repeated_items import names_any_twice
 from kafka_lagoon.client.cluster import Cluster
@@ -14,6 +14,7 @@ from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import Gathered, Intake, Refusal, ShardedRequest, Source, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import Contradiction
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT
 from kafka_lagoon.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
@@ -32,7 +33,7 @@ _MANY_GROUPS, _ONE_GROUP, _UNSTABLE_ONLY = Versions(8, 9), Versions(7, 7), Versi
 Fetched = Gathered[str, OffsetFetchResponseGroup]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CommittedOffsets:
     """Answers and their sources by group; failures of groups and of single partitions.
 

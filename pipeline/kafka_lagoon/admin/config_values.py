@@ -1,13 +1,13 @@
 """Reads the values that configs have before an alteration: the resource's own, and the inherited ones."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka_lagoon.admin.configs import PER_BROKER, TYPE_NAMES, Configs, describe_broker_configs, describe_configs
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.describe_configs import (
     BROKER,
     BROKER_LOGGER,
@@ -56,7 +56,7 @@ class ConfigResource(NamedTuple):
         return f"{TYPE_NAMES[self.resource_type]} {self.name or '<default>'}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ConfigValue:
     """A config of a resource.
 

@@ -4,7 +4,7 @@ A value that Kafka calls sensitive is removed here, whatever the broker sent.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from kafka_lagoon.client.agreement import ask_two
@@ -14,6 +14,7 @@ from kafka_lagoon.client.routes import ByAny, ByBroker
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import Contradiction
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.describe_configs import (
     BROKER,
     BROKER_LOGGER,
@@ -46,7 +47,7 @@ _WITH_SYNONYMS, _WITHOUT_SYNONYMS = Versions(1, LATEST), Versions(0, 0)  # KIP-2
 _ANY_TYPE, _CLIENT_METRICS_ONLY = Versions(1, LATEST), Versions(0, 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Configs:
     """Configs by resource, and the failures of requests and of single resources."""
 

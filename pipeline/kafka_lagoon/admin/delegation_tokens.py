@@ -6,7 +6,7 @@ its secret; the functions take the token's id and look the secret up. Only a new
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from kafka_lagoon.client.agreement import ask_two
@@ -15,6 +15,7 @@ from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByController
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import (
     DELEGATION_TOKEN_AUTH_DISABLED,
     DELEGATION_TOKEN_NOT_FOUND,
@@ -58,7 +59,7 @@ class NewToken(NamedTuple):
     max_lifetime_ms: int = BROKERS_LIMIT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CreatedToken:
     """A token that was just created; id and secret are user name and password of SCRAM."""
 

@@ -4,7 +4,6 @@ The levels are in the answer to ApiVersions, as the broker that answers knows th
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.admin.versions import api_versions
 from kafka_lagoon.client.cluster import Cluster
@@ -12,6 +11,7 @@ from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.client.routes import ByController
 from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.update_features import (
     SAFE_DOWNGRADE,
@@ -32,7 +32,7 @@ UPGRADE_TYPES: Mapping[str, int] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class FeatureLevels:
     """A feature: the level in force, 0 if it is off, and the levels that every broker that answered supports."""
 
@@ -41,7 +41,7 @@ class FeatureLevels:
     highest: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class FeatureChange:
     """The level that a feature is to have, and one of UPGRADE_TYPES."""
 

@@ -6,7 +6,6 @@ meanwhile gets no offset of the former topic.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka_lagoon.client.cluster import Cluster
@@ -15,6 +14,7 @@ from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import (
     GROUP_SUBSCRIBED_TO_TOPIC,
     ILLEGAL_GENERATION,
@@ -73,7 +73,7 @@ class GroupPartition(NamedTuple):
         return TopicPartition(self.topic, self.partition)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Commit:
     """An offset to commit: the next one to read, the epoch of the record before it, and a text of the committer."""
 

@@ -5,7 +5,7 @@ is "Dead", with error 0.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kafka_lagoon.client.agreement import agree_on_brokers
@@ -15,6 +15,7 @@ from kafka_lagoon.client.routes import ByBroker, ByCoordinator
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import Contradiction
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
 from kafka_lagoon.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
@@ -44,7 +45,7 @@ _CHUNK = 500  # groups in one request: a description may hold thousands of membe
 Description = DescribedGroup | DescribedConsumerGroup | DescribedShareGroup | DescribedStreamsGroup
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class GroupListing:
     """A group as a broker listed it, and that broker: the group's coordinator."""
 
@@ -57,7 +58,7 @@ class GroupListing:
         return self.group.group_type.lower() or None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GroupListings:
     """Groups by id, and the brokers that did not list theirs."""
 
@@ -65,7 +66,7 @@ class GroupListings:
     failures: Sequence[Failure]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GroupDescriptions:
     """Descriptions and failures by group id; a group of a type that has no API here is in neither.
 

@@ -5,7 +5,6 @@ brokers have no other way to refuse.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka_lagoon.admin.repeated_items import names_any_twice
@@ -15,6 +14,7 @@ from kafka_lagoon.client.routes import ByBroker, ByLeader
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import Contradiction
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     KAFKA_STORAGE_ERROR,
@@ -49,7 +49,7 @@ class Replica(NamedTuple):
     broker_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReplicaPlace:
     """The directory of a replica, and the directory that it is being moved to; None where there is none."""
 
@@ -57,7 +57,7 @@ class ReplicaPlace:
     future_log_dir: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LogDirs:
     """Answers by broker, in the order of their ids; failures of brokers and of single directories."""
 

@@ -5,7 +5,6 @@ unchanged; -1 is Kafka's "there is none".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from kafka_lagoon.admin.offset_columns import OffsetColumns, PartitionOrder
@@ -14,6 +13,7 @@ from kafka_lagoon.client.failures import Scope, own_failure
 from kafka_lagoon.client.routes import ByLeader
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID
 from kafka_lagoon.protocol.messages.list_offsets import (
     CONSUMER_REPLICA_ID,
@@ -52,7 +52,7 @@ Offsets = Gathered[TopicPartition, ListOffsetsResponsePartition]
 EpochEnds = Gathered[TopicPartition, EpochEndOffset]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Kind:
     """A kind of offset: the timestamp that stands for it, the isolation level, and the first version that has it."""
 

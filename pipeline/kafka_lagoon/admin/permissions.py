@@ -1,11 +1,10 @@
 """Describes a permission that a request needs: the operation for an ACL, and the effect of lacking it."""
 
-from dataclasses import dataclass
-
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.acls import OPERATIONS, RESOURCE_TYPES
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Permission:
     """An operation on all resources of a type that are to be seen, both by number, and the effect of lacking it."""
 

@@ -4,8 +4,8 @@ Brokers do not return their release. The range is for people; no code may decide
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.api_versions import ApiVersionsResponse
 from kafka_lagoon.protocol.release_apis import RELEASES
 from kafka_lagoon.protocol.releases import ApiList, api_lists
@@ -21,7 +21,7 @@ UNLIKE_ANY = "unlike any release"  # new APIs, but not all that the oldest relea
 _METADATA_VERSIONS = {"3.3": 7, "3.4": 8}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReleaseRange:
     """Releases from `lowest` to `highest`, by position in RELEASES; `lowest` is None if it is older than all.
 

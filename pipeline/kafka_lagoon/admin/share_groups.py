@@ -4,7 +4,6 @@ They are altered by partition and deleted by topic. The group must have no membe
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka_lagoon.admin.group_offsets import EXPLANATIONS, ByGroup, GroupPartition, by_group
@@ -14,6 +13,7 @@ from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import Contradiction
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.alter_share_group_offsets import (
     ALTER_SHARE_GROUP_OFFSETS,
     AlterShareGroupOffsetsRequest,
@@ -43,7 +43,7 @@ class GroupTopic(NamedTuple):
     topic: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ShareOffsets:
     """Answers by group, in the order of their ids; failures of groups and of single partitions."""
 

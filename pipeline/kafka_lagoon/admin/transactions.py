@@ -6,7 +6,6 @@ describe.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka_lagoon.client.cluster import Cluster
@@ -15,6 +14,7 @@ from kafka_lagoon.client.routes import ByBroker, ByCoordinator, ByLeader
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import Contradiction
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import TRANSACTIONAL_ID_NOT_FOUND, error_code
 from kafka_lagoon.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
@@ -74,7 +74,7 @@ class OpenTransaction(NamedTuple):
     coordinator_epoch: int  # -1 if no coordinator has ended a transaction of the producer here
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ProducersTransactions:
     """Transactions of some producers as coordinators know them: transactional ids by producer id, and their descriptions.
 

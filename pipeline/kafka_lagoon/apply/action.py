@@ -7,13 +7,14 @@ guarded and recorded in the same way.
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.secret import Secret
 
 # State of a resource, live or wanted: JSON values, none of them secret. None: it does not exist.
@@ -42,7 +43,7 @@ class Resource(NamedTuple):
         return f"{self.type} {self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Action:
     """One alteration of one resource. A plan has at most one of a kind for each resource.
 
@@ -59,7 +60,7 @@ class Action:
     source: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Answered:
     """Values that a cluster returned for an action: printed for the caller, and not recorded.
 
@@ -74,7 +75,7 @@ def same_state(first: State, second: State) -> bool:
     return _canonical(first) == _canonical(second)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ActionKind:
     """The functions that carry out actions of one kind.
 
@@ -104,7 +105,7 @@ def never(_action: Action, _live: State) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Plan:
     """Actions for one cluster in the order in which they are carried out; `cluster` is its name in the settings."""
 

@@ -8,7 +8,6 @@ before it was done.
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from kafka_lagoon.apply.action import Action, ActionKind, Answered, Guard, Plan, Resource, State, same_state
@@ -20,6 +19,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError, PipelineError, PlanOutdated
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.uuid7 import new_id
 
 Kinds = Mapping[str, ActionKind]
@@ -28,7 +28,7 @@ _WITHHELD = "something before it was not done, and it cannot be undone"
 _UNRECORDED = "the outcome of what was sent before it could not be recorded"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Execution:
     """The result of each action, in the order of the plan.
 

@@ -5,7 +5,6 @@ tokens. Groups, their offsets, and records are no desired state.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -25,6 +24,7 @@ from kafka_lagoon.apply.live import CONFIG_TYPES, Live, LiveTopic, Wanted, read_
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.alter_user_scram_credentials import FEWEST_ITERATIONS, MOST_ITERATIONS
 
 # A feature that a cluster does not offer is no failure.
@@ -32,7 +32,7 @@ _NOT_OFFERED = frozenset({UNSUPPORTED, "SECURITY_DISABLED"})
 _PARTS = {"user": "user", "client-id": "client_id", "ip": "ip"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Imported:
     """A desired state as plain values, a description of what was left out, and failures."""
 

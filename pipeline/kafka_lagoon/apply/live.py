@@ -5,7 +5,7 @@ Failures stand beside what could be read: a plan with failures may not be carrie
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
 from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values, config_values
@@ -21,6 +21,7 @@ from kafka_lagoon.apply.kinds.quotas import quotas_of
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_configs import (
     BROKER,
@@ -43,7 +44,7 @@ CONFIG_TYPES: Mapping[str, int] = {
 _OF_LISTENER = re.compile(r"listener\.name\.[^.]+\.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LivePartition:
     """A partition; `adding` and `removing` are not empty while it is moved."""
 
@@ -65,7 +66,7 @@ class LivePartition:
         return tuple(broker_id for broker_id in self.replicas if broker_id not in self.removing)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LiveTopic:
     """A topic as metadata shows it."""
 
@@ -84,7 +85,7 @@ class LiveTopic:
         return factors.pop() if len(factors) == 1 else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Wanted:
     """The parts to read. `configs` are names by resource type; None means all that have configs of their own, and `named`."""
 
@@ -97,7 +98,7 @@ class Wanted:
     reassignments: Callable[[Mapping[str, LiveTopic]], bool] = lambda _: False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Live:
     """A cluster as it is, as far as it was read. `known_configs` are names and types by resource type.
 

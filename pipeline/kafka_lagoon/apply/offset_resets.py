@@ -5,7 +5,6 @@ into a log that it is outside of: such a partition is a failure, and the others 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from kafka_lagoon.admin.group_offsets import Commit, GroupPartition
 from kafka_lagoon.admin.groups import SHARE, GroupListings, described_as, list_groups
@@ -26,6 +25,7 @@ from kafka_lagoon.fetch.offset_resolution import resolve
 from kafka_lagoon.fetch.offset_specs import OffsetSpec, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import READ_UNCOMMITTED
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -34,7 +34,7 @@ _API = "reset"
 _WITHOUT_MEMBERS = ("Empty", "Dead", "")  # the last: brokers before 2.6 list no states
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ShiftBy:
     """So many offsets after what the group has stored, or before it."""
 
@@ -44,7 +44,7 @@ class ShiftBy:
 ResetSpec = OffsetSpec | ShiftBy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Group:
     """A group with what it has stored, and the logs of the partitions that are reset."""
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from kafka_lagoon.admin.groups import GroupListings, list_groups
 from kafka_lagoon.admin.log_dirs import Replica, describe_log_dirs, replica_places
-from kafka_lagoon.admin.quorum import Voter
 from kafka_lagoon.admin.transactions import describe_producers
+from kafka_lagoon.admin.voters import Voter
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.desired.document import Path
 from kafka_lagoon.apply.desired.model import (

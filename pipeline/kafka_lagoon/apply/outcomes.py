@@ -1,7 +1,7 @@
 """Says how an action ended, and decides by the live state where no answer says it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -10,6 +10,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure, refusal_name
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR
 
 NOT_SENT, NOT_READ = "NOT_SENT", "NOT_READ"
@@ -29,7 +30,7 @@ class Outcome(StrEnum):
     UNKNOWN = "unknown"  # sent, and neither an answer nor the live state tells
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ActionResult:
     """The result of one action. A done action has a failure if only the live state proves it, and no answer does."""
 

@@ -1,7 +1,6 @@
 """Makes a plan of a desired state: reads what it is about, refuses what cannot be, and lists the actions in their order."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.apply.action import Action, plan_id
 from kafka_lagoon.apply.checks import faults_of, wrong_cluster
@@ -19,9 +18,10 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PlanResult:
     """Actions in the order in which they are carried out. With failures the plan is incomplete, and must not be."""
 

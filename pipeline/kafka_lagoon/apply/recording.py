@@ -5,12 +5,13 @@ import os
 import platform
 import pwd
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from kafka_lagoon import __version__
 from kafka_lagoon.apply.action import Action, Plan, State
 from kafka_lagoon.apply.outcomes import ActionResult
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.tables.write_rows import AdminActionRow
 from kafka_lagoon.uuid7 import new_id
@@ -47,7 +48,7 @@ def principal_of(kafka: KafkaSettings) -> str | None:
     return kafka.sasl_username or kafka.sasl_kerberos_principal or kafka.sasl_oauthbearer_unsecured_principal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Run:
     """Values that all rows of a run have."""
 

@@ -6,7 +6,6 @@
 import json
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_lagoon.apply.action import Action, Plan
@@ -25,12 +24,13 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PlanOutdated
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.secret import Secret
 
 ADMIN = "admin"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AlterationResult:
     """The result of a plan; `execution` is None if nothing was sent."""
 

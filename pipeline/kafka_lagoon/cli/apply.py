@@ -6,7 +6,6 @@ before anything is altered.
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 from kafka_lagoon.apply.desired.state import DesiredState
@@ -27,12 +26,13 @@ from kafka_lagoon.cli.terminal import FAILED, worst
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.runs.apply import Wanted, apply_state
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ApplyArguments:
     """Options of one run, the cluster that they choose, and its desired state."""
 

@@ -4,8 +4,6 @@ import argparse
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from shutil import get_terminal_size
-from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafka_lagoon.cli.habits import instead_of_option
@@ -29,16 +27,25 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, name: str, command: "Command[Any]") -> None:
         super().__init__(
-            prog=f"lagoon {name}", formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+            prog=f"lagoon {name}", formatter_class=_unformatted, usage=argparse.SUPPRESS, allow_abbrev=False
         )
-        needed = f" Required permissions: {permissions_line(name, command.requires)}." if command.requires else ""
-        self.description = fill(f"{command.summary}{needed}", width=get_terminal_size().columns - 2)
-        examples = "\n".join(["examples:", *(f"  {example}" for example in command.examples)])
-        self.epilog = f"{command.epilog}\n{examples}" if command.epilog else examples
+        self._name, self._command = name, command
         self.register("type", int, _whole_number)  # argparse would name the Python type in its message
         self._given: Sequence[str] = ()
         command.kind.declare(self)
         command.declare(self)
+
+    def prepare_help(self) -> None:
+        """Describe the command and its usage, which would take longer than parsing, for --help."""
+        from shutil import get_terminal_size  # noqa: PLC0415  for help alone
+        from textwrap import fill  # noqa: PLC0415
+
+        command = self._command
+        needed = f" Required permissions: {permissions_line(self._name, command.requires)}." if command.requires else ""
+        self.description = fill(f"{command.summary}{needed}", width=get_terminal_size().columns - 2)
+        examples = "\n".join(["examples:", *(f"  {example}" for example in command.examples)])
+        self.epilog = f"{command.epilog}\n{examples}" if command.epilog else examples
+        self.formatter_class, self.usage = argparse.RawDescriptionHelpFormatter, None
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Keep the arguments for `error`. All parsing methods of argparse call this one."""
@@ -51,9 +58,17 @@ class Parser(argparse.ArgumentParser):
         raise UsageError([f"{message.removeprefix('argument ')}{habit}; see {self.prog} --help"])
 
 
+def _unformatted(prog: str) -> argparse.HelpFormatter:
+    """Make the formatter by which argparse checks each option; without a width it would ask for the terminal's each time."""
+    return argparse.HelpFormatter(prog, width=80)
+
+
 def parse(command: "Command[Any]", name: str, argv: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments of a command. UsageError names argparse's first fault, ConfigError all faults of its own check."""
-    options = Parser(name, command).parse_intermixed_args(argv)
+    parser = Parser(name, command)
+    if any(word.startswith("-") and "h" in word for word in argv):
+        parser.prepare_help()
+    options = parser.parse_intermixed_args(argv)
     if getattr(options, "warehouse", None):
         options.set = [*options.set, f"warehouse={options.warehouse}"]
     if getattr(options, "create", False):

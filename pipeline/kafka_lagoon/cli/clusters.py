@@ -6,7 +6,6 @@
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_lagoon.cli.arguments import add_settings_options
@@ -15,13 +14,14 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import DEFAULT_CLUSTER, KafkaSettings, is_setting
 
 if TYPE_CHECKING:
     from kafka_lagoon.settings import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ChosenCluster:
     """The cluster of a command; `settings` is None if only bootstrap servers were given."""
 

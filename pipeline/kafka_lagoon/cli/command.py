@@ -6,16 +6,17 @@ cli/tables/command.py, JOB of cli/jobs.py, and PLAIN here.
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeVar
 
 from kafka_lagoon.cli.permissions import Requirement
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.frozen import frozen
 
 ContextT = TypeVar("ContextT")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Invocation:
     """A call of a command: its name (the words after `lagoon`), its parsed options, the environment and the clock."""
 
@@ -34,7 +35,7 @@ def no_faults(_: Namespace) -> Iterable[str]:
     return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Kind(Generic[ContextT]):
     """The properties that commands of one kind share.
 
@@ -47,7 +48,7 @@ class Kind(Generic[ContextT]):
     run: Callable[[Invocation, Callable[[ContextT], Any]], int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Command(Generic[ContextT]):
     """A command: `declare` adds its own options, `check` finds the faults of arguments that argparse cannot find.
 

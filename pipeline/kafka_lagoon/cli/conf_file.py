@@ -7,10 +7,10 @@ and if others cannot write to it.
 import os
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import CONF_VARIABLE
 
 FILE_NAME = "lagoon.toml"
@@ -18,7 +18,7 @@ _OTHERS_WRITE = 0o002
 _ROOT = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ConfFile:
     """A settings file, and what names it: an option, a variable or the current folder; `path` is None if there is none."""
 

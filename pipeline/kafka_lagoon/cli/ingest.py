@@ -5,7 +5,6 @@ Clusters do not depend on each other: if one fails, the others are archived.
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from kafka_lagoon.cli.arguments import add_create, add_flags, parsed_time
 from kafka_lagoon.cli.command import Command
@@ -20,6 +19,7 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime, OffsetSpecs, parse_offset_specs
 from kafka_lagoon.fetch.read_spec import ReadSpec
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.pending_files import missing_in_words
 from kafka_lagoon.job_settings import IngestSettings
 from kafka_lagoon.patterns import compile_pattern
@@ -33,7 +33,7 @@ _DENIED = "TOPIC_AUTHORIZATION_FAILED"
 _SHOWN_TOPICS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class IngestArguments:
     """Settings and options of a run; `after_restore` is repeat, keep, or None to refuse."""
 

@@ -13,6 +13,7 @@ from kafka_lagoon.cli.habits import not_here
 from kafka_lagoon.cli.pipes import piped
 from kafka_lagoon.cli.registry import ALIASES, COMMANDS, INSTALLATION, JOBS, aliases_of, names_of, usage
 from kafka_lagoon.cli.terminal import reported, say_version
+from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.owned_files import PRIVATE
 
 if TYPE_CHECKING:  # help is printed without these packages
@@ -89,7 +90,8 @@ def _split(words: Sequence[str]) -> tuple[str, str, Sequence[str]]:
 def declaration(name: str) -> "Command[Any]":
     """Import the command of this name from its module."""
     listed = COMMANDS[name]
-    command: Command[Any] = getattr(import_module(listed.module), listed.attribute)
+    with gc_paused():
+        command: Command[Any] = getattr(import_module(listed.module), listed.attribute)
     return command
 
 

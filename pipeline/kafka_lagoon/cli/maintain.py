@@ -5,7 +5,7 @@ Tables do not depend on each other: if one fails, the others are maintained.
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kafka_lagoon.cli.arguments import add_flags, names
 from kafka_lagoon.cli.command import Command
@@ -18,12 +18,13 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.maintain import SAFE_HOURS, Files, Maintained, MaintainOptions, check_options, in_order
 from kafka_lagoon.delta.old_rows import OldRows
 from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.maintain import maintain_table
 from kafka_lagoon.settings import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MaintainArguments:
     """Settings and options of a run."""
 

@@ -4,20 +4,19 @@ Names are escaped in tables for people, because others chose them. Scripts get e
 """
 
 import dataclasses
-import json
 import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Protocol, get_args
 
-from kafka_lagoon.cli.kafka.formatting import base64_object
 from kafka_lagoon.cli.people import Screen, screen, table
-from kafka_lagoon.cli.pipes import write, write_in_pager
+from kafka_lagoon.cli.pipes import write
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.row_classes import Timestamp
 
 _ANYWHERE = Screen()
@@ -47,7 +46,7 @@ class Rows(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RowSet:
     """Rows of one kind. People see the columns in `columns`, or with --wide those in `wide`; scripts get all fields.
 
@@ -76,12 +75,12 @@ class RowSet:
 
     def json_blocks(self) -> Iterator[str]:
         """Format rows as JSON: bytes as `{"base64": ...}`, times as epoch milliseconds."""
-        encode = json.JSONEncoder(default=_plain).encode
-        for row in self.rows:
-            yield encode({"kind": self.kind, **_fields(row)}) + "\n"
+        from kafka_lagoon.cli.json_lines import json_lines  # noqa: PLC0415  not needed for people
+
+        return json_lines(self.kind, self.rows)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Remark:
     """Lines for people after the rows; scripts do not get them."""
 
@@ -103,7 +102,7 @@ class Remark:
         return iter(())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CommandOutput:
     """The output of a command. All fields but `rows` are read after the rows are printed, because a generator may add to them.
 
@@ -119,7 +118,7 @@ class CommandOutput:
     exit_code: int = COMPLETE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Ending:
     """The end of a command: lines for standard error and the exit code; `is_passed` is True if a limit is passed."""
 
@@ -132,6 +131,8 @@ def show(output: CommandOutput, options: Namespace) -> int:
     """Print the output; return the exit code."""
     blocks = output_blocks(output, options, screen(wide=options.wide))
     if getattr(options, "pager", False) and not options.json and sys.stdout.isatty():
+        from kafka_lagoon.cli.pager import write_in_pager  # noqa: PLC0415  only on a terminal
+
         write_in_pager(blocks, os.environ)
     else:
         write(blocks)
@@ -194,13 +195,3 @@ def failure_lines(failures: Iterable[Failure]) -> Iterator[str]:
         )  # the broker that answered; the scope may name another one
         detail = f" ({row.message})" if row.message else ""
         yield " ".join(f"{row.scope}: {row.api}{broker}: {row.error_name}{detail}".split())
-
-
-def _fields(row: Any) -> dict[str, Any]:
-    return {
-        name: getattr(row, name) for name in row.__dataclass_fields__
-    }  # dataclasses.fields would take half of the time of a row
-
-
-def _plain(value: Any) -> Any:
-    return base64_object(value) if isinstance(value, bytes) else _fields(value)

@@ -4,16 +4,14 @@ Colours and cuts are for terminals only; in a pipe every name is whole. Scripts 
 """
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kafka_lagoon.tables.group_rows import TopicPartitions
-from kafka_lagoon.text import aligned_line, padded, printable
-from kafka_lagoon.units import byte_count, duration
+from kafka_lagoon.frozen import frozen
+from kafka_lagoon.tables.cluster_rows import TopicPartitions
+from kafka_lagoon.text import aligned_line, byte_count, duration, padded, printable
 
 NULL = "-"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -62,7 +60,7 @@ _HEADINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Screen:
     """Standard output; nothing is cut if `width` is None."""
 
@@ -74,6 +72,8 @@ def screen(environ: Mapping[str, str] = os.environ, *, wide: bool = False) -> Sc
     """Standard output: a terminal's width, and colours unless NO_COLOR (no-color.org) or a dumb terminal forbids them."""
     if not sys.stdout.isatty():
         return Screen()
+    import shutil  # noqa: PLC0415  only on a terminal
+
     has_colours = not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"  # words: ok, the variable of terminals
     return Screen(width=None if wide else shutil.get_terminal_size().columns, has_colours=has_colours)
 

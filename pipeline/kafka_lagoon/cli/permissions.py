@@ -6,13 +6,13 @@ DESCRIBE comes with READ, WRITE, ALTER and DELETE, and DESCRIBE_CONFIGS with ALT
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.admin.permissions import Permission
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol import acls
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Requirement:
     """The permissions of one form of a command; `remark` is about releases, and about further permissions."""
 

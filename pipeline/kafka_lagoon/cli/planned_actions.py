@@ -3,12 +3,12 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.apply.action import Action, Guard
 from kafka_lagoon.apply.kinds.topic_guards import MOST_PARTITIONS
 from kafka_lagoon.cli.arguments import add_flags
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.frozen import frozen
 
 _MEANINGS = {
     Guard.DELETIONS: "allow actions that delete something",
@@ -20,7 +20,7 @@ _MEANINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PlannedActions:
     """The actions that a verb plans.
 

@@ -6,7 +6,7 @@ from kafka_lagoon import log
 from kafka_lagoon.cli.outcome import OutcomeProgress, RunOutcome
 from kafka_lagoon.cli.terminal import show_live
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.units import byte_count, duration
+from kafka_lagoon.text import byte_count, duration
 
 _LOGGED_EVERY_S = 60
 

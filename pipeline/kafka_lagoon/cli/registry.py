@@ -4,7 +4,8 @@ This module imports no command, so that the start of a command does not wait for
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from kafka_lagoon.frozen import frozen
 
 JOBS = "Jobs, for a scheduler"
 TABLES = "Queries of the tables"
@@ -12,7 +13,7 @@ CLUSTERS = "Live clusters"
 INSTALLATION = "This installation"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Listed:
     """The place of a command's declaration: a module below kafka_lagoon.cli, and after a colon its name (else COMMAND).
 

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from kafka_lagoon.cli.arguments import SPARK, add_engine, moment_argument, names, number_from
@@ -15,19 +15,19 @@ from kafka_lagoon.cli.outcome import REPORT, RunOutcome, one_by_one
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import RECENT_RELATIONS, RELATIONS
 from kafka_lagoon.report.scope import has_all_predecessors, recent_window, windows_of
 from kafka_lagoon.runs.report import Report, ReportOptions, chosen_scopes, make_report
 from kafka_lagoon.settings import Settings, local_folder, opens_without_session
-from kafka_lagoon.text import printable
+from kafka_lagoon.text import byte_count, printable
 from kafka_lagoon.times import FORMS, Moment
-from kafka_lagoon.units import byte_count
 
 _HOURS_OF_DAY = 24
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReportArguments:
     """Settings and options of one run; `engine` None means DuckDB where it can read the tables."""
 

@@ -2,20 +2,20 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.cli.arguments import MOST_INT16, add_flags, names, number_from, parsed_time, pattern
 from kafka_lagoon.cli.file_modes import check_creation, loaded
 from kafka_lagoon.cli.planned_actions import confirmation_problems
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.text import did_you_mean
 from kafka_lagoon.times import FORMS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RestoreArguments:
     """Settings and options of one run of the restore job."""
 

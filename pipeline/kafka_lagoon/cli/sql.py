@@ -5,7 +5,6 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_lagoon.cli.arguments import add_table_options
@@ -13,10 +12,11 @@ from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.engines import opened
 from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.out_files import out_file
-from kafka_lagoon.cli.pipes import write, write_in_pager
+from kafka_lagoon.cli.pipes import write
 from kafka_lagoon.cli.sql_formats import FORMATS, JSON, TABLE, SqlFormat
 from kafka_lagoon.cli.terminal import COMPLETE, say_exactly
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.statements import Rows, mentioned, refuse_writing, type_name
 from kafka_lagoon.query.views import NAMES, VIEWS, column_comments
@@ -38,7 +38,7 @@ Times without a zone are UTC. A statement is one query, and writes nothing but -
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SqlArguments:
     """Settings and options of a call; `engine` None means DuckDB where it can read the tables.
 
@@ -151,6 +151,8 @@ def _show(rows: Rows, arguments: SqlArguments) -> None:
     assert make_blocks  # noqa: S101  `_faults` has refused others
     blocks = make_blocks(rows)
     if chosen.is_paged and arguments.pager and is_terminal:
+        from kafka_lagoon.cli.pager import write_in_pager  # noqa: PLC0415  only on a terminal
+
         write_in_pager(blocks, os.environ)
     else:
         write(blocks)

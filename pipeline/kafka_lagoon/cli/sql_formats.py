@@ -8,7 +8,6 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import partial
@@ -20,6 +19,7 @@ import pyarrow as pa
 
 from kafka_lagoon.cli.kafka.formatting import as_text, base64_object, text_or_bytes
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.statements import Rows
 from kafka_lagoon.text import aligned_line, printable
 
@@ -183,7 +183,7 @@ def _csv_line(fields: Sequence[str]) -> str:
     return ",".join(fields) + "\r\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SqlFormat:
     """An output format of `lagoon sql`: its line in the help, and the suffixes of --out that choose it.
 

@@ -3,7 +3,6 @@
 An expected error is printed as one line, without a traceback.
 """
 
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -81,6 +80,8 @@ class _LiveLine:
 
     def _draw(self) -> None:
         if self._is_drawn or self._texts:
+            import shutil  # noqa: PLC0415  only on a terminal
+
             line = printable("; ".join(f"{cluster}: {text}" for cluster, text in self._texts.items()))
             sys.stderr.write(_ERASE_LINE + line[: shutil.get_terminal_size().columns - 1])
             sys.stderr.flush()

@@ -6,12 +6,11 @@ A passed limit makes the exit code 3, for schedulers and scripts. So does an unk
 import argparse
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from kafka_lagoon.text import counted, did_you_mean, printable
-from kafka_lagoon.units import duration
+from kafka_lagoon.frozen import frozen
+from kafka_lagoon.text import counted, did_you_mean, duration, printable
 
 _COUNT = re.compile(r"(\d+)([kMG]?)")
 _FACTORS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
@@ -35,7 +34,7 @@ class Unit(StrEnum):
     DURATION = "duration"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Threshold:
     """A named limit; a duration is in milliseconds."""
 
@@ -48,7 +47,7 @@ class Threshold:
         return duration(round(value)) if self.unit is Unit.DURATION else f"{round(value):,}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Measured:
     """Counts of items above a limit and of unknown items, the highest value with its place, and an unknown item's place."""
 

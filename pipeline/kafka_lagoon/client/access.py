@@ -5,21 +5,24 @@ from functools import partial
 from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.session import Access
-from kafka_lagoon.client.tls import context
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.kafka_settings import KafkaSettings
 
 
 def access_to(settings: KafkaSettings, clock: Clock, request_stats: RequestStats) -> Access:
     """The access to a cluster; ConfigError if a truststore or keystore cannot be used."""
-    login = None
+    tls, login = None, None
+    if settings.uses_tls():
+        from kafka_lagoon.client.tls import context  # noqa: PLC0415  not needed without TLS
+
+        tls = context(settings)
     if settings.uses_sasl():
         from kafka_lagoon.client.logins import login_for  # noqa: PLC0415  not needed without SASL
 
         login = partial(login_for, settings, clock=clock)
     return Access(
         settings=settings,
-        tls=context(settings) if settings.uses_tls() else None,
+        tls=tls,
         login=login,
         clock=clock,
         request_stats=request_stats,

@@ -1,4 +1,4 @@
-"""Asks brokers about the state that all of them keep, and believes what two of them say.
+"""Asks any broker, or asks about the state that all of them keep, and believes what two of them say.
 
 A broker may be behind, or wrong. Where two differ a third one decides, or the first one again if there are only two: it may
 have been behind. Of answers that brokers pass on from the active controller, two only show that the brokers changed nothing.
@@ -11,11 +11,10 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.client.metadata_checks import CONTRADICTION
-from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import BrokerError, ConnectionFailed, WireError
+from kafka_lagoon.errors import BrokerError, ConnectionFailed, PipelineError, WireError
 from kafka_lagoon.protocol.messages.metadata import MetadataBroker, MetadataResponse, MetadataTopic
 from kafka_lagoon.wire.schema import Api, Versions
 
@@ -25,6 +24,26 @@ T = TypeVar("T")
 
 _PARTITION_INDEX = attrgetter("partition_index")
 _OF_ANSWERS = frozenset({"throttle_time_ms"})  # fields that are about the answer, and not about the cluster
+
+
+def ask_cluster(
+    cluster: Cluster,
+    api: Api[Any, R],
+    request: object,
+    scope: Scope,
+    deadline: Deadline,
+    within: Versions | None = None,
+    other_than: Collection[str] = (),
+) -> R | Failure:
+    """The response of any broker to a request that is not split, or the failure; addresses in `other_than` are asked last."""
+    started = cluster.clock.monotonic()
+    try:
+        answer = cluster.ask_any(api, request, deadline, within, other_than=other_than)
+    except PipelineError as error:
+        elapsed_ms = int((cluster.clock.monotonic() - started) * 1000)
+        return failure_of(api, scope, error, elapsed_ms=elapsed_ms)
+    code = getattr(answer, "error_code", 0)
+    return failure_of(api, scope, code) if code else answer
 
 
 def ask_two(

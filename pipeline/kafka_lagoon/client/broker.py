@@ -5,7 +5,6 @@ connection left unanswered are sent again here, unless they must arrive only onc
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kafka_lagoon.client.connection import ReceivedResponse
@@ -24,6 +23,7 @@ from kafka_lagoon.errors import (
     UnsupportedVersion,
     WireError,
 )
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.api_versions import ApiVersionsResponse
 from kafka_lagoon.wire.schema import Api, Versions
 
@@ -34,7 +34,7 @@ _ENOUGH = 1 << 18  # bytes to be sent: more requests are only made when less tha
 _ADDRESS_PHASES = ("resolve", "connect")  # a failure in these phases concerns the address
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Call:
     """A request to one broker; `within` narrows its versions, where others mean something else.
 
@@ -47,7 +47,7 @@ class Call:
     once: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Reply:
     """The response to a call, or the error instead of it, and when it was received (epoch milliseconds)."""
 

@@ -6,9 +6,9 @@ anything: no topic is auto-created, and FindCoordinator is sent only for groups 
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeVar
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kafka_lagoon.client.access import access_to
 from kafka_lagoon.client.broker import Broker, Call, Reply
@@ -44,6 +44,9 @@ from kafka_lagoon.protocol.messages.metadata import (
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 from kafka_lagoon.wire.schema import LATEST, Api, Versions
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 R = TypeVar("R")
 _ROUNDS = 3
@@ -89,7 +92,8 @@ class Cluster:
         self._coordinators: dict[tuple[int, str], int] = {}  # broker ids by FindCoordinator's type of key, and key
         self._topics: dict[str, _TopicLeaders] = {}
         self._bootstrap = [self._broker(None, host, port) for host, port in settings.addresses()]
-        self._threads = ThreadPoolExecutor(max_workers=64, thread_name_prefix="broker")
+        self._threads: ThreadPoolExecutor | None = None
+        self._lock = Lock()
 
     @classmethod
     def connect(cls, settings: KafkaSettings, clock: Clock, request_stats: RequestStats, deadline: Deadline) -> Self:
@@ -113,7 +117,8 @@ class Cluster:
 
     def close(self) -> None:
         """Close every connection."""
-        self._threads.shutdown(wait=True)
+        if self._threads:
+            self._threads.shutdown(wait=True)
         for broker in [*self._bootstrap, *self.brokers.values()]:
             broker.close()
 
@@ -247,12 +252,21 @@ class Cluster:
         raise self._unreachable(failures)
 
     def ask_brokers(self, calls: Mapping[int, Sequence[Call]], deadline: Deadline) -> dict[int, list[Reply]]:
-        """The replies of several brokers, asked at the same time, each to its own calls."""
+        """The replies of brokers, asked at the same time, each to its own calls."""
 
         def ask(node_id: int) -> list[Reply]:
             return self.brokers[node_id].ask_all(calls[node_id], deadline)
 
-        return dict(zip(calls, self._threads.map(ask, calls), strict=True))
+        at_once = map if len(calls) <= 1 else self._pool().map
+        return dict(zip(calls, at_once(ask, calls), strict=True))
+
+    def _pool(self) -> "ThreadPoolExecutor":
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  not needed to ask one broker
+
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(max_workers=64, thread_name_prefix="broker")
+            return self._threads
 
     def _candidates(self, other_than: Collection[str]) -> list[Broker]:
         """Brokers to ask when any will do: those that failed last time after others, bootstrap servers last.

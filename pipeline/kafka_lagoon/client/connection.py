@@ -6,12 +6,12 @@ connection must not be used again, or a late response could be matched to a late
 
 from collections import deque
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from kafka_lagoon import __version__
 from kafka_lagoon.errors import CorrelationMismatch, DecodeError, UnsupportedVersion
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNSUPPORTED_VERSION
 from kafka_lagoon.protocol.headers import decode_response, decode_response_header, encode_request
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
@@ -44,7 +44,7 @@ def largest_response(api: Api[Any, Any]) -> int:
     return UNLIMITED if has_lists_or_records else PLAIN_MAX_BYTES
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class InFlight:
     """A request that waits for its response."""
 
@@ -53,7 +53,7 @@ class InFlight:
     correlation_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ReceivedResponse:
     """A decoded response, its request, and its number of bytes, length included."""
 

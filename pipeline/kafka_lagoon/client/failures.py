@@ -4,7 +4,6 @@ Failures are made by `failure_of`, from an error code or from an exception, and 
 ourselves; nowhere else.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +16,7 @@ from kafka_lagoon.errors import (
     PipelineError,
     UnsupportedVersion,
 )
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.wire.schema import Api
 
@@ -40,7 +40,7 @@ class ScopeType(StrEnum):
     LINE = "line"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Scope:
     """The subject of a request. The fields that its type does not have are None.
 
@@ -138,7 +138,7 @@ class Scope:
         return " ".join(filter(None, (named, self.name))) or self.scope_type
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Failure:
     """A request that failed for one subject, and the reason; `code` is None where no broker gave one.
 

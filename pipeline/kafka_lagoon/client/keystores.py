@@ -5,11 +5,12 @@ An error is one line that names the setting and the remedy, and shows nothing of
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.secret import Secret
 
@@ -23,7 +24,7 @@ _KEY = "PRIVATE KEY"
 _REVOKED = "X509 CRL"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class KeyPair:
     """The client's certificate chain, its own certificate first, and the private key, as PEM. `origin` names the setting."""
 
@@ -33,7 +34,7 @@ class KeyPair:
     password: str | None = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Store:
     """A file that was read; `settings` is what the names of its settings begin with."""
 

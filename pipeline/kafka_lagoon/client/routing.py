@@ -7,7 +7,7 @@ about a hundred thousand items costs no more memory than its `Intake` keeps.
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from types import MappingProxyType
@@ -28,6 +28,7 @@ from kafka_lagoon.errors import (
     UnsupportedVersion,
     WireError,
 )
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import (
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     REQUEST_TIMED_OUT,
@@ -51,7 +52,7 @@ _NOBODY = (None, 0)
 CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' socket.request.max.bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Source:
     """The broker that answered, and when its response was received (epoch milliseconds)."""
 
@@ -94,7 +95,7 @@ class Intake(ABC, Generic[I, A]):
         """Keep the answers about some items; returns the items without an answer, and why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ShardedRequest(Generic[I, A]):
     """A request of one API about many items: `build` makes the message for some of them, `read` reads their answers.
 
@@ -116,7 +117,7 @@ class ShardedRequest(Generic[I, A]):
     final: frozenset[int] = frozenset()  # beside the codes that are never retriable
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Gathered(Generic[I, A]):
     """For every item of a request an answer and its source, or a failure."""
 
@@ -218,7 +219,7 @@ def _nothing(_response: Any, _items: Sequence[Any]) -> tuple[()]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Division(Generic[I]):
     """Items in chunks by the broker to ask. The broker of the `unroutable` ones is not known."""
 
@@ -232,7 +233,7 @@ class _Division(Generic[I]):
         return gathering.request.chunk == self.chunk_size and gathering.open == self.items
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _ChunkCall(Generic[I]):
     """One request of a gathering to one broker, about a chunk of its items."""
 
@@ -388,26 +389,6 @@ def merged(several: Iterable[Gathered[I, A]]) -> Gathered[I, A]:
         sources.update(gathered.sources)
         failures.update(gathered.failures)
     return Gathered(answers, sources, failures)
-
-
-def ask_cluster(
-    cluster: Cluster,
-    api: Api[Any, R],
-    request: object,
-    scope: Scope,
-    deadline: Deadline,
-    within: Versions | None = None,
-    other_than: Collection[str] = (),
-) -> R | Failure:
-    """The response of any broker to a request that is not split, or the failure; addresses in `other_than` are asked last."""
-    started = cluster.clock.monotonic()
-    try:
-        answer = cluster.ask_any(api, request, deadline, within, other_than=other_than)
-    except PipelineError as error:
-        elapsed_ms = int((cluster.clock.monotonic() - started) * 1000)
-        return failure_of(api, scope, error, elapsed_ms=elapsed_ms)
-    code = getattr(answer, "error_code", 0)
-    return failure_of(api, scope, code) if code else answer
 
 
 def _count(cluster: Cluster, gathering: _Gathering[I, Any]) -> None:

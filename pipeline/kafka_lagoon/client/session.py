@@ -5,18 +5,16 @@ authenticated again before it expires (KIP-368).
 """
 
 import random
-import ssl
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_lagoon.client.connection import Connection, ReceivedResponse, choose_version, negotiate
 from kafka_lagoon.client.impossible_values import impossible_value
 from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.policy import vet
 from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.client.transport import TlsSession, Transport
+from kafka_lagoon.client.transport import Transport
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import (
     BrokerError,
@@ -26,19 +24,21 @@ from kafka_lagoon.errors import (
     FrameTooLarge,
     WireError,
 )
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
-from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.sasl.conversation import Login
 from kafka_lagoon.wire.budget import BUDGET
 from kafka_lagoon.wire.schema import Api, Versions
 
+if TYPE_CHECKING:  # see transport.py
+    import ssl
+
+    from kafka_lagoon.client.tls_stream import TlsSession
+
 R = TypeVar("R")
 
-# Brokers before 3.3 leave requests that they have read from a TLS connection, but not handled, for 300 ms (KAFKA-13559). This
-# version of Fetch came with 3.5; releases between lose nothing but the pipelining.
-_PIPELINED_TLS_FETCH = 14
 _OF_CONNECTIONS = frozenset({API_VERSIONS.name})
 _WITHOUT_ANSWER = (
     ", as some listeners do that want TLS, see security_protocol, "
@@ -50,12 +50,12 @@ _RENEWED_AFTER_S = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Access:
     """Values that the connections to a cluster share; `tls` is None without TLS, `login` without SASL."""
 
     settings: KafkaSettings
-    tls: ssl.SSLContext | None
+    tls: "ssl.SSLContext | None"
     login: Callable[[str], Login] | None  # the login of one connection to the broker at this host
     clock: Clock
     request_stats: RequestStats
@@ -105,7 +105,7 @@ class Session:
         return session
 
     @property
-    def tls(self) -> TlsSession | None:
+    def tls(self) -> "TlsSession | None":
         """The encryption of the connection, and the broker's certificates; None without TLS."""
         return self._transport.tls_session()
 
@@ -117,9 +117,12 @@ class Session:
     @property
     def max_in_flight(self) -> int:
         """Number of requests that may wait for their response."""
-        fetch = self._offered.get(FETCH.key)
-        may_pipeline = not self._is_secure or (fetch is not None and fetch.highest >= _PIPELINED_TLS_FETCH)
-        return self._settings.max_in_flight_requests_per_connection if may_pipeline else 1
+        if self._is_secure:
+            from kafka_lagoon.client.tls_pipelining import may_pipeline  # noqa: PLC0415  not needed without TLS
+
+            if not may_pipeline(self._offered):
+                return 1
+        return self._settings.max_in_flight_requests_per_connection
 
     @property
     def must_reauthenticate(self) -> bool:

@@ -9,7 +9,7 @@ import re
 import ssl
 from base64 import b64encode
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from http.client import HTTPException, HTTPResponse
 from io import BytesIO
 from typing import Any
@@ -19,6 +19,7 @@ from kafka_lagoon.addresses import is_loopback
 from kafka_lagoon.client.transport import Transport
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import AuthenticationFailed, ConfigError, ConnectionFailed, ConnectionLost
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.sasl.conversation import quoted
 from kafka_lagoon.sasl.token import Token
 
@@ -36,7 +37,7 @@ _OK = 200
 _REDIRECTS = range(300, 400)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TokenEndpoint:
     """An OAuth token endpoint and our credentials. `certificates` are CAs in PEM to trust besides those of this machine."""
 
@@ -155,7 +156,7 @@ def _answer(raw: bytes) -> tuple[int, bytes]:
     return response.status, response.read()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Received:
     raw: bytes
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafka_lagoon.compare.sequences import Compared, Gap, Records, joined
+from kafka_lagoon.frozen import frozen
 
 Hash = tuple[int, int]
 
@@ -36,7 +37,7 @@ class Kind(StrEnum):
 NOT_COMPARED = frozenset({Kind.EXPIRED_LEFT, Kind.EXPIRED_RIGHT, Kind.COMPACTED_LEFT, Kind.COMPACTED_RIGHT})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Difference:
     """Consecutive records with the same kind of difference, by their first and last offsets on both sides.
 
@@ -52,7 +53,7 @@ class Difference:
     right_last: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Evidence:
     """Facts for deciding differences: the starts of both logs, and the counts of a second pass.
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from kafka_lagoon.compare.result import ComparedPartition, How, failures_of, not
 from kafka_lagoon.compare.sequences import Report, compare_sequences
 from kafka_lagoon.compare.sides import Connection, Side, Source
 from kafka_lagoon.fetch.split import Split, SplitOutcome
+from kafka_lagoon.frozen import frozen
 
 LOST_MEANWHILE = "records were deleted before they were read again: what is doubled may be called missing or extra"
 _NO_WORDS = np.empty(0, np.uint64)
@@ -106,7 +107,7 @@ class _Second:
         return result
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _LookedUp:
     """The number of occurrences of each hash in a log, and the last offsets of its keys."""
 

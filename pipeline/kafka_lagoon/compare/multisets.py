@@ -6,7 +6,6 @@ each side in buckets; only if buckets differ, a second pass keeps the records of
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from kafka_lagoon.compare.differences import Kind
 from kafka_lagoon.compare.reading import Chunk
 from kafka_lagoon.compare.sequences import Records, joined
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.digests import Hashes
 
 _BITS = 16
@@ -74,7 +74,7 @@ def _wanted(chunks: Iterable[Chunk], is_wanted: NDArray[np.bool_]) -> Iterator[R
             yield Records(chunk.offsets[mask], chunk.hashes[mask], chunk.keys()[mask])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SetDifference:
     """Consecutive records of one partition that one side has and the other lacks, or has less often.
 

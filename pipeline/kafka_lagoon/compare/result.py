@@ -11,6 +11,7 @@ from kafka_lagoon.compare.reading import unread
 from kafka_lagoon.compare.sequences import CompareLimits
 from kafka_lagoon.compare.sides import Side, Source
 from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.records.decoding import DecodeOptions
@@ -22,7 +23,7 @@ _FETCH_BYTES = (
 )  # of an answer; two of each side of a partition are in memory, and two Arrow batches made of them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class How:
     """Options of a comparison: the compared fields, and whether order counts if both topics have as many partitions."""
 
@@ -36,7 +37,7 @@ class How:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ComparedPartition:
     """The comparison of a partition in order. `gave_up` says why it stopped early; the records are those until then."""
 

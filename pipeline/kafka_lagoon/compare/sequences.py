@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kafka_lagoon.compare.alignment import Block, align, equal_prefix
 from kafka_lagoon.compare.reading import Chunk
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.digests import Hashes
 
 _FIRST_WINDOW, _GROWTH = 256, 4
@@ -61,7 +62,7 @@ class Compared:
     gave_up: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CompareLimits:
     """Limits of what a comparison keeps in memory, in records of about 50 bytes."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from kafka_lagoon.client.cluster import Cluster
@@ -16,6 +16,7 @@ from kafka_lagoon.fetch.offset_resolution import ResolvedOffsets, resolve
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split, SplitOutcome
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -23,7 +24,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Wanted:
     """The range of a comparison: partitions (None: all), and bounds of offsets or times, the same on both sides."""
 
@@ -68,7 +69,7 @@ class Source(Protocol):
         """Open a connection, for one thread at a time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Side:
     """The splits of a side, one for each partition, and the start of each log.
 
@@ -86,7 +87,7 @@ class Side:
     is_archive: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TopicOfCluster:
     """A topic of a configured cluster, read from its leaders."""
 
@@ -106,7 +107,7 @@ class TopicOfCluster:
             yield _Client(self, cluster)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Client:
     """Reads a topic from its leaders."""
 

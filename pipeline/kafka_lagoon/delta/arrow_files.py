@@ -43,7 +43,8 @@ def arrow_uri(url: str) -> str:
 
 
 def _s3(access: S3Access) -> fs.S3FileSystem:
-    keys = {"access_key": access.access_key, "secret_key": access.secret_key.reveal()} if access.access_key else {}
+    key, secret_key = access.access_key, access.secret_key
+    keys = {"access_key": key, "secret_key": secret_key.reveal()} if key and secret_key else {}
     if access.session_token:
         keys["session_token"] = access.session_token.reveal()
     return fs.S3FileSystem(

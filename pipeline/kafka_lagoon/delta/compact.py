@@ -7,7 +7,6 @@ way for days that are too large for one process (delta/maintain.py).
 import io
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
 from operator import itemgetter
@@ -22,6 +21,7 @@ from kafka_lagoon.delta.files import DataFile, LiveFile, Statistics, merged, sta
 from kafka_lagoon.delta.kernel import Conflict, State
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, columns_to_add
 from kafka_lagoon.errors import ChecksFailed, TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.table import Table
 from kafka_lagoon.uuid7 import new_id
 
@@ -31,7 +31,7 @@ _SNAPSHOT_ID = "snapshot_id"
 JOINED = "-joined.parquet"  # ends the names of the files that are made here
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Joined:
     """Rows of several files in one new file; `after` is None if no row is kept."""
 

@@ -6,7 +6,6 @@ used.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -15,6 +14,7 @@ from pyspark import AccumulatorParam
 
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.garbage import modules_kept
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Counts = tuple[int, ...]
 _SHOWN_EVERY_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Meter(Generic[R]):
     """Counts the work of tasks: `count` counts a result, on executors; `show` is called with the sums so far, on the driver.
 

@@ -8,7 +8,6 @@ import io
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
@@ -18,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafka_lagoon.delta.stored_json import reading
+from kafka_lagoon.frozen import frozen
 
 Value = str | int | bool | float | date | datetime
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _LAST_CHARACTER = "\U0010ffff"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Statistics:
     """The number of rows of a file; of its columns the minimum, the maximum and the number of nulls."""
 
@@ -36,7 +36,7 @@ class Statistics:
     nulls: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DataFile:
     """A complete, closed file below a table's folder that is to be added to the table."""
 
@@ -46,7 +46,7 @@ class DataFile:
     statistics: Statistics
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LiveFile:
     """A file that a version of a table names; `path` as in its log, `rows` None if the log does not tell."""
 
@@ -57,7 +57,7 @@ class LiveFile:
     rows: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DescribedFile:
     """A file that a version of a table names, with the bounds of its columns from the log (text may be cut)."""
 

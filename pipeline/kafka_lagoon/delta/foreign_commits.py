@@ -8,12 +8,13 @@ rearranges files (OPTIMIZE), VACUUM, properties, and all commits of ours are har
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.stored_json import reading
+from kafka_lagoon.frozen import frozen
 
 ENGINE_INFO = "kafka-lagoon"
 _OUR_APPLICATIONS = "lagoon/"  # the prefix of the application ids of all our transactions
@@ -33,7 +34,7 @@ class Kind(StrEnum):
     GONE = "gone"  # its log file is gone, so its content is unknown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Commit:
     """A commit of a table's log; `restored_version` of a RESTORE to a version, `transactions` by application id.
 
@@ -57,7 +58,7 @@ class Commit:
         return f"had rows replaced ({by})" if self.kind is Kind.REPLACED else f"had rows changed ({by})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Contradiction:
     """A commit after which the table lacks rows that are relied on.
 

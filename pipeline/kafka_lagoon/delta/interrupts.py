@@ -1,5 +1,6 @@
 """Keeps Ctrl-C away from JVMs: a terminal sends it to every process, and the JVM is needed to end a run in order."""
 
+import logging
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +14,10 @@ def held_back() -> Iterator[None]:
     """Hold Ctrl-C back until the block ends, and then raise it. What handles it afterwards is what handled it before.
 
     A JVM that is interrupted while it starts may stay behind. Processes that start in the block inherit that SIGINT is blocked:
-    Spark's Python workers never see it, so none of them fails before the driver has heard of it.
+    Spark's Python workers never see it, so none of them fails before the driver has heard of it. From the block on, py4j does
+    not log, with a traceback, that Ctrl-C interrupted a call of Java.
     """
+    logging.getLogger().addFilter(_is_no_interrupt)
     if current_thread() is not main_thread():  # only the main thread may set handlers, and Ctrl-C interrupts no other
         yield
         return
@@ -35,3 +38,7 @@ def held_back() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if was_sent:  # it is also why the block may have failed: spark-submit's JVM ends by Ctrl-C
             raise KeyboardInterrupt
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)

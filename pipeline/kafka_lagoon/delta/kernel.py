@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime
 from functools import reduce
 from typing import Any
@@ -34,6 +34,7 @@ from kafka_lagoon.delta.spark_connect import refuse_remote_session
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
 from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.errors import PipelineError, TableError
+from kafka_lagoon.frozen import frozen
 
 _NO_JARS = (
     "Delta's jars, or some of them, are not on Spark's class path: give spark-submit "
@@ -53,7 +54,7 @@ class Fenced(PipelineError):
     """Another commit has used the same transaction id, or a later version of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Fence:
     """A transaction id: of two commits under one `app_id`, neither knowing the other, only the first succeeds."""
 
@@ -61,7 +62,7 @@ class Fence:
     version: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class State:
     """A table at one version, as read from its log; `schema` is Delta's JSON."""
 
@@ -73,7 +74,7 @@ class State:
     snapshot: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Kernel:
     """Delta Kernel's classes and its engine, which reaches files as Spark does; `known` has the names that were looked up."""
 

@@ -7,7 +7,7 @@ of table `records` by Delta's own OPTIMIZE.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, date, datetime
 from itertools import groupby
 from math import ceil
@@ -25,6 +25,7 @@ from kafka_lagoon.delta.old_rows import OldRows, RemovedRows
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, Stored, reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, declare_properties
 from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import RetentionSettings
 from kafka_lagoon.tables.record_tables import RECORD_TABLES, RECORDS
 from kafka_lagoon.tables.schema import STATE_TABLES, TABLES, WRITE_TABLES
@@ -48,7 +49,7 @@ _ORDER = {RECORDS.name: "ZORDER BY (topic, `partition`)"}
 IN_ORDER = (*reversed(STATE_TABLES), *reversed(RECORD_TABLES), *WRITE_TABLES)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MaintainOptions:
     """Options of maintenance. Less than `SAFE_HOURS` needs `force`, and is safe only while no run and no reader is active."""
 
@@ -60,7 +61,7 @@ class MaintainOptions:
     target_bytes: int = TARGET_BYTES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Files:
     """The number of files and their size in bytes."""
 
@@ -71,7 +72,7 @@ class Files:
         return Files(count=self.count + other.count, size=self.size + other.size)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Maintained:
     """The changes to a table, or those of a dry run: old rows removed, `days` rewritten, and old files removed.
 
@@ -86,7 +87,7 @@ class Maintained:
     old: RemovedRows = field(default_factory=RemovedRows)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Day:
     day: date
     files: Sequence[LiveFile]

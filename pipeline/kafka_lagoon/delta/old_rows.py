@@ -8,7 +8,6 @@ earlier runs: what is to be done follows from what is published and from the num
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
 from itertools import chain, groupby
@@ -24,6 +23,7 @@ from kafka_lagoon.delta.compact import keep_rows
 from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.retention import PublishedSnapshot, StoredRows, ids_with_rows, not_kept, rows_of
 from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import RetentionSettings
 from kafka_lagoon.tables.columns import TIMESTAMP
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORD_TABLES, RECORDS
@@ -39,7 +39,7 @@ _SNAPSHOTS = STATE_TABLES[-1]
 _COLUMNS = ("snapshot_id", "cluster", "cluster_id", "captured_at", "status", "tables")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RemovedRows:
     """The number of rows and days that were removed, or that a dry run would remove."""
 
@@ -47,7 +47,7 @@ class RemovedRows:
     rows: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Day:
     """A day with rows to remove, and their number by the log: all except those of kept snapshots."""
 

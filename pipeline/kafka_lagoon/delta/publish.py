@@ -8,7 +8,6 @@ fails. What a dead attempt has left stays invisible.
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,6 +22,7 @@ from kafka_lagoon.delta.kernel import Fence, Fenced, State
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse, refuse_replaced
 from kafka_lagoon.delta.withdraw import withdraw
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists, TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.columns import TIMESTAMP
 from kafka_lagoon.tables.schema import SNAPSHOT_DATE, STATE_TABLES
 from kafka_lagoon.tables.snapshot_rows import Snapshot
@@ -33,7 +33,7 @@ _CLOCKS_DIFFER_MS = 3_600_000
 _FACTS, _SNAPSHOTS = STATE_TABLES[:-1], STATE_TABLES[-1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SnapshotLock:
     """The lock on a cluster's snapshots; `history` is the state of table `snapshots` when it was taken."""
 
@@ -44,7 +44,7 @@ class SnapshotLock:
     fence: Fence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PublishedSlot:
     """The published snapshot of a slot."""
 
@@ -55,7 +55,7 @@ class PublishedSlot:
     failures: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Published:
     """The rows by table that were written and read back, and the seconds that it took."""
 

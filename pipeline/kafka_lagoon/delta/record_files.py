@@ -29,6 +29,7 @@ from kafka_lagoon.delta.files import DataFile, Statistics, bounds_of
 from kafka_lagoon.delta.record_codecs import Codec, codecs_of
 from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.columns import arrow_field, columns_of
 from kafka_lagoon.tables.record_rows import RecordRow
 
@@ -48,7 +49,7 @@ _IN_PARQUET = ["topic", "partition", "offset", "timestamp"]  # statistics of row
 _FAILURES = (OSError, pa.ArrowException)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class PartitionRows:
     """A number of rows of an Arrow batch that are records of this partition."""
 
@@ -58,7 +59,7 @@ class PartitionRows:
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Shape:
     """The nullable columns that have values, and those that have nulls."""
 
@@ -73,7 +74,7 @@ class _Shape:
         return _Shape(valued, nulls)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Piece:
     """Records that wait to be written, with their partitions in the order of the rows."""
 

@@ -5,14 +5,14 @@ A snapshot is kept or removed as a whole. Rows may be stored under the id of an 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import RetentionSettings
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class StoredRows:
     """The id under which rows of a snapshot's table are stored, and their number."""
 
@@ -20,7 +20,7 @@ class StoredRows:
     rows: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PublishedSnapshot:
     """The parts of a row of table `snapshots` that retention needs; `stored`, by table, is None in rows of version 0.1.0.
 

@@ -3,14 +3,15 @@
 Keys travel with the settings of a task, as those of Kafka do, and are written nowhere.
 """
 
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from kafka_lagoon.secret import Secret
+from kafka_lagoon.frozen import frozen
 
-_NO_KEY = Secret("")
+if TYPE_CHECKING:
+    from kafka_lagoon.secret import Secret
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class S3Access:
     """Access to a bucket beyond its name; without keys every machine finds its own."""
 
@@ -20,5 +21,5 @@ class S3Access:
     path_style: bool = False
     anonymous: bool = False
     access_key: str | None = None
-    secret_key: Secret = field(default=_NO_KEY)
-    session_token: Secret | None = None
+    secret_key: "Secret | None" = None
+    session_token: "Secret | None" = None

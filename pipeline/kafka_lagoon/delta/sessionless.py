@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.jvm_start import StartingJvm
 from kafka_lagoon.delta.plain_jvm import plain_kernel
 from kafka_lagoon.delta.warehouse import Warehouse, open_folder
 from kafka_lagoon.errors import NeedsSession
@@ -11,14 +12,16 @@ from kafka_lagoon.settings import Settings, opens_without_session
 from kafka_lagoon.tables.table import Table
 
 
-def without_session(stack: ExitStack, settings: Settings, clock: Clock, tables: Sequence[Table]) -> Warehouse | None:
+def without_session(
+    stack: ExitStack, settings: Settings, clock: Clock, tables: Sequence[Table], starting: StartingJvm | None = None
+) -> Warehouse | None:
     """Open the warehouse of the settings for writing to these tables until `stack` is closed; None if a session must open it.
 
-    Errors are those of `open_warehouse`.
+    The JVM is the one that is `starting`, if there is one. Errors are those of `open_warehouse`.
     """
     if not settings.warehouse or not opens_without_session(settings):
         return None
-    kernel = stack.enter_context(plain_kernel())
+    kernel = stack.enter_context(plain_kernel(starting) if starting else plain_kernel())
     try:
         return open_folder(kernel, settings.warehouse, tables, clock)
     except NeedsSession:

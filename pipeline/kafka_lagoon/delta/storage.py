@@ -7,7 +7,6 @@ import os
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from pyspark.errors import PySparkException, PythonException
 
 from kafka_lagoon.delta.files import DataFile, parquet_bytes, statistics_of
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.frozen import frozen
 
 _LOCAL = "file:"
 _WRITTEN_AT_ONCE = 8 << 20  # bytes per call: a call into the JVM holds them there three times
@@ -27,7 +27,7 @@ JAVA_ERRORS = (
 )  # exceptions of Java as py4j or PySpark raise them, and those of a JVM that is gone
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Stored:
     """A file in its file system's listing: URL, size in bytes and time of modification."""
 
@@ -36,7 +36,7 @@ class Stored:
     modified_at_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Storage:
     """The file systems of a session; `conf` is its Hadoop configuration."""
 

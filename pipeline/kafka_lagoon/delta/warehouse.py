@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from threading import Lock
 from typing import Any
@@ -26,6 +26,7 @@ from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.errors import ChecksFailed, ConfigError, NeedsSession, SchemaChanged, TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.settings import NO_PLACE, Settings, no_warehouse, opens_without_session
 from kafka_lagoon.tables.columns import Column
 from kafka_lagoon.tables.schema import TABLES
@@ -46,7 +47,7 @@ LONGEST_COMMIT_WAIT_MS = 3_600_000  # for a run without a deadline: the records 
 _HADOOP_MODULES = {"s3a": "hadoop-aws", "abfss": "hadoop-azure", "abfs": "hadoop-azure", "gs": "hadoop-gcp"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Warehouse:
     """The tables of one place: a folder with one folder each, or a schema of a catalog."""
 

@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.doctor import installation, versions
 from kafka_lagoon.doctor.results import FAILED, Check, Result, run_alone
+from kafka_lagoon.frozen import frozen
 
 if TYPE_CHECKING:  # each is imported by its check, so that what does not load here keeps only that check from running
     from kafka_lagoon.client.cluster import Cluster
@@ -33,7 +33,7 @@ _MACHINE = (
 _OF_JVMS = frozenset({"java", "jars", "class archive"})  # of no use on a machine that only reads tables
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Examination:
     """The settings, clusters and options of a check run; `settings` is None if they are missing or have faults."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from kafka_lagoon.admin.releases import kafka_version_range
 from kafka_lagoon.client.access import access_to
@@ -20,6 +19,7 @@ from kafka_lagoon.errors import (
     DeadlinePassed,
     PipelineError,
 )
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.fetch import FETCH
 
@@ -33,7 +33,7 @@ _TO_DO = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Server:
     """An address to connect to; `node_id` is None of a bootstrap server."""
 

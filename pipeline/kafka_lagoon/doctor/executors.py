@@ -5,7 +5,7 @@ import platform
 import shlex
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.doctor.connections import Server, access, connect_each
 from kafka_lagoon.doctor.results import FAILED, OK, Check, Result, run_alone
 from kafka_lagoon.errors import ConfigError, PipelineError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 
 if TYPE_CHECKING:  # Spark and Arrow may be missing
@@ -25,7 +26,7 @@ _SUBMIT = "PYSPARK_SUBMIT_ARGS"
 _PACK = "give executors this version by --archives: conf/pack-environment.sh makes one"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Probe:
     """The checks of a task: connections to servers of clusters, and writing into a folder of the warehouse."""
 
@@ -35,7 +36,7 @@ class Probe:
     store: "S3Access | None" = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Report:
     """The observations of a task on its machine."""
 

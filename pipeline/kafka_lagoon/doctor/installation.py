@@ -80,7 +80,7 @@ def _archive(name: str) -> Result:
 
 def _class_path(name: str) -> str:
     """The class path that an archive belongs to, or its beginning."""
-    from kafka_lagoon.delta.plain_jvm import kernel_class_path  # noqa: PLC0415  needs PySpark
+    from kafka_lagoon.delta.jvm_start import kernel_class_path  # noqa: PLC0415  needs PySpark
 
     return kernel_class_path() if name == KERNEL else archive(SPARK_CLASS_PATH).read_text("utf-8").partition("\n")[0]
 

@@ -5,7 +5,6 @@ that we may not describe. It returns none on other resources; doctor/hidden_perm
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.admin.acl_commands import grants
 from kafka_lagoon.admin.authorized_operations import (
@@ -22,6 +21,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.doctor.hidden_permissions import Known, on_delegation_tokens, on_transactional_ids
 from kafka_lagoon.doctor.results import Check, Result
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.acls import (
     ALTER_CONFIGS,
     CLUSTER,
@@ -44,7 +44,7 @@ _ALL = Names()
 _TOO_OLD = "brokers before 2.3 do not say what they allow"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Needs:
     """The permissions of a command, and the topics and groups that it uses; those in `topics` must exist.
 
@@ -64,7 +64,7 @@ class Needs:
         return topic in self.topics or (not by_name_only and topic in self.chosen_topics)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Allowed:
     """Allowed operations as bits, as brokers return them, and what could not be described."""
 

@@ -1,9 +1,9 @@
 """The result of one check of `lagoon doctor`, and how a check that breaks becomes a result itself."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from kafka_lagoon.errors import ConfigError, PipelineError
+from kafka_lagoon.frozen import frozen
 
 # Every check by its name, with its line in docs/doctor.md; names with the same line share it.
 CHECKS: Mapping[str, str] = {
@@ -40,7 +40,7 @@ CHECKS: Mapping[str, str] = {
 OK, WARNING, FAILED, NOT_CHECKED = STATUSES = ("ok", "warning", "failed", "not_checked")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Result:
     """The observation of a check about a subject; `to_do` is None if nothing has to be done, or if the observation says it."""
 
@@ -51,7 +51,7 @@ class Result:
     to_do: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Check:
     """A check of one subject: makes its results."""
 

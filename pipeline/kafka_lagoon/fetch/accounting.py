@@ -23,6 +23,7 @@ from kafka_lagoon.fetch.split import SplitOutcome
 from kafka_lagoon.fetch.tasks import TaskOutcome
 from kafka_lagoon.fetch.topic_identity import NOT_CONFIRMED
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.decoding import Counts, Problem
 from kafka_lagoon.tables.record_rows import RecordProblemRow, RecordRangeRow
 from kafka_lagoon.topic_partition import TopicPartition
@@ -36,7 +37,7 @@ def is_loss(row: RecordRangeRow) -> bool:
     return row.problem in LOSSES or row.corrupt > 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunIdentity:
     """A run and its number among the runs of its cluster's archive, which orders runs whatever their clocks show."""
 
@@ -46,7 +47,7 @@ class RunIdentity:
     cluster_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reconciled:
     """A run's rows, the next offsets, the tasks whose files belong to it, and the number of planned offsets not read."""
 
@@ -177,7 +178,7 @@ def _next_topics(plan: Plan, positions: Mapping[TopicPartition, Position]) -> di
     }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Rows:
     """Makes rows of one run."""
 

@@ -4,12 +4,13 @@ Brokers may be wrong about a topic for a while, so offsets are never dropped: an
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from kafka_lagoon.fetch.ranges import Position
+from kafka_lagoon.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Archived:
     """An archived topic: its id, the next position of each partition, and the positions of its former ids.
 

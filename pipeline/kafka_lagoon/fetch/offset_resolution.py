@@ -5,7 +5,6 @@ All callers get the same offsets. They decide what to do about an offset outside
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import assert_never
 
 from kafka_lagoon.admin.offsets import offsets_at
@@ -14,10 +13,11 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.offset_specs import AtOffset, AtTime, BeforeEnd, Earliest, Latest, OffsetSpec, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LogBounds
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.topic_partition import TopicPartition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResolvedOffsets:
     """The offset of each partition, or the failure.
 

@@ -6,8 +6,9 @@ to offsets. It imports nothing that takes long to load: Spark starts a Python pr
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.times import FORMS, parse_time_ms
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -20,31 +21,31 @@ _OFFSET = re.compile(r"\d{1,19}", re.ASCII)
 _BEFORE_END = re.compile(r"latest ?- ?(\d{1,19})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Earliest:
     """The first offset of the log."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Latest:
     """The end of the log, for readers of committed records the last stable offset."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class AtOffset:
     """An offset."""
 
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class AtTime:
     """The first record with this timestamp (epoch milliseconds) or a later one; the end of the log if there is none."""
 
     timestamp_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class BeforeEnd:
     """So many offsets before the end of the log, but not before its start."""
 
@@ -55,7 +56,7 @@ OffsetSpec = Earliest | Latest | AtOffset | AtTime | BeforeEnd
 EARLIEST, LATEST = Earliest(), Latest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OffsetSpecs:
     """Start or end offsets of a read: a partition's own spec, or the default. Without a default all partitions must be named.
 

@@ -36,6 +36,7 @@ from kafka_lagoon.fetch.topic_identity import (
     same_for_leaders,
 )
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs, check_positions
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse, MetadataTopic
 from kafka_lagoon.text import did_you_mean
@@ -43,7 +44,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Plan:
     """The plan of one run: `archived` is where it starts from, `topic_ids` those of its topics, `sizes` bytes by partition."""
 

@@ -4,7 +4,6 @@ Only one thread of a reader sends requests at a time, and the thread ends with t
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 
 from kafka_lagoon.client.broker import Broker
 from kafka_lagoon.client.cluster import Cluster
@@ -12,12 +11,13 @@ from kafka_lagoon.errors import ConnectionLost, EncodeError, PipelineError, Unsu
 from kafka_lagoon.fetch.requests import FetchPosition, partition_data, requests
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.fetch.stalls import Limits
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_ID
 from kafka_lagoon.protocol.messages.fetch import FETCH, NO_RACK, NO_REPLICA, PartitionData
 from kafka_lagoon.topic_partition import TopicPartition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reply:
     """An answer, which may leave the partition out (throttled answers do), or the error instead of it."""
 

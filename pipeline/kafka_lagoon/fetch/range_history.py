@@ -5,15 +5,15 @@ A truncation takes records back, and version 0.1.0 could archive a topic again a
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_lagoon.fetch.ranges import TOPIC_DELETED, TOPIC_RECREATED
+from kafka_lagoon.frozen import frozen
 
 TRUNCATED, COPY = "TRUNCATED", "COPY"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SupersededRange:
     """Offsets from `from_offset` to `to_offset` (not included) whose records, archived by one run, do not count."""
 

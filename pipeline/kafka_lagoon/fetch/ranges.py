@@ -5,25 +5,17 @@ replaced by other records, are a range, too, with that problem; nothing is skipp
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar, dataclass_transform
+from dataclasses import replace
 
 from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange, cut, joined
+from kafka_lagoon.frozen import frozen
 
 LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED = "LOST", "LOG_TRUNCATED", "TOPIC_RECREATED", "TOPIC_DELETED"
 LOSSES = frozenset({LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED})  # no later run can read the missing records
 END_BEFORE_POSITION = "END_BEFORE_POSITION"  # the log ends before the next offset, and no epoch explains it
 
-T = TypeVar("T")
 
-
-@dataclass_transform(frozen_default=True, kw_only_default=True)
-def _plain(cls: type[T]) -> type[T]:
-    """Make a slotted class that is frozen to type checkers only, at half the cost: a plan has some for every partition."""
-    return dataclass(slots=True, kw_only=True)(cls)
-
-
-@_plain
+@frozen
 class Position:
     """The end of a partition's archive: the next offset, and the leader epoch of the last record (-1 unknown).
 
@@ -58,7 +50,7 @@ class Position:
         )
 
 
-@_plain
+@frozen
 class LogBounds:
     """The bounds of a partition's log at planning.
 
@@ -71,7 +63,7 @@ class LogBounds:
     end: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Event:
     """A range without records, so that a partition's ranges join: a truncation goes back, others have no length.
 
@@ -87,7 +79,7 @@ class Event:
     leader_epoch: int = -1
 
 
-@_plain
+@frozen
 class PlannedRange:
     """Offsets of one partition that this run reads; those below `log_start_offset` are lost already."""
 

@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from kafka_lagoon.fetch.offset_specs import LATEST, OffsetSpecs
 from kafka_lagoon.fetch.split import READ_COMMITTED
+from kafka_lagoon.frozen import frozen
 
 _TO_THE_END = OffsetSpecs(name="the end", default=LATEST)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReadSpec:
     """The topics and offsets that one run reads.
 

@@ -4,8 +4,6 @@ It looks the leader up again and waits, for the stall timeout without progress a
 for the error or one of ours. No answer of a broker raises. An empty answer is not the end of a log.
 """
 
-from dataclasses import dataclass
-
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LOCAL_START, LOG_START, list_offsets
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, refusal_name
@@ -23,6 +21,7 @@ from kafka_lagoon.fetch.requests import FetchPosition
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.fetch.stalls import BROKER_STALLED, RUN_DEADLINE_PASSED, Limits
 from kafka_lagoon.fetch.topic_identity import ask_every_broker, said_by_all
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import (
     FENCED_LEADER_EPOCH,
     INCONSISTENT_TOPIC_ID,
@@ -46,7 +45,7 @@ _CONFIRMATIONS = 3  # equal answers in a row before every broker is asked, or an
 _ATTEMPTS = 3  # after errors that Kafka calls final, or unreadable answers, which may be accidents
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Stop:
     """Reading ends, for this reason."""
 
@@ -55,14 +54,14 @@ class Stop:
     truncated_to: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class SkipTo:
     """The log starts at a later offset: the records before it were deleted."""
 
     log_start_offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ForgetEpoch:
     """The leader does not know the epoch of the last record any more, so nothing can be proven by it."""
 

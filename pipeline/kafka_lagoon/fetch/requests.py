@@ -5,9 +5,9 @@ leader epoch of the record before, because a log may have been truncated and con
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.fetch.split import READ_COMMITTED, Split
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages import fetch
 from kafka_lagoon.protocol.messages.fetch import (
     BY_ID,
@@ -29,7 +29,7 @@ _BY_NAME_WITH_EPOCH, _BY_NAME = Versions(12, 12), Versions(4, 11)
 _NO_ID = bytes(16)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FetchPosition:
     """The position and limits of a fetch. `last_epoch` is the leader epoch of the record before `offset`, -1 if unknown."""
 
@@ -40,7 +40,7 @@ class FetchPosition:
     wait_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RequestedPartition:
     """A split's partition at a position, and the leader epoch that we know of it."""
 

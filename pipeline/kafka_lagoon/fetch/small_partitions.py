@@ -5,7 +5,6 @@ damage, transactions and truncated logs; so this module neither waits nor retrie
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import pyarrow as pa
@@ -26,6 +25,7 @@ from kafka_lagoon.fetch.requests import (
 )
 from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import Limits
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages import fetch
 from kafka_lagoon.protocol.messages.fetch import FETCH, NO_RACK, NO_REPLICA, FetchResponse, PartitionData
 from kafka_lagoon.records.batches import find_batches
@@ -41,7 +41,7 @@ _MOST_THROTTLED = 5  # rounds without records because brokers throttle
 _THROTTLED = PartitionData(partition_index=-1, error_code=0, high_watermark=-1, records=None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class SharedRecords:
     """Records of several splits, one after the other, and the number of rows of each."""
 
@@ -49,7 +49,7 @@ class SharedRecords:
     rows: Sequence[tuple[Split, int]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Unread:
     """A split that must be read alone, and the answer at its start."""
 

@@ -4,15 +4,16 @@ A split contains everything that reading it depends on, so that a repeated task 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kafka_lagoon.fetch.leader_epochs import EpochRange
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.decoding import Counts, DecodeOptions, Problem
 
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Split:
     """Offsets `from_offset` to `to_offset` (not included) of one partition, as they were planned."""
 
@@ -27,7 +28,7 @@ class Split:
     expected_bytes: int | None = None  # approximate bytes on its leader's disk, None if unknown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SplitOutcome:
     """The outcome of reading a split: `counts` account for the offsets up to `next_offset`.
 
@@ -45,7 +46,7 @@ class SplitOutcome:
     truncated_to: int | None = None  # the log ends here for last_epoch: other records replace those read after it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReadOptions:
     """Options of reading, the same for all tasks of a run. One request asks for `fetch_bytes`."""
 

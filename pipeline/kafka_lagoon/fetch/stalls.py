@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.fetch.split import ReadOptions
+from kafka_lagoon.frozen import frozen
 
 RUN_DEADLINE_PASSED = "RUN_DEADLINE_PASSED"  # the run's time was up; not DEADLINE_PASSED, which is a request's
 BROKER_STALLED = "BROKER_STALLED"  # no request was sent, because the leader had stalled for other partitions
@@ -53,7 +54,7 @@ class Stalls:
         return count >= _GIVEN_UP_AFTER and self.clock.monotonic() - last_at < self.stall_timeout_ms / 1000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Limits:
     """The time limits of one task or split: `run` is None where a run may take as long as it makes progress."""
 

@@ -5,12 +5,12 @@ partitions share tasks, and so files.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 
 from kafka_lagoon.fetch.ranges import PlannedRange
 from kafka_lagoon.fetch.split import Split, SplitOutcome
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.topic_partition import TopicPartition
 
 _SMALLEST_TASK = 8 << 20  # below this a task costs more than it spreads
@@ -18,14 +18,14 @@ _MANY_PARTITIONS = 5_000  # are one task if they are small: about a second, whic
 _SLACK = 1.2  # a task may exceed its size by this factor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Task:
     """Splits that one Spark task reads, one after the other."""
 
     splits: tuple[Split, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskOutcome:
     """The outcome of one task: of each of its splits, and the number of data files that hold each partition's records."""
 

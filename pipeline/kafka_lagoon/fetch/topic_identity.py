@@ -5,7 +5,6 @@ no topics and no brokers yet. So an answer that contradicts the archive counts o
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.client.broker import Call
 from kafka_lagoon.client.cluster import CREATES_NOTHING, Cluster, metadata_request
@@ -13,6 +12,7 @@ from kafka_lagoon.client.metadata_checks import checked_metadata
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.fetch.archived import Archived
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.metadata import (
     METADATA,
@@ -28,7 +28,7 @@ _ROUNDS = 3  # a broker that has just started answers otherwise a moment later
 _Verdict = tuple[int, str | None]  # error code and topic id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BelievedTopics:
     """Confirmed descriptions of topics, and the topics without one, with the brokers' descriptions."""
 

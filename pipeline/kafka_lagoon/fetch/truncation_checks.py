@@ -5,7 +5,7 @@ once. A leader that does not answer neither confirms nor contradicts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from kafka_lagoon.admin.offsets import several_epoch_ends
 from kafka_lagoon.client.cluster import Cluster
@@ -15,13 +15,14 @@ from kafka_lagoon.fetch.leader_epochs import Divergence, EpochEnd, EpochRange, c
 from kafka_lagoon.fetch.ranges import PlannedRange, Position
 from kafka_lagoon.fetch.split import SplitOutcome
 from kafka_lagoon.fetch.topic_identity import is_same_id, same_for_leaders
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.fetch import BY_ID, FETCH
 from kafka_lagoon.protocol.messages.offset_for_leader_epoch import EpochEndOffset
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CheckedEpochs:
     """Divergences of the leaders' logs from the records read, partitions that have all of them, and partitions of other topics.
 

@@ -1,11 +1,11 @@
 """Declares positions and the results about their first unread record; knows neither requests nor records."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.frozen import frozen
 
 BUDGET_USED_UP = "TIME_LAG_BUDGET_USED_UP"
 NO_RECORD_RETURNED = "NO_RECORD_RETURNED"
@@ -37,7 +37,7 @@ class FirstUnreadOutcome(Enum):
     INTERPOLATED = auto()  # the approximate time of writing: between the times of two snapshots
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FirstUnread:
     """The first unread record of a position, or the reason why it is not known. `timestamp_ms` is a bound for outcome BOUND.
 
@@ -53,7 +53,7 @@ class FirstUnread:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class UnreadRecords:
     """The first unread record of each position, failures of requests, and the bytes of records that were received."""
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import date
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.kernel import Fence
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.archived import Archived
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.after_restore import go_back, offsets_to_repeat
 from kafka_lagoon.ingest.examined_commits import commits_of, examine, notes_of
 from kafka_lagoon.ingest.next_offsets import app_id, domain, from_json
@@ -19,7 +19,7 @@ from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RE
 _ACCOUNTS = (RECORD_RANGES, RECORD_PROBLEMS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ArchiveLock:
     """The lock on one cluster's archive; `topics` has the offsets to start from.
 

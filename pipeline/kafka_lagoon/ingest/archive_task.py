@@ -17,6 +17,7 @@ from kafka_lagoon.errors import PipelineError, TableError
 from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import BOOTSTRAP, RUN_DEADLINE_PASSED, Limits, Stalls
 from kafka_lagoon.fetch.tasks import Task, TaskOutcome
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.task_progress import TaskProgress
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.records.decoding import Counts
@@ -33,7 +34,7 @@ _stalls: dict[
 ] = {}  # state of the one run that this process works for: Spark's workers run one task after the other
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskSettings:
     """Settings that all tasks of a run share. `folder` is the URL of the folder for data files.
 
@@ -53,7 +54,7 @@ class TaskSettings:
     progress_folder: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskResult:
     """The outcomes and files of a task. If `error` says why files could not be written, there are no files."""
 

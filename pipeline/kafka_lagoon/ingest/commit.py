@@ -8,7 +8,6 @@ commit names them. The next run makes the commits that a dead one left pending, 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date
 
 from kafka_lagoon.delta.files import DataFile
@@ -16,6 +15,7 @@ from kafka_lagoon.delta.kernel import Fenced, State
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, columns_to_add
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
 from kafka_lagoon.fetch.accounting import Reconciled
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.archive_lock import ArchiveLock
 from kafka_lagoon.ingest.examined_commits import refuse_after, refuse_before
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, domain, from_json, to_json
@@ -25,7 +25,7 @@ from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RE
 _CHECKED_AT_ONCE = 16  # files of a run whose sizes are looked up at a time; on object stores each is a request
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunOutput:
     """The output of a run: its data files, and the rows and next offsets that belong to them."""
 

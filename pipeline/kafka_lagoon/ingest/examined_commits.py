@@ -5,7 +5,6 @@ reported after it; what changed single rows is said in a line and goes on: those
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.delta.foreign_commits import (
     Commit,
@@ -17,6 +16,7 @@ from kafka_lagoon.delta.foreign_commits import (
 )
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.next_offsets import NextOffsets, app_id
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 from kafka_lagoon.tables.table import Table
@@ -24,7 +24,7 @@ from kafka_lagoon.tables.table import Table
 KEEP = "keep"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Examined:
     """Versions of tables up to which commits were examined, and the notes about these commits."""
 

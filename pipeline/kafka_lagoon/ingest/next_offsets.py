@@ -7,7 +7,7 @@ without the other.
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from kafka_lagoon.delta.stored_json import reading
@@ -15,6 +15,7 @@ from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.ranges import Position
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.garbage import gc_paused
 
 # In format 1 an epoch has its first offset only, next offsets are never confirmed, and rows to be added lie beside the data
@@ -22,7 +23,7 @@ from kafka_lagoon.garbage import gc_paused
 _FORMAT, _KNOWN_FORMATS = 3, (1, 2, 3)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PendingFile:
     """A file that is written and not committed; `name` is its path in the folder of table `records` or the staging folder.
 
@@ -40,7 +41,7 @@ class PendingFile:
             raise TableError(f"table records names a pending file outside of its folder: {self.name}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LastRun:
     """The last run that committed records: its number, the version it built on, and the commits that follow it.
 
@@ -56,7 +57,7 @@ class LastRun:
     records: tuple[PendingFile, ...] = ()  # data files that Spark has still to write into the table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NextOffsets:
     """The archive of one cluster: the next offset of each partition, by topic, and the run that committed them.
 

@@ -9,7 +9,6 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_lagoon.delta.arrow import plain_table
@@ -19,6 +18,7 @@ from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.accounting import is_loss
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.next_offsets import LastRun, PendingFile
 from kafka_lagoon.tables.record_rows import RecordRangeRow
 from kafka_lagoon.tables.table import Table
@@ -28,7 +28,7 @@ _REPORT = "report.json"
 _ALWAYS = 0  # sequence of a report that does not depend on a commit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Report:
     """A message that a run still has to report; `is_loss` if it makes the exit code 3."""
 
@@ -37,7 +37,7 @@ class Report:
     is_loss: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PendingFiles:
     """The pending folder of one cluster, below `root`; file names in it begin with the number of the run and its id."""
 

@@ -6,7 +6,6 @@ COUNTS_LOST says so.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -18,6 +17,7 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.ranges import Position
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.next_offsets import LastRun
 from kafka_lagoon.tables.record_rows import RecordRangeRow
 from kafka_lagoon.tables.record_tables import RECORD_RANGES, RECORDS
@@ -28,7 +28,7 @@ _KEY = ("topic", "topic_id", "partition")
 _Key = tuple[str, str | None, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Records:
     """A run's records of one partition."""
 
@@ -75,7 +75,7 @@ def _ends(warehouse: Warehouse, cluster_id: str, run: LastRun) -> dict[_Key, int
     return {(row[0], row[1], row[2]): row[3] for row in newest.collect()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Rows:
     """Makes rows of one run."""
 

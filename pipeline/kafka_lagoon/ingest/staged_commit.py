@@ -9,7 +9,6 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -26,6 +25,7 @@ from kafka_lagoon.delta.storage import Storage, reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
 from kafka_lagoon.fetch.archived import Archived
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.archive_lock import ArchiveLock
 from kafka_lagoon.ingest.commit import RunOutput
 from kafka_lagoon.ingest.examined_commits import examine, refuse_after, refuse_before
@@ -41,7 +41,7 @@ _STAGED = re.compile(rf"\d{{12}}\.|{RECORDS.partition_by}=|({'|'.join(_FOLDERS.v
 _READ_AGAIN = "had staged data files that were removed before Spark wrote them: their offsets are read again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _StagingFolder:
     """A cluster's staging folder: next offsets by the number of the run, the marks of committed runs, and staged files."""
 

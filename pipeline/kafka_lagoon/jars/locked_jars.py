@@ -9,10 +9,10 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_lagoon.errors import JarsUnavailable
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.jars.ivy import retrieve
 
 DELTA = "delta-4.4.0"
@@ -20,7 +20,7 @@ FOR_SPARK = "4.2."  # the releases of Spark that it is for
 _LOCKS = Path(__file__).parent / "locks"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Jar:
     """One line of a lock file."""
 

@@ -5,12 +5,13 @@ All are gauges: a job ends, so nothing of it lasts that could count up from one 
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from kafka_lagoon.frozen import frozen
 
 _ESCAPED = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Metric:
     """Name and meaning of a metric, and the names of its labels."""
 
@@ -19,7 +20,7 @@ class Metric:
     labels: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Sample:
     """A value of a metric; `labels` are in the order of the metric's label names. A label without a value is left out."""
 

@@ -4,10 +4,10 @@ A value that is not known has no sample. What the numbers mean is what `lagoon l
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Any
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.group_lag import GroupLag
 from kafka_lagoon.metrics.exposition import Metric, Sample
 from kafka_lagoon.tables.cluster_rows import ConfigRow
@@ -49,7 +49,7 @@ LEFT_OUT = Metric(
 _LONGEST_RETENTION_MS, _LAST_TIME_MS = 10**13, 10**14  # as in view loss_ahead: later times are none
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class GroupFacts:
     """The sums of a group, and what else is known of it.
 

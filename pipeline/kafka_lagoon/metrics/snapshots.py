@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.metrics.exposition import Metric, Sample
 from kafka_lagoon.metrics.groups import GroupFacts, group_facts, group_samples, owners_of
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
@@ -55,7 +56,7 @@ TOPICS_LEFT_OUT = Metric(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SnapshotFacts:
     """The numbers that the metrics of a snapshot show; `counts` are by metric, `failures` by error."""
 

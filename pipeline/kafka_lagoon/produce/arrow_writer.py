@@ -5,7 +5,6 @@ Within a partition, records are written in the order of the rows, each once wher
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
@@ -17,6 +16,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import RecordTooLarge, RowRefused
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.produce.batch_queues import Unwritten, Written
 from kafka_lagoon.produce.batch_sender import BatchSender
 from kafka_lagoon.produce.column_partitioner import ColumnPartitioner, Numbers, group_by_partition
@@ -38,7 +38,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 RECORD_TOO_LARGE = "RECORD_TOO_LARGE"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WriteOptions:
     """Options for making and sending batches; `acks` as in `Delivery`, `codec` one of records/compressing.py.
 
@@ -52,6 +52,9 @@ class WriteOptions:
     target_batch_bytes: int = TARGET_BATCH_BYTES
     buffer_bytes: int = 32 << 20  # as buffer.memory of Kafka's producer
     delivery_timeout_ms: int | None = None
+
+
+_DEFAULTS = WriteOptions()
 
 
 class ArrowWriter:
@@ -68,7 +71,7 @@ class ArrowWriter:
         cluster: Cluster,
         topics: Mapping[str, TargetTopic],
         state: ProducerState,
-        options: WriteOptions = WriteOptions(),
+        options: WriteOptions = _DEFAULTS,
         transaction: Transaction | None = None,
     ) -> None:
         if options.acks != ALL_ACKS and state.is_idempotent:

@@ -8,7 +8,7 @@ the metadata of further groups have the rest.
 import json
 import os.path
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kafka_lagoon.admin.committed_offsets import committed_offsets
@@ -16,6 +16,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import BrokerError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.produce.transactions import OffsetToCommit, Transaction, commit_offsets
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
@@ -27,7 +28,7 @@ _MOST_GROUPS = 1_000  # that keep one batch: a hundred thousand transactions
 _NO_CODE = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BatchProgress:
     """The last batch of a series that is written, or will be: then `open_transactions` may still have to be committed."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from kafka_lagoon.client.broker import may_have_arrived
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.errors import AddressRefused, AuthenticationFailed, ConnectionFailed, PipelineError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.produce.sending import explained, refused_records
 from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.error_codes import (
@@ -31,7 +32,7 @@ _GONE, _GONE_ROUNDS = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID}),
 _UNSURE = frozenset({REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Written:
     """Records that are in the log: `first` counts those of their partition from 0, over all that the writer was given.
 
@@ -44,7 +45,7 @@ class Written:
     base_offset: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unwritten:
     """Records that are not in the log as far as is known (see `failure.may_be_done`).
 
@@ -69,7 +70,7 @@ class Batch:
     answer: PartitionProduceResponse | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Refusal:
     """The reason why a batch was not written: an error, or the broker's code and answer. `node_id` None: no leader is known."""
 

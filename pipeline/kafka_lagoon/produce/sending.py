@@ -5,7 +5,7 @@ answer. Without a producer id, a batch that may have been written is not sent ag
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
@@ -13,6 +13,7 @@ from kafka_lagoon.client.routes import ByLeader
 from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.produce.transaction_requests import explain
 from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.error_codes import (
@@ -40,7 +41,7 @@ _NO_ID = bytes(16)
 _MAYBE_WRITTEN = "it may have been written all the same"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Delivery:
     """Options of requests: batches are sent by topic id where `topic_ids` has one and the broker takes it, else by name.
 
@@ -55,7 +56,7 @@ class Delivery:
     transaction: Transaction | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SendResult:
     """Each partition's batch is in `answers`, with its base offset, or in `failures`.
 

@@ -1,12 +1,12 @@
 """Describes the topics to write to: ids, partitions, leaders, and the largest batch that they take."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from kafka_lagoon.admin.configs import describe_configs
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -15,7 +15,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 _LARGEST = "max.message.bytes"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TargetTopic:
     """A description of a topic. `max_batch_bytes` is None if we may not describe its configs."""
 

@@ -9,7 +9,7 @@ A transaction is plain values: another process than the one that began it can wr
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kafka_lagoon.client.cluster import Cluster
@@ -18,6 +18,7 @@ from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.produce.transaction_requests import (
     added_codes,
     ask_coordinator,
@@ -66,7 +67,7 @@ _FIRST_IMPLICIT = {PRODUCE.key: 12, END_TXN.key: 5, TXN_OFFSET_COMMIT.key: 5}
 _LOWEST = {PRODUCE.key: 3, END_TXN.key: 0, TXN_OFFSET_COMMIT.key: 0}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Transaction:
     """A producer's transaction. `is_implicit`: Produce and TxnOffsetCommit add partitions and groups to it."""
 
@@ -87,7 +88,7 @@ class Transaction:
         return Versions(first, LATEST) if self.is_implicit else Versions(_LOWEST[api.key], first - 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OffsetToCommit:
     """The offset that a group reads next; the epoch is that of the last record that was read, -1 if it is not known."""
 

@@ -6,13 +6,14 @@ pickled, so Spark tasks can call it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock, Deadline
 from kafka_lagoon.errors import BrokerError, CorruptBatch
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.produce.batching import PendingBatch, ProducerRecord, RecordAccumulator
 from kafka_lagoon.produce.partitioner import StickyPartition, partition_of
@@ -26,7 +27,7 @@ from kafka_lagoon.records.encoding import Record
 from kafka_lagoon.topic_partition import TopicPartition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Target:
     """The topic to write to, and the options.
 
@@ -42,7 +43,7 @@ class Target:
     delivery_timeout_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TopicLayout:
     """A topic's id and number of partitions, and which of them have a leader."""
 
@@ -52,7 +53,7 @@ class TopicLayout:
     available: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WrittenBatch:
     """A batch that is in the log; `indexes` count its records from 0 over all that the writer was given.
 
@@ -64,7 +65,7 @@ class WrittenBatch:
     indexes: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class UnwrittenBatch:
     """A batch that is not in the log as far as is known (see `failure.may_be_done`).
 
@@ -77,7 +78,7 @@ class UnwrittenBatch:
     refused: Mapping[int, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WriteResult:
     """The result of one round: at most one batch for each partition."""
 

@@ -6,10 +6,10 @@ their schemas still change.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_lagoon.errors import DecodeError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.wire.reading import decode_start
 from kafka_lagoon.wire.schema import Bytes, Int8, Int16, Int32, Int64, String, Uuid, Versions, struct, wire
 
@@ -254,7 +254,7 @@ TRANSACTION_STATES = (
 _FIRST = Versions(0, 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RecordKind:
     """A kind of record: its name, the class of its key, and that of its value, None if we do not decode it."""
 
@@ -302,7 +302,7 @@ TRANSACTION_RECORDS: Mapping[int, RecordKind] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CoordinatorRecord:
     """A decoded record. `key` and `value` are None where `problem` says why; `value` also of a tombstone."""
 

@@ -8,7 +8,8 @@ announced itself to the others yet, is retried; ELECTION_NOT_NEEDED is not, for 
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from kafka_lagoon.frozen import frozen
 
 
 class Refresh(enum.Enum):
@@ -19,7 +20,7 @@ class Refresh(enum.Enum):
     COORDINATOR = "coordinator"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ErrorCode:
     """An error code of brokers, and what to do about it."""
 

@@ -1,10 +1,10 @@
 """Tells which APIs the brokers of each Kafka release offer, and which release first offers a version of an API."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.release_apis import RELEASES, TABLE
 from kafka_lagoon.wire.schema import Versions
 
@@ -14,7 +14,7 @@ _RELEASES_OF = {_ZOOKEEPER: RELEASES[: RELEASES.index("4.0")], _KRAFT: RELEASES[
 Offers = Sequence[Versions | None]  # what brokers offer of an API, the usual range first; None if they do not offer it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ApiList:
     """The versions that brokers of a release offer of each API, by key; APIs that are absent are never offered.
 

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.duckdb_statements import refuse_all_but_a_query
 from kafka_lagoon.query.duckdb_tables import TableQuery, select_nothing, select_rows, text
 from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
@@ -35,7 +35,7 @@ _ROWS_PER_BATCH = 2048  # DuckDB's vector size
 _INTERRUPT_EVERY_S = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Limits:
     """Resources of this machine that queries may use, as the settings of [sql] define them."""
 
@@ -174,7 +174,7 @@ def _batches(work: "_Work", reader: pa.RecordBatchReader) -> Iterator[pa.RecordB
         raise _failed(error) from error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Work:
     """Runs calls of a connection in a thread, because Ctrl-C does not reach a main thread that waits inside DuckDB."""
 

@@ -10,19 +10,20 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
 from kafka_lagoon.errors import SchemaChanged, TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.window import Newest, Window, condition, of_table, pruned, with_newest
 from kafka_lagoon.tables.table import UNWRITTEN, Table, differences
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 Field = Mapping[str, Any]  # a column in the schema of a Delta log
 
@@ -54,7 +55,7 @@ class NeedsSpark(TableError):
     """A table that DuckDB would read incorrectly, or not at all."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class TableQuery:
     """A query for rows of a table, and about how many there are, None if the log does not tell."""
 
@@ -79,6 +80,9 @@ def select_rows(
         raise TableError(f"there is no table {name} at {folder}: {UNWRITTEN}")
     if "%" in str(folder.absolute()):
         raise NeedsSpark(f"table {name}: deltalake does not find folders with % in their names")
+    from deltalake import DeltaTable  # noqa: PLC0415  statements without tables read no log
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
     try:
         delta = DeltaTable(str(folder))
         schema = json.loads(delta.schema().to_json())
@@ -137,7 +141,7 @@ def select_nothing(schema: Mapping[str, Any]) -> str:
     return f"SELECT {nulls} WHERE false"
 
 
-def _refuse_features(name: str, table: DeltaTable) -> None:
+def _refuse_features(name: str, table: "DeltaTable") -> None:
     """Refuse deletion vectors and column mapping, which would be ignored silently."""
     protocol, configuration = table.protocol(), table.metadata().configuration
     features = set(protocol.reader_features or ()) - _HARMLESS

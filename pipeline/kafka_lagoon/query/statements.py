@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.views import NAMES
 from kafka_lagoon.tables.columns import sql_type
-from kafka_lagoon.text import did_you_mean
 
 # First words of statements that may read. Each engine then checks the parsed statement.
 _READS = frozenset(
@@ -24,7 +23,7 @@ _UNKNOWN_RELATION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rows:
     """The columns of a result, and its rows as a stream. Reading them may raise TableError."""
 
@@ -87,6 +86,8 @@ def failed(message: str) -> TableError:
     """An engine's error on one line, with a hint if a similar name exists."""
     unknown = _UNKNOWN_RELATION.search(message)
     if unknown:
+        from kafka_lagoon.text import did_you_mean  # noqa: PLC0415  only for what is not found
+
         name = unknown[1] or unknown[2]
         return TableError(f"there is no table or view {name}{did_you_mean(name, NAMES)}; `lagoon sql` lists them")
     return TableError(" ".join(message.split()))

@@ -5,10 +5,10 @@ Views show rows of published snapshots only; the tables also hold rows of attemp
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.group_sums import SUMS, UNCOMMITTED
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from kafka_lagoon.tables.schema import HEADER, STATE_TABLES, TABLES, WRITE_TABLES
@@ -17,14 +17,29 @@ from kafka_lagoon.tables.table import Table
 CREATE = "CREATE OR REPLACE VIEW"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class View:
-    """A view as its file defines it; `columns` are those with comments of their own, empty if there are none."""
+    """A view, and the file that defines it, in which `words` in braces are replaced."""
 
     name: str
-    comment: str
-    columns: tuple[tuple[str, str], ...]
-    sql: str
+    file: str
+    words: tuple[tuple[str, str], ...]
+
+    @property
+    def sql(self) -> str:
+        """The statement that creates the view."""
+        return _filled(self.file, self.words)
+
+    @property
+    def comment(self) -> str:
+        """The comment on the view; empty if it has none."""
+        comment = re.search(r"^(?:\) )?COMMENT '(.*)'$", self.sql, re.MULTILINE)
+        return comment[1] if comment else ""
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """The columns that have comments of their own, and these comments."""
+        return tuple(re.findall(r"^  (\w+) COMMENT '(.*?)',?$", self.sql, re.MULTILINE))
 
     @property
     def query(self) -> str:
@@ -38,11 +53,13 @@ class View:
         return tuple(name for name in read if name not in own)
 
 
+@cache
+def _filled(file: str, words: tuple[tuple[str, str], ...]) -> str:
+    return (files("kafka_lagoon.query") / "views" / f"{file}.sql").read_text("utf-8").format(**dict(words))
+
+
 def _view(name: str, file: str, **words: str) -> View:
-    sql = (files("kafka_lagoon.query") / "views" / f"{file}.sql").read_text("utf-8").format(**words)
-    comment = re.search(r"^(?:\) )?COMMENT '(.*)'$", sql, re.MULTILINE)
-    columns = re.findall(r"^  (\w+) COMMENT '(.*?)',?$", sql, re.MULTILINE)
-    return View(name=name, comment=comment[1] if comment else "", columns=tuple(columns), sql=sql)
+    return View(name=name, file=file, words=tuple(words.items()))
 
 
 def _published(table: Table) -> View:

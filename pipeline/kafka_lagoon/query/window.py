@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.table import Table
 
 _CAPTURED_AT = "captured_at"
@@ -17,7 +17,7 @@ _WITH_PREVIOUS = 2  # snapshots
 _ALWAYS = datetime.max.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Span:
     """Snapshots that began between two times, both included."""
 
@@ -40,14 +40,14 @@ class Span:
 Window = Sequence[Span]  # one span per cluster, say: what lies between them is not needed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Newest:
     """The newest snapshot of each cluster that had begun at one of these times, and the one before it; None is now."""
 
     times: Sequence[datetime | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pruned:
     """The numbers of the files that may have rows of a window, and about how many such rows there are, None if unknown."""
 
@@ -80,7 +80,7 @@ def pruned(window: Window, added: pa.Table) -> Pruned:
     return Pruned(files=pa.array(files, pa.int64()), rows=round(rows) if is_known else None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _FileOfCluster:
     """A file with snapshots of one cluster, by its log."""
 

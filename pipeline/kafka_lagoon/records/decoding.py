@@ -5,8 +5,10 @@ Every offset that the decoder passes is counted once: as a record, or by the rea
 
 from dataclasses import dataclass, field
 
+from kafka_lagoon.frozen import frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@frozen
 class DecodeOptions:
     """Options of the decoder; sizes in bytes.
 
@@ -21,7 +23,7 @@ class DecodeOptions:
     columns: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Problem:
     """Offsets that could not be decoded, or whose header keys had to be escaped."""
 

@@ -5,7 +5,6 @@ is missing, altered or damaged; somebody who chooses the records can make two th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records import layout
 from kafka_lagoon.records.kernels import fold_hashes, hash_records
 
@@ -90,7 +90,7 @@ def _put(state: NDArray[np.int64], slot: int, column: pa.Array) -> pa.Array:
     return column
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class SequenceDigest:
     """A digest of a sequence of hashes: their number, a digest that depends on their order, and one that does not.
 

@@ -9,7 +9,6 @@ tests/bench/encode.py.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import crc32c
 import numpy as np
@@ -18,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafka_lagoon.errors import CorruptBatch, RecordTooLarge
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records import encode_layout as layout
 from kafka_lagoon.records.compressing import NONE, compress
 from kafka_lagoon.records.encode_kernels import encode_records
@@ -41,7 +41,7 @@ _LARGEST = (1 << 31) - 1  # sizes within a batch are int32
 _Numbers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class EncodedBatch:
     """A batch, its sequence number and producer included: rows `first` and the following, `count` in all.
 

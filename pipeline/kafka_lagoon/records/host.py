@@ -1,12 +1,13 @@
 """Describes the machine that kernels are compiled for, in LLVM's words."""
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
+from kafka_lagoon.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen(kw_only=False)
 class Host:
     """The machine that object code was compiled for. Machines that share a file system may differ in it."""
 

@@ -7,12 +7,12 @@ Nothing but numbers goes into the drawing; names are text beside it.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, pairwise
 
 from markupsafe import Markup
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.report.timeline import Timeline
 
 WIDTH, HEIGHT = 1000, 100  # stretched to the place that the page has for it
@@ -27,7 +27,7 @@ _NEAR_END = 0.06  # a label that is nearer to either end of the axis does not st
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Reading:
     """The value of a point; None if it is unknown. `is_partial` means that parts of the sum are unknown."""
 

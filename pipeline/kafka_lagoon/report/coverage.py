@@ -1,11 +1,10 @@
 """Reads what the snapshot saw and did not see: failures, lists that may be short, tables that are missing."""
 
-from dataclasses import dataclass
-
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.report.scope import Scope, ids, of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class FailureRow:
     """One row of table collection_failures."""
 
@@ -17,7 +16,7 @@ class FailureRow:
     message: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ShortList:
     """A list of the brokers that may be short, or that settings shortened."""
 
@@ -26,7 +25,7 @@ class ShortList:
     left_out: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClusterHealth:
     """Numbers of unhealthy brokers and partitions; `fenced` is None if brokers do not return it."""
 

@@ -26,8 +26,7 @@ from kafka_lagoon.report.values import (
     time_left,
     with_owner,
 )
-from kafka_lagoon.text import counted
-from kafka_lagoon.units import duration
+from kafka_lagoon.text import counted, duration
 
 _LOSING, _OFFLINE, _UNDER_MIN, _UNDER = (
     "Groups about to lose data",

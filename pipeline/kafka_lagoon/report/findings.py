@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.report.scope import Scope, ids, of
 from kafka_lagoon.report.values import with_owner
 
@@ -17,7 +17,7 @@ _WORST_CHANGE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Loss:
     """A partition of which a group has lost records, or soon will."""
 
@@ -37,7 +37,7 @@ class Loss:
         return with_owner(self.group_id, self.owner)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Finding:
     """One row of view health_findings; one that had begun before the history of the page `is_older` than `since_ms`."""
 
@@ -55,7 +55,7 @@ class Finding:
     is_expected: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Change:
     """One row of view topology_changes."""
 
@@ -72,7 +72,7 @@ class Change:
     group_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Difference:
     """One row of view cluster_differences."""
 

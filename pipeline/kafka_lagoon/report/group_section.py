@@ -22,8 +22,7 @@ from kafka_lagoon.report.page_tables import (
 )
 from kafka_lagoon.report.scope import Scope
 from kafka_lagoon.report.values import few_names, some_names
-from kafka_lagoon.text import printable
-from kafka_lagoon.units import duration
+from kafka_lagoon.text import duration, printable
 
 _FIGURES = 5  # groups that have a large chart
 _STALLED = "Stalled groups"

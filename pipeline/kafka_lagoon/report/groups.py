@@ -1,8 +1,8 @@
 """Reads how far each consumer group is behind, the worst first, and how that was over time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.group_sums import (
     KNOWN_AGE,
     LAG_TABLE,
@@ -22,7 +22,7 @@ WATCHED = 100  # groups whose history and status are read
 STATUS = "group_status"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Group:
     """A group in the snapshot; sums are over the partitions whose value is known."""
 
@@ -89,7 +89,7 @@ class Group:
         return "; ".join(parts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GroupHistory:
     """Lag and age of a group at each point of the axis."""
 

@@ -9,7 +9,7 @@ const BYTES = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
 const NUMBERS = new Set(["count", "bytes", "rate", "byte_rate", "duration", "time_left", "ratio", "time"]);
 const TEXTS = new Set(["text", "badge"]);
 
-/* Values as text, as values.py and units.py spell them. */
+/* Values as text, as values.py and text.py spell them. */
 const count = (value) => (typeof value === "string" ? BigInt(value) : value).toLocaleString("en-US");
 const fixed = (value, digits) => value.toLocaleString("en-US", {minimumFractionDigits: digits, maximumFractionDigits: digits});
 const rate = (value) => (value === 0 ? "0/s" : `${fixed(value, Math.abs(value) >= 100 ? 0 : 1)}/s`);

@@ -9,7 +9,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from kafka_lagoon import __version__
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.history import PREDECESSORS, late_after_ms
 from kafka_lagoon.report import cluster_section, finding_sections, group_section, run_sections, topic_sections
 from kafka_lagoon.report.charts import time_axis
@@ -38,8 +39,7 @@ from kafka_lagoon.report.page_tables import (
 from kafka_lagoon.report.scope import PublishedSnapshot, Scope
 from kafka_lagoon.report.timeline import Timeline
 from kafka_lagoon.report.values import cell, severity_count, short_time_html, time_html
-from kafka_lagoon.text import printable
-from kafka_lagoon.units import duration
+from kafka_lagoon.text import duration, printable
 
 STATIC_ROWS = 100  # rows of a table that are written as HTML
 MOST_DATA = 1_500_000  # bytes of data of one table: mail takes the page, and a browser sorts it at once
@@ -65,7 +65,7 @@ RELATIONS = frozenset({"snapshots", PREDECESSORS}.union(*(section.relations for 
 RECENT_RELATIONS = frozenset({STATUS})  # of the last snapshots only
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClusterPage:
     """The page of one cluster."""
 

@@ -4,10 +4,12 @@ The first rows of a table are HTML, so that the page can be read without JavaScr
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeVar
 
 from markupsafe import Markup
+
+from kafka_lagoon.frozen import frozen
 
 ScopeT = TypeVar("ScopeT")
 
@@ -17,7 +19,7 @@ TIME_LEFT = "time_left"  # milliseconds until something happens; negative if it 
 NUMBERS = frozenset({COUNT, BYTES, RATE, BYTE_RATE, DURATION, TIME_LEFT, RATIO})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Column:
     """A column: `source` names table and column that it shows; `unknown` is what stands for null."""
 
@@ -27,7 +29,7 @@ class Column:
     unknown: str = "-"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Chart:
     """A drawing of a series, and its values, which the page shows where somebody points at it."""
 
@@ -37,7 +39,7 @@ class Chart:
     drawing: Markup
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PageTable:
     """A table of the page; `charts` are those of a row, by its number, `left_out` says what the page does not have.
 
@@ -54,7 +56,7 @@ class PageTable:
     charts: Mapping[int, Sequence[Chart]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Figure:
     """A large chart with what is written around it; `scale` labels its left side from top to bottom."""
 
@@ -64,7 +66,7 @@ class Figure:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tile:
     """A number at the top of the page, which links to its section.
 
@@ -82,7 +84,7 @@ class Tile:
     section: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Section:
     """A part of the page about one cluster; `problem` says why it could not be made.
 
@@ -101,7 +103,7 @@ class Section:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Concern:
     """A line about a problem: its level (critical, warning, info), since when, and the section that has the details."""
 
@@ -111,7 +113,7 @@ class Concern:
     section: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Made:
     """A section, its numbers for the top of the page, and its problems."""
 
@@ -120,7 +122,7 @@ class Made:
     concerns: Sequence[Concern] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DeclaredSection(Generic[ScopeT]):
     """A section of the page: its name and title, the tables and views that it reads, its tiles, and how it is made."""
 

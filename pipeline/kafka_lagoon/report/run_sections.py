@@ -22,8 +22,7 @@ from kafka_lagoon.report.page_tables import (
 )
 from kafka_lagoon.report.scope import PublishedSnapshot, Scope
 from kafka_lagoon.report.values import time_text
-from kafka_lagoon.text import counted
-from kafka_lagoon.units import duration
+from kafka_lagoon.text import counted, duration
 
 _LAST_RUNS = 50
 _HOUR_MS = 3_600_000

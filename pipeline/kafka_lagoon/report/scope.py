@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, TypeVar
 
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.history import Windows, has_predecessors, last_before, windows
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.window import Span, Window
@@ -21,7 +21,7 @@ _OF_A_PART = 600  # snapshots, if a day has no more: two days of snapshots every
 _OF_A_STATUS = 10  # snapshots that view group_status looks at
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class PublishedSnapshot:
     """A published snapshot, as table `snapshots` has it."""
 
@@ -52,7 +52,7 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Scope:
     """The sources of the sections about a cluster: its snapshot, the snapshots of the history, and the tables."""
 

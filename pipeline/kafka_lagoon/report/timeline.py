@@ -5,15 +5,16 @@ the last snapshot has a point of its own, since it is what the page says of now.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
+
+from kafka_lagoon.frozen import frozen
 
 MOST_POINTS = 120
 _GAP_AFTER = 2.5  # usual intervals between snapshots
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Point:
     """The snapshots that began from `first_ms` to `last_ms`; `after_gap`: snapshots are missing before them."""
 
@@ -22,7 +23,7 @@ class Point:
     after_gap: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Timeline:
     """The axis: it begins with the first snapshot of the span that was wanted, and ends with the last one."""
 

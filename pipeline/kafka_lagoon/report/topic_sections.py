@@ -20,8 +20,7 @@ from kafka_lagoon.report.page_tables import (
     Section,
 )
 from kafka_lagoon.report.scope import Scope
-from kafka_lagoon.text import counted, printable
-from kafka_lagoon.units import duration
+from kafka_lagoon.text import counted, duration, printable
 
 _FULL_SHARE = 0.9  # a volume that is as full is a concern
 _FULL_WITHIN_MS = 3 * 86_400_000  # as is one that will be full so soon

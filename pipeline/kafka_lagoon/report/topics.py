@@ -1,9 +1,9 @@
 """Reads what is known of topics and disks: throughput now and over time, sizes, growth, and how full the volumes are."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.report.charts import Reading, Series
 from kafka_lagoon.report.scope import PublishedSnapshot, Scope, ids, of
 
@@ -11,7 +11,7 @@ WATCHED = 50  # topics whose throughput is read over time
 _LEAST_SPAN_MS = 3_600_000  # growth of less time says nothing about days
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Topic:
     """A topic in the snapshot; a sum is null where a part of it is not known."""
 
@@ -34,7 +34,7 @@ class Topic:
         return f"no rate for {self.partitions - self.rate_partitions:,} of {self.partitions:,} partitions"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Disk:
     """A log directory of a broker."""
 
@@ -66,7 +66,7 @@ class Disk:
         return round(self.usable_bytes / growth * span_ms)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Flow:
     """Throughput over time: of single topics, and of all together in records and bytes a second."""
 

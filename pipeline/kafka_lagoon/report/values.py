@@ -7,8 +7,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from kafka_lagoon.report.page_tables import Column
-from kafka_lagoon.text import counted, printable
-from kafka_lagoon.units import byte_count, duration
+from kafka_lagoon.text import byte_count, counted, duration, printable
 
 _MINUTE_MS, _SECOND_MS = 60_000, 1_000
 _POWERS = ("", "k", "M", "G", "T", "P", "E")

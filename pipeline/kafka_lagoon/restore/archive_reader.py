@@ -21,6 +21,7 @@ from kafka_lagoon.delta.arrow_files import arrow_file
 from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.range_history import SupersededRange
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.restore.conditions import matching
 from kafka_lagoon.tables.record_tables import RECORDS
 
@@ -31,7 +32,7 @@ _TEXTS = ("cluster_id", "topic", "topic_id")  # read as dictionaries, which is 2
 _AT_ONCE_BYTES = 8 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class SourceFile:
     """A data file; `is_one_topic` if, according to the log, all its rows are of the wanted cluster and topic id."""
 
@@ -72,7 +73,7 @@ class ArchivedPartition:
         return ("offset", *more, *named)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _RowGroup:
     """A row group.
 

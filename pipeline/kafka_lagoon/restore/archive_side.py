@@ -18,6 +18,7 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import AtOffset, BeforeEnd, Earliest, Latest, OffsetSpec
 from kafka_lagoon.fetch.range_history import in_order_of_runs
 from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.records.decoding import Counts
 from kafka_lagoon.records.digests import record_hashes
@@ -37,7 +38,7 @@ _RECORDS = """
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ArchivedRecords:
     """The archived records of a topic; of a re-created topic, those of the newest. `tables` opens tables by name."""
 
@@ -55,7 +56,7 @@ class ArchivedRecords:
             yield _Archive(self, ask)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Archive:
     """Reads the tables."""
 

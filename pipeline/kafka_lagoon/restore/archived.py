@@ -5,7 +5,7 @@ The history of each topic is in `record_ranges`: its last id, truncations of its
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.range_history import in_order_of_runs, superseded
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.restore.archive_reader import ArchivedPartition, SourceFile
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
@@ -41,7 +42,7 @@ _RANGE = [
 _PROBLEM = ["cluster_id", "topic", "topic_id", "partition", "base_offset", "last_offset", "reason"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ArchivedTopic:
     """The archived records of a topic under one of its ids; `other_ids` are earlier ids, and `missing` counts offsets."""
 

@@ -4,11 +4,11 @@ Restores from other warehouses cannot be recognized: their records are like thos
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.target import TargetTopic
@@ -18,7 +18,7 @@ from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 _WRITTEN = ["restore_id", "target_cluster_id", "target_topic", "target_topic_id"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FinishedRestore:
     """A finished restore: everything was written and read back. It has one receipt for each partition."""
 

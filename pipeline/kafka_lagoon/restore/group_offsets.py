@@ -1,7 +1,6 @@
 """Translates the offsets that groups had committed, according to a snapshot, to those of restored partitions."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.admin.group_offsets import Commit, GroupPartition
 from kafka_lagoon.admin.groups import list_groups
@@ -11,6 +10,7 @@ from kafka_lagoon.apply.offset_resets import members_failure
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.restore.offset_map import PartitionMap, Position
 from kafka_lagoon.restore.saved_rows import rows_of
@@ -20,7 +20,7 @@ VIEWS = ("committed_offsets_published",)  # tables and views that `saved_commits
 NOT_RESTORED, OTHER_TOPIC = "NOT_RESTORED", "TOPIC_RECREATED"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SavedCommit:
     """The commit of a group for a partition; `problem` says why it could not be read, or may be out of date."""
 
@@ -33,7 +33,7 @@ class SavedCommit:
     problem: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RestoredPartition:
     """The target of a source partition, and the map of its offsets."""
 
@@ -42,7 +42,7 @@ class RestoredPartition:
     offset_map: PartitionMap
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TranslatedCommit:
     """The offset to commit in the target, so that the group continues at the first record that it had not read."""
 
@@ -54,7 +54,7 @@ class TranslatedCommit:
     position: Position
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Untranslated:
     """A commit without an offset in the target, and the reason: NOT_RESTORED, TOPIC_RECREATED, or a failure to read it."""
 

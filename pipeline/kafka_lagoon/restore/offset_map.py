@@ -13,6 +13,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from kafka_lagoon.frozen import frozen
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class OffsetRange:
@@ -45,7 +47,7 @@ class Position(StrEnum):
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Translated:
     """The target's offset of the first record at or after a source offset, and its position."""
 
@@ -53,7 +55,7 @@ class Translated:
     position: Position
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PartitionMap:
     """The map of one partition. `ranges` are in order and joined (`joined`).
 

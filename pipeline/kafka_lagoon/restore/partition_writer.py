@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import BrokerError, OtherAttempt, TargetChanged
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.produce.arrow_writer import RECORD_TOO_LARGE, ArrowWriter, WriteOptions
 from kafka_lagoon.produce.batch_queues import Unwritten
 from kafka_lagoon.produce.producer_state import ProducerState
@@ -27,7 +27,7 @@ BUFFER_BYTES = 16 << 20
 _OTHERS = (OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SendOptions:
     """Options of batches and requests; `escaped` are the source's ranges of offsets whose header keys are escaped."""
 

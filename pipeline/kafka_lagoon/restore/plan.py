@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from kafka_lagoon.delta.stored_json import MALFORMED
 from kafka_lagoon.fetch.range_history import SupersededRange
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.digests import ALL_FIELDS
 from kafka_lagoon.restore.archive_reader import ArchivedPartition
 
@@ -50,7 +51,7 @@ class PlannedPartition:
         return ALL_FIELDS if self.keeps_time else _WITHOUT_TIME
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RestorePlan:
     """The plan of a restore; `request` has its arguments, which are compared with those of a later run.
 

@@ -10,7 +10,7 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,6 +24,7 @@ from kafka_lagoon.delta.kernel import Fence, Fenced
 from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.delta.warehouse import LONGEST_COMMIT_WAIT_MS, Warehouse, refuse_replaced
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.digests import SequenceDigest
 from kafka_lagoon.restore.offset_map import OffsetRange
 from kafka_lagoon.restore.plan import PartitionKey, RestorePlan, from_json, to_json
@@ -35,7 +36,7 @@ _FOLDER = "_lagoon"
 _RANGE = ["restore_id", "target_topic", "target_partition", "source_offset", "target_offset", "records"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Position:
     """The progress of a partition: `written` records, which are those of the source before `next_offset`.
 
@@ -53,7 +54,7 @@ class Position:
         return self.digest.records
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Progress:
     """The progress of a restore at its last commit; `sequence` counts the commits under its domain.
 
@@ -76,7 +77,7 @@ def start_of(plan: RestorePlan, sequence: int = 0) -> Progress:
     return Progress(restore_id=plan.restore_id, sequence=sequence, positions=positions)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ProgressStore:
     """Stores plan and progress of restores with one request into one cluster."""
 

@@ -1,19 +1,19 @@
 """Reads restored partitions back, on executors."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.fetch.split import ReadOptions
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.restore.plan import PartitionKey
 from kafka_lagoon.restore.receipts import ReadBack, Restored, read_back
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CheckSettings:
     """Settings that all tasks share; `fields` are those that enter the digest of each partition."""
 

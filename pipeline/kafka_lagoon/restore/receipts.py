@@ -17,6 +17,7 @@ from kafka_lagoon.compare.reading import Chunk, HashedReader, unread
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.digests import ALL_FIELDS, Hashes, SequenceDigest
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
@@ -56,7 +57,7 @@ class OtherRecords:
         return ", ".join(named) + (f" and {self.further} more ranges" if self.further else "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReadBack:
     """The digest of a partition that was read back, or why it could not be read; and records of others."""
 
@@ -65,7 +66,7 @@ class ReadBack:
     others: OtherRecords = field(default_factory=OtherRecords)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Restored:
     """A restored partition: the records that had to be written, and their offsets in the target."""
 

@@ -1,11 +1,13 @@
 """Declares the request of a restore."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from kafka_lagoon.frozen import frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@frozen
 class RestoreRequest:
     """The arguments of `lagoon restore`. Names of clusters are those of the settings; `from_cluster` may be Kafka's id of it.
 

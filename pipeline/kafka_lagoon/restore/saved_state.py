@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.kinds.topics import create_topic
@@ -10,6 +10,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query import duckdb_engine, spark_engine
 from kafka_lagoon.query.duckdb_tables import NeedsSpark
 from kafka_lagoon.query.statements import Ask
@@ -25,7 +26,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 _NAMES = frozenset({"snapshots", *topics.VIEWS, *group_offsets.VIEWS})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Alterations:
     """Actions for the target, and notes about them."""
 

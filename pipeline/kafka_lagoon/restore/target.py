@@ -4,7 +4,7 @@ Clashes that only the user can decide name the option that allows them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 
 from kafka_lagoon.admin.config_values import ConfigResource, Values, config_values
@@ -16,6 +16,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import READ_UNCOMMITTED
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.describe_configs import BROKER, DESCRIBE_CONFIGS, TOPIC
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.request import RestoreRequest
@@ -43,7 +44,7 @@ _DEFAULT_MAX_BATCH_BYTES = 1_048_588
 _FOREVER = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TargetTopic:
     """A topic of the target. A topic that is still to be created has no id, no `logs`, and the configs that it will have."""
 
@@ -70,7 +71,7 @@ class TargetTopic:
         return self.configs.get(TIMESTAMP_TYPE) != _APPEND_TIME
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Verdict:
     """`faults` prevent a restore; `notes` are for the user."""
 

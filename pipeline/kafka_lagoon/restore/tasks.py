@@ -20,6 +20,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import BrokerError, OtherAttempt, PipelineError, TargetChanged
 from kafka_lagoon.fetch.split import ReadOptions
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.produce.targets import TargetTopic, describe_targets
 from kafka_lagoon.produce.transactions import OffsetToCommit, Transaction, TransactionalProducer
@@ -40,7 +41,7 @@ _TRANSACTION_BYTES = 64 << 20
 _SEQUENCES = 1 << 31
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Work:
     """A partition to restore from a position on, and the data files that may have its records."""
 
@@ -49,7 +50,7 @@ class Work:
     files: Sequence[SourceFile]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskSettings:
     """Settings that all tasks of a round share; `plan` is without its partitions.
 
@@ -65,7 +66,7 @@ class TaskSettings:
     ends_at_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WorkResult:
     """The progress of a partition, the records found or written for it, and a failure if it did not only run out of time."""
 

@@ -1,7 +1,7 @@
 """Plans the topics, configs and ACLs of a snapshot for another cluster, and names those that cannot be carried over."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from kafka_lagoon.apply.action import Action, Resource
@@ -10,6 +10,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.create_acls import CREATE_ACLS
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.restore.saved_rows import rows_of
@@ -23,7 +24,7 @@ _OF_ONE_CLUSTER = frozenset({"leader.replication.throttled.replicas", "follower.
 _TOPIC, _GROUP, _LITERAL, _PREFIXED, _EVERY = "TOPIC", "GROUP", "LITERAL", "PREFIXED", "*"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SavedTopic:
     """A topic of a snapshot; `configs` are those that are set on the topic itself."""
 
@@ -36,7 +37,7 @@ class SavedTopic:
     left_out: tuple[str, ...] = ()  # configs that cannot be carried over
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SavedAcl:
     """An ACL of a snapshot: the columns of table acls."""
 

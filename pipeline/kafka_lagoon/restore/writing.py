@@ -1,7 +1,7 @@
 """Writes the records of a plan in rounds, each committed with the positions after it, and reads everything back at the end."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Clock
@@ -9,6 +9,7 @@ from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.split import ReadOptions
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import RestoreSettings
 from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.restore.archived import source_files
@@ -26,7 +27,7 @@ Files = Mapping[str, Sequence[DescribedFile]]  # by source topic
 Failures = Mapping[PartitionKey, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Writing:
     """Writes and checks the records of a plan."""
 

@@ -4,7 +4,6 @@ The plan is made from the current state of the cluster; before it is carried out
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from kafka_lagoon.apply.desired.state import DesiredState
@@ -12,12 +11,13 @@ from kafka_lagoon.apply.plan import PlanResult, plan_state
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Wanted:
     """A cluster, what it is to be, and how long it may take to find out what is missing."""
 

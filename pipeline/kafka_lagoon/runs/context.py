@@ -9,6 +9,7 @@ from typing import Protocol, Self
 from pyspark import SparkContext
 
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.jvm_start import StartingJvm
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.sessionless import without_session
 from kafka_lagoon.delta.warehouse import Warehouse, find_warehouse, open_warehouse
@@ -33,8 +34,9 @@ class Progress(Protocol):
 class RunContext:
     """Settings, a clock, and the warehouse, opened for writing to `tables` when it is first used, and kept from then on.
 
-    So a cluster that does not answer is known before a JVM starts. Spark opens the warehouse; a run that asks Spark for nothing
-    else needs no session of it (`needs_session`) where the tables are in a local folder, but uses one that runs already.
+    So a cluster that does not answer is known before tables are opened. Spark opens the warehouse; a run that asks Spark for
+    nothing else needs no session of it (`needs_session`) where the tables are in a local folder, but uses one that runs
+    already. Without a session they are opened by the JVM that is `starting`, if there is one.
     """
 
     def __init__(
@@ -45,7 +47,9 @@ class RunContext:
         tables: Sequence[Table] = TABLES,
         *,
         needs_session: bool = True,
+        starting: StartingJvm | None = None,
     ) -> None:
+        self._starting = starting
         self.settings, self.clock = settings, clock
         self._job, self._tables, self._needs_session, self._lock = job, tables, needs_session, Lock()
         self._warehouse: Warehouse | None = None
@@ -79,7 +83,7 @@ class RunContext:
     def _without_session(self) -> Warehouse | None:
         if self._needs_session or SparkContext._active_spark_context is not None:  # noqa: SLF001  it has no public name
             return None
-        return without_session(self._opened, self.settings, self.clock, self._tables)
+        return without_session(self._opened, self.settings, self.clock, self._tables, self._starting)
 
     def _by_spark(self) -> Warehouse:
         return open_warehouse(session(f"lagoon {self._job}"), self.settings, self.clock, self._tables)

@@ -25,6 +25,7 @@ from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.fetch.tasks import Task, divide
 from kafka_lagoon.fetch.truncation_checks import check_outcomes
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.ingest.archive_lock import ArchiveLock, archive_lock
 from kafka_lagoon.ingest.archive_task import TaskSettings
@@ -45,7 +46,7 @@ _CHECK_MS = 5_000  # left for checking what was read when the run's deadline has
 _NOTE_MS = 10_000  # for a request that only decides what is printed at the end
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunDeadline:
     """The time at which a run stops reading, as wall time for executors; None if there is no limit."""
 
@@ -58,7 +59,7 @@ class RunDeadline:
         return Deadline.after(self.clock, max(left_ms, least_ms))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ArchivedRecords:
     """The planned and the archived records of a run."""
 
@@ -85,7 +86,7 @@ class ArchivedRecords:
         return counts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class IngestResult:
     """A run over one cluster; `reports` are losses of earlier runs that died before they could report them."""
 

@@ -1,18 +1,19 @@
 """Makes the report: chooses snapshots, reads the tables, and renders the page."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.history import late_after_ms
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import ClusterPage, cluster_page, render
 from kafka_lagoon.report.page_tables import Concern
 from kafka_lagoon.report.run_sections import COVERAGE
 from kafka_lagoon.report.scope import Scope, scopes, without_snapshot
-from kafka_lagoon.units import duration
+from kafka_lagoon.text import duration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReportOptions:
     """Options of a page; `slot_ms` None means the newest snapshot, `clusters` None all of them.
 
@@ -26,7 +27,7 @@ class ReportOptions:
     title: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Report:
     """The page, the snapshots that it is made of, and the clusters of the settings that have no snapshot for it."""
 

@@ -6,7 +6,7 @@ and commits them, because groups that had members may have none now.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome
@@ -14,6 +14,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.finished import FinishedRestore, topics_of
 from kafka_lagoon.restore.group_offsets import RestoredPartition
@@ -40,7 +41,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 STEPS = ("plan", "survey", "topics", "write", "check", "offsets")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RestoreResult:
     """The result of a run, or the expected result of a dry run.
 

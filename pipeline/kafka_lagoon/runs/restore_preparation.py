@@ -4,7 +4,6 @@ Nothing is sent to the target before the caller has confirmed it, and nothing is
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.execution import execute, make_plan
@@ -18,6 +17,7 @@ from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import RestoreSettings
 from kafka_lagoon.produce.sequences import init_producer_id
 from kafka_lagoon.query.statements import Ask
@@ -41,7 +41,7 @@ _SEVERAL_CODECS = "zstd"
 _POLL_S = 0.2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RestoreRun:
     """The request of a restore, and what carries it out; the caller holds the lock of the target cluster."""
 
@@ -76,7 +76,7 @@ class RestoreRun:
             return execute(self.cluster, plan, (), run, store, self.deadline()).results
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RestoreSource:
     """Archived topics, and the data files that hold each of them."""
 
@@ -84,7 +84,7 @@ class RestoreSource:
     files: Mapping[str, Sequence[DescribedFile]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Preparation:
     """Checks that have passed, and the actions that the target needs before records can be written.
 

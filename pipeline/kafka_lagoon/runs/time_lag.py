@@ -4,7 +4,6 @@ The budget of bytes and of time is shared by the tasks; the requests of executor
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from kafka_lagoon.client.cluster import Cluster
@@ -15,6 +14,7 @@ from kafka_lagoon.delta.executors import on_executors
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import PipelineError, TableError
 from kafka_lagoon.fetch.unread_positions import Position, UnreadRecords, not_read
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import SnapshotSettings
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.runs.earlier_offsets import interpolated
@@ -25,7 +25,7 @@ _TASK_POSITIONS = 10_000
 EXECUTORS_FAILED = "EXECUTORS_FAILED"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _TaskSettings:
     """Settings that all tasks share; each may fetch `bytes_per_position` for each of its positions."""
 
@@ -35,7 +35,7 @@ class _TaskSettings:
     budget_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _TaskResult:
     unread: UnreadRecords
     request_stats: RequestStats

@@ -4,7 +4,6 @@ They protect nothing: keys are small and quick to make.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
@@ -21,10 +20,12 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
+from kafka_lagoon.frozen import frozen
+
 _DAY, _WEEK = timedelta(days=1), timedelta(days=7)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Certificate:
     """A certificate with its private key, and the chain that leads up to its authority, itself first."""
 

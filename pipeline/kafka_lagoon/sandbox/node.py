@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.jars.class_archives import archive_options
 from kafka_lagoon.jars.java import class_path, start_java
 
@@ -38,7 +39,7 @@ def _own_port(_: int, port: int) -> int:
     return port
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Listener:
     """Another address of every broker: its name, and its protocol as `security.protocol` has it.
 
@@ -51,7 +52,7 @@ class Listener:
     advertised: Callable[[int, int], int] = _own_port
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeLayout:
     """Folder and loopback ports of one broker, which is a controller too.
 

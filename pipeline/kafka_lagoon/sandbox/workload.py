@@ -6,7 +6,7 @@ librdkafka's, for the demo and the tests only.
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -15,13 +15,14 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from kafka_lagoon.errors import SandboxFailed
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.sandbox.members import Member, client, consumer
 
 _TIMEOUT_S = 60
 _POLL_S = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Topic:
     """A topic, and how many records it gets at first and `later`."""
 
@@ -33,7 +34,7 @@ class Topic:
     config: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Committed:
     """Commit offsets of a group: `share` of the records of each partition of a topic.
 
@@ -46,7 +47,7 @@ class Committed:
     joined: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Live:
     """A group whose members stay. They read and commit everything, or nothing at all."""
 

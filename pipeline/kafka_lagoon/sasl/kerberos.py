@@ -5,10 +5,10 @@ as in Kafka's clients.
 """
 
 import importlib
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.sasl.conversation import MechanismFailed, Tokens, quoted
 from kafka_lagoon.sasl.peer import Peer
 from kafka_lagoon.sasl_mechanisms import GSSAPI
@@ -18,7 +18,7 @@ _OFFER_LENGTH = 4  # those bits, and the longest message of a protected connecti
 _CHOICE = bytes([_NO_LAYER, 0, 0, 0])  # and no other authorization identity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Kerberos:
     """The service `service` at `host`. Without a keytab, the tickets in the credential cache are used."""
 

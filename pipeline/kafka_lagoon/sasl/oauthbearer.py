@@ -7,12 +7,12 @@ import json
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from kafka_lagoon.addresses import is_loopback
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.sasl.conversation import MechanismFailed, Tokens, quoted
 from kafka_lagoon.sasl.peer import Peer
 from kafka_lagoon.sasl.token import Token, TokenCache
@@ -28,7 +28,7 @@ _REASONS = ("status", "scope", "openid-configuration")  # fields of a refusal (R
 _TOKENS = TokenCache()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OAuthBearer:
     """A token, and the extensions that are sent with it."""
 

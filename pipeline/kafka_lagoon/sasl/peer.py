@@ -1,15 +1,15 @@
 """Declares what the SASL logins are made of: the settings, and the broker that a connection was opened to."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.sasl.token import Source
 from kafka_lagoon.secret import Secret
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Peer:
     """A broker that a connection was opened to, and the settings to authenticate with."""
 

@@ -1,14 +1,15 @@
 """PLAIN (RFC 4616): sends the password itself to the broker, which proves nothing in return. TLS has to do that."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.sasl.conversation import MechanismFailed, Tokens, utf8
 from kafka_lagoon.sasl.peer import Peer, revealed
 from kafka_lagoon.sasl_mechanisms import PLAIN
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Plain:
     """A user name and a password."""
 

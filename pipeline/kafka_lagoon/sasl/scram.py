@@ -8,11 +8,12 @@ import hashlib
 import hmac
 import re
 from base64 import b64encode
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from secrets import token_urlsafe
 from threading import Lock
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.sasl.conversation import MechanismFailed, Tokens, quoted, utf8
 from kafka_lagoon.sasl.peer import Peer, revealed
 from kafka_lagoon.sasl_mechanisms import SCRAM_SHA_256, SCRAM_SHA_512
@@ -34,7 +35,7 @@ _FINAL = re.compile(rb"(?:v=(?P<signature>[^,]+)|e=(?P<error>[^,]*))(?:,.*)?", r
 _one_at_a_time = Lock()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Scram:
     """A user name and a password; with `delegation_token` the id of such a token and its HMAC."""
 
@@ -63,7 +64,7 @@ class Scram:
         _check(final, keys.signature(signed), self.secrets)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Reply:
     """The content of the broker's first message."""
 
@@ -72,7 +73,7 @@ class _Reply:
     iterations: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Keys:
     """The keys that are derived from a password and a broker's salt."""
 

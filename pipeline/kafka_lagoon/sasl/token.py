@@ -10,12 +10,13 @@ from typing import Protocol
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConnectionFailed
+from kafka_lagoon.frozen import frozen
 
 _SKEW_MS = 30_000  # other machines' clocks may be ahead by this much
 _RENEWED_AT = 0.8  # of its lifetime; the old token is still valid then
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Token:
     """A bearer token. `expires_at_ms` is in epoch milliseconds, None if unknown; then it is used once."""
 

@@ -6,17 +6,17 @@ broker's host, and returns (token, expires_at_ms) or a `kafka_lagoon.sasl.token.
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import AuthenticationFailed, ConfigError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.sasl.token import Token
 
 _SETTING = "sasl_oauthbearer_token_provider"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TokenProvider:
     """A function that returns tokens for a broker."""
 

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from kafka_lagoon.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen(kw_only=False)
 class Names:
     """Names that match `include` (all names if it is empty) and do not match `exclude`."""
 
@@ -31,7 +32,7 @@ class Names:
         return is_included and (self.exclude is None or self.exclude.fullmatch(name) is None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ChosenNames:
     """The topics and groups that a snapshot covers."""
 

@@ -16,6 +16,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.owners import NOBODY, Owners
 from kafka_lagoon.snapshot.chosen_names import EVERYTHING, ChosenNames
 from kafka_lagoon.snapshot.coverage import worth_a_row
@@ -41,7 +42,7 @@ class Phase(IntEnum):
     COMMIT = 4  # the row that publishes the snapshot
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Collected:
     """The rows of one table, and the failures that kept rows from being made.
 
@@ -53,7 +54,7 @@ class Collected:
     is_whole: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Collector:
     """Makes the rows of one state table.
 

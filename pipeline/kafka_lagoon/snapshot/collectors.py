@@ -18,17 +18,14 @@ from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
+from kafka_lagoon.snapshot.acl_visibility import shows_all
 from kafka_lagoon.snapshot.acls import ACLS
 from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
 from kafka_lagoon.snapshot.configs import CONFIGS
 from kafka_lagoon.snapshot.coverage import (
-    COMPLETE,
-    LISTED_TYPES,
     coverage_rows,
     failure_rows,
     not_offered,
-    shows_all,
-    visibility,
     worth_a_row,
 )
 from kafka_lagoon.snapshot.delegation_tokens import DELEGATION_TOKENS
@@ -45,6 +42,7 @@ from kafka_lagoon.snapshot.time_lag import local_starts, with_time_lag
 from kafka_lagoon.snapshot.topology import broker_rows, partition_rows, topic_rows
 from kafka_lagoon.snapshot.transaction_tables import PRODUCERS, TRANSACTIONS
 from kafka_lagoon.snapshot.versions import API_VERSIONS_TABLE, FEATURES
+from kafka_lagoon.snapshot.visibility import COMPLETE, LISTED_TYPES, visibility
 from kafka_lagoon.tables import state_tables
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionOffsetsRow, PartitionRow, TopicRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow

@@ -12,6 +12,7 @@ from typing import Any
 from kafka_lagoon.admin.committed_offsets import CommittedOffsets, groups_of
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routing import Source
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT, error_code
 from kafka_lagoon.protocol.messages.offset_fetch import OffsetFetchResponseGroup, OffsetFetchResponsePartition
 from kafka_lagoon.snapshot.topology import Topology
@@ -22,7 +23,7 @@ from kafka_lagoon.wire.columns import Structs
 NO_COMMIT = "NO_COMMIT"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Commits:
     """Rows of all commits, and the groups and partitions whose commits could not be read."""
 

@@ -1,70 +1,26 @@
-"""Makes the rows of tables coverage and collection_failures: what was requested, what was answered, and why the rest was not.
-
-Brokers shorten lists silently for principals without permission, so the authorized operations decide how far a list can be
-trusted.
-"""
+"""Makes the rows of tables coverage and collection_failures: what was requested, answered, and why not all."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from kafka_lagoon.admin.acl_commands import implied
 from kafka_lagoon.client.failures import Failure, Scope, ScopeType
 from kafka_lagoon.client.request_stats import ApiStats, ItemCounts, Key, RequestStats
-from kafka_lagoon.protocol.acls import (
-    ALL,
-    ALLOW,
-    ALTER,
-    ALTER_CONFIGS,
-    CLUSTER_ACTION,
-    CREATE,
-    DENY,
-    DESCRIBE,
-    DESCRIBE_CONFIGS,
-    EVERYBODY,
-    IDEMPOTENT_WRITE,
-    LITERAL,
-    OPERATIONS,
-    PATTERN_TYPES,
-    PERMISSION_TYPES,
-    RESOURCE_TYPES,
-    TOPIC,
-    TRANSACTIONAL_ID,
-    WILDCARD,
-    allows,
-)
 from kafka_lagoon.protocol.error_codes import (
     DELEGATION_TOKEN_AUTH_DISABLED,
     DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
     SECURITY_DISABLED,
 )
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
-from kafka_lagoon.protocol.messages.describe_delegation_token import DESCRIBE_DELEGATION_TOKEN
 from kafka_lagoon.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafka_lagoon.snapshot.topology import Topology
-from kafka_lagoon.tables.security_rows import AclRow
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow
 
-COMPLETE, FILTERED, UNKNOWN = "complete", "filtered", "unknown"
-# The resources that brokers leave out of the answers of an API if the principal may not describe them.
-LISTED_TYPES = {"Metadata": TOPIC, "OffsetFetch": TOPIC, "ListTransactions": TRANSACTIONAL_ID}
-_ALL_CLUSTER_OPERATIONS = (
-    CREATE,
-    ALTER,
-    DESCRIBE,
-    CLUSTER_ACTION,
-    DESCRIBE_CONFIGS,
-    ALTER_CONFIGS,
-    IDEMPOTENT_WRITE,
-)
 _OF_CONNECTIONS = {api.name for api in (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)}
 _LONGEST_MESSAGE = 1024
 _SCOPES_SHOWN = 3
-_LITERAL, _ALLOW, _DENY = PATTERN_TYPES[LITERAL], PERMISSION_TYPES[ALLOW], PERMISSION_TYPES[DENY]
-_DESCRIBING = frozenset(OPERATIONS[one] for one in implied(DESCRIBE))
-_DENYING = (OPERATIONS[DESCRIBE], OPERATIONS[ALL])
 SKIPPED, LEFT_OUT = "SKIPPED", "LEFT_OUT"
 _NOTHING: Mapping[str, int] = {}
 # Errors of clusters that do not offer something: no authorizer keeps ACLs, delegation tokens are switched off, or our listener
@@ -72,41 +28,6 @@ _NOTHING: Mapping[str, int] = {}
 _NOT_OFFERED = frozenset((SECURITY_DISABLED, DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED))
 
 V = TypeVar("V")
-
-
-def visibility(cluster_operations: int) -> dict[str, str]:
-    """Visibility of each list by API, from the operations that the principal may do on the cluster.
-
-    DESCRIBE on the cluster shows all groups. The permission for every operation proves that all topics are shown: a super user
-    has it, and everybody has where there is no authorizer. Without it ACLs may prove it (`shows_all`). Nothing proves that all
-    delegation tokens are shown.
-    """
-    groups = {True: COMPLETE, False: FILTERED, None: UNKNOWN}[allows(cluster_operations, DESCRIBE)]
-    topics = COMPLETE if all(allows(cluster_operations, one) for one in _ALL_CLUSTER_OPERATIONS) else UNKNOWN
-    return {"ListGroups": groups, **dict.fromkeys(LISTED_TYPES, topics), DESCRIBE_DELEGATION_TOKEN.name: UNKNOWN}
-
-
-def shows_all(known: Collection[AclRow], resource_type: int, principal: str | None) -> bool:
-    """True if the ACLs of a cluster prove that a principal may describe every resource of a type.
-
-    Brokers may know the principal by a group, too: so a denial counts unless it is for another user.
-    """
-    kind = RESOURCE_TYPES[resource_type]
-    of_type = [acl for acl in known if acl.resource_type == kind]
-    if principal is None or any(_may_deny(acl, principal) for acl in of_type):
-        return False
-    return any(_allows_all(acl, principal) for acl in of_type)
-
-
-def _may_deny(acl: AclRow, principal: str) -> bool:
-    is_of_another = acl.principal.startswith("User:") and acl.principal not in (principal, EVERYBODY)
-    return acl.permission == _DENY and acl.operation in _DENYING and not is_of_another
-
-
-def _allows_all(acl: AclRow, principal: str) -> bool:
-    is_for_all = (acl.resource_name, acl.pattern_type, acl.host) == (WILDCARD, _LITERAL, WILDCARD)
-    is_ours = acl.principal in (principal, EVERYBODY)
-    return is_for_all and is_ours and acl.permission == _ALLOW and acl.operation in _DESCRIBING
 
 
 def coverage_rows(

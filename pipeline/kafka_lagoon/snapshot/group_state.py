@@ -5,7 +5,6 @@ and the end offsets from before the commits bound the lag from below.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.admin.committed_offsets import committed_offsets
 from kafka_lagoon.admin.groups import SHARE, GroupListing, describe_groups, list_groups
@@ -14,6 +13,7 @@ from kafka_lagoon.admin.share_groups import ShareOffsets, share_group_offsets
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, ScopeType
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.snapshot.commits import Commits, commits_of
 from kafka_lagoon.snapshot.group_types import GONE
@@ -26,7 +26,7 @@ from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 Tell = Callable[[str, int], None]  # called with the step that begins and its number of items
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GroupState:
     """Groups, their commits, and the offsets of all partitions before and after those were read."""
 

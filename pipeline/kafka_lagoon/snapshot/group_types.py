@@ -29,7 +29,8 @@ from kafka_lagoon.protocol.messages.streams_group_describe import (
     DescribedSubtopology,
     DescribedTaskIds,
 )
-from kafka_lagoon.tables.group_rows import ConsumerGroupRow, GroupMemberRow, StreamsTasks, TopicPartitions
+from kafka_lagoon.tables.cluster_rows import TopicPartitions
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow, GroupMemberRow, StreamsTasks
 from kafka_lagoon.wire.primitives import uuid_text
 
 NOT_DESCRIBED = "GROUP_TYPE_NOT_DESCRIBED"

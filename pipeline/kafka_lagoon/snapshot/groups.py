@@ -1,7 +1,6 @@
 """Makes rows of groups and their members. A group that could not be described keeps its row, with the reason in it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from kafka_lagoon.admin.groups import (
     described_as,
 )
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.snapshot.group_types import (
     GONE,
     ConsumerProtocol,
@@ -30,7 +30,7 @@ from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow, GroupMemberRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Groups:
     """Rows of all groups and members, and failures; a group that was deleted meanwhile is no failure."""
 

@@ -6,9 +6,9 @@ columns of the table are made of these in lag.py.
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.snapshot.commits import NO_COMMIT
 from kafka_lagoon.snapshot.lag_logs import PartitionLogs
 from kafka_lagoon.tables.group_rows import CommittedOffsetRow, ConsumerGroupRow, GroupMemberRow
@@ -124,7 +124,7 @@ class LagPartitions:
         return self._kept[name]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class LagSpan:
     """A range of rows; the columns of table consumer_lag are made of it."""
 

@@ -5,12 +5,12 @@ groups have committed or are assigned but that do not exist come after them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from operator import lt
 
 from kafka_lagoon.admin.offset_columns import columns_of
 from kafka_lagoon.admin.offsets import NOT_RETURNED, Offsets
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.row_columns import Column, column_of
@@ -19,7 +19,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 _NO_SUCH_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EndOffsets:
     """End offsets read before the commits (or why they are unknown), and rows of the end offsets read after the commits."""
 

@@ -1,17 +1,14 @@
 """Tells where brokers may have left resources out of a list, as they do without an error for those that we may not describe.
 
-What proves a list to be complete is in snapshot/coverage.py.
+What proves a list to be complete is in snapshot/visibility.py and snapshot/acl_visibility.py.
 """
 
-from kafka_lagoon.admin.acls import AclFilter, describe_acls
 from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol import acls
-from kafka_lagoon.snapshot.acls import acl_rows
-from kafka_lagoon.snapshot.coverage import COMPLETE, LISTED_TYPES, UNKNOWN, shows_all, visibility
-from kafka_lagoon.tables.security_rows import AclRow
+from kafka_lagoon.snapshot.visibility import COMPLETE, LISTED_TYPES, UNKNOWN, visibility
 
 
 def list_note(cluster: Cluster, api: str, what: str, deadline: Deadline, operations: int | None = None) -> str | None:
@@ -20,7 +17,7 @@ def list_note(cluster: Cluster, api: str, what: str, deadline: Deadline, operati
     `operations` has the authorized operations on the cluster as bits; if it is missing, the cluster is asked for them.
     """
     trusted = visibility(_operations(cluster, deadline) if operations is None else operations).get(api, UNKNOWN)
-    if trusted == COMPLETE or (api in LISTED_TYPES and _may_describe_all(cluster, LISTED_TYPES[api], deadline)):
+    if trusted == COMPLETE or _is_proven_by_acls(cluster, api, deadline):
         return None
     perhaps = "perhaps " if trusted == UNKNOWN else ""
     return f"{what}: {perhaps}not all of them: brokers leave out those that we may not describe"
@@ -31,18 +28,9 @@ def _operations(cluster: Cluster, deadline: Deadline) -> int:
     return acls.NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
 
 
-def _may_describe_all(cluster: Cluster, resource_type: int, deadline: Deadline) -> bool:
-    """True if ACLs prove that we may describe every resource of a type; only these ACLs are read."""
-    principal = cluster.settings.principal()
-    if principal is None:
+def _is_proven_by_acls(cluster: Cluster, api: str, deadline: Deadline) -> bool:
+    if api not in LISTED_TYPES:
         return False
-    for_all = AclFilter(
-        resource_type=resource_type, resource_name=acls.WILDCARD, pattern_type=acls.LITERAL, permission=acls.ALLOW
-    )
-    known: list[AclRow] = []
-    for acl_filter in (for_all, AclFilter(resource_type=resource_type, permission=acls.DENY)):
-        answer = describe_acls(cluster, acl_filter, deadline)
-        if isinstance(answer, Failure):
-            return False
-        known += acl_rows(answer)
-    return shows_all(known, resource_type, principal)
+    from kafka_lagoon.snapshot.acl_visibility import may_describe_all  # noqa: PLC0415  not needed by who may do all
+
+    return may_describe_all(cluster, LISTED_TYPES[api], deadline)

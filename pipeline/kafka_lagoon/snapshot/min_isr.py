@@ -6,10 +6,10 @@ A config that the principal may not read is unknown, with a reason; the default 
 from collections.abc import Iterator, Sequence
 
 from kafka_lagoon.admin.configs import Configs, describe_configs
+from kafka_lagoon.client.agreement import ask_cluster
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.client.metadata_checks import CONTRADICTION
-from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.api_versions import ApiVersionsResponse

@@ -5,9 +5,9 @@ in a partition for longer hangs, unless its coordinator still lists the partitio
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.admin.transactions import Producers, ProducersTransactions
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.snapshot.transactions import known
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
@@ -20,7 +20,7 @@ RECENT, IN_TRANSACTION = "recent", "in_transaction"
 NO_TRANSACTION, ID_GONE, NOT_IN_TRANSACTION = "no_transaction", "transactional_id_gone", "partition_not_in_transaction"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Verdict:
     """The verdict about a producer's transaction: whether it hangs, and the reason; or why that is unknown."""
 

@@ -21,6 +21,7 @@ from kafka_lagoon.fetch.unread_positions import (
     UnreadRecords,
     not_read,
 )
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
 from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, WithColumns, column_of
@@ -60,7 +61,7 @@ _PAST_END = (None, UNREADABLE, None, COMMIT_PAST_END, None, None)
 _BY_LAG = (_NULL, _CAUGHT_UP, _PAST_END)  # for rows whose lag is unknown, 0, and negative
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Limited:
     """Measures at most `most` positions. Of millions, the others are not even created."""
 
@@ -75,7 +76,7 @@ class Limited:
         return UnreadRecords(first=first, failures=unread.failures, bytes_fetched=unread.bytes_fetched)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TimedLag:
     """Rows of consumer lag with time lag, and the failures of measuring it."""
 

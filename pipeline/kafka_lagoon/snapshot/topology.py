@@ -7,16 +7,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from kafka_lagoon.admin.cluster import Identity
 from kafka_lagoon.client.agreement import brokers_by_id, by_item, is_same_metadata, majority, topics_by_name
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
-from kafka_lagoon.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsPartition
 from kafka_lagoon.protocol.messages.metadata import (
     METADATA,
     WITH_OFFLINE_REPLICAS,
@@ -29,6 +28,10 @@ from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow, TopicRow
 from kafka_lagoon.tables.row_columns import Column, Columns, Stored, runs
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
+
+if TYPE_CHECKING:  # commands that show topics do not ask for eligible leaders
+    from kafka_lagoon.admin.cluster import Identity
+    from kafka_lagoon.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsPartition
 
 TOPIC_DELETED = "TOPIC_DELETED_DURING_SNAPSHOT"
 TOPIC_RECREATED = "TOPIC_RECREATED_DURING_SNAPSHOT"
@@ -194,7 +197,7 @@ def changes(before: Mapping[str, str | None], after: Mapping[str, str | None]) -
     return changed
 
 
-def broker_rows(metadata: MetadataResponse, identity: Identity) -> Iterator[BrokerRow]:
+def broker_rows(metadata: MetadataResponse, identity: "Identity") -> Iterator[BrokerRow]:
     """Every broker that the metadata or DescribeCluster names; fenced brokers are only in the latter."""
     controller_id, described = identity.controller_id, identity.described
     fenced = {node.broker_id: node for node in described.brokers} if described else {}
@@ -229,7 +232,7 @@ def topic_rows(topology: Topology) -> Iterator[TopicRow]:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Durability:
     """min.insync.replicas by topic, and eligible leaders by topic and partition.
 
@@ -238,7 +241,7 @@ class Durability:
     """
 
     min_insync_replicas: Mapping[str, int]
-    eligible: Mapping[str, Mapping[int, DescribeTopicPartitionsPartition]]
+    eligible: "Mapping[str, Mapping[int, DescribeTopicPartitionsPartition]]"
     problems: Mapping[str, str]
     eligible_problem: str | None
 
@@ -291,7 +294,7 @@ def partition_rows(topology: Topology, durability: Durability) -> Columns[Partit
 
 def _eligible(
     durability: Durability, names: Sequence[str], several: Sequence[Sequence[MetadataPartition]]
-) -> Iterator[DescribeTopicPartitionsPartition | None]:
+) -> "Iterator[DescribeTopicPartitionsPartition | None]":
     """The eligible leaders of each partition, or None."""
     for name, some in zip(names, several, strict=True):
         known = durability.eligible.get(name, {})
@@ -302,7 +305,7 @@ def _partition_problems(
     topology: Topology,
     durability: Durability,
     several: Sequence[Sequence[MetadataPartition]],
-    eligible: Iterable[DescribeTopicPartitionsPartition | None],
+    eligible: "Iterable[DescribeTopicPartitionsPartition | None]",
 ) -> Column:
     """The partition's own error, else the change of its topic, else why another column is unknown."""
     problems: list[str | None] = []

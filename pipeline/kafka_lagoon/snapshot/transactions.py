@@ -6,7 +6,7 @@ from kafka_lagoon.admin.transactions import Descriptions, Listings
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.describe_producers import DescribeProducersPartitionResponse
 from kafka_lagoon.protocol.messages.describe_transactions import DescribedTransaction
-from kafka_lagoon.tables.group_rows import TopicPartitions
+from kafka_lagoon.tables.cluster_rows import TopicPartitions
 from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
 from kafka_lagoon.tables.transaction_rows import TransactionRow
 from kafka_lagoon.topic_partition import TopicPartition

@@ -4,7 +4,6 @@ Every row that a filter accepts is read. Spark evaluates again all filters that 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,6 +17,8 @@ from pyspark.sql.datasource import (
     LessThan,
     LessThanOrEqual,
 )
+
+from kafka_lagoon.frozen import frozen
 
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,7 +34,7 @@ _HOLDS: Mapping[type[Filter], Callable[[Any, Any], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pushed:
     """The bounds to read: offsets from `from_offset` to `to_offset` (not included), no record older than `from_ms`.
 

@@ -21,6 +21,7 @@ from kafka_lagoon.fetch.offset_specs import (
     OffsetSpecs,
 )
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.patterns import compile_pattern
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -60,7 +61,7 @@ _INSTEAD = {
 _KAFKA = "kafka."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SourceOptions:
     """The topics to read and how; `kafka` are the properties of the connection, under Kafka's dotted names."""
 

@@ -6,7 +6,7 @@ silence.
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic import ValidationError
 
@@ -23,6 +23,7 @@ from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LOST, LogBounds, PlannedRange
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.fetch.tasks import Task, divide
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings, checked, from_properties
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataTopic
@@ -37,7 +38,7 @@ _NO_CODE = -1  # Kafka's UNKNOWN_SERVER_ERROR, for a failure without an answer
 _START = OffsetSpecs(name="startingOffsets", default=EARLIEST)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SelectedPartitions:
     """The partitions that the options select and that exist, and the ids of their topics (None if brokers give none)."""
 

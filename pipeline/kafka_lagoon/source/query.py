@@ -4,7 +4,6 @@ A query consists of plain values, because Spark pickles it; the caller of `conne
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
@@ -15,6 +14,7 @@ from kafka_lagoon import log
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.garbage import modules_kept
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.source.columns import require_known
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Query:
     """The topics and the cluster of a query, and the columns that Spark expects."""
 

@@ -4,7 +4,6 @@ A split is read to its end, or the task fails with the reason, unless the query 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from kafka_lagoon.fetch.small_partitions import SmallPartitions, Unread
 from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import Limits
 from kafka_lagoon.fetch.tasks import Task
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.records.decoding import DecodeOptions
@@ -30,7 +30,7 @@ _ROWS = 50_000  # bytes of one Arrow batch, which Spark's JVM keeps in its cache
 _EXPANDED_BYTES = 8 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reading:
     """Settings that all tasks of a query share; `schema` is the schema that Spark expects of every Arrow batch."""
 

@@ -5,7 +5,7 @@ batches of a second writer for repetitions.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
@@ -15,6 +15,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.errors import ConfigError, PipelineError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS
@@ -26,7 +27,7 @@ from kafka_lagoon.uuid7 import new_id
 _MOST_REASONS = 3  # in the message of an exception
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class MicroBatch:
     """A micro-batch of a stream: Spark's id of the query, which its checkpoint keeps, and the number of the batch."""
 
@@ -34,7 +35,7 @@ class MicroBatch:
     number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SparkTask:
     """One attempt of a task; `batch` is None unless it belongs to a stream."""
 
@@ -44,7 +45,7 @@ class SparkTask:
     batch: MicroBatch | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sink:
     """The target cluster and the columns of a write. `run_id` is new for each write."""
 
@@ -84,7 +85,7 @@ class Sink:
             log.error("weak_acks", acks=self.options.acks, detail="records may be lost, and may be there twice")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskWritten(WriterCommitMessage):
     """A task's message to the driver: the number of records written to each partition, and the transaction.
 
@@ -99,7 +100,7 @@ class TaskWritten(WriterCommitMessage):
     is_repeated: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskFailed(WriterCommitMessage):
     """The message of a task's only attempt that did not write all of its records: the reason.
 

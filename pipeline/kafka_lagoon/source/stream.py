@@ -6,7 +6,7 @@ another topic of the same name, is an error or an event in the log.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -19,6 +19,7 @@ from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.fetch.offset_specs import LATEST, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LogBounds, PlannedRange, limited
 from kafka_lagoon.fetch.split import READ_COMMITTED
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.source.options import TOPIC_IDS
 from kafka_lagoon.source.plan import (
     log_bounds,
@@ -39,7 +40,7 @@ Value = TypeVar("Value", int, str)
 _START = OffsetSpecs(name="startingOffsets", default=LATEST)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StreamOffsets:
     """The position of a stream: the next offset of every partition, and the ids of their topics if brokers return them."""
 

@@ -6,10 +6,10 @@ alternative; all faults, including those of columns, are listed at once and befo
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS, LEADER_ACKS, NO_ACKS
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.source.options import OptionTexts
@@ -57,7 +57,7 @@ _PRODUCER_INSTEAD = {
 _KAFKA = "kafka."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SinkOptions:
     """The target of a write, and how to write; `kafka` are the properties of the connection, under Kafka's dotted names.
 

@@ -315,3 +315,12 @@ class ReassignmentRow:
     replicas: tuple[Int32, ...] = column("Brokers with a replica now, including those that are being added or removed.")
     adding_replicas: tuple[Int32, ...] = column("Brokers whose replica is being added.")
     removing_replicas: tuple[Int32, ...] = column("Brokers whose replica will be removed.")
+
+
+@row
+class TopicPartitions:
+    """Partitions of one topic that a group's assignor has assigned."""
+
+    topic: str | None = column("Name of the topic; null if only its id is known.", null_if="topic_id IS NOT NULL")
+    topic_id: str | None = column("Id of the topic; null if only its name is known.", null_if="topic IS NOT NULL")
+    partitions: tuple[Int32, ...] = column("Partition numbers.")

@@ -2,12 +2,12 @@
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables import row_classes as kinds
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -34,7 +34,7 @@ _DELTA = {
 _SQL = {"integer": "INT", "long": "BIGINT"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Column:
     """A column of a table; `field` is the attribute of the row class with its values."""
 

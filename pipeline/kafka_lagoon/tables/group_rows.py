@@ -1,6 +1,6 @@
 """Declares the rows of the state tables about groups: members, commits and lag."""
 
-from kafka_lagoon.tables.cluster_rows import NO_TOPIC_IDS
+from kafka_lagoon.tables.cluster_rows import NO_TOPIC_IDS, TopicPartitions
 from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, before, column, row
 
 
@@ -13,15 +13,6 @@ _NO_GROUP_TYPES = before("ListGroups", 5)
 _SHARING = "group_type = 'share'"
 _CLASSIC = "coalesce(group_type, 'classic') = 'classic'"
 _NO_STREAMS = _of_groups("coalesce(group_type, 'classic') <> 'streams'")
-
-
-@row
-class TopicPartitions:
-    """Partitions of one topic that a group's assignor has assigned."""
-
-    topic: str | None = column("Name of the topic; null if only its id is known.", null_if="topic_id IS NOT NULL")
-    topic_id: str | None = column("Id of the topic; null if only its name is known.", null_if="topic IS NOT NULL")
-    partitions: tuple[Int32, ...] = column("Partition numbers.")
 
 
 @row

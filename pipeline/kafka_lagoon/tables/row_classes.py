@@ -5,8 +5,9 @@ Columns are declared only here. An unknown value is None, never 0 or -1, so no f
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, dataclass_transform
+
+from kafka_lagoon.frozen import slotted
 
 Int32 = Annotated[int, "int32"]
 Int64 = Annotated[int, "int64"]
@@ -42,7 +43,7 @@ def row(cls: type[T]) -> type[T]:
     It is frozen for type checkers, not at run time: making a frozen lag row takes 4.0 us, this one 1.4 us by keyword and
     0.35 us by position, and a snapshot makes tens of thousands.
     """
-    return dataclass(slots=True)(cls)
+    return slotted(cls)
 
 
 def named(names: Mapping[int, str], number: int) -> str:

@@ -1,9 +1,9 @@
 """Declares the rows that describe a snapshot, and the columns that all rows of a snapshot share."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class SnapshotRow:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Snapshot:
     """All rows of one snapshot attempt at one cluster by class, with exactly one `SnapshotRow`, which is written last.
 

@@ -4,9 +4,9 @@ Each table has a collector in snapshot/, which makes its rows. A new state table
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.cluster_rows import (
     BrokerApiRow,
     BrokerFeatureRow,
@@ -28,7 +28,7 @@ from kafka_lagoon.tables.transaction_rows import PartitionProducerRow, Transacti
 FIRST_VERSION = "0.1.0"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StateTable:
     """One table of a snapshot. Its comment is the docstring of `row`.
 

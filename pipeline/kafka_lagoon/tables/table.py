@@ -3,11 +3,11 @@
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.columns import TIMESTAMP, Column, arrow_field, delta_type, quoted
 
 UNWRITTEN = "no job has written there yet, or the tables are elsewhere"  # hint for a missing table
@@ -36,7 +36,7 @@ STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"
 _BOUNDED = (pa.int32(), pa.int64(), TIMESTAMP, pa.string())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Table:
     """A table. `columns` are in the order of the table; the last one is the partition column.
 

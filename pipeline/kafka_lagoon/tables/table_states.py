@@ -8,12 +8,12 @@ import dataclasses
 import hashlib
 import marshal
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from types import NoneType
 from typing import Any, Protocol, runtime_checkable
 
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.row_columns import column_of
 from kafka_lagoon.tables.snapshot_rows import TableState
 
@@ -22,7 +22,7 @@ _DAY_MS = 86_400_000
 _WITHOUT_REFERENCES = 2  # version of marshal whose bytes depend only on the values
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StoredTable:
     """Rows that an earlier snapshot has stored: its id, its start, and the digest of the rows."""
 

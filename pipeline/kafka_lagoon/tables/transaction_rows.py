@@ -1,7 +1,6 @@
 """Declares the rows of the state tables about transactions and the producers of partitions."""
 
-from kafka_lagoon.tables.cluster_rows import NO_TOPIC_IDS
-from kafka_lagoon.tables.group_rows import TopicPartitions
+from kafka_lagoon.tables.cluster_rows import NO_TOPIC_IDS, TopicPartitions
 from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
 
 _NOT_OPEN = "open_since_offset IS NULL AND problem IS NULL"

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from kafka_lagoon.delta import java_classes
-from kafka_lagoon.delta.plain_jvm import kernel_jars
+from kafka_lagoon.delta.jvm_start import kernel_jars
 from tests.java_source import compile_java
 
 SOURCES = Path(java_classes.__file__).with_name("java")

@@ -5,15 +5,16 @@ TOML, YAML and rows of a table become documents; reading a document does not dep
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from kafka_lagoon.frozen import frozen
 
 _LINE = re.compile(r"[^\n]*?:(\d+): ")
 
 Path = tuple[str | int, ...]  # keys of tables and positions in lists, from the outermost on
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Document:
     """Values and their places; `name` is the file or table as it was given, `places` are suffixes of it: `:12`."""
 

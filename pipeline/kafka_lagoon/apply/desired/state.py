@@ -1,14 +1,14 @@
 """Holds the desired state of a cluster: the resources that it must have, those that the file owns, and one-time actions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.apply.desired.document import Document, Path
 from kafka_lagoon.apply.desired.model import Credential, DesiredTopic, OneOff, Ownership
 from kafka_lagoon.apply.desired.resources import Acl, ScramUser
+from kafka_lagoon.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DesiredState:
     """The content of a file. Without patterns in `owns` nothing is ever deleted or unset."""
 

@@ -13,15 +13,8 @@ from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.admin.brokers import registered_brokers, unregister_brokers
 from kafka_lagoon.admin.features import FeatureChange, feature_levels, update_features
-from kafka_lagoon.admin.quorum import (
-    Listener,
-    Voter,
-    add_voters,
-    describe_quorum,
-    quorum_failures,
-    quorum_partitions,
-    remove_voters,
-)
+from kafka_lagoon.admin.quorum import describe_quorum, quorum_failures, quorum_partitions
+from kafka_lagoon.admin.voters import Listener, Voter, add_voters, remove_voters
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
 from kafka_lagoon.apply.kinds.names import parse_listener
 from kafka_lagoon.client.cluster import Cluster

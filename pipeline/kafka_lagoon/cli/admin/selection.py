@@ -6,11 +6,12 @@ TOPIC stands for all of its partitions, TOPIC:0,1 for two of them. Names of topi
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataPartition, MetadataTopic
 from kafka_lagoon.topic_partition import TopicPartition
@@ -21,7 +22,7 @@ _MOVED = re.compile(r"([a-zA-Z0-9._-]{1,249}):(\d+)=(\d+(?:,\d+)*)", re.ASCII)
 SPELLING = "TOPIC[:0,1]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Selected:
     """A topic and its selected partitions; None selects all."""
 
@@ -29,7 +30,7 @@ class Selected:
     partitions: frozenset[int] | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Partitions:
     """Metadata of the selected partitions that exist, and failures of the others."""
 

@@ -12,7 +12,7 @@ from kafka_lagoon.cli.permissions import DESCRIBED_CLUSTER, Requirement
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
-from kafka_lagoon.snapshot.acls import acl_rows
+from kafka_lagoon.snapshot.acl_rows import acl_rows
 
 NO_AUTHORIZER = "the brokers have no authorizer: there are no ACLs, and every user may do everything"
 

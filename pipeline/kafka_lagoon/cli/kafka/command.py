@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from kafka_lagoon.cli.arguments import add_flags
@@ -12,12 +12,13 @@ from kafka_lagoon.cli.output import CommandOutput, show
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.owners import NOBODY, Owners
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClusterContext:
     """A connected cluster, the options of the command, and its deadline; `owners` are those of the settings."""
 

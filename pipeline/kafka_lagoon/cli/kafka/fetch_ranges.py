@@ -13,11 +13,12 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import resolve
 from kafka_lagoon.fetch.offset_specs import BeforeEnd, OffsetSpecs, parse_offset_specs
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.topic_partition import TopicPartition
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class FetchRange:
     """Offsets from `start` to `end`, which is not included; from `stable_end` on there may be open transactions."""
 

@@ -6,12 +6,12 @@ The order is the same as in `lagoon lag`, where SQL makes it.
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 from kafka_lagoon.cli.arguments import names, number_from, pattern
 from kafka_lagoon.cli.thresholds import OF_RUNNING_GROUPS, Measured, Threshold, Unit, add_fail_above, lines_of
+from kafka_lagoon.frozen import frozen
 
 LIMITS = {
     "lag": (Unit.COUNT, "unread records of a partition for a group"),
@@ -22,7 +22,7 @@ LIMITS = {
 UNCOMMITTED, OF_SHARE_GROUPS = "log_start", "share"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Groups(Container[str]):
     """The ids of groups that options select."""
 

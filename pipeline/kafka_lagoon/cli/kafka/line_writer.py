@@ -4,10 +4,10 @@ Writing ends at the first line that cannot be written. The report names this lin
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.cli.kafka.record_lines import Parser
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.produce.batching import ProducerRecord
 from kafka_lagoon.produce.writer import TopicWriter, UnwrittenBatch, WriteResult
 from kafka_lagoon.protocol.messages.produce import PRODUCE
@@ -15,7 +15,7 @@ from kafka_lagoon.protocol.messages.produce import PRODUCE
 BAD_LINE = "BAD_LINE"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class WrittenRecord:
     """A line of the input, from 1, with the partition and offset of its record; the offset is null if it is not known."""
 

@@ -3,7 +3,6 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.arguments import moment_argument
@@ -15,6 +14,7 @@ from kafka_lagoon.cli.kafka.record_lines import json_parser, text_parser
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import Requirement
 from kafka_lagoon.errors import BrokerError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.produce.batching import ProducerRecord
 from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
 from kafka_lagoon.produce.writer import Target, TopicLayout, TopicWriter, find_topic
@@ -50,7 +50,7 @@ partitions:
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Count:
     """The number of records that were written."""
 

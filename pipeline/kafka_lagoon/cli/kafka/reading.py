@@ -7,7 +7,7 @@ of aborted transactions are not reported, because no record is lost there.
 import heapq
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Timer
 from typing import Any
 
@@ -22,6 +22,7 @@ from kafka_lagoon.fetch.ranges import TOPIC_DELETED, TOPIC_RECREATED
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.stalls import Stalls
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.topic_partition import TopicPartition
@@ -36,7 +37,7 @@ _WHY = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Source:
     """A topic to read, with the client and the options of the reader."""
 

@@ -4,7 +4,6 @@ import shutil
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from kafka_lagoon.cli.arguments import number_from
 from kafka_lagoon.cli.output import CommandOutput, Ending, ending, output_blocks
@@ -13,11 +12,12 @@ from kafka_lagoon.cli.pipes import write
 from kafka_lagoon.cli.terminal import complain, say, warn
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.frozen import frozen
 
 _TO_THE_TOP, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Round:
     """The output of a verb in one round."""
 

@@ -5,7 +5,7 @@ Exit code 3 means that a limit is passed, or may be passed by an unknown value.
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 
@@ -17,6 +17,7 @@ from kafka_lagoon.cli.output import CommandOutput, Rows, RowSet, show
 from kafka_lagoon.cli.people import Screen, table
 from kafka_lagoon.cli.sql_formats import json_blocks
 from kafka_lagoon.cli.tables.snapshots import COLUMNS, ChosenSnapshot, MissingSnapshot, choose_snapshots
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.history import Windows
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.window import Newest, Span, Window
@@ -26,7 +27,7 @@ from kafka_lagoon.times import FORMS, Moment
 Value = int | str  # value of a question mark in a statement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Condition:
     """Conditions of a WHERE clause, joined by AND, with the values of their question marks."""
 
@@ -55,7 +56,7 @@ class Condition:
         return " AND ".join(self.parts) or "true"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TablesContext:
     """The chosen snapshots, one per cluster, the engine that runs statements, and the options of the command.
 
@@ -81,7 +82,7 @@ class TablesContext:
         return replace(shown, columns=(*of, *columns), wide=(*of, *(wide or columns)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class QueriedRows:
     """Rows of a statement, at most `limit`. Scripts get all columns, people a table, or `lines` if there are any.
 
@@ -134,7 +135,7 @@ class QueriedRows:
         return json_blocks(self.ask(statement, *self.values))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reach:
     """The history that a command reads: no more than it needs, so that it costs the same however long the history is.
 

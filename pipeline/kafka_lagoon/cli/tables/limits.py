@@ -1,12 +1,12 @@
 """Compares rows of snapshots with the limits of `--fail-above`, and makes a line for each limit that is passed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_lagoon.cli.tables.command import Condition, TablesContext
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot
 from kafka_lagoon.cli.thresholds import Measured, Threshold, lines_of
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.statements import tuples
 
 
@@ -54,7 +54,7 @@ def count_lines(
         yield from partial_lines(context.snapshots)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Count:
     """A number of rows with the same values in the columns of the limits, and the name of the first of them."""
 

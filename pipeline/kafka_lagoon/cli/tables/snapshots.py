@@ -4,21 +4,20 @@ A cluster of the settings without a snapshot is described, too: nothing is known
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
 from kafka_lagoon.cli.people import spelled_time
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.history import late_after_ms
 from kafka_lagoon.query.statements import Ask, tuples
-from kafka_lagoon.text import counted, did_you_mean
-from kafka_lagoon.units import duration
+from kafka_lagoon.text import counted, did_you_mean, duration
 
 COLUMNS = ("cluster", "snapshot_id", "snapshot_date", "captured_at", "slot", "status", "failures", "completeness")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ChosenSnapshot:
     """A published snapshot; `previous_at` is when the one before it began, None if there is none."""
 
@@ -61,7 +60,7 @@ class ChosenSnapshot:
         return self.status != "complete"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MissingSnapshot:
     """A cluster of the settings without a published snapshot: scripts get a row with null for what is not known."""
 

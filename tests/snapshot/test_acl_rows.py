@@ -2,7 +2,7 @@
 
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_acls import AclDescription, DescribeAclsResource, DescribeAclsResponse
-from kafka_lagoon.snapshot.acls import acl_rows
+from kafka_lagoon.snapshot.acl_rows import acl_rows
 from kafka_lagoon.tables.security_rows import AclRow
 
 

@@ -1,0 +1,54 @@
+"""Writes standard output through a pager on a terminal."""
+
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+
+from kafka_lagoon.cli.pipes import write
+
+
+def write_in_pager(blocks: Iterable[str], environ: Mapping[str, str]) -> None:
+    """Write blocks to the terminal if they fit, else through $PAGER, as git does (default `less`; none if empty or `cat`)."""
+    pager = environ.get("PAGER", "less").strip()
+    first, shown, height = iter(blocks), "", shutil.get_terminal_size().lines
+    for block in first:
+        shown += block
+        if shown.count("\n") >= height:
+            break
+    else:
+        write([shown])
+        return
+    if pager in ("", "cat") or not _through(pager, environ, shown, first):
+        write([shown])
+        write(first)
+
+
+def _through(pager: str, environ: Mapping[str, str], shown: str, others: Iterable[str]) -> bool:
+    """Write the blocks to a pager; return False if there is no such program."""
+    if not shutil.which(pager.split(maxsplit=1)[0]):
+        return False
+    settings = {"LESS": "FSX", **environ}  # -F ends if all fits, -S cuts long lines, -X does not clear the screen
+    viewer = subprocess.Popen(pager, shell=True, stdin=subprocess.PIPE, text=True, env=settings)  # noqa: S602  $PAGER is the user's own
+    assert viewer.stdin  # noqa: S101
+    try:
+        viewer.stdin.write(shown)
+        for block in others:
+            viewer.stdin.write(block)
+        viewer.stdin.close()
+    except (BrokenPipeError, KeyboardInterrupt):
+        pass  # the pager was closed early
+    finally:
+        _wait(viewer)
+    return True
+
+
+def _wait(viewer: "subprocess.Popen[str]") -> None:
+    while True:
+        try:
+            viewer.communicate()
+        except KeyboardInterrupt:
+            continue  # Ctrl-C goes to the pager, too
+        except (BrokenPipeError, ValueError):
+            pass
+        viewer.wait()
+        return

@@ -1,0 +1,44 @@
+"""The JVM of Delta Kernel starts while its process does something else."""
+
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from kafka_lagoon.delta.jvm_start import StartingJvm, ended
+from kafka_lagoon.errors import TableError
+
+
+@pytest.mark.java
+def test_a_jvm_that_is_taken_is_ended_by_who_took_it() -> None:
+    """It answers after `close`, and its process ends with its block."""
+    with closing(StartingJvm()) as starting:
+        gateway, process = starting.take()
+    with ended(gateway, process):
+        assert gateway.jvm.java.lang.Integer.parseInt("7") == 7
+    assert process.wait(timeout=30) is not None
+
+
+@pytest.mark.java
+def test_a_jvm_that_nobody_takes_ends() -> None:
+    """As where no cluster answers."""
+    starting = StartingJvm()
+    _, process = starting._jvm.result()
+    starting.close()
+    assert process.wait(timeout=30) is not None
+
+
+def test_a_missing_java_is_said_to_who_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that needs no JVM in the end does not fail for want of one."""
+    monkeypatch.setenv("JAVA_HOME", "/nonexistent")
+    with closing(StartingJvm()) as starting, pytest.raises(TableError, match="no java in JAVA_HOME"):
+        starting.take()
+    StartingJvm().close()
+
+
+def test_a_snapshot_starts_it_before_it_imports_spark() -> None:
+    """Arguments and settings are read without the packages that read and write tables."""
+    code = "import sys, kafka_lagoon.cli.snapshot; print({'pyspark', 'pyarrow', 'numpy'} & sys.modules.keys())"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "set()\n"
