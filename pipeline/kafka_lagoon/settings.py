@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from kafka_lagoon import java_properties, kafka_settings
 from kafka_lagoon.errors import ConfigError
@@ -50,8 +51,10 @@ _DAY_MS = 86_400_000
 _QUOTE, _QUOTED_NOTHING = "'", "''"
 
 
-class Settings(Strict):
+class Settings(BaseSettings):
     """Every setting of the jobs and of `lagoon`."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
 
     warehouse: str | None = Field(
         None,
@@ -112,6 +115,18 @@ class Settings(Strict):
                 "retention.snapshots_all_days must be as long as snapshot.slot_max_age_ms and snapshot.deadline_ms"
             )
         return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003  pydantic's signature
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Use only the values that `load` has merged: it reads the environment, too, and reports unknown names there."""
+        return (init_settings,)
 
     def named_clusters(self) -> dict[str, KafkaSettings]:
         """Return every cluster under its name in the tables."""
