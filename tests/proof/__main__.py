@@ -16,7 +16,8 @@ from tests.proof.figures import Figures
 from tests.proof.history import History
 from tests.proof.judge import KINDS
 from tests.proof.load import as_text
-from tests.proof.play import Cluster3, Outcome, cluster, play
+from tests.proof.play.cluster import Cluster3, cluster
+from tests.proof.play.player import Outcome, play
 from tests.proof.shrink import shrunk
 
 _SHOWN = 20

@@ -6,7 +6,7 @@ import pytest
 
 from tests.proof.draw import FAULTS, draw
 from tests.proof.history import History, Step
-from tests.proof.play import VERBS
+from tests.proof.play.player import VERBS
 from tests.proof.shrink import shrunk
 
 NUMBERS = range(200)

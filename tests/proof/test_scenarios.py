@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.proof.history import History
-from tests.proof.play import Cluster3, cluster, play
+from tests.proof.play.cluster import Cluster3, cluster
+from tests.proof.play.player import play
 
 pytestmark = [pytest.mark.proof, pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1200)]
 FOLDER = Path(__file__).parent / "scenarios"
