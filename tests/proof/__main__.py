@@ -14,11 +14,11 @@ from pathlib import Path
 from tests.proof.draw import FAULTS, draw
 from tests.proof.figures import Figures
 from tests.proof.history import History
-from tests.proof.judge import KINDS
 from tests.proof.load import as_text
 from tests.proof.play.cluster import Cluster3, cluster
 from tests.proof.play.player import Outcome, play
 from tests.proof.shrink import shrunk
+from tests.proof.verdict import KINDS
 
 _SHOWN = 20
 NOT_PLAYED = "histories not played"

@@ -9,6 +9,7 @@ _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _KINDS = ("plain", "plain", "transactional", "transactional", "compacted", "short", "unclean")
 _INGEST_STEPS = ("start", "plan", "read", "read", "commit", "commit")
 _RESTORE_STEPS = ("topics", "write", "write", "write", "check")
+_APPLY_STEPS = ("start", "recorded", "recorded", "recorded")
 _SNAPSHOT_STEPS = ("start", "cluster", "groups", "producers", "producers", "producers")  # publishing follows the last
 # Kind of fault, and how often it is drawn. `--only` names one of them.
 FAULTS: Mapping[str, int] = {
@@ -32,6 +33,7 @@ FAULTS: Mapping[str, int] = {
     "maintain": 3,
     "restore": 2,
     "foreign": 2,
+    "apply": 4,
 }
 
 
@@ -47,6 +49,7 @@ class Drawn:
         self._chance, self._only = chance, only
         self._kinds = dict(kinds or {})
         self._slots = 0
+        self._applied: dict[str, int] = {}  # partitions, which cannot be removed
 
     def steps(self) -> Iterator[Step]:
         """Draw all steps."""
@@ -144,6 +147,7 @@ class Drawn:
             "maintain": self._maintain,
             "restore": self._restore,
             "foreign": self._foreign,
+            "apply": self._apply,
         }
         yield from draws[kind]()
 
@@ -224,6 +228,28 @@ class Drawn:
             yield Step.of("foreign", action=chance.choice(("compact", "compact", "vacuum", "checkpoint")), table=table)
             yield Step.of("wait", ms=chance.randrange(3_000))
 
+    def _apply(self) -> Iterator[Step]:
+        """Let runs of `apply` die, beside others and after changes by somebody else."""
+        chance = self._chance
+        if chance.random() < 0.5:
+            yield from self.fault(chance.choice(("broker", "controller", "network")))
+        for _ in range(chance.randint(1, 2)):
+            if self._applied and chance.random() < 0.3:
+                topic = chance.choice(sorted(self._applied))
+                yield Step.of("drift", topic=topic, limit=chance.randrange(2_000, 3_000))
+            yield Step.of("apply", topics=",".join(self._desired()))
+            if chance.random() < 0.7:
+                whom = chance.choice(("group", "group", "driver"))
+                yield from self._signal("kill", "apply", whom, _APPLY_STEPS, 1_500)
+            if chance.random() < 0.5:
+                yield Step.of("rest")
+
+    def _desired(self) -> Iterator[str]:
+        chance = self._chance
+        for name in chance.sample("abcdef", chance.randint(1, 5)):
+            self._applied[name] = max(self._applied.get(name, 0), chance.randint(1, 4))
+            yield f"{name}:{self._applied[name]}:{chance.choice((0, chance.randrange(4_000, 9_000)))}"
+
     def _maintain(self) -> Iterator[Step]:
         keep_hours = self._chance.choice((0, 168, 168))
         if keep_hours == 0:
@@ -247,4 +273,17 @@ _BEFORE = (
     "revoke",
     "quota",
 )
-_BROKEN_APIS = ("any", "fetch", "fetch", "list_offsets", "metadata", "offset_fetch", "find_coordinator", "list_groups")
+_BROKEN_APIS = (
+    "any",
+    "fetch",
+    "fetch",
+    "list_offsets",
+    "metadata",
+    "offset_fetch",
+    "find_coordinator",
+    "list_groups",
+    "create_topics",
+    "create_partitions",
+    "delete_topics",
+    "incremental_alter_configs",
+)

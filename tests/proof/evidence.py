@@ -128,6 +128,25 @@ class RestoredPartition:
     receipts: Sequence[int]  # records by restore_receipts that have no problem
 
 
+class TopicState(NamedTuple):
+    """An applied topic: its partitions, and its max.message.bytes if that is set."""
+
+    partitions: int
+    max_message_bytes: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alteration:
+    """A row of admin_outcomes about a topic, or a change by somebody else, which has no run."""
+
+    run_id: str
+    at_ms: int
+    kind: str
+    topic: str
+    after: Mapping[str, Any] | None
+    outcome: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """Everything about a history after its jobs have run until they had nothing to report."""
@@ -154,6 +173,10 @@ class Evidence:
     quiet_rows: Sequence[QuietRow] = ()
     differences: Sequence[str] = ()  # between the last snapshot and what librdkafka's admin client says
     restored: Sequence[RestoredPartition] = ()
+    # Alterations
+    alterations: Sequence[Alteration] = ()
+    applied: Mapping[str, TopicState] = field(default_factory=dict)  # as librdkafka's admin client describes them
+    wanted: Mapping[str, TopicState] | None = None  # by the file of the last run, which ended with exit 0
     # Jobs
     runs: Sequence[Run] = ()
     is_complete: bool = True  # the last runs ended with exit 0

@@ -21,6 +21,8 @@ USER, PASSWORD, PASSWORD_NAME = "lagoon", "Xk3-proof-canary-9157", "PROOF_PASSWO
 ENDS_WITHIN_S = 300
 USAGE, TEMPORARY = "usage.json", "tmp"  # of a job that is measured
 LAUNCHER = Path(__file__).parent / "soak" / "launcher.py"
+START = "start"  # as soon as the process is there
+RECORDED = "recorded"  # actions of an alteration are rows, and are sent
 _POLL_S = 0.01
 # As in tests that repeat tasks: the quick compiler, for a JVM that lives for seconds.
 _OPTIONS = '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"'
@@ -97,6 +99,8 @@ class Place:
                 rename = f"{options['topic']}={options.get('target') or self.restored(options['topic'])}"
                 clusters = ["--from-cluster", "default", "--to-cluster", "spare"]
                 return [job, *warehouse, *named, *clusters, "--topics", options["topic"], "--rename", rename, "--yes"]
+            case "apply":
+                return [job, str(options["file"]), *warehouse, *self.settings(), "--yes", "--allow-deletions"]
             case "compare":
                 sides = [f"records@default:{options['topic']}", f"default:{options['target']}"]
                 return [job, *warehouse, *self._of_cluster("default"), *sides]
@@ -209,6 +213,15 @@ class Started:
         self._job = context.__enter__()
         self.ended_at_ms = 0
         self.is_signalled = False
+        self._commits_before = self._commits()
+
+    def _commits(self) -> int:
+        """Count the commits of admin_actions."""
+        return len(self._job.files("admin_actions/_delta_log/*.json"))
+
+    def _begins(self, step: str) -> bool:
+        """Return True if a run has begun a step: by its log, or if it is about to send what it has recorded."""
+        return self._commits() > self._commits_before if step == RECORDED else self._job.begins(step)
 
     @property
     def process(self) -> subprocess.Popen[str]:
@@ -219,9 +232,9 @@ class Started:
         self._acknowledged = kept
 
     def waits_for(self, step: str, ms: int) -> bool:
-        """Wait until the log has a step (`start`: the process is there) and some time has passed; False if the job has ended."""
+        """Wait until the log has a step (START: the process is there) and some time has passed; False if the job has ended."""
         deadline = time.monotonic() + ENDS_WITHIN_S
-        while self.process.poll() is None and step != "start" and not self._job.begins(step):
+        while self.process.poll() is None and step != START and not self._begins(step):
             if time.monotonic() > deadline:
                 return False
             time.sleep(_POLL_S)

@@ -10,41 +10,11 @@ stuck    the jobs did not end with exit 0 although every fault was over
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 
+from tests.proof.alterations import judge_alterations
 from tests.proof.evidence import ENDS, Evidence, Partition, Range, Run
-
-KINDS = ("lost", "doubled", "altered", "silent", "stuck", "secrets")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One kind of violation, how often, and where."""
-
-    kind: str
-    count: int
-    text: str
-
-
-@dataclass(slots=True)
-class Verdict:
-    """The findings, and the committed records that were gone before they were read, as rows and exit codes say."""
-
-    findings: list[Finding] = field(default_factory=list)
-    reported: int = 0
-
-    def counts(self) -> Counter[str]:
-        """Return the violations by kind."""
-        counts = Counter(dict.fromkeys(KINDS, 0))
-        for finding in self.findings:
-            counts[finding.kind] += finding.count
-        return counts
-
-    @property
-    def is_good(self) -> bool:
-        """True if nothing was found."""
-        return not self.findings
+from tests.proof.verdict import Finding, Verdict
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -61,6 +31,7 @@ def judge(evidence: Evidence) -> Verdict:
         lambda: _snapshots(evidence),
         lambda: _quiet_rows(evidence),
         lambda: _restored(evidence),
+        lambda: judge_alterations(evidence),
         lambda: _of_the_whole(evidence),
     )
     for check in checks:

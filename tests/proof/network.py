@@ -25,9 +25,13 @@ APIS: Mapping[str, int] = {
     "describe_groups": 15,
     "list_groups": 16,
     "api_versions": 18,
+    "create_topics": 19,
+    "delete_topics": 20,
     "offset_for_leader_epoch": 23,
     "describe_configs": 32,
     "sasl_authenticate": 36,
+    "create_partitions": 37,
+    "incremental_alter_configs": 44,
     "any": -1,
 }
 ACTIONS = ("swallow", "delay", "reset", "truncate", "cut")

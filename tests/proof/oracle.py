@@ -1,6 +1,7 @@
 """Reads what Kafka and the tables say at the end of a history, by librdkafka and by DuckDB: never by our own client."""
 
 import base64
+import json
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,11 +19,22 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType, TopicDescription
 from deltalake import DeltaTable
 
 from kafka_lagoon.notebooks import register_duckdb
-from tests.proof.evidence import LagRow, Partition, PublishedSnapshot, QuietRow, Range, Row, digest
+from tests.proof.alterations import CONFIG
+from tests.proof.evidence import (
+    Alteration,
+    LagRow,
+    Partition,
+    PublishedSnapshot,
+    QuietRow,
+    Range,
+    Row,
+    TopicState,
+    digest,
+)
 from tests.proof.load import LiveTopic
 
 _TIMEOUT_S = 60
@@ -95,6 +107,17 @@ class Kafka:
         (future,) = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
         partitions = future.result(_TIMEOUT_S).topic_partitions
         return {(one.topic, one.partition): one.offset for one in partitions}
+
+    def applied(self, prefix: str) -> dict[str, TopicState]:
+        """Describe the topics of a prefix: partitions, and max.message.bytes where it is set on the topic."""
+        names = [name for name in self._admin.list_topics(timeout=_TIMEOUT_S).topics if name.startswith(prefix)]
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+        configs = self._admin.describe_configs(resources, request_timeout=_TIMEOUT_S) if names else {}
+        limits = {one.name: future.result(_TIMEOUT_S)[CONFIG] for one, future in configs.items()}
+        return {
+            name: TopicState(len(one.partitions), None if limits[name].is_default else limits[name].value)
+            for name, one in self.describe(names).items()
+        }
 
     def records(self, topics: Sequence[LiveTopic]) -> dict[Partition, dict[int, str]]:
         """Read every record that a read_committed consumer is given, as digests."""
@@ -264,6 +287,25 @@ class Tables:
         for number, records in self._rows(query, target):
             counts[number].append(records)
         return counts
+
+    def alterations(self) -> list[Alteration]:
+        """Return admin_outcomes."""
+        columns = "run_id, epoch_ms(started_at), kind, resource_name, after, outcome"
+        if not (self._warehouse / "admin_actions").is_dir():
+            return []
+        return [
+            Alteration(
+                run_id=run_id,
+                at_ms=at_ms,
+                kind=kind,
+                topic=topic,
+                after=json.loads(after) if after else None,
+                outcome=outcome,
+            )
+            for run_id, at_ms, kind, topic, after, outcome in self._rows(
+                f"SELECT {columns} FROM admin_outcomes WHERE job = 'apply' ORDER BY action_id"
+            )
+        ]
 
     def differences(self, kafka: Kafka, topics: Sequence[LiveTopic], group: str) -> Iterator[str]:
         """Compare the last snapshot with librdkafka's admin client; nothing changes meanwhile."""

@@ -21,6 +21,7 @@ _VERBS_OF = {
     "delete": {"delete_records"},
     "rival": _ALWAYS,
     "maintain": {"maintain", "kill"},
+    "apply": {"apply", "drift", "kill", "broker", "network"},
     "restore": {"restore", "kill"},
 }
 

@@ -17,7 +17,8 @@ from tests.proof.evidence import (
     Run,
     digest,
 )
-from tests.proof.judge import KINDS, judge
+from tests.proof.judge import judge
+from tests.proof.verdict import KINDS
 
 ORDERS, CLICKS = Partition("orders", 0), Partition("clicks", 0)
 FIRST, SECOND = "ingest-1", "ingest-2"

@@ -6,6 +6,7 @@ from tests.proof.evidence import Evidence, Partition, Quiet, RestoredPartition, 
 from tests.proof.jobs import PASSWORD
 from tests.proof.load import LiveTopic
 from tests.proof.oracle import Tables, occurrences, topic_id
+from tests.proof.play.altering import Altering
 from tests.proof.play.runs import Runs
 from tests.proof.play.tables import OtherEngines
 from tests.proof.play.topics import QUIET, QUIET_COMMIT, QUIET_PARTITIONS, QUIET_RECORDS, READERS, Topics
@@ -15,8 +16,9 @@ from tests.proof.play.world import World
 class Collector:
     """Reads Kafka and the tables when nothing changes any more."""
 
-    def __init__(self, world: World, topics: Topics, runs: Runs, engines: OtherEngines) -> None:
+    def __init__(self, world: World, topics: Topics, runs: Runs, engines: OtherEngines, altering: Altering) -> None:
         self._world, self._topics, self._runs, self._engines = world, topics, runs, engines
+        self._altering = altering
 
     def evidence(self, *, is_complete: bool) -> Evidence:
         """Collect everything; `is_complete` if the last runs ended with exit 0."""
@@ -52,6 +54,9 @@ class Collector:
             quiet_rows=tables.quiet_rows(f"{world.prefix}{QUIET}", group),
             differences=list(tables.differences(world.reader, topics, group)),
             restored=[*self._restorations(rows, tables)],
+            alterations=[*tables.alterations(), *self._altering.drifts],
+            applied=world.reader.applied(self._altering.prefix),
+            wanted=self._altering.wanted if is_complete else None,
             runs=world.jobs.runs,
             is_complete=is_complete,
             secrets=[*self._secrets()],

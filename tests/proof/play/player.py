@@ -12,8 +12,9 @@ from confluent_kafka import IsolationLevel, KafkaException
 from tests.integration import every_broker
 from tests.proof.evidence import Evidence, Partition
 from tests.proof.history import History, Step
-from tests.proof.judge import Verdict, judge
+from tests.proof.judge import judge
 from tests.proof.load import LiveTopic
+from tests.proof.play.altering import APPLY, Altering
 from tests.proof.play.cluster import Cluster3
 from tests.proof.play.collecting import Collector
 from tests.proof.play.faults import Faults
@@ -21,6 +22,7 @@ from tests.proof.play.runs import Runs
 from tests.proof.play.tables import OtherEngines
 from tests.proof.play.topics import Topics
 from tests.proof.play.world import World
+from tests.proof.verdict import Verdict
 
 _LAST_RUNS = 8
 
@@ -72,7 +74,8 @@ class Player:
         self.runs = Runs(self.world, self.topics)
         self.engines = OtherEngines(self.world)
         self.faults = Faults(self.world, self.topics)
-        parts = (self.topics, self.runs, self.engines, self.faults, self)
+        self.altering = Altering(self.world)
+        parts = (self.topics, self.runs, self.engines, self.faults, self.altering, self)
         self._parts = {verb: part for part in parts for verb in part.verbs}
         self.recovery_s = 0.0
         self.last_slot = 0.0  # of the first snapshot after all faults; further ones are a minute later each
@@ -110,8 +113,12 @@ class Player:
             name: one for name, one in self.runs.restored.items() if self.topics.live[name].topic_id == one.topic_id
         }
         codes += [self._last("restore", {}, topic=topic.name) for topic in self.runs.restored.values()]
+        if self.altering.wanted is not None:
+            codes.append(self._last(APPLY, {}, file=self.altering.file()))
         self._is_complete &= not any(codes)
-        return Collector(self.world, self.topics, self.runs, self.engines).evidence(is_complete=self._is_complete)
+        return Collector(self.world, self.topics, self.runs, self.engines, self.altering).evidence(
+            is_complete=self._is_complete
+        )
 
     def _last(self, job: str, acknowledged: Mapping[Partition, int], **options: str) -> int:
         """Run a job until it ends with exit 0."""
@@ -135,9 +142,10 @@ class Player:
     def remove_topics(self) -> None:
         """Delete the topics, so that the next history finds an empty cluster."""
         names = [topic.name for topic in self.topics.live.values()]
+        names += self.altering.names()
         self.topics.delete([*names, *(self.world.place.restored(one.name) for one in self.runs.restored.values())])
 
 
 VERBS: Mapping[str, Callable[..., None]] = {
-    verb: getattr(part, verb) for part in (Topics, Runs, OtherEngines, Faults, Player) for verb in part.verbs
+    verb: getattr(part, verb) for part in (Topics, Runs, OtherEngines, Faults, Altering, Player) for verb in part.verbs
 }

@@ -9,12 +9,8 @@ from typing import ClassVar
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import (
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
     NewPartitions,
     NewTopic,
-    ResourceType,
     TopicDescription,
 )
 
@@ -143,7 +139,7 @@ class Topics:
         if topic not in self.live or self.live[topic].kind != "short":
             return
         live, reader = self.live[topic], self._world.reader
-        self.alter(live.name, "retention.ms", "1")
+        self._world.alter(live.name, "retention.ms", "1")
         with suppress(KafkaException):
             before = reader.starts([live])
             for _ in range(60):
@@ -151,13 +147,7 @@ class Topics:
                     self._world.happened["retention"] += 1
                     break
                 time.sleep(0.1)
-        self.alter(live.name, "retention.ms", "604800000")
-
-    def alter(self, topic: str, name: str, value: str) -> None:
-        """Set a config of a topic."""
-        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-        resource, admin = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry]), self._world.admin
-        retried(lambda: [one.result(30) for one in admin.incremental_alter_configs([resource]).values()])
+        self._world.alter(live.name, "retention.ms", "604800000")
 
     def move(self, topic: str) -> None:
         """Let another replica lead each partition."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from tests.proof.brokers import Brokers
 from tests.proof.history import History
@@ -41,6 +41,12 @@ class World:
         )
         self.jobs = Jobs(self.place)
         self.loads = Loads()
+
+    def alter(self, topic: str, name: str, value: str) -> None:
+        """Set a config of a topic."""
+        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        resource, admin = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry]), self.admin
+        retried(lambda: [one.result(30) for one in admin.incremental_alter_configs([resource]).values()])
 
 
 def retried(call: Callable[[], T]) -> T:

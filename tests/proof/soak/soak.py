@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from tests.proof.history import History
-from tests.proof.judge import KINDS, judge
+from tests.proof.judge import judge
 from tests.proof.oracle import Tables
 from tests.proof.play.cluster import Cluster3
 from tests.proof.play.player import Player
@@ -20,6 +20,7 @@ from tests.proof.soak.levels import Level, Series, levels
 from tests.proof.soak.readers import Lister, Reader
 from tests.proof.soak.runs import Gate, Lane, Runs
 from tests.proof.soak.threads import Looping, Threads
+from tests.proof.verdict import KINDS
 
 SNAPSHOT_S, INGEST_S, MAINTAIN_S, RESTORE_S = 60, 120, 600, 900
 _FIRST_RESTORE_S = 180
@@ -100,7 +101,7 @@ class Soak:
         for name, (kind, partitions) in {**_TOPICS, _ARCHIVED: ("transactional", 2)}.items():
             self.player.topics.topic(name, kind, partitions)
         keep_ms = round(_KEEPS_INGESTS * INGEST_S * 1000 / self._pace)
-        self.player.topics.alter(self.player.topics.live["clicks"].name, "retention.ms", str(keep_ms))
+        self.player.world.alter(self.player.topics.live["clicks"].name, "retention.ms", str(keep_ms))
         self.player.topics.transactions(_ARCHIVED, _ARCHIVED_RECORDS, 100, 1, "lz4", 500)
         self.player.world.loads.wait([_ARCHIVED])
         self._snapshot()
@@ -208,7 +209,7 @@ class Soak:
         """End all faults, run the jobs until exit 0, and judge."""
         self.player.mend()
         clicks = self.player.topics.live["clicks"].name
-        self.player.topics.alter(clicks, "retention.ms", "-1")  # nothing may change while it is judged
+        self.player.world.alter(clicks, "retention.ms", "-1")  # nothing may change while it is judged
         minutes = (time.time() - self.player.world.place.started_at) / 60
         self.player.last_slot = -(minutes + 1)
         evidence = self.player.end()
