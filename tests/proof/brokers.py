@@ -31,7 +31,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.integration import every_broker
 from tests.proof.jobs import USER
-from tests.proof.network import Network, Rule
+from tests.proof.network import Networks, Rule
 from tests.proof.oracle import Kafka
 
 CONTROLLER = 0  # in place of a broker's id: whichever node is the active controller
@@ -43,8 +43,8 @@ _QUOTAS = ("consumer_byte_rate", "request_percentage")
 class Brokers:
     """The brokers, and the faults that are on them until `mend`; `happened` counts faults when they are seen to be there."""
 
-    def __init__(self, kafka: LocalKafka, network: Network, happened: Counter[str]) -> None:
-        self._kafka, self._network, self._happened = kafka, network, happened
+    def __init__(self, kafka: LocalKafka, networks: Networks, happened: Counter[str]) -> None:
+        self._kafka, self._networks, self._happened = kafka, networks, happened
         self._servers = kafka.bootstrap_servers
         self._reader = Kafka(self._servers)
         self._is_slow = False
@@ -70,7 +70,15 @@ class Brokers:
 
     def break_connections(self, rule: Rule) -> None:
         """Let proxies break what they pass on."""
-        self._network.add(rule)
+        self._networks.clients.add(rule)
+
+    def cut_off(self, node_id: int, side: str) -> None:
+        """Cut a broker, or the active controller (0), off from the other brokers or from the controllers, if all are up."""
+        if self.down:
+            return
+        node_id = node_id or self._controller()
+        self.down.add(node_id)
+        self._networks.cut_off(node_id, side)
 
     def move_leaders(self, topic: str, what: str) -> None:
         """Let another replica lead each partition of a topic."""
@@ -123,7 +131,7 @@ class Brokers:
 
     def mend(self) -> None:
         """End every fault."""
-        self._happened.update(self._network.mend())
+        self._happened.update(self._networks.mend())
         self.start()
         for name in self.revoked.values():
             denied = AclBindingFilter(
@@ -147,7 +155,7 @@ class Brokers:
             if self._kafka.pid(node_id) is None:
                 self._kafka.start(node_id)
             elif node_id in self.down:
-                self._kafka.resume(node_id)
+                self._kafka.resume(node_id)  # harmless if it was cut off
         self.down.clear()
 
 

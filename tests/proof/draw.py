@@ -34,6 +34,11 @@ FAULTS: Mapping[str, int] = {
     "restore": 2,
     "foreign": 2,
     "apply": 4,
+    "rewrite": 4,
+    "retain": 2,
+    "clock": 2,
+    "rotate": 2,
+    "cut_off": 3,
 }
 
 
@@ -148,6 +153,11 @@ class Drawn:
             "restore": self._restore,
             "foreign": self._foreign,
             "apply": self._apply,
+            "rewrite": self._rewrite,
+            "retain": self._retain,
+            "clock": self._clock,
+            "rotate": self._rotate,
+            "cut_off": self._cut_off,
         }
         yield from draws[kind]()
 
@@ -250,6 +260,57 @@ class Drawn:
             self._applied[name] = max(self._applied.get(name, 0), chance.randint(1, 4))
             yield f"{name}:{self._applied[name]}:{chance.choice((0, chance.randrange(4_000, 9_000)))}"
 
+    def _rewrite(self) -> Iterator[Step]:
+        """Let Spark delete rows, or restore a table, which ingests refuse until somebody has said how to go on."""
+        chance = self._chance
+        if chance.random() < 0.4:
+            yield Step.of("rewrite", action="delete", table="records", number=chance.choice((1, 20, 100)))
+            return
+        if chance.random() < 0.7:
+            yield Step.of("rest")
+        table = chance.choice(("records", "records", "records", "record_ranges"))
+        yield Step.of("rewrite", action="restore", table=table, number=chance.choice((1, 1, 2, 3)))
+        yield Step.of("ingest")
+        yield Step.of("rest")
+        for _ in range(chance.randint(1, 2)):
+            yield Step.of("repair", way=chance.choice(("repeat", "repeat", "keep", "undo")))
+            if chance.random() < 0.6:
+                yield from self._signal(
+                    "kill", "ingest", chance.choice(("group", "driver", "jvm")), _INGEST_STEPS, 3_000
+                )
+            yield Step.of("rest")
+
+    def _retain(self) -> Iterator[Step]:
+        """Let maintenance remove all that was archived until then."""
+        yield Step.of("retain", days=RETAINS_AFTER)
+        if self._chance.random() < 0.6:
+            yield from self._signal("kill", "maintain", self._chance.choice(("group", "driver")), ("start",), 9_000)
+            if self._chance.random() < 0.5:
+                yield Step.of("rest")
+                yield Step.of("retain", days=RETAINS_AFTER)
+        yield Step.of("rest")
+
+    def _clock(self) -> Iterator[Step]:
+        """Let the clock of jobs step while they run, and back when the round ends."""
+        for _ in range(self._chance.randint(1, 2)):
+            yield Step.of("clock", seconds=self._chance.choice((-1, 1)) * self._chance.choice(_CLOCK_STEPS_S))
+            yield Step.of("wait", ms=self._chance.randrange(4_000))
+            yield from self._rival()
+
+    def _cut_off(self) -> Iterator[Step]:
+        """Cut a broker off for so long that the others notice, and the controller fences it."""
+        side = self._chance.choice(("peers", "controllers"))
+        yield Step.of("cut_off", id=self._chance.choice((0, 1, 2, 3)), side=side)
+        yield Step.of("wait", ms=self._chance.randrange(12_000))
+        if self._chance.random() < 0.5:
+            yield from self._rival()
+
+    def _rotate(self) -> Iterator[Step]:
+        """Rotate the password of the jobs; those that run authenticate again while they do, others start."""
+        yield Step.of("rotate", known=self._chance.choice((0, 1)))
+        yield Step.of("wait", ms=self._chance.randrange(6_000))
+        yield from self._rival()
+
     def _maintain(self) -> Iterator[Step]:
         keep_hours = self._chance.choice((0, 168, 168))
         if keep_hours == 0:
@@ -259,6 +320,8 @@ class Drawn:
             yield from self._signal("kill", "maintain", "group", ("start",), 9_000)
 
 
+RETAINS_AFTER = 3  # days, of records that are kept for one
+_CLOCK_STEPS_S = (2, 60, 3_600, 86_400, 259_200)
 _NEEDS = {"expire": "short", "unclean": "unclean"}
 _BEFORE = (
     "broker",
@@ -272,6 +335,9 @@ _BEFORE = (
     "grow",
     "revoke",
     "quota",
+    "clock",
+    "rotate",
+    "cut_off",
 )
 _BROKEN_APIS = (
     "any",

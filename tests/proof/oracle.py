@@ -248,7 +248,7 @@ class Tables:
         return [
             PublishedSnapshot(snapshot_id=snapshot_id, slot=str(slot), status=status)
             for snapshot_id, slot, status in self._rows(
-                "SELECT snapshot_id, epoch_ms(slot), status FROM snapshots ORDER BY snapshot_id"
+                "SELECT snapshot_id, epoch_ms(slot), status FROM snapshots ORDER BY slot, snapshot_id"
             )
         ]
 

@@ -21,6 +21,8 @@ _VERBS_OF = {
     "delete": {"delete_records"},
     "rival": _ALWAYS,
     "maintain": {"maintain", "kill"},
+    "rewrite": {"rewrite", "repair", "kill"},
+    "retain": {"retain", "kill"},
     "apply": {"apply", "drift", "kill", "broker", "network"},
     "restore": {"restore", "kill"},
 }

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from tests.proof.alterations import CONFIG
 from tests.proof.evidence import Alteration, TopicState
-from tests.proof.play.world import World, retried
+from tests.proof.play.world import World
 
 APPLY = "apply"
 
@@ -37,17 +37,12 @@ class Altering:
         assert self.wanted is not None
         self._files += 1
         path = self._world.place.warehouse.parent / f"desired-{self._files}.toml"
-        lines = [f'cluster_id = "{self._cluster_id()}"', "[owns]", f'topics = ["{self.prefix}.*"]']
+        lines = [f'cluster_id = "{self._world.cluster_id}"', "[owns]", f'topics = ["{self.prefix}.*"]']
         for name, state in self.wanted.items():
             lines += [f"[topics.{name}]", f"partitions = {state.partitions}", "replication_factor = 3"]
             lines += [f'configs = {{ "{CONFIG}" = {state.max_message_bytes} }}'] if state.max_message_bytes else []
         path.write_text("\n".join(lines) + "\n", "utf-8")
         return str(path)
-
-    def _cluster_id(self) -> str:
-        described = retried(lambda: self._world.admin.describe_cluster().result(30))
-        assert described.cluster_id
-        return described.cluster_id
 
     def drift(self, topic: str, limit: int) -> None:
         """Set a config of an applied topic, unless a run may alter it at the same time."""

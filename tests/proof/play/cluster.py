@@ -11,36 +11,39 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.sandbox.node import Listener
 from tests.integration import every_broker
 from tests.proof.brokers import acl
-from tests.proof.jobs import PASSWORD, USER
-from tests.proof.network import Network
+from tests.proof.network import Network, Networks
 
-CLIENTS = "CLIENTS"
+CLIENTS, PEERS = "CLIENTS", "PEERS"
 _PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",  # brokers, producers and the judge; jobs log in
+    "inter.broker.listener.name": PEERS,
     "log.initial.task.delay.ms": "1000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-    "listener.name.clients.sasl.enabled.mechanisms": "PLAIN",
-    "listener.name.clients.plain.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
-    f'user_{USER}="{PASSWORD}";',
+    "listener.name.clients.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+    "listener.name.clients.scram-sha-512.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+    "listener.name.clients.scram-sha-512.connections.max.reauth.ms": "5000",  # a rotated password soon matters to those who run
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster3:
-    """Three brokers, and the proxies that jobs reach them through."""
+    """Three brokers, and the proxies through which jobs reach them, and they reach each other and the controllers."""
 
     kafka: LocalKafka
-    network: Network
+    networks: Networks
     folder: Path
 
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[Cluster3]:
     """Run three brokers for any number of histories."""
-    with Network() as network:
-        listener = Listener(CLIENTS, "SASL_PLAINTEXT", network.front)
-        with LocalKafka(folder / "kafka", brokers=3, listeners=[listener], properties=_PROPERTIES) as kafka:
+    with Network() as clients, Network() as peers, Network() as controllers:
+        listeners = [Listener(CLIENTS, "SASL_PLAINTEXT", clients.front), Listener(PEERS, "PLAINTEXT", peers.front)]
+        with LocalKafka(
+            folder / "kafka", brokers=3, listeners=listeners, properties=_PROPERTIES, controllers=controllers.front
+        ) as kafka:
             kinds = ((ResourceType.TOPIC, "*"), (ResourceType.GROUP, "*"), (ResourceType.BROKER, "kafka-cluster"))
             every_broker.create_acls(kafka.bootstrap_servers, [acl(kind, name) for kind, name in kinds])
-            yield Cluster3(kafka=kafka, network=network, folder=folder)
+            networks = Networks(clients=clients, peers=peers, controllers=controllers)
+            yield Cluster3(kafka=kafka, networks=networks, folder=folder)

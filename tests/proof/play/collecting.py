@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
+from tests.proof import oracle
 from tests.proof.evidence import Evidence, Partition, Quiet, RestoredPartition, Row
 from tests.proof.jobs import PASSWORD
 from tests.proof.load import LiveTopic
-from tests.proof.oracle import Tables, occurrences, topic_id
+from tests.proof.oracle import occurrences, topic_id
 from tests.proof.play.altering import Altering
 from tests.proof.play.runs import Runs
-from tests.proof.play.tables import OtherEngines
+from tests.proof.play.tables import Tables
 from tests.proof.play.topics import QUIET, QUIET_COMMIT, QUIET_PARTITIONS, QUIET_RECORDS, READERS, Topics
 from tests.proof.play.world import World
 
@@ -16,14 +17,14 @@ from tests.proof.play.world import World
 class Collector:
     """Reads Kafka and the tables when nothing changes any more."""
 
-    def __init__(self, world: World, topics: Topics, runs: Runs, engines: OtherEngines, altering: Altering) -> None:
-        self._world, self._topics, self._runs, self._engines = world, topics, runs, engines
+    def __init__(self, world: World, topics: Topics, runs: Runs, changed: Tables, altering: Altering) -> None:
+        self._world, self._topics, self._runs, self._changed = world, topics, runs, changed
         self._altering = altering
 
     def evidence(self, *, is_complete: bool) -> Evidence:
         """Collect everything; `is_complete` if the last runs ended with exit 0."""
         world, topics = self._world, list(self._topics.live.values())
-        known, group, tables = world.known, f"{world.prefix}{READERS}", Tables(world.place.warehouse)
+        known, group, tables = world.known, f"{world.prefix}{READERS}", oracle.Tables(world.place.warehouse)
         in_log = world.reader.records(topics)
         quiet_id = self._topics.live[QUIET].topic_id
         known.committed.update({at: records for at, records in in_log.items() if at.topic_id == quiet_id})
@@ -48,7 +49,11 @@ class Collector:
             rows=rows,
             archived=tables.archived(),
             ranges=tables.ranges(),
-            in_order=self._engines.is_compacted or tables.is_in_order(),
+            in_order=self._changed.is_compacted or tables.is_in_order(),
+            erased=self._changed.erased,
+            rollbacks=self._changed.rollbacks,
+            ranges_since_ms=self._changed.ranges_since_ms,
+            has_stepped=world.clocks.has_stepped,
             snapshots=tables.snapshots(),
             quiet=Quiet(partitions=QUIET_PARTITIONS, high_watermark=QUIET_RECORDS, committed_offset=QUIET_COMMIT),
             quiet_rows=tables.quiet_rows(f"{world.prefix}{QUIET}", group),
@@ -64,10 +69,13 @@ class Collector:
         tables.close()
         return evidence
 
-    def _restorations(self, rows: Sequence[Row], tables: Tables) -> Iterator[RestoredPartition]:
+    def _restorations(self, rows: Sequence[Row], tables: oracle.Tables) -> Iterator[RestoredPartition]:
         """Read what restores have written."""
         reader = self._world.reader
+        erased = {partition.topic_id for (_, partition), offsets in self._changed.erased.items() if offsets}
         for topic in self._runs.restored.values():
+            if topic.topic_id in erased:
+                continue  # the archive is not what the restore has read
             target = self._world.place.restored(topic.name)
             described = reader.describe([target])[target]
             id_, count = topic_id(described), len(described.partitions)

@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from confluent_kafka import IsolationLevel, KafkaException
 
 from tests.integration import every_broker
+from tests.proof.draw import RETAINS_AFTER
 from tests.proof.evidence import Evidence, Partition
 from tests.proof.history import History, Step
 from tests.proof.judge import judge
@@ -19,7 +20,7 @@ from tests.proof.play.cluster import Cluster3
 from tests.proof.play.collecting import Collector
 from tests.proof.play.faults import Faults
 from tests.proof.play.runs import Runs
-from tests.proof.play.tables import OtherEngines
+from tests.proof.play.tables import RETENTION, Tables
 from tests.proof.play.topics import Topics
 from tests.proof.play.world import World
 from tests.proof.verdict import Verdict
@@ -72,10 +73,10 @@ class Player:
         self.world = World(on, history)
         self.topics = Topics(self.world)
         self.runs = Runs(self.world, self.topics)
-        self.engines = OtherEngines(self.world)
+        self.tables = Tables(self.world, self.topics)
         self.faults = Faults(self.world, self.topics)
         self.altering = Altering(self.world)
-        parts = (self.topics, self.runs, self.engines, self.faults, self.altering, self)
+        parts = (self.topics, self.runs, self.tables, self.faults, self.altering, self)
         self._parts = {verb: part for part in parts for verb in part.verbs}
         self.recovery_s = 0.0
         self.last_slot = 0.0  # of the first snapshot after all faults; further ones are a minute later each
@@ -93,11 +94,13 @@ class Player:
         """End every fault, while jobs go on."""
         self.world.jobs.thaw()
         self.world.brokers.mend()
+        self.faults.mend()
 
     def rest(self) -> None:
         """End every fault, and wait until no job runs."""
         self.mend()
         self._is_complete &= self.world.jobs.wait()
+        self.tables.observe()
 
     def end(self) -> Evidence:
         """End every fault, run jobs until they have nothing to report, and collect the evidence."""
@@ -106,21 +109,34 @@ class Player:
         topics = list(self.topics.live.values())
         every_broker.wait_until(lambda: self._is_whole(topics), "a replica is not in sync, or a transaction is open")
         whole_at = time.monotonic()
-        codes = [self._last("ingest", self.topics.acknowledged()), self._last("snapshot", {})]
+        self.tables.prepare_end()
+        codes = [self._ingest(), self._last("snapshot", {})]
         self.recovery_s = time.monotonic() - whole_at
         # A topic that was re-created since its restore began has another archive: that would be another restore.
         self.runs.restored = {
             name: one for name, one in self.runs.restored.items() if self.topics.live[name].topic_id == one.topic_id
         }
         codes += [self._last("restore", {}, topic=topic.name) for topic in self.runs.restored.values()]
+        if self.tables.retains:  # a run of it that was killed has left something to remove
+            self.tables.begin_retention()
+            codes.append(self._last("maintain", {}, days_later=RETAINS_AFTER, settings=(f"{RETENTION}=1",)))
+            self.tables.observe()
         if self.altering.wanted is not None:
             codes.append(self._last(APPLY, {}, file=self.altering.file()))
         self._is_complete &= not any(codes)
-        return Collector(self.world, self.topics, self.runs, self.engines, self.altering).evidence(
+        return Collector(self.world, self.topics, self.runs, self.tables, self.altering).evidence(
             is_complete=self._is_complete
         )
 
-    def _last(self, job: str, acknowledged: Mapping[Partition, int], **options: str) -> int:
+    def _ingest(self) -> int:
+        """Repair a RESTORE if there was one, then run ingests until there is nothing to report."""
+        for _ in range(_LAST_RUNS):
+            if way := self.tables.after_restore:
+                self.world.jobs.undisturbed("ingest", self.topics.acknowledged(), after_restore=way)
+                self.tables.observe()
+        return self._last("ingest", self.topics.acknowledged())
+
+    def _last(self, job: str, acknowledged: Mapping[Partition, int], **options: Any) -> int:
         """Run a job until it ends with exit 0."""
         code = -1
         for number in range(_LAST_RUNS):
@@ -147,5 +163,5 @@ class Player:
 
 
 VERBS: Mapping[str, Callable[..., None]] = {
-    verb: getattr(part, verb) for part in (Topics, Runs, OtherEngines, Faults, Altering, Player) for verb in part.verbs
+    verb: getattr(part, verb) for part in (Topics, Runs, Tables, Faults, Altering, Player) for verb in part.verbs
 }

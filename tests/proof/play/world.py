@@ -10,6 +10,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from tests.proof.brokers import Brokers
+from tests.proof.clocks import Clocks
+from tests.proof.credentials import Credentials
 from tests.proof.history import History
 from tests.proof.jobs import Jobs, Place
 from tests.proof.load import Known, Loads
@@ -28,8 +30,9 @@ class World:
         self.known = Known()
         self.kafka = on.kafka
         self.servers = on.kafka.bootstrap_servers
-        self.brokers = Brokers(on.kafka, on.network, self.happened)
+        self.brokers = Brokers(on.kafka, on.networks, self.happened)
         self.admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
+        self.cluster_id = str(self.admin.describe_cluster().result(TIMEOUT_S).cluster_id)
         self.reader = Kafka(self.servers)
         self.chance = random.Random(str(history))
         self.prefix = f"{history.name}-"
@@ -39,7 +42,12 @@ class World:
             prefix=self.prefix,
             started_at=time.time(),
         )
-        self.jobs = Jobs(self.place)
+        self.clocks = Clocks(on.folder / f"clock-{history.name}")
+        # Without a step of it jobs have the clock of the machine, not one that a library passes on.
+        has_clock = any(step.verb in ("clock", "retain") for step in history.steps)
+        self.jobs = Jobs(self.place, self.clocks if has_clock else None)
+        self.credentials = Credentials(self.servers)
+        self.jobs.password = self.credentials.rotate()
         self.loads = Loads()
 
     def alter(self, topic: str, name: str, value: str) -> None:
