@@ -39,6 +39,8 @@ FAULTS: Mapping[str, int] = {
     "clock": 2,
     "rotate": 2,
     "cut_off": 3,
+    "sink": 3,
+    "log_dir": 2,
 }
 
 
@@ -158,6 +160,8 @@ class Drawn:
             "clock": self._clock,
             "rotate": self._rotate,
             "cut_off": self._cut_off,
+            "sink": self._sink,
+            "log_dir": self._log_dir,
         }
         yield from draws[kind]()
 
@@ -305,6 +309,26 @@ class Drawn:
         if self._chance.random() < 0.5:
             yield from self._rival()
 
+    def _sink(self) -> Iterator[Step]:
+        """Kill jobs of Spark that write topics, or let brokers fail while they do."""
+        chance = self._chance
+        how = chance.choice(("batch", "batch", "stream"))
+        transactions = chance.choice(("task", "run") if how == "stream" else ("none", "task", "run"))
+        if chance.random() < 0.4:
+            yield from self.fault(chance.choice(("broker", "network", "cut_off")))
+        yield Step.of("sink", how=how, transactions=transactions, rows=chance.choice((500, 20_000)), master="repeating")
+        if chance.random() < 0.7:
+            whom = chance.choice(("group", "driver", "jvm", "worker"))
+            yield from self._signal("kill", "sink", whom, ("write",), 4_000)
+        yield Step.of("rest")
+
+    def _log_dir(self) -> Iterator[Step]:
+        """Let a log dir fail, and with it half of a broker's replicas."""
+        yield Step.of("fail_log_dir", id=self._chance.randint(1, 3))
+        yield Step.of("wait", ms=self._chance.randrange(6_000))
+        if self._chance.random() < 0.5:
+            yield from self._rival()
+
     def _rotate(self) -> Iterator[Step]:
         """Rotate the password of the jobs; those that run authenticate again while they do, others start."""
         yield Step.of("rotate", known=self._chance.choice((0, 1)))
@@ -338,6 +362,7 @@ _BEFORE = (
     "clock",
     "rotate",
     "cut_off",
+    "log_dir",
 )
 _BROKEN_APIS = (
     "any",

@@ -73,7 +73,13 @@ class Run:
     output: str = ""
     event: Mapping[str, Any] = field(default_factory=dict)  # run_finished
     acknowledged: Mapping[Partition, int] = field(default_factory=dict)
-    after_restore: str | None = None  # its option
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def after_restore(self) -> str | None:
+        """The option of that name."""
+        way: str | None = self.options.get("after_restore")
+        return way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +194,20 @@ class Alteration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sunk:
+    """A topic that the sink has written: its rows, those that readers of committed records see, and the job's exit code.
+
+    A stream is run until exit 0.
+    """
+
+    name: str
+    transactions: str
+    rows: frozenset[str]
+    seen: Sequence[str]
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """Everything about a history after its jobs have run until they had nothing to report."""
 
@@ -223,6 +243,7 @@ class Evidence:
     alterations: Sequence[Alteration] = ()
     applied: Mapping[str, TopicState] = field(default_factory=dict)  # as librdkafka's admin client describes them
     wanted: Mapping[str, TopicState] | None = None  # by the file of the last run, which ended with exit 0
+    sunk: tuple[Sunk, ...] = ()
     # Jobs
     runs: Sequence[Run] = ()
     is_complete: bool = True  # the last runs ended with exit 0

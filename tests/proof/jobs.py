@@ -23,6 +23,7 @@ ENDS_WITHIN_S = 300
 USAGE, TEMPORARY = "usage.json", "tmp"  # of a job that is measured
 LAUNCHER = Path(__file__).parent / "soak" / "launcher.py"
 START = "start"  # as soon as the process is there
+SINK = "sink"
 RECORDED = "recorded"  # actions of an alteration are rows, and are sent
 _POLL_S = 0.01
 # As in tests that repeat tasks: the quick compiler, for a JVM that lives for seconds.
@@ -102,6 +103,8 @@ class Place:
                 return [job, *warehouse, *named, *clusters, "--topics", options["topic"], "--rename", rename, "--yes"]
             case "apply":
                 return [job, str(options["file"]), *warehouse, *self.settings(), "--yes", "--allow-deletions"]
+            case "sink":
+                return [sys.executable, "-m", "tests.proof.sink", self.bootstrap_servers, *options["words"]]
             case "compare":
                 sides = [f"records@default:{options['topic']}", f"default:{options['target']}"]
                 return [job, *warehouse, *self._of_cluster("default"), *sides]
@@ -131,6 +134,8 @@ class Jobs:
         arguments = self._place.arguments(job, **options)
         script = [] if by == "lagoon" else ["--master", _MASTERS[master], str(ROOT / "jobs" / f"{job}.py")]
         command = ["lagoon", *arguments] if by == "lagoon" else ["spark-submit", *script, *arguments[1:]]
+        if job == SINK:
+            command = [*arguments, _MASTERS[master]]
         environ = {PASSWORD_NAME: self.password, **self._clock(options.get("days_later", 0))}
         if by == "lagoon":
             environ["PYSPARK_SUBMIT_ARGS"] = f"--master {_MASTERS[master]} {_OPTIONS} pyspark-shell"
@@ -138,7 +143,7 @@ class Jobs:
             command = [sys.executable, "-S", str(LAUNCHER), str(measured / USAGE), *command]
             environ["TMPDIR"] = str(measured / TEMPORARY)
         context = running(command, environment(**environ), self._place.warehouse)
-        started = Started(job, context, acknowledged, options.get("after_restore"))
+        started = Started(job, context, acknowledged, options)
         self._running.append(started)
         return started
 
@@ -205,9 +210,10 @@ class Jobs:
         """Run a job to its end; an ingest reads in the process of its driver."""
         started_at_ms = _now_ms()
         environ = {**_ENVIRONMENT, PASSWORD_NAME: self.password, **self._clock(options.get("days_later", 0))}
-        done = run(["lagoon", *self._place.arguments(job, by_executors=False, **options)], **environ)
+        arguments = self._place.arguments(job, by_executors=False, **options)
+        done = run([*arguments, _MASTERS["local"]] if job == SINK else ["lagoon", *arguments], **environ)
         ended = _run(job, done.returncode, done.stdout + done.stderr, acknowledged, started_at_ms, _now_ms())
-        self.runs.append(replace(ended, after_restore=options.get("after_restore")))
+        self.runs.append(replace(ended, options=options))
         return self.runs[-1]
 
 
@@ -219,10 +225,10 @@ class Started:
         name: str,
         context: AbstractContextManager[Job],
         acknowledged: Mapping[Partition, int],
-        after_restore: str | None,
+        options: Mapping[str, Any],
     ) -> None:
         self.name, self._context, self._acknowledged = name, context, acknowledged
-        self._after_restore = after_restore
+        self._options = options
         self.started_at_ms = _now_ms()
         self._job = context.__enter__()
         self.ended_at_ms = 0
@@ -302,7 +308,7 @@ class Started:
         code = self.process.returncode
         output = "".join(self._job.output)
         ended = _run(self.name, code, output, self._acknowledged, self.started_at_ms, self.ended_at_ms)
-        return replace(ended, after_restore=self._after_restore)
+        return replace(ended, options=self._options)
 
 
 def _is_java(process: Process) -> bool:

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from tests.proof.alterations import judge_alterations
 from tests.proof.evidence import ENDS, Evidence, Partition, Range, Run
+from tests.proof.sunk import judge_sunk
 from tests.proof.verdict import Finding, Verdict
 
 
@@ -34,6 +35,7 @@ def judge(evidence: Evidence) -> Verdict:
         lambda: _quiet_rows(evidence),
         lambda: _restored(evidence),
         lambda: judge_alterations(evidence),
+        lambda: judge_sunk(evidence.sunk),
         lambda: _of_the_whole(evidence),
     )
     for check in checks:

@@ -16,6 +16,7 @@ from confluent_kafka import (
     IsolationLevel,
     KafkaError,
     KafkaException,
+    Message,
     TopicCollection,
     TopicPartition,
 )
@@ -122,6 +123,22 @@ class Kafka:
     def records(self, topics: Sequence[LiveTopic]) -> dict[Partition, dict[int, str]]:
         """Read every record that a read_committed consumer is given, as digests."""
         ids = {topic.name: topic.topic_id for topic in topics}
+        records: dict[Partition, dict[int, str]] = defaultdict(dict)
+        for message in self._messages(topics):
+            partition = Partition(ids[str(message.topic())], int(message.partition() or 0))
+            offset = int(message.offset() or 0)
+            assert offset not in records[partition]
+            records[partition][offset] = digest(
+                message.timestamp()[1], message.key(), message.value(), message.headers() or []
+            )
+        return dict(records)
+
+    def values(self, topic: LiveTopic) -> Iterator[str]:
+        """Read the values of a topic as text."""
+        for message in self._messages([topic]):
+            yield (message.value() or b"").decode()
+
+    def _messages(self, topics: Sequence[LiveTopic]) -> Iterator[Message]:
         wanted = [TopicPartition(topic.name, number, 0) for topic in topics for number in range(topic.partitions)]
         for whole in wanted:
             whole.offset = -2  # from the log start
@@ -137,26 +154,19 @@ class Kafka:
                 "log_level": 0,
             }
         )
-        records: dict[Partition, dict[int, str]] = defaultdict(dict)
         try:
             consumer.assign(wanted)
             unfinished = {(one.topic, one.partition) for one in wanted}
             while unfinished:
                 for message in consumer.consume(10_000, timeout=1):
-                    topic, number, offset = message.topic(), message.partition(), message.offset()
-                    error = message.error()
-                    if error:
+                    if error := message.error():
                         if error.code() != KafkaError._PARTITION_EOF:
                             raise KafkaException(error)
-                        unfinished.discard((topic, number))
-                        continue
-                    partition = Partition(ids[topic], number)
-                    hashed = digest(message.timestamp()[1], message.key(), message.value(), message.headers() or [])
-                    assert offset not in records[partition]
-                    records[partition][offset] = hashed
+                        unfinished.discard((message.topic(), message.partition()))
+                    else:
+                        yield message
         finally:
             consumer.close()
-        return dict(records)
 
 
 class Tables:

@@ -21,6 +21,8 @@ _VERBS_OF = {
     "delete": {"delete_records"},
     "rival": _ALWAYS,
     "maintain": {"maintain", "kill"},
+    "sink": {"sink", "kill", "broker", "network", "cut_off"},
+    "log_dir": {"fail_log_dir"},
     "rewrite": {"rewrite", "repair", "kill"},
     "retain": {"retain", "kill"},
     "apply": {"apply", "drift", "kill", "broker", "network"},

@@ -317,7 +317,7 @@ def test_an_ingest_that_goes_on_after_a_restore() -> None:
     assert counts(evidence) == {"silent": 1}
     assert counts(replace(evidence, runs=[replace(late, exit_code=3)])) == {"silent": 1}
     assert counts(replace(evidence, runs=[replace(late, exit_code=1)])) == {}
-    assert counts(replace(evidence, runs=[replace(late, after_restore="repeat")])) == {}
+    assert counts(replace(evidence, runs=[replace(late, options={"after_restore": "repeat"})])) == {}
     assert counts(replace(evidence, rollbacks=[Rollback(at_ms=1_800, has_lost_rows=False)])) == {}
     for end in ({"resolved_at_ms": 1_900}, {"repair_at_ms": 1_900}):
         assert counts(replace(evidence, rollbacks=[replace(rollback, **end)])) == {}

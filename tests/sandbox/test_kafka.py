@@ -171,7 +171,7 @@ def test_every_broker_has_every_listener(tmp_path: Path, version: str) -> None:
 
 
 @pytest.mark.parametrize("dynamic_quorum", [False, True])
-def test_controllers_behind_proxies(tmp_path: Path, dynamic_quorum: bool) -> None:  # noqa: FBT001
+def test_controllers_behind_proxies(tmp_path: Path, dynamic_quorum: bool) -> None:
     """Voters and leaders are named by the ports of the proxies; each node listens on its own port."""
     cluster = LocalKafka(
         tmp_path, brokers=2, controllers=lambda node_id, port: port + 100 * node_id, dynamic_quorum=dynamic_quorum

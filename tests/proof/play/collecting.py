@@ -9,6 +9,7 @@ from tests.proof.load import LiveTopic
 from tests.proof.oracle import occurrences, topic_id
 from tests.proof.play.altering import Altering
 from tests.proof.play.runs import Runs
+from tests.proof.play.sinking import Sinking
 from tests.proof.play.tables import Tables
 from tests.proof.play.topics import QUIET, QUIET_COMMIT, QUIET_PARTITIONS, QUIET_RECORDS, READERS, Topics
 from tests.proof.play.world import World
@@ -17,9 +18,11 @@ from tests.proof.play.world import World
 class Collector:
     """Reads Kafka and the tables when nothing changes any more."""
 
-    def __init__(self, world: World, topics: Topics, runs: Runs, changed: Tables, altering: Altering) -> None:
+    def __init__(
+        self, world: World, topics: Topics, runs: Runs, changed: Tables, altering: Altering, sinking: Sinking
+    ) -> None:
         self._world, self._topics, self._runs, self._changed = world, topics, runs, changed
-        self._altering = altering
+        self._altering, self._sinking = altering, sinking
 
     def evidence(self, *, is_complete: bool) -> Evidence:
         """Collect everything; `is_complete` if the last runs ended with exit 0."""
@@ -59,6 +62,7 @@ class Collector:
             quiet_rows=tables.quiet_rows(f"{world.prefix}{QUIET}", group),
             differences=list(tables.differences(world.reader, topics, group)),
             restored=[*self._restorations(rows, tables)],
+            sunk=tuple(self._sinking.sunk()),
             alterations=[*tables.alterations(), *self._altering.drifts],
             applied=world.reader.applied(self._altering.prefix),
             wanted=self._altering.wanted if is_complete else None,

@@ -10,7 +10,7 @@ from tests.proof.play.world import World
 class Faults:
     """Faults that last until the round ends."""
 
-    verbs: ClassVar = ("broker", "network", "cut_off", "revoke", "quota", "clock", "rotate")
+    verbs: ClassVar = ("broker", "network", "cut_off", "fail_log_dir", "revoke", "quota", "clock", "rotate")
 
     def __init__(self, world: World, topics: Topics) -> None:
         self._world, self._topics = world, topics
@@ -27,6 +27,10 @@ class Faults:
     def cut_off(self, id: int, side: str) -> None:  # noqa: A002
         """Cut a broker, or the active controller (0), off from `peers` or `controllers`; clients still reach it."""
         self._world.brokers.cut_off(id, side)
+
+    def fail_log_dir(self, id: int) -> None:  # noqa: A002
+        """Take one of a broker's two log dirs away."""
+        self._world.brokers.fail_log_dir(id)
 
     def revoke(self, topic: str, operation: str) -> None:
         """Deny jobs an operation on a topic: without DESCRIBE lists lack it, and no broker says so."""

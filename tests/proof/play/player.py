@@ -13,6 +13,7 @@ from tests.integration import every_broker
 from tests.proof.draw import RETAINS_AFTER
 from tests.proof.evidence import Evidence, Partition
 from tests.proof.history import History, Step
+from tests.proof.jobs import SINK
 from tests.proof.judge import judge
 from tests.proof.load import LiveTopic
 from tests.proof.play.altering import APPLY, Altering
@@ -20,6 +21,7 @@ from tests.proof.play.cluster import Cluster3
 from tests.proof.play.collecting import Collector
 from tests.proof.play.faults import Faults
 from tests.proof.play.runs import Runs
+from tests.proof.play.sinking import Sinking
 from tests.proof.play.tables import RETENTION, Tables
 from tests.proof.play.topics import Topics
 from tests.proof.play.world import World
@@ -76,7 +78,8 @@ class Player:
         self.tables = Tables(self.world, self.topics)
         self.faults = Faults(self.world, self.topics)
         self.altering = Altering(self.world)
-        parts = (self.topics, self.runs, self.tables, self.faults, self.altering, self)
+        self.sinking = Sinking(self.world)
+        parts = (self.topics, self.runs, self.tables, self.faults, self.altering, self.sinking, self)
         self._parts = {verb: part for part in parts for verb in part.verbs}
         self.recovery_s = 0.0
         self.last_slot = 0.0  # of the first snapshot after all faults; further ones are a minute later each
@@ -106,7 +109,7 @@ class Player:
         """End every fault, run jobs until they have nothing to report, and collect the evidence."""
         self.rest()
         self.world.loads.wait()
-        topics = list(self.topics.live.values())
+        topics = [*self.topics.live.values(), *self.sinking.topics()]
         every_broker.wait_until(lambda: self._is_whole(topics), "a replica is not in sync, or a transaction is open")
         whole_at = time.monotonic()
         self.tables.prepare_end()
@@ -123,8 +126,9 @@ class Player:
             self.tables.observe()
         if self.altering.wanted is not None:
             codes.append(self._last(APPLY, {}, file=self.altering.file()))
+        codes += [self._last(SINK, {}, **options) for options in self.sinking.unfinished()]
         self._is_complete &= not any(codes)
-        return Collector(self.world, self.topics, self.runs, self.tables, self.altering).evidence(
+        return Collector(self.world, self.topics, self.runs, self.tables, self.altering, self.sinking).evidence(
             is_complete=self._is_complete
         )
 
@@ -158,10 +162,12 @@ class Player:
     def remove_topics(self) -> None:
         """Delete the topics, so that the next history finds an empty cluster."""
         names = [topic.name for topic in self.topics.live.values()]
-        names += self.altering.names()
+        names += [*self.altering.names(), *(topic.name for topic in self.sinking.topics())]
         self.topics.delete([*names, *(self.world.place.restored(one.name) for one in self.runs.restored.values())])
 
 
 VERBS: Mapping[str, Callable[..., None]] = {
-    verb: getattr(part, verb) for part in (Topics, Runs, Tables, Faults, Altering, Player) for verb in part.verbs
+    verb: getattr(part, verb)
+    for part in (Topics, Runs, Tables, Faults, Altering, Sinking, Player)
+    for verb in part.verbs
 }
