@@ -63,7 +63,10 @@ class Kafka:
 
     def __init__(self, bootstrap_servers: str, timeout_s: int = _TIMEOUT_S) -> None:
         self._servers, self._timeout_s = bootstrap_servers, timeout_s
-        self._admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+        self._admin = self._connected()
+
+    def _connected(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
 
     def describe(self, topics: Collection[str]) -> dict[str, TopicDescription]:
         """Describe topics that exist."""
@@ -94,6 +97,7 @@ class Kafka:
                 if error.args[0].code() not in _STALE_LEADER or time.monotonic() > until:
                     raise
                 time.sleep(_PAUSE_S)
+                self._admin = self._connected()  # with new metadata
 
     def starts(self, topics: Sequence[LiveTopic]) -> dict[Partition, int]:
         """List log start offsets."""
