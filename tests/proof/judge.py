@@ -166,7 +166,9 @@ class _Archive:
                     continue
                 if partition.topic_id in evidence.unclean:
                     continue
+                removed = max(self._erased.get(partition, ()), default=-1) + 1  # by retention, with the ranges
                 reached = max((one.to_offset for one in self._known(partition, run)), default=0)
+                reached = max(reached, removed)
                 if reached < wanted:
                     text = f"exit 0 at {reached} of {partition}, of which {wanted} offsets were acknowledged before"
                     yield Finding("silent", wanted - reached, text)
