@@ -242,19 +242,22 @@ def _acl(binding: AclBinding) -> Acl:
 
 
 def create_users(servers: str, users: Iterable[UserScramCredentialUpsertion]) -> None:
-    """Create SCRAM users, one per request, and wait until each broker knows them."""
-    admin, names = AdminClient({"bootstrap.servers": servers}), set[str]()
+    """Create SCRAM users or replace their credentials, one per request, and wait until each broker has them.
+
+    A broker has a new password if it has other iterations than the old one had.
+    """
+    admin, wanted = AdminClient({"bootstrap.servers": servers}), set[tuple[str, int]]()
     for user in users:
-        names.add(user.user)
+        wanted.add((user.user, user.scram_credential_info.iterations))
         for future in admin.alter_user_scram_credentials([user]).values():
             future.result(30)
     every = scram.DescribeUserScramCredentialsRequest(users=None)
 
     def holds(_: int, broker: Broker, deadline: Deadline) -> bool:
         known = broker.ask(scram.DESCRIBE_USER_SCRAM_CREDENTIALS, every, deadline).results
-        return names <= {one.user for one in known}
+        return wanted <= {(result.user, info.iterations) for result in known for info in result.credential_infos}
 
-    _on_every_broker(servers, holds, f"a broker does not know one of {names}")
+    _on_every_broker(servers, holds, f"a broker does not know one of {wanted}")
 
 
 def goes_by(servers: str, name: str, value: str) -> None:

@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+from tests.integration.releases import NEWEST, OLDER, OLDEST
 from tests.proof.draw import FAULTS, draw
 from tests.proof.figures import Figures
 from tests.proof.history import History
-from tests.proof.judge import KINDS
 from tests.proof.load import as_text
-from tests.proof.play import Cluster3, Outcome, cluster, play
+from tests.proof.play.cluster import Cluster3, cluster
+from tests.proof.play.player import Outcome, play
 from tests.proof.shrink import shrunk
+from tests.proof.verdict import KINDS
 
 _SHOWN = 20
 NOT_PLAYED = "histories not played"
@@ -32,7 +34,7 @@ def main() -> int:
     longest_recovery_s = 0.0
     started = time.monotonic()
     with ExitStack() as stack:
-        on = stack.enter_context(cluster(folder))
+        on = stack.enter_context(cluster(folder, options.release))
         for history in histories:
             if options.minutes and time.monotonic() - started > options.minutes * 60:
                 break
@@ -42,7 +44,7 @@ def main() -> int:
                 traceback.print_exc()
                 played[NOT_PLAYED] += 1
                 stack.close()
-                on = stack.enter_context(cluster(folder))
+                on = stack.enter_context(cluster(folder, options.release))
                 continue
             longest_recovery_s = max(longest_recovery_s, outcome.recovery_s)
             played["histories"] += 1
@@ -71,6 +73,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--histories", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="number of the first history (default 0)")
     parser.add_argument("--only", choices=sorted(FAULTS), help="faults of this kind alone")
+    parser.add_argument(
+        "--release",
+        choices=(NEWEST, OLDER, OLDEST),
+        default=NEWEST,
+        help=f"of Kafka (default {NEWEST}; {OLDEST} on ZooKeeper)",
+    )
     parser.add_argument("--replay", type=Path, nargs="+", help="files of histories instead of a seed")
     parser.add_argument(
         "--shrink", action="store_true", help="leave steps out of a history that fails, and play it again"
@@ -112,7 +120,8 @@ def _played(on: Cluster3, history: History) -> Outcome:
         (place / "findings.txt").write_text("\n".join(findings) + "\n", "utf-8")
         (place / "acknowledged.txt").write_text(as_text(outcome.evidence.committed, outcome.names), "utf-8")
         print("\n".join(f"  {line}" for line in findings[:_SHOWN]))
-        print(f"  python -m tests.proof --replay {place / 'history.txt'}", flush=True)
+        release = "" if on.kafka.version == NEWEST else f"--release {on.kafka.version} "
+        print(f"  python -m tests.proof {release}--replay {place / 'history.txt'}", flush=True)
     return outcome
 
 

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
@@ -26,12 +27,14 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.elect_leaders import PREFERRED
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.integration import every_broker
+from tests.integration.releases import OLDEST
 from tests.proof.jobs import USER
-from tests.proof.network import Network, Rule
+from tests.proof.network import Networks, Rule
 from tests.proof.oracle import Kafka
 
 CONTROLLER = 0  # in place of a broker's id: whichever node is the active controller
@@ -43,12 +46,13 @@ _QUOTAS = ("consumer_byte_rate", "request_percentage")
 class Brokers:
     """The brokers, and the faults that are on them until `mend`; `happened` counts faults when they are seen to be there."""
 
-    def __init__(self, kafka: LocalKafka, network: Network, happened: Counter[str]) -> None:
-        self._kafka, self._network, self._happened = kafka, network, happened
+    def __init__(self, kafka: LocalKafka, networks: Networks, happened: Counter[str]) -> None:
+        self._kafka, self._networks, self._happened = kafka, networks, happened
         self._servers = kafka.bootstrap_servers
         self._reader = Kafka(self._servers)
         self._is_slow = False
         self.down: set[int] = set()
+        self._failed: dict[int, Path] = {}  # log dirs, by node id
         self.revoked: dict[str, str] = {}  # names of topics, by id
 
     def signal(self, action: str, node_id: int) -> None:
@@ -63,14 +67,42 @@ class Brokers:
 
     def _controller(self) -> int:
         with self._client() as (client, deadline):
+            if self._is_on_zookeeper:
+                return client.ask_any(METADATA, MetadataRequest(topics=()), deadline).controller_id
             quorum = describe_quorum(client, deadline)
             assert not isinstance(quorum, Failure), quorum
             (metadata,) = quorum_partitions(quorum)
             return metadata.leader_id
 
+    @property
+    def _is_on_zookeeper(self) -> bool:
+        return self._kafka.version == OLDEST
+
     def break_connections(self, rule: Rule) -> None:
         """Let proxies break what they pass on."""
-        self._network.add(rule)
+        self._networks.clients.add(rule)
+
+    def cut_off(self, node_id: int, side: str) -> None:
+        """Cut a broker, or the active controller (0), off from the other brokers or from the controllers, if all are up."""
+        if self.down or (side == "controllers" and self._is_on_zookeeper):
+            return
+        node_id = node_id or self._controller()
+        self.down.add(node_id)
+        self._networks.cut_off(node_id, side)
+
+    def fail_log_dir(self, node_id: int) -> None:
+        """Take a log dir away from a broker that goes on with its other one, as when a disk fails."""
+        if self.down:
+            return
+        self.down.add(node_id)
+        folder = self._kafka.data_folders(node_id)[-1]
+        self._failed[node_id] = folder
+        folder.rename(folder.with_suffix(".gone"))
+        folder.touch()  # the broker would create the folder again
+        # Brokers notice it when they write the next checkpoint, within five seconds.
+        gone = f"Stopping serving logs in dir {folder}"
+        every_broker.wait_until(lambda: gone in self._kafka.log(node_id).read_text("utf-8", "replace"), gone)
+        self._happened["log dir failed"] += 1
 
     def move_leaders(self, topic: str, what: str) -> None:
         """Let another replica lead each partition of a topic."""
@@ -123,7 +155,7 @@ class Brokers:
 
     def mend(self) -> None:
         """End every fault."""
-        self._happened.update(self._network.mend())
+        self._happened.update(self._networks.mend())
         self.start()
         for name in self.revoked.values():
             denied = AclBindingFilter(
@@ -143,11 +175,16 @@ class Brokers:
 
     def start(self) -> None:
         """Start what was killed or stopped, and continue what was paused."""
+        for node_id, folder in self._failed.items():
+            self._kafka.kill(node_id)  # it never reads a log dir again that it has stopped serving
+            folder.unlink()
+            folder.with_suffix(".gone").rename(folder)
+        self._failed.clear()
         for node_id in self._kafka.node_ids:
             if self._kafka.pid(node_id) is None:
                 self._kafka.start(node_id)
             elif node_id in self.down:
-                self._kafka.resume(node_id)
+                self._kafka.resume(node_id)  # harmless if it was cut off
         self.down.clear()
 
 

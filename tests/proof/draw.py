@@ -9,6 +9,7 @@ _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _KINDS = ("plain", "plain", "transactional", "transactional", "compacted", "short", "unclean")
 _INGEST_STEPS = ("start", "plan", "read", "read", "commit", "commit")
 _RESTORE_STEPS = ("topics", "write", "write", "write", "check")
+_APPLY_STEPS = ("start", "recorded", "recorded", "recorded")
 _SNAPSHOT_STEPS = ("start", "cluster", "groups", "producers", "producers", "producers")  # publishing follows the last
 # Kind of fault, and how often it is drawn. `--only` names one of them.
 FAULTS: Mapping[str, int] = {
@@ -32,6 +33,14 @@ FAULTS: Mapping[str, int] = {
     "maintain": 3,
     "restore": 2,
     "foreign": 2,
+    "apply": 4,
+    "rewrite": 4,
+    "retain": 2,
+    "clock": 2,
+    "rotate": 2,
+    "cut_off": 3,
+    "sink": 3,
+    "log_dir": 2,
 }
 
 
@@ -47,6 +56,7 @@ class Drawn:
         self._chance, self._only = chance, only
         self._kinds = dict(kinds or {})
         self._slots = 0
+        self._applied: dict[str, int] = {}  # partitions, which cannot be removed
 
     def steps(self) -> Iterator[Step]:
         """Draw all steps."""
@@ -144,6 +154,14 @@ class Drawn:
             "maintain": self._maintain,
             "restore": self._restore,
             "foreign": self._foreign,
+            "apply": self._apply,
+            "rewrite": self._rewrite,
+            "retain": self._retain,
+            "clock": self._clock,
+            "rotate": self._rotate,
+            "cut_off": self._cut_off,
+            "sink": self._sink,
+            "log_dir": self._log_dir,
         }
         yield from draws[kind]()
 
@@ -224,6 +242,99 @@ class Drawn:
             yield Step.of("foreign", action=chance.choice(("compact", "compact", "vacuum", "checkpoint")), table=table)
             yield Step.of("wait", ms=chance.randrange(3_000))
 
+    def _apply(self) -> Iterator[Step]:
+        """Let runs of `apply` die, beside others and after changes by somebody else."""
+        chance = self._chance
+        if chance.random() < 0.5:
+            yield from self.fault(chance.choice(("broker", "controller", "network")))
+        for _ in range(chance.randint(1, 2)):
+            if self._applied and chance.random() < 0.3:
+                topic = chance.choice(sorted(self._applied))
+                yield Step.of("drift", topic=topic, limit=chance.randrange(2_000, 3_000))
+            yield Step.of("apply", topics=",".join(self._desired()))
+            if chance.random() < 0.7:
+                whom = chance.choice(("group", "group", "driver"))
+                yield from self._signal("kill", "apply", whom, _APPLY_STEPS, 1_500)
+            if chance.random() < 0.5:
+                yield Step.of("rest")
+
+    def _desired(self) -> Iterator[str]:
+        chance = self._chance
+        for name in chance.sample("abcdef", chance.randint(1, 5)):
+            self._applied[name] = max(self._applied.get(name, 0), chance.randint(1, 4))
+            yield f"{name}:{self._applied[name]}:{chance.choice((0, chance.randrange(4_000, 9_000)))}"
+
+    def _rewrite(self) -> Iterator[Step]:
+        """Let Spark delete rows, or restore a table, which ingests refuse until somebody has said how to go on."""
+        chance = self._chance
+        if chance.random() < 0.4:
+            yield Step.of("rewrite", action="delete", table="records", number=chance.choice((1, 20, 100)))
+            return
+        if chance.random() < 0.7:
+            yield Step.of("rest")
+        table = chance.choice(("records", "records", "records", "record_ranges"))
+        yield Step.of("rewrite", action="restore", table=table, number=chance.choice((1, 1, 2, 3)))
+        yield Step.of("ingest")
+        yield Step.of("rest")
+        for _ in range(chance.randint(1, 2)):
+            yield Step.of("repair", way=chance.choice(("repeat", "repeat", "keep", "undo")))
+            if chance.random() < 0.6:
+                yield from self._signal(
+                    "kill", "ingest", chance.choice(("group", "driver", "jvm")), _INGEST_STEPS, 3_000
+                )
+            yield Step.of("rest")
+
+    def _retain(self) -> Iterator[Step]:
+        """Let maintenance remove all that was archived until then."""
+        yield Step.of("retain", days=RETAINS_AFTER)
+        if self._chance.random() < 0.6:
+            yield from self._signal("kill", "maintain", self._chance.choice(("group", "driver")), ("start",), 9_000)
+            if self._chance.random() < 0.5:
+                yield Step.of("rest")
+                yield Step.of("retain", days=RETAINS_AFTER)
+        yield Step.of("rest")
+
+    def _clock(self) -> Iterator[Step]:
+        """Let the clock of jobs step while they run, and back when the round ends."""
+        for _ in range(self._chance.randint(1, 2)):
+            yield Step.of("clock", seconds=self._chance.choice((-1, 1)) * self._chance.choice(_CLOCK_STEPS_S))
+            yield Step.of("wait", ms=self._chance.randrange(4_000))
+            yield from self._rival()
+
+    def _cut_off(self) -> Iterator[Step]:
+        """Cut a broker off for so long that the others notice, and the controller fences it."""
+        side = self._chance.choice(("peers", "controllers"))
+        yield Step.of("cut_off", id=self._chance.choice((0, 1, 2, 3)), side=side)
+        yield Step.of("wait", ms=self._chance.randrange(12_000))
+        if self._chance.random() < 0.5:
+            yield from self._rival()
+
+    def _sink(self) -> Iterator[Step]:
+        """Kill jobs of Spark that write topics, or let brokers fail while they do."""
+        chance = self._chance
+        how = chance.choice(("batch", "batch", "stream"))
+        transactions = chance.choice(("task", "run") if how == "stream" else ("none", "task", "run"))
+        if chance.random() < 0.4:
+            yield from self.fault(chance.choice(("broker", "network", "cut_off")))
+        yield Step.of("sink", how=how, transactions=transactions, rows=chance.choice((500, 20_000)), master="repeating")
+        if chance.random() < 0.7:
+            whom = chance.choice(("group", "driver", "jvm", "worker"))
+            yield from self._signal("kill", "sink", whom, ("write",), 4_000)
+        yield Step.of("rest")
+
+    def _log_dir(self) -> Iterator[Step]:
+        """Let a log dir fail, and with it half of a broker's replicas."""
+        yield Step.of("fail_log_dir", id=self._chance.randint(1, 3))
+        yield Step.of("wait", ms=self._chance.randrange(6_000))
+        if self._chance.random() < 0.5:
+            yield from self._rival()
+
+    def _rotate(self) -> Iterator[Step]:
+        """Rotate the password of the jobs; those that run authenticate again while they do, others start."""
+        yield Step.of("rotate", known=self._chance.choice((0, 1)))
+        yield Step.of("wait", ms=self._chance.randrange(6_000))
+        yield from self._rival()
+
     def _maintain(self) -> Iterator[Step]:
         keep_hours = self._chance.choice((0, 168, 168))
         if keep_hours == 0:
@@ -233,6 +344,8 @@ class Drawn:
             yield from self._signal("kill", "maintain", "group", ("start",), 9_000)
 
 
+RETAINS_AFTER = 3  # days, of records that are kept for one
+_CLOCK_STEPS_S = (2, 60, 3_600, 86_400, 259_200)
 _NEEDS = {"expire": "short", "unclean": "unclean"}
 _BEFORE = (
     "broker",
@@ -246,5 +359,22 @@ _BEFORE = (
     "grow",
     "revoke",
     "quota",
+    "clock",
+    "rotate",
+    "cut_off",
+    "log_dir",
 )
-_BROKEN_APIS = ("any", "fetch", "fetch", "list_offsets", "metadata", "offset_fetch", "find_coordinator", "list_groups")
+_BROKEN_APIS = (
+    "any",
+    "fetch",
+    "fetch",
+    "list_offsets",
+    "metadata",
+    "offset_fetch",
+    "find_coordinator",
+    "list_groups",
+    "create_topics",
+    "create_partitions",
+    "delete_topics",
+    "incremental_alter_configs",
+)

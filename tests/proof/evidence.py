@@ -4,7 +4,7 @@ A digest is the sha256 of a record's timestamp, key, value and headers.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -73,6 +73,13 @@ class Run:
     output: str = ""
     event: Mapping[str, Any] = field(default_factory=dict)  # run_finished
     acknowledged: Mapping[Partition, int] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def after_restore(self) -> str | None:
+        """The option of that name."""
+        way: str | None = self.options.get("after_restore")
+        return way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +135,78 @@ class RestoredPartition:
     receipts: Sequence[int]  # records by restore_receipts that have no problem
 
 
+class RowId(NamedTuple):
+    """The identity of a row of records; a record that is archived again is another row."""
+
+    ingest_id: str
+    partition: Partition
+    offset: int
+
+
+Erased = dict[tuple[str, Partition], set[int]]  # offsets of rows that somebody has removed, by run and partition
+
+
+@dataclass(slots=True, kw_only=True)
+class Rollback:
+    """A RESTORE of a table of the archive: until it is repaired ingests refuse to go on if it has lost rows."""
+
+    at_ms: int
+    has_lost_rows: bool
+    resolved_at_ms: int | None = None  # undone by another RESTORE
+    repair_at_ms: int | None = None  # the first run that was allowed to go on
+
+    def begin_repair(self, at_ms: int) -> None:
+        """Note that a run begins that is allowed to go on."""
+        self.repair_at_ms = self.repair_at_ms or at_ms
+
+    def is_repaired(self, runs: Iterable["Run"]) -> bool:
+        """Return True if a run with --after-restore has gone on, or was killed and may have."""
+        mends = (run for run in runs if run.after_restore and run.started_at_ms >= self.at_ms)
+        return any(run.exit_code in (0, 3) for run in mends)
+
+    def refuses(self, run: "Run") -> bool:
+        """Return True if a run had to be refused: it began after the RESTORE, and before anything repaired it."""
+        repaired = min(at for at in (self.resolved_at_ms, self.repair_at_ms, _NEVER) if at is not None)
+        is_after = self.at_ms < run.started_at_ms < repaired
+        return self.has_lost_rows and run.job == "ingest" and not run.after_restore and is_after
+
+
+_NEVER = 1 << 62
+
+
+class TopicState(NamedTuple):
+    """An applied topic: its partitions, and its max.message.bytes if that is set."""
+
+    partitions: int
+    max_message_bytes: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alteration:
+    """A row of admin_outcomes about a topic, or a change by somebody else, which has no run."""
+
+    run_id: str
+    at_ms: int
+    kind: str
+    topic: str
+    after: Mapping[str, Any] | None
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sunk:
+    """A topic that the sink has written: its rows, those that readers of committed records see, and the job's exit code.
+
+    A stream is run until exit 0.
+    """
+
+    name: str
+    transactions: str
+    rows: frozenset[str]
+    seen: Sequence[str]
+    exit_code: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """Everything about a history after its jobs have run until they had nothing to report."""
@@ -149,11 +228,22 @@ class Evidence:
     archived: Mapping[tuple[str, Partition], int] = field(default_factory=dict)  # rows of records by run and partition
     ranges: Sequence[Range] = ()
     in_order: bool = True  # rows of a partition lie in the order of their offsets in each data file
+    erased: Mapping[tuple[str, Partition], Collection[int]] = field(
+        default_factory=dict
+    )  # DELETE, retention, kept RESTORE
+    rollbacks: Sequence[Rollback] = ()
+    ranges_since_ms: int = 0  # somebody has removed ranges before
+    has_stepped: bool = False  # times in ranges may be wrong
     snapshots: Sequence[PublishedSnapshot] = ()
     quiet: Quiet | None = None
     quiet_rows: Sequence[QuietRow] = ()
     differences: Sequence[str] = ()  # between the last snapshot and what librdkafka's admin client says
     restored: Sequence[RestoredPartition] = ()
+    # Alterations
+    alterations: Sequence[Alteration] = ()
+    applied: Mapping[str, TopicState] = field(default_factory=dict)  # as librdkafka's admin client describes them
+    wanted: Mapping[str, TopicState] | None = None  # by the file of the last run, which ended with exit 0
+    sunk: tuple[Sunk, ...] = ()
     # Jobs
     runs: Sequence[Run] = ()
     is_complete: bool = True  # the last runs ended with exit 0

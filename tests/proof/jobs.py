@@ -8,19 +8,23 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tests.integration.restore_process import Process, members, send
 from tests.jobs.commands import ROOT, environment, run
 from tests.jobs.processes import Job, running
+from tests.proof.clocks import Clocks
 from tests.proof.evidence import Partition, Run
 
 USER, PASSWORD, PASSWORD_NAME = "lagoon", "Xk3-proof-canary-9157", "PROOF_PASSWORD"
 ENDS_WITHIN_S = 300
 USAGE, TEMPORARY = "usage.json", "tmp"  # of a job that is measured
 LAUNCHER = Path(__file__).parent / "soak" / "launcher.py"
+START = "start"  # as soon as the process is there
+SINK = "sink"
+RECORDED = "recorded"  # actions of an alteration are rows, and are sent
 _POLL_S = 0.01
 # As in tests that repeat tasks: the quick compiler, for a JVM that lives for seconds.
 _OPTIONS = '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"'
@@ -28,7 +32,6 @@ _MASTERS = {"local": "local[2]", "repeating": "local[2,4]", "cluster": "local-cl
 
 
 _ENVIRONMENT = {  # of the runs at the end
-    PASSWORD_NAME: PASSWORD,
     "PYSPARK_SUBMIT_ARGS": f"--master {_MASTERS['local']} {_OPTIONS} pyspark-shell",
 }
 
@@ -47,7 +50,7 @@ class Place:
         values = {
             "kafka.bootstrap_servers": self.bootstrap_servers,
             "kafka.security_protocol": "SASL_PLAINTEXT",
-            "kafka.sasl_mechanism": "PLAIN",
+            "kafka.sasl_mechanism": "SCRAM-SHA-512",
             "kafka.sasl_username": USER,
             "kafka.sasl_password": f"env:{PASSWORD_NAME}",
             "kafka.allow_plaintext_credentials": "true",
@@ -85,18 +88,23 @@ class Place:
                     f"{self.prefix}.*",
                     *(f"--set=ingest.{name}={size}" for name, size in sizes.items()),
                 ]
-                return [job, *warehouse, *self.settings(), *chosen]
+                after = options.get("after_restore")
+                return [job, *warehouse, *self.settings(), *chosen, *(["--after-restore", after] if after else [])]
             case "snapshot":
                 slot = time.gmtime(self.started_at - 60 * options.get("slot", 0))
                 return [job, *warehouse, *self.settings(), "--slot", time.strftime("%Y-%m-%dT%H:%M:%S", slot)]
             case "maintain":
                 forced = ["--keep-hours", "0", "--force"] if options.get("keep_hours") == 0 else []
-                return [job, *warehouse, *forced]
+                return [job, *warehouse, *forced, *(f"--set={one}" for one in options.get("settings", ()))]
             case "restore":
                 named = self._of_cluster("spare")
                 rename = f"{options['topic']}={options.get('target') or self.restored(options['topic'])}"
                 clusters = ["--from-cluster", "default", "--to-cluster", "spare"]
                 return [job, *warehouse, *named, *clusters, "--topics", options["topic"], "--rename", rename, "--yes"]
+            case "apply":
+                return [job, str(options["file"]), *warehouse, *self.settings(), "--yes", "--allow-deletions"]
+            case "sink":
+                return [sys.executable, "-m", "tests.proof.sink", self.bootstrap_servers, *options["words"]]
             case "compare":
                 sides = [f"records@default:{options['topic']}", f"default:{options['target']}"]
                 return [job, *warehouse, *self._of_cluster("default"), *sides]
@@ -106,9 +114,10 @@ class Place:
 class Jobs:
     """The jobs of a history that were started, and all runs that have ended."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, clocks: Clocks | None = None) -> None:
         self.runs: list[Run] = []
-        self._place = place
+        self._place, self._clocks = place, clocks
+        self.password = PASSWORD  # of jobs that start
         self._running: list[Started] = []
         self._frozen: list[Started] = []
 
@@ -125,16 +134,21 @@ class Jobs:
         arguments = self._place.arguments(job, **options)
         script = [] if by == "lagoon" else ["--master", _MASTERS[master], str(ROOT / "jobs" / f"{job}.py")]
         command = ["lagoon", *arguments] if by == "lagoon" else ["spark-submit", *script, *arguments[1:]]
-        environ = {PASSWORD_NAME: PASSWORD}
+        if job == SINK:
+            command = [*arguments, _MASTERS[master]]
+        environ = {PASSWORD_NAME: self.password, **self._clock(options.get("days_later", 0))}
         if by == "lagoon":
             environ["PYSPARK_SUBMIT_ARGS"] = f"--master {_MASTERS[master]} {_OPTIONS} pyspark-shell"
         if measured is not None:
             command = [sys.executable, "-S", str(LAUNCHER), str(measured / USAGE), *command]
             environ["TMPDIR"] = str(measured / TEMPORARY)
         context = running(command, environment(**environ), self._place.warehouse)
-        started = Started(job, context, acknowledged)
+        started = Started(job, context, acknowledged, options)
         self._running.append(started)
         return started
+
+    def _clock(self, days_later: int) -> Mapping[str, str]:
+        return self._clocks.environment(days_later) if self._clocks else {}
 
     def is_running(self, job: str | None = None) -> bool:
         """Return True if a job of this name runs, or any."""
@@ -195,20 +209,39 @@ class Jobs:
     def undisturbed(self, job: str, acknowledged: Mapping[Partition, int], **options: Any) -> Run:
         """Run a job to its end; an ingest reads in the process of its driver."""
         started_at_ms = _now_ms()
-        done = run(["lagoon", *self._place.arguments(job, by_executors=False, **options)], **_ENVIRONMENT)
-        self.runs.append(_run(job, done.returncode, done.stdout + done.stderr, acknowledged, started_at_ms, _now_ms()))
+        environ = {**_ENVIRONMENT, PASSWORD_NAME: self.password, **self._clock(options.get("days_later", 0))}
+        arguments = self._place.arguments(job, by_executors=False, **options)
+        done = run([*arguments, _MASTERS["local"]] if job == SINK else ["lagoon", *arguments], **environ)
+        ended = _run(job, done.returncode, done.stdout + done.stderr, acknowledged, started_at_ms, _now_ms())
+        self.runs.append(replace(ended, options=options))
         return self.runs[-1]
 
 
 class Started:
     """A process of a job; `is_signalled` if a fault has killed or stopped processes of it."""
 
-    def __init__(self, name: str, context: AbstractContextManager[Job], acknowledged: Mapping[Partition, int]) -> None:
+    def __init__(
+        self,
+        name: str,
+        context: AbstractContextManager[Job],
+        acknowledged: Mapping[Partition, int],
+        options: Mapping[str, Any],
+    ) -> None:
         self.name, self._context, self._acknowledged = name, context, acknowledged
+        self._options = options
         self.started_at_ms = _now_ms()
         self._job = context.__enter__()
         self.ended_at_ms = 0
         self.is_signalled = False
+        self._commits_before = self._commits()
+
+    def _commits(self) -> int:
+        """Count the commits of admin_actions."""
+        return len(self._job.files("admin_actions/_delta_log/*.json"))
+
+    def _begins(self, step: str) -> bool:
+        """Return True if a run has begun a step: by its log, or if it is about to send what it has recorded."""
+        return self._commits() > self._commits_before if step == RECORDED else self._job.begins(step)
 
     @property
     def process(self) -> subprocess.Popen[str]:
@@ -219,9 +252,9 @@ class Started:
         self._acknowledged = kept
 
     def waits_for(self, step: str, ms: int) -> bool:
-        """Wait until the log has a step (`start`: the process is there) and some time has passed; False if the job has ended."""
+        """Wait until the log has a step (START: the process is there) and some time has passed; False if the job has ended."""
         deadline = time.monotonic() + ENDS_WITHIN_S
-        while self.process.poll() is None and step != "start" and not self._job.begins(step):
+        while self.process.poll() is None and step != START and not self._begins(step):
             if time.monotonic() > deadline:
                 return False
             time.sleep(_POLL_S)
@@ -274,7 +307,8 @@ class Started:
         """Describe the run; it has ended."""
         code = self.process.returncode
         output = "".join(self._job.output)
-        return _run(self.name, code, output, self._acknowledged, self.started_at_ms, self.ended_at_ms)
+        ended = _run(self.name, code, output, self._acknowledged, self.started_at_ms, self.ended_at_ms)
+        return replace(ended, options=self._options)
 
 
 def _is_java(process: Process) -> bool:

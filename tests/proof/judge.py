@@ -10,41 +10,12 @@ stuck    the jobs did not end with exit 0 although every fault was over
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 
+from tests.proof.alterations import judge_alterations
 from tests.proof.evidence import ENDS, Evidence, Partition, Range, Run
-
-KINDS = ("lost", "doubled", "altered", "silent", "stuck", "secrets")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One kind of violation, how often, and where."""
-
-    kind: str
-    count: int
-    text: str
-
-
-@dataclass(slots=True)
-class Verdict:
-    """The findings, and the committed records that were gone before they were read, as rows and exit codes say."""
-
-    findings: list[Finding] = field(default_factory=list)
-    reported: int = 0
-
-    def counts(self) -> Counter[str]:
-        """Return the violations by kind."""
-        counts = Counter(dict.fromkeys(KINDS, 0))
-        for finding in self.findings:
-            counts[finding.kind] += finding.count
-        return counts
-
-    @property
-    def is_good(self) -> bool:
-        """True if nothing was found."""
-        return not self.findings
+from tests.proof.sunk import judge_sunk
+from tests.proof.verdict import Finding, Verdict
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -58,9 +29,13 @@ def judge(evidence: Evidence) -> Verdict:
         archive.untiled,
         archive.unreported,
         archive.falsely_complete,
+        archive.returned,
+        lambda: _after_restores(evidence),
         lambda: _snapshots(evidence),
         lambda: _quiet_rows(evidence),
         lambda: _restored(evidence),
+        lambda: judge_alterations(evidence),
+        lambda: judge_sunk(evidence.sunk),
         lambda: _of_the_whole(evidence),
     )
     for check in checks:
@@ -79,6 +54,9 @@ class _Archive:
         self._ranges: dict[Partition, list[Range]] = defaultdict(list)
         for span in sorted(evidence.ranges, key=_order):
             self._ranges[span.partition].append(span)
+        self._erased: dict[Partition, set[int]] = defaultdict(set)
+        for (_, partition), offsets in evidence.erased.items():
+            self._erased[partition] |= set(offsets)
 
     def doubled(self) -> Iterator[Finding]:
         """Records that are there more than once."""
@@ -118,9 +96,10 @@ class _Archive:
             expected = set(in_log)
             if partition.topic_id not in evidence.unclean:
                 expected |= set(evidence.committed.get(partition, {}))
-            if lost := sorted(offset for offset in expected - rows if offset in in_log):
+            missing = expected - rows - self._erased[partition]
+            if lost := sorted(offset for offset in missing if offset in in_log):
                 yield Finding("lost", len(lost), f"{partition}: {_spans(lost)}")
-            gone = sorted(offset for offset in expected - rows if offset not in in_log)
+            gone = sorted(offset for offset in missing if offset not in in_log)
             yield from self._removed(partition, gone, verdict)
 
     def _removed(self, partition: Partition, gone: list[int], verdict: Verdict) -> Iterator[Finding]:
@@ -165,8 +144,8 @@ class _Archive:
                     yield Finding("silent", 1, f"{partition}: {span} does not add up")
                 counted[span.ingest_id, partition] += span.records
         for at_run in {*counted, *self._evidence.archived}:
-            if counted[at_run] != self._evidence.archived.get(at_run, 0):
-                rows = self._evidence.archived.get(at_run, 0)
+            rows = self._evidence.archived.get(at_run, 0)
+            if not 0 <= counted[at_run] - rows <= len(self._evidence.erased.get(at_run, ())):
                 yield Finding("silent", 1, f"{at_run}: ranges count {counted[at_run]} records, and there are {rows}")
 
     def unreported(self) -> Iterator[Finding]:
@@ -180,18 +159,36 @@ class _Archive:
         """Runs with exit 0 that have not read what was acknowledged before they started."""
         evidence = self._evidence
         for run in evidence.runs:
-            if run.job != "ingest" or run.exit_code != 0:
+            if run.job != "ingest" or run.exit_code != 0 or run.ended_at_ms < evidence.ranges_since_ms:
                 continue
             for partition, wanted in run.acknowledged.items():
                 if evidence.deleted.get(partition.topic_id, run.ended_at_ms) < run.ended_at_ms:
                     continue
                 if partition.topic_id in evidence.unclean:
                     continue
-                known = (one for one in self._ranges.get(partition, []) if one.planned_at_ms <= run.ended_at_ms)
-                reached = max((one.to_offset for one in known), default=0)
+                removed = max(self._erased.get(partition, ()), default=-1) + 1  # by retention, with the ranges
+                reached = max((one.to_offset for one in self._known(partition, run)), default=0)
+                reached = max(reached, removed)
                 if reached < wanted:
                     text = f"exit 0 at {reached} of {partition}, of which {wanted} offsets were acknowledged before"
                     yield Finding("silent", wanted - reached, text)
+
+    def _known(self, partition: Partition, run: Run) -> Iterator[Range]:
+        """Return the ranges of a partition until the end of a run: by their times, or by their numbers if clocks have stepped."""
+        spans = (span for of_partition in self._ranges.values() for span in of_partition)
+        last = max((span.sequence for span in spans if span.ingest_id == run.event.get("ingest_id")), default=None)
+        for span in self._ranges.get(partition, []):
+            is_earlier = span.planned_at_ms <= run.ended_at_ms
+            if self._evidence.has_stepped:
+                is_earlier = last is None or span.sequence <= last
+            if is_earlier:
+                yield span
+
+    def returned(self) -> Iterator[Finding]:
+        """Rows that somebody has removed, and that are there again although no RESTORE has brought them back."""
+        for row in self._evidence.rows:
+            if not self._evidence.rollbacks and row.offset in self._erased.get(row.partition, ()):
+                yield Finding("doubled", 1, f"{row.partition} offset {row.offset} was removed, and is archived again")
 
 
 _BEFORE, _AFTER = -1, -2
@@ -214,6 +211,14 @@ def _reports(run: Run, ingest_id: str) -> bool:
         return run.exit_code != 0
     # Killed between its last line and its event: whoever started it knows that it died, and reads the line.
     return run.exit_code < 0 and not run.event and " lost" in run.output
+
+
+def _after_restores(evidence: Evidence) -> Iterator[Finding]:
+    """Find runs that went on after a RESTORE had taken rows away, and nobody had said how."""
+    for rollback in evidence.rollbacks:
+        for run in evidence.runs:
+            if run.exit_code in (0, 3) and rollback.refuses(run):
+                yield Finding("silent", 1, f"an ingest ended with exit {run.exit_code} after {rollback}")
 
 
 def _snapshots(evidence: Evidence) -> Iterator[Finding]:

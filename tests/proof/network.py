@@ -2,10 +2,12 @@
 
 Brokers advertise the port of their proxy at a listener of its own, so clients that use it stay behind the proxies whichever answer sent
 them there. The proxies know frames and the key of their API, and nothing else of the protocol: no codec of ours is involved.
-Brokers talk among themselves, and producers of a history talk to brokers, without them.
+Producers of a history talk to brokers without them. Brokers talk among themselves, and to the controllers, through proxies of their own, so that one of them can be cut off from the others: it
+is known by the port that leads to it, and by the client id of its requests.
 """
 
 import asyncio
+import re
 import socket
 import struct
 import threading
@@ -25,12 +27,17 @@ APIS: Mapping[str, int] = {
     "describe_groups": 15,
     "list_groups": 16,
     "api_versions": 18,
+    "create_topics": 19,
+    "delete_topics": 20,
     "offset_for_leader_epoch": 23,
     "describe_configs": 32,
     "sasl_authenticate": 36,
+    "create_partitions": 37,
+    "incremental_alter_configs": 44,
     "any": -1,
 }
 ACTIONS = ("swallow", "delay", "reset", "truncate", "cut")
+_OF_BROKERS = re.compile(r"(?:broker-|raft-client-)?(\d+)(?:-.*)?")
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close by RST
 
 
@@ -61,7 +68,7 @@ class Network:
         self._sockets: dict[int, socket.socket] = {}
         self._targets: dict[int, int] = {}
         self._rules: list[Rule] = []
-        self._open: dict[asyncio.StreamWriter, int] = {}
+        self._open: dict[asyncio.StreamWriter, frozenset[int]] = {}  # and the brokers at both ends
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -88,11 +95,11 @@ class Network:
         if rule.action == "cut":
             self._loop.call_soon_threadsafe(self._reset_all, rule.broker)
 
-    def mend(self) -> Counter[str]:
+    def mend(self, name: str = "network") -> Counter[str]:
         """Remove all rules; return how often each kind of them has done something."""
         done: Counter[str] = Counter()
         for rule in self._rules:
-            done[f"network {rule.action}"] += rule.hits
+            done[f"{name} {rule.action}"] += rule.hits
         self._rules = []
         return done
 
@@ -109,8 +116,8 @@ class Network:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _reset_all(self, of_broker: int) -> None:
-        for writer, broker in list(self._open.items()):
-            if of_broker in (0, broker):
+        for writer, brokers in list(self._open.items()):
+            if of_broker in (0, *brokers):
                 _reset(writer)
 
     def _taking(self, broker: int, api_key: int, *, cuts: bool) -> Rule | None:
@@ -126,10 +133,10 @@ class Network:
         try:
             answers, requests = await asyncio.open_connection(HOST, self._targets[broker])
             opened.append(requests)
-            self._open.update(dict.fromkeys(opened, broker))
+            self._open.update(dict.fromkeys(opened, frozenset({broker})))
             waiting: deque[int] = deque()  # keys of requests without a response: brokers answer in order
             both = [
-                asyncio.ensure_future(self._requests(reader, requests, waiting)),
+                asyncio.ensure_future(self._requests(broker, (reader, writer), requests, waiting)),
                 asyncio.ensure_future(self._responses(broker, answers, writer, waiting)),
             ]
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -144,8 +151,23 @@ class Network:
                 with suppress(OSError, RuntimeError):
                     stream.close()
 
-    async def _requests(self, client: asyncio.StreamReader, broker: asyncio.StreamWriter, waiting: deque[int]) -> None:
-        while frame := await _frame(client):
+    async def _requests(
+        self,
+        target: int,
+        client: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        broker: asyncio.StreamWriter,
+        waiting: deque[int],
+    ) -> None:
+        reader, writer = client
+        is_known = False
+        while frame := await _frame(reader):
+            if not is_known:
+                is_known = True
+                ends = frozenset({target, *_broker_of(frame)})
+                self._open.update(dict.fromkeys((writer, broker), ends))
+                if any(self._taking(end, -1, cuts=True) for end in ends - {target}):
+                    _reset(writer)
+                    return
             waiting.append(int.from_bytes(frame[4:6], "big"))
             broker.write(frame)
             await broker.drain()
@@ -169,6 +191,31 @@ class Network:
                 await asyncio.sleep(rule.ms / 1000)
             client.write(frame)
             await client.drain()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Networks:
+    """The proxies of a cluster: those of clients, of brokers among themselves, and of brokers to the controllers."""
+
+    clients: Network
+    peers: Network
+    controllers: Network
+
+    def cut_off(self, broker: int, side: str) -> None:
+        """Let a broker reach no other broker (`peers`), or no controller (`controllers`), and the other way round."""
+        {"peers": self.peers, "controllers": self.controllers}[side].add(Rule("cut", "any", broker, 0, 1 << 30))
+
+    def mend(self) -> Counter[str]:
+        """End every fault; return how often each kind of them has done something."""
+        refused = self.peers.mend("peers") + self.controllers.mend("controllers")
+        return self.clients.mend() + Counter(refused.keys())  # brokers try again and again: a fault, not a hundred
+
+
+def _broker_of(frame: bytes) -> list[int]:
+    """Return the id of the broker that sends a request, by its client id; nothing if no broker sends it."""
+    length = int.from_bytes(frame[12:14], "big", signed=True)
+    named = _OF_BROKERS.fullmatch(frame[14 : 14 + max(0, length)].decode("utf-8", "replace"))
+    return [int(named[1])] if named else []
 
 
 async def _frame(stream: asyncio.StreamReader) -> bytes:

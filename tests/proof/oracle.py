@@ -1,6 +1,7 @@
 """Reads what Kafka and the tables say at the end of a history, by librdkafka and by DuckDB: never by our own client."""
 
 import base64
+import json
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,14 +16,26 @@ from confluent_kafka import (
     IsolationLevel,
     KafkaError,
     KafkaException,
+    Message,
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType, TopicDescription
 from deltalake import DeltaTable
 
 from kafka_lagoon.notebooks import register_duckdb
-from tests.proof.evidence import LagRow, Partition, PublishedSnapshot, QuietRow, Range, Row, digest
+from tests.proof.alterations import CONFIG
+from tests.proof.evidence import (
+    Alteration,
+    LagRow,
+    Partition,
+    PublishedSnapshot,
+    QuietRow,
+    Range,
+    Row,
+    TopicState,
+    digest,
+)
 from tests.proof.load import LiveTopic
 
 _TIMEOUT_S = 60
@@ -50,7 +63,10 @@ class Kafka:
 
     def __init__(self, bootstrap_servers: str, timeout_s: int = _TIMEOUT_S) -> None:
         self._servers, self._timeout_s = bootstrap_servers, timeout_s
-        self._admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+        self._admin = self._connected()
+
+    def _connected(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
 
     def describe(self, topics: Collection[str]) -> dict[str, TopicDescription]:
         """Describe topics that exist."""
@@ -81,6 +97,7 @@ class Kafka:
                 if error.args[0].code() not in _STALE_LEADER or time.monotonic() > until:
                     raise
                 time.sleep(_PAUSE_S)
+                self._admin = self._connected()  # with new metadata
 
     def starts(self, topics: Sequence[LiveTopic]) -> dict[Partition, int]:
         """List log start offsets."""
@@ -96,9 +113,36 @@ class Kafka:
         partitions = future.result(_TIMEOUT_S).topic_partitions
         return {(one.topic, one.partition): one.offset for one in partitions}
 
+    def applied(self, prefix: str) -> dict[str, TopicState]:
+        """Describe the topics of a prefix: partitions, and max.message.bytes where it is set on the topic."""
+        names = [name for name in self._admin.list_topics(timeout=_TIMEOUT_S).topics if name.startswith(prefix)]
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+        configs = self._admin.describe_configs(resources, request_timeout=_TIMEOUT_S) if names else {}
+        limits = {one.name: future.result(_TIMEOUT_S)[CONFIG] for one, future in configs.items()}
+        return {
+            name: TopicState(len(one.partitions), None if limits[name].is_default else limits[name].value)
+            for name, one in self.describe(names).items()
+        }
+
     def records(self, topics: Sequence[LiveTopic]) -> dict[Partition, dict[int, str]]:
         """Read every record that a read_committed consumer is given, as digests."""
         ids = {topic.name: topic.topic_id for topic in topics}
+        records: dict[Partition, dict[int, str]] = defaultdict(dict)
+        for message in self._messages(topics):
+            partition = Partition(ids[str(message.topic())], int(message.partition() or 0))
+            offset = int(message.offset() or 0)
+            assert offset not in records[partition]
+            records[partition][offset] = digest(
+                message.timestamp()[1], message.key(), message.value(), message.headers() or []
+            )
+        return dict(records)
+
+    def values(self, topic: LiveTopic) -> Iterator[str]:
+        """Read the values of a topic as text."""
+        for message in self._messages([topic]):
+            yield (message.value() or b"").decode()
+
+    def _messages(self, topics: Sequence[LiveTopic]) -> Iterator[Message]:
         wanted = [TopicPartition(topic.name, number, 0) for topic in topics for number in range(topic.partitions)]
         for whole in wanted:
             whole.offset = -2  # from the log start
@@ -114,26 +158,19 @@ class Kafka:
                 "log_level": 0,
             }
         )
-        records: dict[Partition, dict[int, str]] = defaultdict(dict)
         try:
             consumer.assign(wanted)
             unfinished = {(one.topic, one.partition) for one in wanted}
             while unfinished:
                 for message in consumer.consume(10_000, timeout=1):
-                    topic, number, offset = message.topic(), message.partition(), message.offset()
-                    error = message.error()
-                    if error:
+                    if error := message.error():
                         if error.code() != KafkaError._PARTITION_EOF:
                             raise KafkaException(error)
-                        unfinished.discard((topic, number))
-                        continue
-                    partition = Partition(ids[topic], number)
-                    hashed = digest(message.timestamp()[1], message.key(), message.value(), message.headers() or [])
-                    assert offset not in records[partition]
-                    records[partition][offset] = hashed
+                        unfinished.discard((message.topic(), message.partition()))
+                    else:
+                        yield message
         finally:
             consumer.close()
-        return dict(records)
 
 
 class Tables:
@@ -225,7 +262,7 @@ class Tables:
         return [
             PublishedSnapshot(snapshot_id=snapshot_id, slot=str(slot), status=status)
             for snapshot_id, slot, status in self._rows(
-                "SELECT snapshot_id, epoch_ms(slot), status FROM snapshots ORDER BY snapshot_id"
+                "SELECT snapshot_id, epoch_ms(slot), status FROM snapshots ORDER BY slot, snapshot_id"
             )
         ]
 
@@ -264,6 +301,25 @@ class Tables:
         for number, records in self._rows(query, target):
             counts[number].append(records)
         return counts
+
+    def alterations(self) -> list[Alteration]:
+        """Return admin_outcomes."""
+        columns = "run_id, epoch_ms(started_at), kind, resource_name, after, outcome"
+        if not (self._warehouse / "admin_actions").is_dir():
+            return []
+        return [
+            Alteration(
+                run_id=run_id,
+                at_ms=at_ms,
+                kind=kind,
+                topic=topic,
+                after=json.loads(after) if after else None,
+                outcome=outcome,
+            )
+            for run_id, at_ms, kind, topic, after, outcome in self._rows(
+                f"SELECT {columns} FROM admin_outcomes WHERE job = 'apply' ORDER BY action_id"
+            )
+        ]
 
     def differences(self, kafka: Kafka, topics: Sequence[LiveTopic], group: str) -> Iterator[str]:
         """Compare the last snapshot with librdkafka's admin client; nothing changes meanwhile."""

@@ -6,7 +6,7 @@ import pytest
 
 from tests.proof.draw import FAULTS, draw
 from tests.proof.history import History, Step
-from tests.proof.play import VERBS
+from tests.proof.play.player import VERBS
 from tests.proof.shrink import shrunk
 
 NUMBERS = range(200)
@@ -21,6 +21,11 @@ _VERBS_OF = {
     "delete": {"delete_records"},
     "rival": _ALWAYS,
     "maintain": {"maintain", "kill"},
+    "sink": {"sink", "kill", "broker", "network", "cut_off"},
+    "log_dir": {"fail_log_dir"},
+    "rewrite": {"rewrite", "repair", "kill"},
+    "retain": {"retain", "kill"},
+    "apply": {"apply", "drift", "kill", "broker", "network"},
     "restore": {"restore", "kill"},
 }
 

@@ -13,11 +13,13 @@ from tests.proof.evidence import (
     QuietRow,
     Range,
     RestoredPartition,
+    Rollback,
     Row,
     Run,
     digest,
 )
-from tests.proof.judge import KINDS, judge
+from tests.proof.judge import judge
+from tests.proof.verdict import KINDS
 
 ORDERS, CLICKS = Partition("orders", 0), Partition("clicks", 0)
 FIRST, SECOND = "ingest-1", "ingest-2"
@@ -278,3 +280,52 @@ def test_a_partial_snapshot_may_lack_values() -> None:
     lacking = replace(SHOWN, snapshots=[partial], quiet_rows=[replace(QUIET_ROW, lag=None, committed_offset=None)])
     assert counts(lacking) == {}
     assert counts(replace(lacking, quiet_rows=[replace(QUIET_ROW, lag=24)])) == {"altered": 1}
+
+
+def test_rows_that_somebody_has_removed() -> None:
+    """They are not missing, their ranges may count them, and they must not be archived again."""
+    left = replace(without(7), ranges=GOOD.ranges)
+    assert counts(left) == {"lost": 1, "silent": 1}
+    erased = replace(left, erased={(SECOND, ORDERS): {7}})
+    assert counts(erased) == {}
+    assert counts(replace(GOOD, erased={(SECOND, ORDERS): {7}})) == {"doubled": 1}
+    assert counts(replace(without(7, 8), ranges=GOOD.ranges, erased=erased.erased)) == {"lost": 1, "silent": 1}
+
+
+def test_ranges_that_retention_has_removed() -> None:
+    """Runs that ended before are no longer compared with ranges, and what is left joins."""
+    evidence = replace(
+        GOOD,
+        rows=rows(range(6, 10), SECOND),
+        archived={(SECOND, ORDERS): 4},
+        ranges=[span(6, 10, 2)],
+        runs=[ingest(1, orders=6), ingest(2, orders=10)],
+        erased={(FIRST, ORDERS): set(range(6))},
+    )
+    assert counts(replace(evidence, ranges_since_ms=1_600)) == {}
+    none_left = replace(evidence, ranges=[], rows=[], archived={}, erased={(FIRST, ORDERS): set(range(10))})
+    assert counts(none_left) == {}
+    assert counts(replace(none_left, runs=[ingest(2, orders=11)])) == {"silent": 1}
+    assert counts(replace(none_left, runs=[ingest(2, orders=11)], ranges_since_ms=9_000)) == {}
+
+
+def test_an_ingest_that_goes_on_after_a_restore() -> None:
+    """Until somebody has said how to go on, no ingest may: neither with exit 0 nor with exit 3."""
+    late = replace(ingest(2, orders=10), started_at_ms=2_000)
+    rollback = Rollback(at_ms=1_800, has_lost_rows=True)
+    evidence = replace(GOOD, runs=[ingest(1, orders=6), late], rollbacks=[rollback])
+    assert counts(evidence) == {"silent": 1}
+    assert counts(replace(evidence, runs=[replace(late, exit_code=3)])) == {"silent": 1}
+    assert counts(replace(evidence, runs=[replace(late, exit_code=1)])) == {}
+    assert counts(replace(evidence, runs=[replace(late, options={"after_restore": "repeat"})])) == {}
+    assert counts(replace(evidence, rollbacks=[Rollback(at_ms=1_800, has_lost_rows=False)])) == {}
+    for end in ({"resolved_at_ms": 1_900}, {"repair_at_ms": 1_900}):
+        assert counts(replace(evidence, rollbacks=[replace(rollback, **end)])) == {}
+
+
+def test_runs_whose_clocks_have_stepped() -> None:
+    """Runs and ranges are ordered by number: the time of a range proves nothing."""
+    wrong = replace(GOOD, ranges=[span(0, 6, 1), span(6, 10, 2, planned_at_ms=99_000)], has_stepped=True)
+    assert counts(replace(wrong, has_stepped=False)) == {"silent": 4}
+    assert counts(wrong) == {}
+    assert counts(replace(wrong, runs=[ingest(1, orders=10), ingest(2, orders=10)])) == {"silent": 4}

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.proof.network import HOST, Network, Rule
+from tests.proof.network import HOST, Network, Networks, Rule
 
 FETCH, METADATA = 1, 3
 
@@ -52,9 +52,10 @@ def connected(port: int) -> Iterator[socket.socket]:
         yield stream
 
 
-def request(key: int, size: int = 100) -> bytes:
+def request(key: int, size: int = 100, client_id: bytes = b"") -> bytes:
     """Make a frame of an API."""
-    body = struct.pack(">hhi", key, 0, 7) + bytes(size)
+    sender = struct.pack(">h", len(client_id)) + client_id if client_id else b""
+    body = struct.pack(">hhi", key, 0, 7) + sender + bytes(size)
     return struct.pack(">i", len(body)) + body
 
 
@@ -116,3 +117,28 @@ def test_a_broker_that_is_cut_off(broker: int) -> None:
         with connected(cut) as stream:
             stream.sendall(request(FETCH))
             assert read(stream, 112)
+
+
+@pytest.mark.parametrize("client_id", [b"2", b"broker-2-fetcher-0", b"raft-client-2"])
+def test_requests_of_a_broker_that_is_cut_off(broker: int, client_id: bytes) -> None:
+    """It reaches no other broker; others, and clients, do, although their ports are the same."""
+    with Network() as peers, Network() as controllers, Network() as clients:
+        port = peers.front(1, broker)
+        networks = Networks(clients=clients, peers=peers, controllers=controllers)
+        sent = request(FETCH, client_id=client_id)
+        with connected(port) as stream:
+            stream.sendall(sent)
+            assert read(stream, len(sent)) == sent
+            networks.cut_off(2, "peers")
+            with pytest.raises(ConnectionResetError):
+                stream.recv(1)
+        with connected(port) as stream:
+            stream.sendall(sent)
+            with pytest.raises(ConnectionResetError):
+                stream.recv(1)
+        for other in (b"3", b"broker-22-fetcher-0", b"lagoon-2"):
+            with connected(port) as stream:
+                sent = request(FETCH, client_id=other)
+                stream.sendall(sent)
+                assert read(stream, len(sent)) == sent
+        assert networks.mend() == {"peers cut": 1}

@@ -25,9 +25,8 @@ def kafka(offsets: list[int], monkeypatch: pytest.MonkeyPatch, timeout_s: int = 
         return answers
 
     monkeypatch.setattr(oracle, "_PAUSE_S", 0)
-    reader = oracle.Kafka("127.0.0.1:1", timeout_s=timeout_s)
-    monkeypatch.setattr(reader, "_admin", SimpleNamespace(list_offsets=list_offsets))
-    return reader
+    monkeypatch.setattr(oracle, "AdminClient", lambda _: SimpleNamespace(list_offsets=list_offsets))
+    return oracle.Kafka("127.0.0.1:1", timeout_s=timeout_s)
 
 
 def test_invalid_offsets(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,20 +6,26 @@ from pathlib import Path
 import pytest
 
 from tests.proof.history import History
-from tests.proof.play import Cluster3, cluster, play
+from tests.proof.play.cluster import Cluster3, cluster
+from tests.proof.play.player import play
 
 pytestmark = [pytest.mark.proof, pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1200)]
 FOLDER = Path(__file__).parent / "scenarios"
 # Faults that must happen. Others depend on how fast the machine is.
 HAPPENS = {
     "broken-connections": ["network truncate", "network reset", "network cut"],
+    "cut-off-brokers": ["peers cut", "controllers cut", "passwords rotated"],
     "dead-broker": ["broker kill"],
+    "dying-alterations": ["apply: group killed", "drifts", "controller pause"],
     "dying-drivers": ["ingest: group killed"],
     "dying-restores": ["restore: group killed"],
+    "dying-sinks": ["sink: group killed"],
     "dying-snapshots": ["snapshot: group killed"],
     "dying-workers": ["ingest: worker killed"],
+    "failed-log-dir": ["log dir failed"],
     "frozen-broker": ["broker pause"],
     "orphans": ["ingest: driver killed"],
+    "others-change-tables": ["Spark DELETE", "Spark RESTORE", "RESTORE undone", "retention of records", "clock steps"],
     "topics-that-change": ["DeleteRecords", "topics re-created", "topics grown", "leaders moved"],
     "unclean-election": ["unclean elections"],
 }

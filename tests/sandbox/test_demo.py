@@ -47,7 +47,7 @@ def group(shown: str, group_id: str) -> list[str]:
 def test_both_snapshots_are_complete(shown: str) -> None:
     """Each run of the job prints its own line about the same cluster; the second one has the internal topic of transactions."""
     lines = [line for line in shown.splitlines() if line.startswith("default (") and "brokers" in line]
-    health = "3 brokers, 1 partitions with fewer in sync than min.insync.replicas"  # the topic with one replica
+    health = "3 brokers, 1 partition with fewer in sync than min.insync.replicas"  # the topic with one replica
     assert [f"{health}, {topics} topics" in line for line, topics in zip(lines, (13, 14), strict=True)] == [True, True]
     assert all("INCOMPLETE" not in line for line in lines)
 

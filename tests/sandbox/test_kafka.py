@@ -170,6 +170,22 @@ def test_every_broker_has_every_listener(tmp_path: Path, version: str) -> None:
     assert cluster.bootstrap("MUTUAL") == "localhost:20004,localhost:20008"
 
 
+@pytest.mark.parametrize("dynamic_quorum", [False, True])
+def test_controllers_behind_proxies(tmp_path: Path, dynamic_quorum: bool) -> None:
+    """Voters and leaders are named by the ports of the proxies; each node listens on its own port."""
+    cluster = LocalKafka(
+        tmp_path, brokers=2, controllers=lambda node_id, port: port + 100 * node_id, dynamic_quorum=dynamic_quorum
+    )
+    ports = iter(range(20_001, 20_005))
+    layouts = [cluster._layout(node_id, None, ports) for node_id in (1, 2)]
+    cluster._node(layouts[1]).write_properties(layouts, {})
+    written = dict(line.split("=", 1) for line in layouts[1].properties_file().read_text().splitlines())
+    voters = "127.0.0.1:20102,127.0.0.1:20204" if dynamic_quorum else "1@127.0.0.1:20102,2@127.0.0.1:20204"
+    assert written[f"controller.quorum.{'bootstrap.servers' if dynamic_quorum else 'voters'}"] == voters
+    assert written["listeners"].endswith("CONTROLLER://127.0.0.1:20004")
+    assert written["advertised.listeners"] == "PLAINTEXT://127.0.0.1:20003,CONTROLLER://127.0.0.1:20204"
+
+
 def test_probe_of_something_else() -> None:
     """A port with another protocol, and a port without a listener, are not brokers."""
     with socket.create_server(("127.0.0.1", 0)) as server:

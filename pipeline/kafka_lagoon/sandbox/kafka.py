@@ -43,6 +43,7 @@ class LocalKafka:
     `directory` gets one folder per broker with its properties, data and log, and must be empty or absent. `racks` names
     the brokers' racks in order; `properties` are settings of the brokers beyond ours, `java_options` those of their JVM.
     Everything here talks to the brokers in the clear; `listeners` are further addresses for clients, with TLS or SASL.
+    `controllers` returns the port at which other nodes reach a node's controller, by node id and its own port: that of a proxy.
     With `dynamic_quorum` the voters of the metadata quorum can change (kraft.version 1); all nodes are voters at first.
     """
 
@@ -59,6 +60,7 @@ class LocalKafka:
         heap_mb: int = 320,
         log_dirs: int = 1,
         dynamic_quorum: bool = False,
+        controllers: Callable[[int, int], int] | None = None,
     ) -> None:
         self.directory = directory
         self.version = version
@@ -68,7 +70,7 @@ class LocalKafka:
         self._properties = dict(properties or {})
         self._java_options = tuple(java_options)
         self._heap_mb = heap_mb
-        self._log_dirs, self._dynamic_quorum = log_dirs, dynamic_quorum
+        self._log_dirs, self._dynamic_quorum, self._controllers = log_dirs, dynamic_quorum, controllers
         self._jars: list[Path] = []
         self._nodes: dict[int, Node] = {}
         self._zookeeper: ZooKeeper | None = None
@@ -209,6 +211,7 @@ class LocalKafka:
             others={listener: next(ports) for listener in self._listeners},
             log_dirs=self._log_dirs,
             voter_directory_id=new_uuid() if self._dynamic_quorum else None,
+            **({"advertised": self._controllers} if self._controllers else {}),
         )
 
     def _node(self, layout: NodeLayout) -> Node:

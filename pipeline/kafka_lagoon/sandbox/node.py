@@ -67,6 +67,7 @@ class NodeLayout:
     others: Mapping[Listener, int]  # ports beside the plain one
     log_dirs: int = 1
     voter_directory_id: str | None = None  # of a quorum whose voters can change (KIP-853)
+    advertised: Callable[[int, int], int] = _own_port  # as of a listener, but of the controllers
 
     def data(self) -> Path:
         """Folder of the broker's data, the first of log.dirs; the metadata log is there."""
@@ -78,7 +79,11 @@ class NodeLayout:
 
     def voter(self) -> str:
         """The voter as `kafka-storage format --initial-controllers` takes it."""
-        return f"{self.node_id}@127.0.0.1:{self.controller_port}:{self.voter_directory_id}"
+        return f"{self.node_id}@{self.controller()}:{self.voter_directory_id}"
+
+    def controller(self) -> str:
+        """Address of its controller for the other nodes."""
+        return f"127.0.0.1:{self.advertised(self.node_id, self.controller_port)}"
 
     def log(self) -> Path:
         """File that the broker's process writes to."""
@@ -192,7 +197,10 @@ def _listeners(layout: NodeLayout) -> dict[str, str]:
 
 def _on_kraft(layout: NodeLayout, cluster: Sequence[NodeLayout]) -> dict[str, str]:
     plain = _listeners(layout)
+    # Leaders name their addresses themselves, which would lead past a proxy.
+    proxied = {"advertised.listeners": f"{plain['advertised.listeners']},CONTROLLER://{layout.controller()}"}
     return {
+        **(proxied if layout.advertised is not _own_port else {}),
         "process.roles": "broker,controller",
         "node.id": str(layout.node_id),
         **_quorum(layout, cluster),
@@ -205,10 +213,8 @@ def _on_kraft(layout: NodeLayout, cluster: Sequence[NodeLayout]) -> dict[str, st
 
 def _quorum(layout: NodeLayout, cluster: Sequence[NodeLayout]) -> dict[str, str]:
     if layout.voter_directory_id is None:
-        return {
-            "controller.quorum.voters": ",".join(f"{one.node_id}@127.0.0.1:{one.controller_port}" for one in cluster)
-        }
-    servers = ",".join(f"127.0.0.1:{one.controller_port}" for one in cluster)
+        return {"controller.quorum.voters": ",".join(f"{one.node_id}@{one.controller()}" for one in cluster)}
+    servers = ",".join(one.controller() for one in cluster)
     return {"controller.quorum.bootstrap.servers": servers, "metadata.log.dir": str(layout.data())}
 
 

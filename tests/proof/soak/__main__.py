@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.proof.figures import Figures
-from tests.proof.play import cluster
+from tests.proof.play.cluster import cluster
 from tests.proof.soak.soak import Soak
 
 
@@ -53,13 +53,13 @@ def figures_of(soak: Soak, minutes: float, seconds: float) -> Figures:
     return Figures(
         tried={
             "minutes": round(minutes),
-            "acknowledged records": soak.player.known.acknowledged,
+            "acknowledged records": soak.player.world.known.acknowledged,
             "records read by groups": soak.read,
             **dict(sorted(runs.items())),
             "rows of lag": soak.lag_rows,
             "figures that level off": sum(one.is_level for one in soak.compared),
         },
-        happened={name: count for name, count in sorted(soak.player.happened.items()) if count},
+        happened={name: count for name, count in sorted(soak.player.world.happened.items()) if count},
         violations=soak.findings.counts(),
         seconds=seconds,
         longest_recovery_s=soak.player.recovery_s,

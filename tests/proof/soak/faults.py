@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException
 from kafka_lagoon.errors import PipelineError
 from tests.proof.draw import Drawn
 from tests.proof.history import Step
-from tests.proof.play import Player
+from tests.proof.play.player import Player
 from tests.proof.soak.bounds import Period
 
 # Kind of fault, and how often it is drawn: kinds of draw.py, of which only `driver` differs, because here the lanes start jobs.
@@ -61,12 +61,12 @@ class Faults:
         """Kill a driver, its JVM, or all processes of a job."""
         job = self.chance.choice(_JOBS)
         until = time.monotonic() + _WAITS_FOR_JOB_S
-        while not self.player.jobs.is_running(job):
+        while not self.player.world.jobs.is_running(job):
             if ends.wait(0.1) or time.monotonic() > until:
                 return
         start_ms = _now_ms()
         whom, step = self.chance.choice(("group", "group", "driver", "jvm")), self.chance.choice(_STEPS[job])
-        self.player.kill(job, whom, step, self.chance.randrange(4_000))
+        self.player.runs.kill(job, whom, step, self.chance.randrange(4_000))
         self.periods.append(Period(start_ms, _now_ms()))
 
 

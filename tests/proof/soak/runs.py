@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.proof.jobs import ENDS_WITHIN_S, TEMPORARY, USAGE, Started
-from tests.proof.play import Player
+from tests.proof.play.player import Player
 from tests.proof.soak.bounds import Period
 from tests.proof.soak.endings import COMPLETE, INCOMPLETE, Ending
 from tests.proof.soak.levels import Series
@@ -67,11 +67,11 @@ class Runs:
         number = next(self._numbers)
         place = self.folder / f"{number:05}-{name.replace(' ', '-')}"
         (place / TEMPORARY).mkdir(parents=True)
-        acknowledged = self.player.acknowledged() if job == "ingest" else {}
-        started = self.player.jobs.start(job, acknowledged, "lagoon", "local", measured=place, **options)
+        acknowledged = self.player.topics.acknowledged() if job == "ingest" else {}
+        started = self.player.world.jobs.start(job, acknowledged, "lagoon", "local", measured=place, **options)
         used = _watched(started)
         has_ended = started.process.poll() is not None
-        run = self.player.jobs.end(started)
+        run = self.player.world.jobs.end(started)
         (place / f"exit-{run.exit_code}.log").write_text(run.output, "utf-8")
         ending = Ending(
             job=name,

@@ -8,9 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from tests.proof.history import History
-from tests.proof.judge import KINDS, judge
+from tests.proof.judge import judge
 from tests.proof.oracle import Tables
-from tests.proof.play import Cluster3, Player
+from tests.proof.play.cluster import Cluster3
+from tests.proof.play.player import Player
 from tests.proof.soak import disk
 from tests.proof.soak.bounds import Observed, Period, wrong_rows
 from tests.proof.soak.endings import COMPLETE, DIFFERENT, problem
@@ -19,6 +20,7 @@ from tests.proof.soak.levels import Level, Series, levels
 from tests.proof.soak.readers import Lister, Reader
 from tests.proof.soak.runs import Gate, Lane, Runs
 from tests.proof.soak.threads import Looping, Threads
+from tests.proof.verdict import KINDS
 
 SNAPSHOT_S, INGEST_S, MAINTAIN_S, RESTORE_S = 60, 120, 600, 900
 _FIRST_RESTORE_S = 180
@@ -75,13 +77,13 @@ class Soak:
     @property
     def warehouse(self) -> Path:
         """The folder of the tables."""
-        return self.player.place.warehouse
+        return self.player.world.place.warehouse
 
     def run(self, seconds: float) -> None:
         """Play for so long, and judge."""
         self._prepare()
         acting, watching = Threads(), Threads()
-        topics = list(self.player.topics.values())
+        topics = list(self.player.topics.live.values())
         lister = Lister(self._servers, topics, self._observed)
         watching.start(lister)
         readers = [self._reader(name, speed) for name, speed in (("slow", _SLOW), ("fast", _FAST))]
@@ -95,13 +97,13 @@ class Soak:
 
     def _prepare(self) -> None:
         """Make the topics, and the tables with logs that keep commits for minutes."""
-        self.player.prepare()
+        self.player.topics.prepare()
         for name, (kind, partitions) in {**_TOPICS, _ARCHIVED: ("transactional", 2)}.items():
-            self.player.topic(name, kind, partitions)
+            self.player.topics.topic(name, kind, partitions)
         keep_ms = round(_KEEPS_INGESTS * INGEST_S * 1000 / self._pace)
-        self.player.alter(self.player.topics["clicks"].name, "retention.ms", str(keep_ms))
-        self.player.transactions(_ARCHIVED, _ARCHIVED_RECORDS, 100, 1, "lz4", 500)
-        self.player.loads.wait([_ARCHIVED])
+        self.player.world.alter(self.player.topics.live["clicks"].name, "retention.ms", str(keep_ms))
+        self.player.topics.transactions(_ARCHIVED, _ARCHIVED_RECORDS, 100, 1, "lz4", 500)
+        self.player.world.loads.wait([_ARCHIVED])
         self._snapshot()
         self._ingest()
         minutes = max(1, round(MAINTAIN_S / self._pace / 60))
@@ -109,8 +111,8 @@ class Soak:
             disk.keep_commits_for(table, minutes, _CHECKPOINTS_EVERY)
 
     def _reader(self, name: str, per_second: int) -> Reader:
-        group = f"{self.player.place.prefix}{name}"
-        names = [self.player.topics[topic].name for topic in _TOPICS]
+        group = f"{self.player.world.place.prefix}{name}"
+        names = [self.player.topics.live[topic].name for topic in _TOPICS]
         return Reader(self._servers, group, names, per_second, self._observed)
 
     def _lanes(self) -> list[Lane]:
@@ -128,14 +130,14 @@ class Soak:
         for topic, (kind, _) in _TOPICS.items():
             wanted = (topic, _LOAD_S * _PER_SECOND, 200, _LOAD_S, self._chance.choice(_CODECS))
             if kind == "transactional":
-                self.player.transactions(*wanted, each=_PER_SECOND)
+                self.player.topics.transactions(*wanted, each=_PER_SECOND)
             else:
-                self.player.load(*wanted)
+                self.player.topics.load(*wanted)
 
     def _snapshot(self) -> None:
         """Take a snapshot of now; a slot whose run was killed is tried once more."""
-        minutes = int(time.time() - self.player.place.started_at) / 60
-        slot_ms = int(self.player.place.started_at + 60 * minutes) * 1000
+        minutes = int(time.time() - self.player.world.place.started_at) / 60
+        slot_ms = int(self.player.world.place.started_at + 60 * minutes) * 1000
         for _ in range(2):
             with self._gate.shared():
                 ending = self.runs.run("snapshot", "snapshot", slot=-minutes)
@@ -158,7 +160,7 @@ class Soak:
     def _restore(self, topic: str) -> None:
         """Restore a topic under another name, and compare it with the archive."""
         self._restores += 1
-        source = self.player.topics[topic].name
+        source = self.player.topics.live[topic].name
         target = f"restored-{self._restores}-{source}"
         of = "" if topic == _ARCHIVED else " of a growing topic"
         is_restored = self._until_complete(f"restore{of}", "restore", topic=source, target=target)
@@ -166,7 +168,7 @@ class Soak:
             self.findings.add("stuck", f"restore of {topic}: {_AGAIN} runs, and none ended with exit 0")
         else:
             self._until_complete(f"compare{of}", "compare", topic=source, target=target)
-        self.player.delete([target])
+        self.player.topics.delete([target])
 
     def _until_complete(self, name: str, job: str, **options: str) -> bool:
         for _ in range(_AGAIN):
@@ -206,16 +208,16 @@ class Soak:
     def _end(self, lister: Lister, watching: Threads) -> None:
         """End all faults, run the jobs until exit 0, and judge."""
         self.player.mend()
-        clicks = self.player.topics["clicks"].name
-        self.player.alter(clicks, "retention.ms", "-1")  # nothing may change while it is judged
-        minutes = (time.time() - self.player.place.started_at) / 60
+        clicks = self.player.topics.live["clicks"].name
+        self.player.world.alter(clicks, "retention.ms", "-1")  # nothing may change while it is judged
+        minutes = (time.time() - self.player.world.place.started_at) / 60
         self.player.last_slot = -(minutes + 1)
         evidence = self.player.end()
         watching.end()
         lister.list_once()
         for finding in judge(evidence).findings:
             self.findings.add(finding.kind, f"{finding.count}: {finding.text}")
-        code = self.player.jobs.undisturbed("maintain", {}, keep_hours=0).exit_code
+        code = self.player.world.jobs.undisturbed("maintain", {}, keep_hours=0).exit_code
         if code != COMPLETE:
             self.findings.add("exit codes", f"maintenance after everything ended with exit {code}")
         for check in (self._check_disk, self._judge_lag, self._judge_runs, self._judge_growth):
@@ -226,7 +228,7 @@ class Soak:
         snapshots, rows = tables.snapshots(), tables.lag_rows()
         tables.close()
         periods = {one.snapshot_id: self._slots[int(one.slot)] for one in snapshots if int(one.slot) in self._slots}
-        for run in self.player.jobs.runs:
+        for run in self.player.world.jobs.runs:
             snapshot_id = run.event.get("snapshot_id")
             if run.job == "snapshot" and snapshot_id and snapshot_id not in periods:
                 periods[snapshot_id] = Period(run.started_at_ms, run.ended_at_ms)

@@ -1,0 +1,69 @@
+"""Everything that the verbs of a history share: the cluster, the jobs, the loads, and what is known until now."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeVar
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from tests.proof.brokers import Brokers
+from tests.proof.clocks import Clocks
+from tests.proof.credentials import Credentials
+from tests.proof.history import History
+from tests.proof.jobs import Jobs, Place
+from tests.proof.load import Known, Loads
+from tests.proof.oracle import Kafka
+from tests.proof.play.cluster import CLIENTS, Cluster3
+
+T = TypeVar("T")
+TIMEOUT_S = 60
+
+
+class World:
+    """The cluster of a history, and what its verbs have started, seen and counted."""
+
+    def __init__(self, on: Cluster3, history: History) -> None:
+        self.happened: Counter[str] = Counter()
+        self.known = Known()
+        self.kafka = on.kafka
+        self.servers = on.kafka.bootstrap_servers
+        self.brokers = Brokers(on.kafka, on.networks, self.happened)
+        self.admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
+        self.cluster_id = str(self.admin.describe_cluster().result(TIMEOUT_S).cluster_id)
+        self.reader = Kafka(self.servers)
+        self.chance = random.Random(str(history))
+        self.prefix = f"{history.name}-"
+        self.place = Place(
+            bootstrap_servers=on.kafka.bootstrap(CLIENTS),
+            warehouse=on.folder / history.name / "lake",
+            prefix=self.prefix,
+            started_at=time.time(),
+        )
+        self.clocks = Clocks(on.folder / f"clock-{history.name}")
+        # Without a step of it jobs have the clock of the machine, not one that a library passes on.
+        has_clock = any(step.verb in ("clock", "retain") for step in history.steps)
+        self.jobs = Jobs(self.place, self.clocks if has_clock else None)
+        self.credentials = Credentials(self.servers)
+        self.jobs.password = self.credentials.rotate()
+        self.loads = Loads()
+
+    def alter(self, topic: str, name: str, value: str) -> None:
+        """Set a config of a topic."""
+        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        resource, admin = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry]), self.admin
+        retried(lambda: [one.result(30) for one in admin.incremental_alter_configs([resource]).values()])
+
+
+def retried(call: Callable[[], T]) -> T:
+    """Do something that fails for a moment while brokers come and go."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            return call()
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
