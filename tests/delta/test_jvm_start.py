@@ -1,5 +1,6 @@
 """The JVM of Delta Kernel starts while its process does something else."""
 
+import os
 import subprocess
 import sys
 from contextlib import closing
@@ -27,6 +28,16 @@ def test_a_jvm_that_nobody_takes_ends() -> None:
     _, process = starting._jvm.result()
     starting.close()
     assert process.wait(timeout=30) is not None
+
+
+@pytest.mark.java
+def test_python_does_not_fork() -> None:
+    """In the child of a fork py4j shuts down the sockets of other threads, of which a session may be one."""
+    forks: list[int] = []
+    os.register_at_fork(after_in_parent=lambda: forks.append(os.getpid()))
+    with closing(StartingJvm()) as starting:
+        starting._jvm.result()
+    assert forks == []
 
 
 def test_a_missing_java_is_said_to_who_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from kafka_lagoon.cli.command import Command, Invocation
 from kafka_lagoon.cli.file_modes import check_creation, loaded
 from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.jvm_start import StartingJvm
+from kafka_lagoon.delta.jvm_start import StartingJvm, has_session
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.garbage import gc_paused
@@ -66,7 +66,7 @@ def _distance_problems(slot: str, distance_ms: int, limits: SnapshotSettings) ->
 
 def _needs_jvm(settings: Settings) -> bool:
     """Return True if the run opens the tables by a JVM of its own."""
-    return opens_without_session(settings) and settings.snapshot.time_lag != "interpolate"
+    return opens_without_session(settings) and not has_session() and settings.snapshot.time_lag != "interpolate"
 
 
 def _take(call: Invocation) -> int:

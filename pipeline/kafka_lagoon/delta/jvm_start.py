@@ -3,13 +3,16 @@
 A run that will need it starts it first, and imports and connects meanwhile: the JVM takes half a second, on another core.
 """
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from subprocess import DEVNULL, PIPE, Popen
+from typing import IO, Any, cast
 
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.java_gateway import GatewayParameters, JavaGateway, OutputConsumer, ProcessConsumer
 from py4j.protocol import Py4JError
 
 from kafka_lagoon.delta.interrupts import held_back
@@ -35,6 +38,13 @@ _OF_SPARK = (
     *("zstd-jni-", "snappy-java-", "RoaringBitmap-", "jts-core-"),
 )
 _FLAGS = ("-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+_GATEWAY = ("py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0")
+
+
+def has_session() -> bool:
+    """True if this process has a Spark session, which then opens the tables; PySpark is not imported for that."""
+    pyspark = sys.modules.get("pyspark")
+    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None  # noqa: SLF001  it has no public name
 
 
 class StartingJvm:
@@ -69,24 +79,24 @@ def ended(gateway: Any, process: Any) -> Iterator[None]:
 
 
 def started(options: Sequence[str]) -> tuple[Any, Any]:
-    """Start a JVM; returns py4j's gateway and the process. TableError if there is no Java, or no jars."""
+    """Start a JVM; returns py4j's gateway and the process. TableError if there is no Java, or no jars.
+
+    This is py4j's launch_gateway without its fork in Python, by which a session of the same process loses connections: the
+    child forgets the connections of all other threads, and py4j then shuts down their sockets.
+    """
     try:
-        java, jars = java_path(), kernel_jars()
-        py4j = next(str(jar) for jar in jars if jar.name.startswith("py4j-"))
+        command = [java_path(), *_FLAGS, *options, "-classpath", kernel_class_path(), *_GATEWAY]
         with held_back():
-            port, token, process = launch_gateway(
-                jarpath=py4j,
-                classpath=class_path(jars),
-                javaopts=[*_FLAGS, *options],
-                java_path=java,
-                create_new_process_group=True,  # Ctrl-C is for us, who may still have something to write
-                die_on_exit=True,  # its standard input is our pipe
-                enable_auth=True,
-                return_proc=True,
-            )
+            # A process group of its own: Ctrl-C is for us, who may still have something to write. It ends with our pipe.
+            process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, process_group=0)  # noqa: S603  Java's, and ours
+            answers = cast("IO[bytes]", process.stdout)
+            port, token = int(answers.readline()), answers.readline().decode().strip()
+        nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  the second consumer closes it
+        OutputConsumer(nowhere, answers, daemon=True).start()
+        ProcessConsumer(process, [nowhere], daemon=True).start()
         parameters = GatewayParameters(port=port, auth_token=token, auto_convert=True)
         return JavaGateway(gateway_parameters=parameters), process
-    except (JarsUnavailable, Py4JError, OSError, ValueError, StopIteration) as error:
+    except (JarsUnavailable, Py4JError, OSError, ValueError) as error:
         raise TableError(f"no JVM for Delta Kernel: {error}") from error
 
 

@@ -6,10 +6,8 @@ from functools import cached_property
 from threading import Lock
 from typing import Protocol, Self
 
-from pyspark import SparkContext
-
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.jvm_start import StartingJvm
+from kafka_lagoon.delta.jvm_start import StartingJvm, has_session
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.sessionless import without_session
 from kafka_lagoon.delta.warehouse import Warehouse, find_warehouse, open_warehouse
@@ -81,7 +79,7 @@ class RunContext:
         return find_warehouse(session(f"lagoon {self._job}"), self.settings)
 
     def _without_session(self) -> Warehouse | None:
-        if self._needs_session or SparkContext._active_spark_context is not None:  # noqa: SLF001  it has no public name
+        if self._needs_session or has_session():
             return None
         return without_session(self._opened, self.settings, self.clock, self._tables, self._starting)
 
