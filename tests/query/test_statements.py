@@ -2,10 +2,11 @@
 
 import time
 
+import pyarrow as pa
 import pytest
 
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.query.statements import failed, mentioned, refuse_writing
+from kafka_lagoon.query.statements import Rows, failed, first_tuples, mentioned, refuse_writing
 from kafka_lagoon.query.views import NAMES
 
 
@@ -80,3 +81,13 @@ def test_names_are_looked_for_in_linear_time() -> None:
 def test_an_unknown_name_is_printed_with_the_nearest(message: str) -> None:
     """The suggestion is ours, because an engine knows only the names in the statement."""
     assert str(failed(message)) == "there is no table or view lag_nwo (did you mean lag_now?); `lagoon sql` lists them"
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept", "others"), [(None, 5, 0), (0, 0, 5), (1, 1, 4), (3, 3, 2), (5, 5, 0), (9, 5, 0)]
+)
+def test_first_rows_and_the_number_of_the_others(limit: int | None, kept: int, others: int) -> None:
+    """Also where a batch ends at the limit, or is empty."""
+    batches = [pa.RecordBatch.from_pydict({"x": pa.array(some, pa.int64())}) for some in ([0, 1, 2], [], [3, 4])]
+    rows = Rows(schema=batches[0].schema, batches=iter(batches))
+    assert first_tuples(rows, limit) == ([(number,) for number in range(kept)], others)

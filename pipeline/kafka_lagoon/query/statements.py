@@ -40,6 +40,19 @@ def tuples(rows: Rows) -> list[tuple[Any, ...]]:
     ]
 
 
+def first_tuples(rows: Rows, limit: int | None) -> tuple[list[tuple[Any, ...]], int]:
+    """At most `limit` rows of a result, and the number of the others, which are read and not kept."""
+    if limit is None:
+        return tuples(rows), 0
+    kept: list[tuple[Any, ...]] = []
+    others = 0
+    for batch in rows.batches:
+        some = batch.slice(0, limit - len(kept))
+        kept += tuples(Rows(schema=rows.schema, batches=iter([some])))
+        others += batch.num_rows - some.num_rows
+    return kept, others
+
+
 class Ask(Protocol):
     """Runs a statement over open tables; `values` replace its question marks."""
 

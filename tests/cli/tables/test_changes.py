@@ -1,10 +1,15 @@
 """`lagoon changes`: differences between the newest snapshot and the one before it."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
+import duckdb
+import pyarrow as pa
 import pytest
 
 from kafka_lagoon.cli.tables.changes import ENTITIES, TYPES
+from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.views import column_comments
 from tests.cli.tables.conftest import Ask
 from tests.effort import first
@@ -39,6 +44,21 @@ def test_changes_since_a_time(ask: Ask) -> None:
     assert changes(ask, *DEFAULT, "--since", "10m ago") == []
     assert changes(ask, *DEFAULT, "--since", "5h ago", "--at", "1h ago") == []
     assert "2025-11-21T14:00:00.123Z  removed" in ask("changes", *DEFAULT, "--since", "2h ago").out
+
+
+def test_the_changes_beyond_a_limit_are_counted_as_they_come(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The view is asked once: it costs more than its rows."""
+    statements: list[str] = []
+
+    def run(connection: duckdb.DuckDBPyConnection, statement: str, values: Sequence[Any]) -> pa.RecordBatchReader:
+        statements.append(statement)
+        return as_it_is(connection, statement, values)
+
+    as_it_is = duckdb_engine._run
+    monkeypatch.setattr(duckdb_engine, "_run", run)
+    lines = ask("changes", *DEFAULT, "-n", "1").out.splitlines()
+    assert "and 3 more" in lines
+    assert sum("topology_changes" in statement for statement in statements) == 1
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ Within a snapshot, truncations and removals come before additions.
 
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 
 from kafka_lagoon.cli.arguments import moment_argument, names
@@ -96,13 +97,14 @@ def _changes(context: TablesContext, rows: Condition) -> QueriedRows:
     options = context.options
     columns = ("change_type", "entity_type", "entity", "attribute", "old_value", "new_value")
     times = ("captured_at",) if options.since else ()
-    return context.rows(
+    shown = context.rows(
         "change",
         f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort or 'time']}",  # noqa: S608  names of ours
         rows.values,
         (*times, *columns),
         ("captured_at", "previous_captured_at", *columns, "source", "is_proven"),
     )
+    return replace(shown, reads_all=True)
 
 
 def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:

@@ -19,7 +19,7 @@ from kafka_lagoon.cli.sql_formats import json_blocks
 from kafka_lagoon.cli.tables.snapshots import COLUMNS, ChosenSnapshot, MissingSnapshot, choose_snapshots
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.history import Windows
-from kafka_lagoon.query.statements import Ask, tuples
+from kafka_lagoon.query.statements import Ask, first_tuples, tuples
 from kafka_lagoon.query.window import Newest, Span, Window
 from kafka_lagoon.text import counted, printable
 from kafka_lagoon.times import FORMS, Moment
@@ -88,6 +88,8 @@ class QueriedRows:
 
     `empty` are the lines for people without rows. Without --wide people get the rows of `brief`, if it is given: another
     statement with the same values. Columns in `if_any` are shown if a row has a value there that is neither null nor 0.
+    With `reads_all` the rows beyond the limit are counted as they come, for a view that costs more than its rows; else by a
+    statement of its own, for an engine that sorts few of many rows.
     """
 
     ask: Ask
@@ -101,6 +103,7 @@ class QueriedRows:
     limit: int | None = None
     brief: str | None = None
     if_any: Collection[str] = ()
+    reads_all: bool = False
 
     def own_lines(self) -> Iterable[str] | None:
         """Return the lines for people, if they get no table."""
@@ -109,23 +112,26 @@ class QueriedRows:
     def table_lines(self, columns: Sequence[str], on: Screen) -> Iterable[str]:
         """Format an aligned table of these columns."""
         statement = self.brief if self.brief and columns == self.columns else self.statement
-        chosen = f"SELECT {', '.join(columns)} FROM ({self._limited(statement)}) AS rows"  # noqa: S608  names of ours
-        rows = tuples(self.ask(chosen, *self.values))
+        whole = statement if self.reads_all else self._limited(statement)
+        result = self.ask(f"SELECT {', '.join(columns)} FROM ({whole}) AS rows", *self.values)  # noqa: S608  names of ours
+        rows, others = first_tuples(result, self.limit)
         if not rows:
-            return self._left_out(statement, 0) if self.limit == 0 else self.empty
+            return self._left_out(statement, 0, others) if self.limit == 0 else self.empty
         shown = [at for at, name in enumerate(columns) if name not in self.if_any or any(row[at] for row in rows)]
         cells = [[row[at] for at in shown] for row in rows]
-        return chain(table([columns[at] for at in shown], cells, on), self._left_out(statement, len(rows)))
+        return chain(table([columns[at] for at in shown], cells, on), self._left_out(statement, len(rows), others))
 
     def _limited(self, statement: str) -> str:
         return statement if self.limit is None else f"{statement} LIMIT {self.limit:d}"
 
-    def _left_out(self, statement: str, shown: int) -> Iterator[str]:
-        """Make the line about the rows that the limit leaves out."""
+    def _left_out(self, statement: str, shown: int, others: int) -> Iterator[str]:
+        """Make the line about the rows that the limit leaves out, of which `others` have been read."""
         if self.limit is not None and shown == self.limit:
-            ((number,),) = tuples(self.ask(f"SELECT count(*) FROM ({statement}) AS rows", *self.values))  # noqa: S608
-            if number > shown:
-                yield f"and {number - shown:,} more" if shown else f"{counted(number, 'row')} not shown"
+            if not self.reads_all:
+                ((number,),) = tuples(self.ask(f"SELECT count(*) FROM ({statement}) AS rows", *self.values))  # noqa: S608
+                others = number - shown
+            if others:
+                yield f"and {others:,} more" if shown else f"{counted(others, 'row')} not shown"
             elif not shown:
                 yield from self.empty
 

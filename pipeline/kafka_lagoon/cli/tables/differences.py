@@ -83,6 +83,7 @@ def _differences(context: TablesContext, rows: Condition) -> QueriedRows:
         columns=_COLUMNS,
         wide=(*_COLUMNS, "source", "is_proven"),
         empty=[f"no differences: {here} and {there} have the same"],
+        reads_all=True,
     )
 
 

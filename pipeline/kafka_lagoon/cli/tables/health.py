@@ -204,7 +204,8 @@ def _findings(context: TablesContext, rows: Condition) -> QueriedRows:
         ("severity", "finding", "entity", "since", "is_older", *known, "detail"),
         ("severity", "finding", "entity_type", "entity", "since", "is_older", "snapshots", *known, "detail"),
     )
-    return replace(findings, brief=f"SELECT * FROM ({_by_entity(context, rows)}) AS entities ORDER BY {order}")  # noqa: S608
+    brief = f"SELECT * FROM ({_by_entity(context, rows)}) AS entities ORDER BY {order}"  # noqa: S608
+    return replace(findings, brief=brief, reads_all=True)
 
 
 def _by_entity(context: TablesContext, rows: Condition) -> str:
