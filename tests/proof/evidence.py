@@ -231,6 +231,9 @@ class Evidence:
     erased: Mapping[tuple[str, Partition], Collection[int]] = field(
         default_factory=dict
     )  # DELETE, retention, kept RESTORE
+    archived_from: Mapping[Partition, int] = field(
+        default_factory=dict
+    )  # first offset of ranges that retention has removed
     rollbacks: Sequence[Rollback] = ()
     ranges_since_ms: int = 0  # somebody has removed ranges before
     has_stepped: bool = False  # times in ranges may be wrong

@@ -105,12 +105,13 @@ class _Archive:
     def _removed(self, partition: Partition, gone: list[int], verdict: Verdict) -> Iterator[Finding]:
         ranges = [one for one in self._ranges.get(partition, []) if one.to_offset > one.from_offset]
         starts = [one.from_offset for one in ranges]
+        first = self._evidence.archived_from.get(partition, 0)
         by_range: dict[int, list[int]] = defaultdict(list)
         for offset in gone:
             number = bisect_right(starts, offset) - 1
-            by_range[number if number >= 0 and offset < ranges[number].to_offset else _covered(number, ranges)].append(
-                offset
-            )
+            is_in = number >= 0 and offset < ranges[number].to_offset
+            covering = number if is_in else _BEFORE if offset < first else _covered(number, ranges)
+            by_range[covering].append(offset)
         for number, offsets in by_range.items():
             unreported = self._unreported_in(partition, ranges[number] if number >= 0 else None, number, len(offsets))
             verdict.reported += len(offsets) - unreported

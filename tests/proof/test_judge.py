@@ -309,6 +309,15 @@ def test_ranges_that_retention_has_removed() -> None:
     assert counts(replace(none_left, runs=[ingest(2, orders=11)], ranges_since_ms=9_000)) == {}
 
 
+def test_records_that_were_gone_before_the_ranges_that_retention_has_removed() -> None:
+    """Nobody has promised them, and a range without offsets says from where on somebody has."""
+    late = replace(GOOD, in_log={}, rows=[], archived={}, ranges=[], runs=[], ranges_since_ms=9_000)
+    assert counts(late) == {"silent": 10}
+    assert counts(replace(late, archived_from={ORDERS: 10})) == {}
+    assert counts(replace(late, archived_from={ORDERS: 4})) == {"silent": 6}
+    assert counts(replace(late, archived_from={ORDERS: 4}, erased={(FIRST, ORDERS): set(range(4, 10))})) == {}
+
+
 def test_an_ingest_that_goes_on_after_a_restore() -> None:
     """Until somebody has said how to go on, no ingest may: neither with exit 0 nor with exit 3."""
     late = replace(ingest(2, orders=10), started_at_ms=2_000)

@@ -54,6 +54,7 @@ class Collector:
             ranges=tables.ranges(),
             in_order=self._changed.is_compacted or tables.is_in_order(),
             erased=self._changed.erased,
+            archived_from=self._changed.archived_from,
             rollbacks=self._changed.rollbacks,
             ranges_since_ms=self._changed.ranges_since_ms,
             has_stepped=world.clocks.has_stepped,

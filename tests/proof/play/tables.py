@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
@@ -29,6 +29,7 @@ class Tables:
         self._world, self._topics = world, topics
         self.is_compacted = False  # by another engine, which puts files together in any order
         self.erased: Erased = defaultdict(set)
+        self.archived_from: dict[Partition, int] = {}  # the first offset of ranges that retention may have removed
         self.rollbacks: list[Rollback] = []
         self._open: tuple[str, int, set[RowId]] | None = None  # table, version of its RESTORE, and rows that are gone
         self._retained_from: dict[str, int] | None = None  # versions before retention
@@ -132,9 +133,12 @@ class Tables:
             self._world.jobs.start("maintain", {}, "lagoon", "local", days_later=days, settings=(f"{RETENTION}=1",))
 
     def begin_retention(self) -> None:
-        """Note the versions before it."""
+        """Note the versions before it, and where each partition begins: a range without offsets would be forgotten."""
         self._retained_from = self._retained_from or self._versions()
         self.retains = True
+        for _, topic, number, start, _ in self._read(RANGES, self._retained_from[RANGES]):
+            partition = Partition(topic, number)
+            self.archived_from[partition] = min(start, self.archived_from.get(partition, start))
 
     def observe(self) -> None:
         """Note what retention and repeated runs have removed, when no job runs."""
@@ -164,9 +168,12 @@ class Tables:
         now, then = self._rows(table, version), self._rows(table, version - 1)
         return then - now, now - then
 
-    def _rows(self, table: str, version: int) -> set[RowId]:
+    def _read(self, table: str, version: int) -> Iterator[tuple[Any, ...]]:
         read = DeltaTable(self._path(table), version=version).to_pyarrow_table(columns=list(_COLUMNS[table]))
-        rows = zip(*(column.to_pylist() for column in read.columns), strict=True)
+        yield from zip(*(column.to_pylist() for column in read.columns), strict=True)
+
+    def _rows(self, table: str, version: int) -> set[RowId]:
+        rows = self._read(table, version)
         if table == RECORDS:
             return {RowId(ingest, Partition(topic, number), offset) for ingest, topic, number, offset in rows}
         return set(_offsets(rows))
