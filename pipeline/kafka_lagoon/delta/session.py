@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.delta_jars import with_delta
 from kafka_lagoon.delta.interrupts import held_back
+from kafka_lagoon.delta.jvm_start import has_session
 from kafka_lagoon.delta.spark_channels import channels
 from kafka_lagoon.delta.spark_connect import refuse_remote
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
@@ -97,7 +98,7 @@ def _why_no_jvm() -> str:
 
 def _jars(conf: SparkConf) -> dict[str, str]:
     """The value of `spark.jars` that includes Delta; a running session keeps the jars that it has."""
-    if SparkContext._active_spark_context is not None:  # noqa: SLF001
+    if has_session():
         return {}
     given = conf.get("spark.jars", None)
     jars = with_delta(SparkContext._jvm, given)  # noqa: SLF001
@@ -106,7 +107,7 @@ def _jars(conf: SparkConf) -> dict[str, str]:
 
 def _folders(conf: SparkConf) -> dict[str, str]:
     """Settings for a private folder of the session on this machine, where it spills, and for the mode of its files."""
-    if SparkContext._active_spark_context is not None:  # noqa: SLF001
+    if has_session():
         return {}
     if not str(conf.get("spark.master", None) or "local").startswith("local"):
         return {}
