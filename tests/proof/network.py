@@ -143,8 +143,8 @@ class Network:
             for direction in both:
                 direction.cancel()
             await asyncio.gather(*both, return_exceptions=True)
-        except OSError:
-            pass  # the broker does not run
+        except (OSError, asyncio.CancelledError):
+            pass  # the broker does not run, or the proxies end: Python 3.11 prints a traceback for a handler that was cancelled
         finally:
             for stream in opened:
                 self._open.pop(stream, None)
