@@ -42,8 +42,8 @@ def register_source(spark: "SparkSession") -> None:
 
     Filters are pushed down only with `spark.sql.python.filterPushdown.enabled`, which is set unless the session has a value.
     """
-    from kafka_lagoon.source.data_source import LagoonSource  # noqa: PLC0415  as above
+    from kafka_lagoon.source.columnar import source_for  # noqa: PLC0415  as above
 
     if spark.conf.get(_PUSHDOWN, None) is None:
         spark.conf.set(_PUSHDOWN, "true")
-    spark.dataSource.register(LagoonSource)
+    spark.dataSource.register(source_for(spark))

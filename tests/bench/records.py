@@ -103,6 +103,10 @@ def _into_spark(spark: SparkSession, folder: Path, servers: str, topic: BenchTop
             "ours noop": timed(lambda: _to_nothing(_source(spark, servers, topic))),
             "connector noop": timed(lambda: _to_nothing(_connector(spark, servers, topic))),
             "ready noop": timed(lambda: _to_nothing(ready_batches(spark, topic))),
+            "ours keys": timed(lambda: _to_nothing(_source(spark, servers, topic).select("key"))),
+            "connector keys": timed(lambda: _to_nothing(_connector(spark, servers, topic).select("key"))),
+            "ours counted": timed(lambda: _count(_source(spark, servers, topic), topic)),
+            "connector counted": timed(lambda: _count(_connector(spark, servers, topic), topic)),
         },
         rounds=_ROUNDS,
     )
@@ -123,6 +127,10 @@ def _into_spark(spark: SparkSession, folder: Path, servers: str, topic: BenchTop
             ours=samples["ours noop"],
             peer="a Python data source that hands over one ready Arrow batch again and again",
             theirs=samples["ready noop"],
+        ),
+        Comparison(what="the same, keys alone", ours=samples["ours keys"], peer=peer, theirs=samples["connector keys"]),
+        Comparison(
+            what="count of the same", ours=samples["ours counted"], peer=peer, theirs=samples["connector counted"]
         ),
     ]
 
@@ -174,6 +182,10 @@ def _source(spark: SparkSession, servers: str, topic: BenchTopic) -> DataFrame:
 
 def _to_nothing(rows: DataFrame) -> None:
     rows.write.format("noop").mode("overwrite").save()
+
+
+def _count(rows: DataFrame, topic: BenchTopic) -> None:
+    assert rows.count() == topic.records
 
 
 def _plain_reading(servers: str, topic: BenchTopic) -> list[Comparison]:

@@ -64,7 +64,12 @@ def rows(*columns: str, fail_on_data_loss: bool = True) -> list[pa.RecordBatch]:
     return list(read(reading(*columns, fail_on_data_loss=fail_on_data_loss), CLOCK, Task(splits=(SPLIT,))))
 
 
-def reading(*columns: str, fail_on_data_loss: bool = True, kafka: KafkaSettings = NOBODY) -> Reading:
+def reading(
+    *columns: str,
+    fail_on_data_loss: bool = True,
+    kafka: KafkaSettings = NOBODY,
+    needed: frozenset[str] | None = None,
+) -> Reading:
     schema = StructType()
     for name in columns or ("offset",):
         schema = schema.add(name, COLUMNS[name])
@@ -73,6 +78,7 @@ def reading(*columns: str, fail_on_data_loss: bool = True, kafka: KafkaSettings 
         isolation_level="read_committed",
         fail_on_data_loss=fail_on_data_loss,
         schema=to_arrow_schema(schema, timezone="UTC"),
+        needed=frozenset(schema.names) if needed is None else needed,
     )
 
 
@@ -108,6 +114,17 @@ def test_columns_as_spark_calls_them(play: Play):
     )
 
 
+def test_columns_that_nobody_needs(play: Play):
+    """They are null, whether records or the split would have them, and are not decoded."""
+    play(WHOLE, decoded(2, value=[b"a", b"b"]))
+    part = reading("value", "topic", "headers", "partition", needed=frozenset({"value", "partition"}))
+    assert part.options().decoding.columns == {"value"}
+    (batch,) = read(part, CLOCK, Task(splits=(SPLIT,)))
+    assert batch.to_pylist() == [
+        {"value": value, "topic": None, "headers": None, "partition": 3} for value in (b"a", b"b")
+    ]
+
+
 def test_large_batches_are_cut(play: Play, monkeypatch: pytest.MonkeyPatch):
     """Spark gets batches of a limited number of rows, and every row once."""
     monkeypatch.setattr(source_read, "_ROWS", 4)
@@ -132,11 +149,12 @@ def test_small_partitions_share_batches(monkeypatch: pytest.MonkeyPatch):
         for number in range(4)
     )
     with fake_cluster(state):
-        wanted = reading("partition", "value", "topic_id", kafka=short_timeouts(state))
+        needed = frozenset({"partition", "value", "topic_id"})
+        wanted = reading("partition", "value", "topic_id", "topic", kafka=short_timeouts(state), needed=needed)
         batches = list(read(wanted, CLOCK, Task(splits=splits)))
         assert [each.num_rows for each in batches] == [5, 3]
         assert [tuple(row.values()) for each in batches for row in each.to_pylist()] == [
-            (number, b"%d" % number, topic_id) for number in (0, 0, 1, 1, 2, 2, 3, 3)
+            (number, b"%d" % number, topic_id, None) for number in (0, 0, 1, 1, 2, 2, 3, 3)
         ]
         assert state.count(FETCH.key) == 1
         broken = state.topics["t"].partitions[2].log[0]

@@ -3,6 +3,7 @@
 A query consists of plain values, because Spark pickles it; the caller of `connect` closes the connection.
 """
 
+import pickle
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -54,9 +55,24 @@ class Query:
             isolation_level=self.options.isolation_level,
             fail_on_data_loss=self.options.fail_on_data_loss,
             schema=to_arrow_schema(self.schema, timezone="UTC"),
+            needed=partition.needed if isinstance(partition, PartitionOfColumns) else frozenset(self.schema.names),
         )
         with modules_kept():
             yield from read(reading, SYSTEM_CLOCK, partition.value)
+
+
+class PartitionOfColumns(InputPartition):
+    """A partition of which a query needs these columns alone."""
+
+    def __init__(self, value: object, needed: frozenset[str]) -> None:
+        super().__init__(value)
+        self.needed = needed
+
+
+def partition_of_columns(pickled: bytes, names: str) -> PartitionOfColumns:
+    """A planned partition with the columns that a query needs, separated by newlines; ColumnarSource.java pickles this call."""
+    planned = pickle.loads(pickled)  # noqa: S301  Spark's own bytes, which its worker would have loaded
+    return PartitionOfColumns(planned.value, frozenset(filter(None, names.split("\n"))))
 
 
 def query(options: SourceOptions, schema: StructType) -> Query:

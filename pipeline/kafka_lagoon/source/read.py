@@ -32,17 +32,26 @@ _EXPANDED_BYTES = 8 << 20
 
 @frozen
 class Reading:
-    """Settings that all tasks of a query share; `schema` is the schema that Spark expects of every Arrow batch."""
+    """Settings that all tasks of a query share.
+
+    `schema` is the schema that Spark expects of every Arrow batch. Columns that are not `needed` are null in it, because
+    nobody looks at them.
+    """
 
     kafka: KafkaSettings
     isolation_level: str
     fail_on_data_loss: bool
     schema: pa.Schema
+    needed: frozenset[str]
 
     def options(self) -> ReadOptions:
         """Options for reading splits with these columns."""
-        decoding = DecodeOptions(columns=decoded(self.schema.names), expanded_bytes=_EXPANDED_BYTES, raw_limit_bytes=0)
+        decoding = DecodeOptions(columns=decoded(self.needed), expanded_bytes=_EXPANDED_BYTES, raw_limit_bytes=0)
         return ReadOptions(isolation_level=self.isolation_level, decoding=decoding)
+
+    def decodes(self, name: str) -> bool:
+        """True for a column of records; the others are values of the split, or null."""
+        return name in self.needed and name not in OF_THE_SPLIT
 
 
 def read(reading: Reading, clock: Clock, task: Task) -> Iterator[pa.RecordBatch]:
@@ -56,7 +65,7 @@ def read(reading: Reading, clock: Clock, task: Task) -> Iterator[pa.RecordBatch]
             if isinstance(part, Unread):
                 yield from _read_alone(reading, options, cluster, part)
             else:
-                yield from _shaped(reading.schema, part.batch, _of_several(reading.schema, part.rows))
+                yield from _shaped(reading, part.batch, _of_several(reading, part.rows))
         for outcome in small.outcomes:
             if outcome.counts.lost:
                 _report_losses(outcome, reading)
@@ -64,50 +73,55 @@ def read(reading: Reading, clock: Clock, task: Task) -> Iterator[pa.RecordBatch]
 
 def _read_alone(reading: Reading, options: ReadOptions, cluster: Cluster, part: Unread) -> Iterator[pa.RecordBatch]:
     reader = SplitReader(cluster, part.split, options, answer=part.answer)
-    of_split = _of_one(reading.schema, part.split)
+    of_split = _of_one(reading, part.split)
     try:
         for batch in reader.batches():
-            yield from _shaped(reading.schema, batch, of_split)
+            yield from _shaped(reading, batch, of_split)
     finally:
         reader.close()
     _report_losses(reader.outcome, reading)
 
 
-# A column with the values of splits, from a row of an Arrow batch on.
-_OfSplits = Callable[[str, int, int], pa.Array]
+# A column that is not decoded, from a row of an Arrow batch on: a value of the split, or null.
+_NotDecoded = Callable[[str, int, int], pa.Array]
 
 
-def _of_one(schema: pa.Schema, split: Split) -> _OfSplits:
-    """A column of one value, made once and sliced without copying: a topic's name otherwise costs 10 ns a row."""
+def _of_one(reading: Reading, split: Split) -> _NotDecoded:
+    """Columns of one value, made once and sliced without copying: a topic's name otherwise costs 10 ns a row."""
     columns = {
         field.name: pa.repeat(pa.scalar(getattr(split, field.name), field.type), _ROWS)
-        for field in schema
-        if field.name in OF_THE_SPLIT
+        if field.name in reading.needed
+        else pa.nulls(_ROWS, field.type)
+        for field in reading.schema
+        if not reading.decodes(field.name)
     }
     return lambda name, _start, count: columns[name].slice(0, count)
 
 
-def _of_several(schema: pa.Schema, rows: Sequence[tuple[Split, int]]) -> _OfSplits:
+def _of_several(reading: Reading, rows: Sequence[tuple[Split, int]]) -> _NotDecoded:
     numbers = pa.array(np.repeat(np.arange(len(rows)), [count for _, count in rows]))
     columns = {
         field.name: pa.array([getattr(split, field.name) for split, _ in rows], field.type).take(numbers)
-        for field in schema
-        if field.name in OF_THE_SPLIT
+        if field.name in reading.needed
+        else pa.nulls(len(numbers), field.type)
+        for field in reading.schema
+        if not reading.decodes(field.name)
     }
     return lambda name, start, count: columns[name].slice(start, count)
 
 
-def _shaped(schema: pa.Schema, batch: pa.RecordBatch, of_splits: _OfSplits) -> Iterator[pa.RecordBatch]:
+def _shaped(reading: Reading, batch: pa.RecordBatch, not_decoded: _NotDecoded) -> Iterator[pa.RecordBatch]:
     """The decoder's columns in the form that Spark expects."""
+    schema = reading.schema
     columns = {
         field.name: _as(batch.column(decoded_as(field.name)), field.type)
         for field in schema
-        if field.name not in OF_THE_SPLIT
+        if reading.decodes(field.name)
     }
     for start in range(0, batch.num_rows, _ROWS):
         count = min(_ROWS, batch.num_rows - start)
         arrays = [
-            columns[name].slice(start, count) if name in columns else of_splits(name, start, count)
+            columns[name].slice(start, count) if name in columns else not_decoded(name, start, count)
             for name in schema.names
         ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,43 @@
+"""Makes Spark read the data source by columns: adds our Java class, java/ColumnarSource.java, to a session.
+
+It stands before the Python source (decision 206). Where it cannot be had, Spark reads the Python source by rows.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafka_lagoon import log
+from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
+from kafka_lagoon.source.data_source import LagoonSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_RELEASE = "4.2."  # the class extends classes that are internal to Spark
+_JAR = Path(__file__).parent / "java" / "columnar-source.jar"
+
+
+class SourceOfRows(LagoonSource):
+    """The source that the Java class asks, under the name that it knows."""
+
+    @classmethod
+    def name(cls) -> str:
+        """A name of its own: Spark refuses a Python source with the name of a Java one."""
+        return "lagoon_python"
+
+
+def source_for(spark: "SparkSession") -> type[LagoonSource]:
+    """The class to register with a session, whose executors get the Java class if they can have it."""
+    return SourceOfRows if _add_jar(spark) else LagoonSource
+
+
+def _add_jar(spark: "SparkSession") -> bool:
+    session = getattr(spark, "_jsparkSession", None)  # Spark Connect has none
+    if session is None or not spark.version.startswith(_RELEASE):
+        return False
+    try:
+        session.sessionState().resourceLoader().addJar(str(_JAR))
+    except JAVA_ERRORS as error:
+        log.info("rows_instead_of_columns", reason=reason(error))
+        return False
+    return True
