@@ -18,9 +18,11 @@ from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 
 def restore_all(arguments: RestoreArguments, clock: Clock) -> int:
     """Restore records, print and report the result; return the exit code."""
-    context = RunContext(RESTORE, arguments.settings, clock, WRITE_TABLES)
+    settings = arguments.settings
+    needs_session = settings.restore.local_max_bytes == 0
     outcome = RunOutcome(job=RESTORE, cluster=arguments.request.to_cluster, dry_run=arguments.request.is_dry_run)
-    with metrics_written(arguments.settings.metrics.folder, [outcome], clock):
+    written = metrics_written(settings.metrics.folder, [outcome], clock)
+    with written, RunContext(RESTORE, settings, clock, WRITE_TABLES, needs_session=needs_session) as context:
         codes = one_by_one([outcome], clock, lambda each: _restore(context, arguments, each))
     return worst_of_clusters(codes)
 
