@@ -190,6 +190,12 @@ class RestoreSettings(Strict):
     task_memory_mb: int = Field(
         256, ge=64, description="Memory of one Spark task, in MiB, in addition to its process (about 130 MiB)."
     )
+    local_max_bytes: int = Field(
+        256 << 20,
+        ge=0,
+        description="Most bytes, as the source's brokers stored them, that a run restores in its own process where the tables "
+        "are in a folder of this machine: starting Spark takes longer. 0: always on Spark's executors.",
+    )
     lock_wait_ms: int = Field(0, ge=0, description="Longest wait for another restore's lock, before exit 4.")
 
 

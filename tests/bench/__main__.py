@@ -22,6 +22,7 @@ from tests.bench import (
     records,
     restore,
     small_ingest,
+    small_restore,
     start,
     verbs,
 )
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[], Findings]] = {
     "encode": encode.run,
     "records": records.run,
     "small_ingest": small_ingest.run,
+    "small_restore": small_restore.run,
     "partitions": partitions.run,
     "produce": produce.run,
     "restore": restore.run,

@@ -3,14 +3,15 @@
 import gc
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.executors import Meter, on_executors
+from kafka_lagoon.delta.executors import Meter, on_executors, parallelism, refuse_alone, run_tasks
 from kafka_lagoon.delta.warehouse import Warehouse, at_path
-from kafka_lagoon.errors import TableError
+from kafka_lagoon.errors import NeedsSession, TableError
 from kafka_lagoon.garbage import modules_kept
 
 pytestmark = pytest.mark.spark
@@ -51,6 +52,18 @@ def test_a_task_that_fails_is_one_error(warehouse: Warehouse) -> None:
     """The error has the message of the task."""
     with pytest.raises(TableError, match="a task on Spark's executors failed: ValueError: task 0"):
         on_executors(warehouse, failing, "task", [0])
+
+
+def test_tasks_run_here_where_there_is_no_session(warehouse: Warehouse) -> None:
+    """One after the other, in this process, up to a number of bytes; with a session they run on its executors."""
+    alone = replace(warehouse, session=None)
+    assert [process for _, process, _ in run_tasks(alone, frozen, "task", range(3))] == [os.getpid()] * 3
+    assert os.getpid() not in {process for _, process, _ in run_tasks(warehouse, frozen, "task", range(3))}
+    assert (parallelism(alone), parallelism(warehouse)) == (1, warehouse.spark.sparkContext.defaultParallelism)
+    refuse_alone(alone, 100, 100)
+    refuse_alone(warehouse, 101, 100)
+    with pytest.raises(NeedsSession):
+        refuse_alone(alone, 101, 100)
 
 
 def test_a_driver_keeps_collecting() -> None:

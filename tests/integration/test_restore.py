@@ -18,7 +18,8 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.producers import ODD, by_librdkafka
 from tests.integration.state import commit, create_topics
 from tests.integration.state import produce as fill
-from tests.jobs.commands import here, rows
+from tests.jobs.commands import here, lagoon, rows
+from tests.jobs.test_ingest import NO_SPARK
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.smoke, pytest.mark.timeout(300)]
 ANY_TIME = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**63 - 1)}
@@ -138,6 +139,41 @@ def test_consumers_read_the_same(kafka: LocalKafka, kafka_392: LocalKafka, lake:
             assert next_records(kafka_392, renames["drill"], f"group-{number}") == next_records(
                 kafka, "drill", f"group-{number}"
             )
+
+
+@pytest.mark.parametrize("form", ["plain", "transactional"])
+def test_a_small_restore_starts_no_spark(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str) -> None:
+    """Without a session of Spark: the same records and offsets, a good receipt, and a second run that finds it finished."""
+    new = f"small-{form}"
+    more = ["--transactional"] if form == "transactional" else ["--with-offsets"]
+    options = ["--topics", "drill", "--rename", f"drill={new}", "--with-configs", *more]
+    command = arguments(lake, kafka, kafka_392, *options)
+    planned = lagoon(*command, "--dry-run", **NO_SPARK)
+    assert "6,000 records of 3 partitions would be restored" in planned.stdout, planned.stderr
+    done = lagoon(*command, **NO_SPARK)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 of 3 partitions are equal to the archive when read back" in done.stdout
+    assert read_all(kafka_392, new)[0] == read_all(kafka, "drill")[0]
+    check_map(lake, kafka, kafka_392, "drill", new)
+    if form == "plain":
+        assert [next_records(kafka_392, new, f"group-{number}") for number in range(GROUPS)] == [
+            next_records(kafka, "drill", f"group-{number}") for number in range(GROUPS)
+        ]
+    repeated = lagoon(*arguments(lake, kafka, kafka_392, *options[:5]), **NO_SPARK)
+    assert repeated.returncode == (0 if form == "plain" else 2), repeated.stdout + repeated.stderr
+    assert read_all(kafka_392, new)[0] == read_all(kafka, "drill")[0]
+
+
+def test_a_large_restore_starts_spark(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path) -> None:
+    """More bytes than restore.local_max_bytes are restored by executors; nothing is sent before Spark has started."""
+    options = ["--topics", "drill", "--rename", "drill=large", "--set", "restore.local_max_bytes=100"]
+    command = arguments(lake, kafka, kafka_392, *options)
+    refused = lagoon(*command, **NO_SPARK)
+    assert refused.returncode == 1
+    assert "large" not in AdminClient({"bootstrap.servers": kafka_392.bootstrap_servers}).list_topics(timeout=30).topics
+    done = lagoon(*command)
+    assert done.returncode == 0, done.stderr
+    assert read_all(kafka_392, "large")[0] == read_all(kafka, "drill")[0]
 
 
 def next_records(kafka: LocalKafka, topic: str, group_id: str) -> dict[int, Any]:

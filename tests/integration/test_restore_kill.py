@@ -24,15 +24,19 @@ PARTITIONS, RECORDS = 3, 60_000
 # About 2,000 batches, so that there are many moments between them.
 SMALL_BATCHES = {"max.message.bytes": "6000"}
 REPEATING, WORKER_KILLS = "local[2,4]", 30
+NO_MASTER = "no-such-master"  # a session of Spark cannot be started
 FORMS = {"plain": [], "transactional": ["--transactional"]}
+PLACES = {"executors": ["--set", "restore.local_max_bytes=0"], "driver": []}
 
 
 class Target:
-    """The target topic, and the command that restores into it."""
+    """The target topic, and the command that restores into it, by tasks on executors or in its own process."""
 
-    def __init__(self, kafka: LocalKafka, target: LocalKafka, lake: Path, topic: str, form: str) -> None:
+    def __init__(
+        self, kafka: LocalKafka, target: LocalKafka, lake: Path, topic: str, form: str, place: str = "executors"
+    ) -> None:
         self.source, self.kafka, self.lake, self.topic = kafka, target, lake, topic
-        given = ["--topics", "kill", "--rename", f"kill={topic}", "--with-configs", *FORMS[form]]
+        given = ["--topics", "kill", "--rename", f"kill={topic}", "--with-configs", *FORMS[form], *PLACES[place]]
         self.command = arguments(lake, kafka, target, *given)
         self._watching = Consumer({"bootstrap.servers": target.bootstrap_servers, "group.id": "watches"})
 
@@ -144,6 +148,22 @@ def test_a_killed_restore_goes_on(kafka: LocalKafka, kafka_392: LocalKafka, lake
         target.check()
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_killed_restore_without_spark_goes_on(
+    kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str
+) -> None:
+    """A restore that writes in its own process is killed while it writes; its next run writes the rest, and no record twice."""
+    target = Target(kafka, kafka_392, lake, f"alone-{form}", form, "driver")
+    has_begun = target.grown_by(RECORDS // 6)
+    with RestoreProcess(target.command, NO_MASTER) as process:
+        assert process.wait_until(has_begun), "".join(process.output)
+        assert not process.workers()
+        process.kill_driver()
+    assert 0 < target.end() < RECORDS
+    assert not receipts_of(lake, target.topic)
+    target.check()
+
+
 @pytest.mark.proof
 @pytest.mark.parametrize("form", FORMS)
 def test_workers_that_are_killed_are_replaced(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str) -> None:
@@ -165,11 +185,14 @@ def test_workers_that_are_killed_are_replaced(kafka: LocalKafka, kafka_392: Loca
 
 
 @pytest.mark.proof
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("form", FORMS)
-def test_restores_killed_at_many_points(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str) -> None:
+def test_restores_killed_at_many_points(
+    kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str, place: str
+) -> None:
     """Drivers are killed with and without their workers, and workers are resumed when the next run writes."""
     dice = random.Random(form)
-    target = Target(kafka, kafka_392, lake, f"points-{form}", form)
+    target = Target(kafka, kafka_392, lake, f"points-{form}-{place}", form, place)
     stopped: list[int] = []
     for how in ("driver", "all", "stop workers", "stop workers", "driver", "stop workers"):
         with woken(target, stopped):
@@ -180,11 +203,14 @@ def test_restores_killed_at_many_points(kafka: LocalKafka, kafka_392: LocalKafka
 
 
 @pytest.mark.proof
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("step", ["plan", "topics", "write", "check"])
-def test_restores_killed_at_every_step(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, step: str) -> None:
+def test_restores_killed_at_every_step(
+    kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, step: str, place: str
+) -> None:
     """Plan, topics, commits and receipts: every interrupted step is completed once in the end."""
     dice = random.Random(step)
-    target = Target(kafka, kafka_392, lake, f"steps-{step}", "plain")
+    target = Target(kafka, kafka_392, lake, f"steps-{step}-{place}", "plain", place)
     with RestoreProcess(target.command) as process:
         process.wait_until(lambda: process.has_begun(step))
         time.sleep(dice.random() / 2)

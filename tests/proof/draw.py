@@ -229,10 +229,10 @@ class Drawn:
         yield Step.of("rest")
         topic = self._chance.choice(sorted(self._kinds))
         for _ in range(self._chance.randint(1, 2)):
-            yield Step.of("restore", topic=topic, master="repeating")
-            yield from self._signal(
-                "kill", "restore", self._chance.choice(("group", "driver", "worker")), _RESTORE_STEPS, 2_000
-            )
+            whom = self._chance.choice(("group", "driver", "worker"))
+            by_executors = int(whom != "driver")
+            yield Step.of("restore", topic=topic, master="repeating", by_executors=by_executors)
+            yield from self._signal("kill", "restore", whom, _RESTORE_STEPS, 2_000)
             yield Step.of("rest")
 
     def _foreign(self) -> Iterator[Step]:

@@ -76,12 +76,13 @@ class Place:
     def arguments(self, job: str, **options: Any) -> list[str]:
         """Make the command line of a job after `lagoon`."""
         warehouse = ["--warehouse", str(self.warehouse)]
+        local_max_bytes = 0 if options.get("by_executors", True) else 256 << 20
         match job:
             case "ingest":
                 sizes = {
                     "max_partition_fetch_bytes": options.get("fetch_kb", 8192) << 10,
                     "task_mb": options.get("task_mb", 256),
-                    "local_max_bytes": 0 if options.get("by_executors", True) else 256 << 20,
+                    "local_max_bytes": local_max_bytes,
                 }
                 chosen = [
                     "--pattern",
@@ -97,7 +98,7 @@ class Place:
                 forced = ["--keep-hours", "0", "--force"] if options.get("keep_hours") == 0 else []
                 return [job, *warehouse, *forced, *(f"--set={one}" for one in options.get("settings", ()))]
             case "restore":
-                named = self._of_cluster("spare")
+                named = [*self._of_cluster("spare"), f"--set=restore.local_max_bytes={local_max_bytes}"]
                 rename = f"{options['topic']}={options.get('target') or self.restored(options['topic'])}"
                 clusters = ["--from-cluster", "default", "--to-cluster", "spare"]
                 return [job, *warehouse, *named, *clusters, "--topics", options["topic"], "--rename", rename, "--yes"]
@@ -207,7 +208,7 @@ class Jobs:
         return self.runs[-1]
 
     def undisturbed(self, job: str, acknowledged: Mapping[Partition, int], **options: Any) -> Run:
-        """Run a job to its end; an ingest reads in the process of its driver."""
+        """Run a job to its end; an ingest or a restore runs its tasks in the process of its driver."""
         started_at_ms = _now_ms()
         environ = {**_ENVIRONMENT, PASSWORD_NAME: self.password, **self._clock(options.get("days_later", 0))}
         arguments = self._place.arguments(job, by_executors=False, **options)

@@ -45,7 +45,7 @@ def test_the_last_topic_of_a_name(warehouse: Warehouse) -> None:
         a_range("0192-0002", 0, 20, topic_id="new", codec="zstd"),
         a_range("0192-0003", 20, 15, topic_id="new", problem="LOG_TRUNCATED", records=0),
         a_range("0192-0003", 15, 30, topic_id="new", codec="gzip,zstd"),
-        a_range("0192-0003", 0, 4, topic_id="new", partition=1, lost=3),
+        a_range("0192-0003", 0, 4, topic_id="new", partition=1, lost=3, bytes_fetched=0),
     )
     problem = RecordProblemRow(
         ingest_id="0192-0003",
@@ -68,6 +68,7 @@ def test_the_last_topic_of_a_name(warehouse: Warehouse) -> None:
     assert (whole.from_offset, whole.to_offset, whole.escaped) == (0, 30, ((17, 17),))
     assert whole.superseded == (SupersededRange(ingest_id="0192-0002", from_offset=15, to_offset=20),)
     assert results.missing["lost"] == 3
+    assert results.sizes == {0: 3}  # the range of partition 1 was rebuilt, and does not say it
     (earlier,) = find_archived(warehouse, "cluster-id", ["t"], {"t": "old"})
     assert earlier.partitions[0].to_offset == 9
     with pytest.raises(ConfigError) as raised:

@@ -2,11 +2,13 @@
 
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark import SparkContext
 
-from kafka_lagoon.runs import context
+from kafka_lagoon.errors import NeedsSession, TableError
+from kafka_lagoon.runs import context as runs_context
 from kafka_lagoon.runs.context import RunContext
 from tests.clock import CLOCK
 from tests.warehouses import settings
@@ -15,9 +17,9 @@ from tests.warehouses import settings
 def test_the_warehouse_is_opened_once_and_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Creating the context starts no session of Spark; using the warehouse twice starts one."""
     calls: list[str] = []
-    monkeypatch.setattr(context, "session", lambda name: calls.append(name) or "spark")
-    monkeypatch.setattr(context, "open_warehouse", lambda spark, *_: (spark, "opened"))
-    monkeypatch.setattr(context, "find_warehouse", lambda spark, _: (spark, "found"))
+    monkeypatch.setattr(runs_context, "session", lambda name: calls.append(name) or "spark")
+    monkeypatch.setattr(runs_context, "open_warehouse", lambda spark, *_: (spark, "opened"))
+    monkeypatch.setattr(runs_context, "find_warehouse", lambda spark, _: (spark, "found"))
     run = RunContext("snapshot", settings("warehouse=w"), CLOCK)
     assert calls == []
     assert run.warehouse == run.warehouse == ("spark", "opened")
@@ -33,9 +35,9 @@ def test_a_run_without_need_of_spark(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         stack.callback(opened.append, "closed")
         return "folder"
 
-    monkeypatch.setattr(context, "session", lambda name: name)
-    monkeypatch.setattr(context, "without_session", without_session)
-    monkeypatch.setattr(context, "open_warehouse", lambda spark, *_: f"by {spark}")
+    monkeypatch.setattr(runs_context, "session", lambda name: name)
+    monkeypatch.setattr(runs_context, "without_session", without_session)
+    monkeypatch.setattr(runs_context, "open_warehouse", lambda spark, *_: f"by {spark}")
     for running, needs_session, expected in (
         (None, False, "folder"),
         (None, True, "by lagoon snapshot"),
@@ -46,3 +48,26 @@ def test_a_run_without_need_of_spark(monkeypatch: pytest.MonkeyPatch, tmp_path: 
             assert run.warehouse == expected
             assert opened == ([] if expected == "folder" else ["closed"])
     assert opened == ["closed"]
+
+
+def test_a_run_that_turns_out_to_need_a_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It runs again with the warehouse that Spark opens; any other error ends it, and a run with a session is not repeated."""
+
+    def run() -> object:
+        if context.warehouse.session is None:
+            raise NeedsSession("too much for one process")
+        return context.warehouse.session
+
+    def fails() -> object:
+        raise TableError("no")
+
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    monkeypatch.setattr(runs_context, "session", lambda name: name)
+    monkeypatch.setattr(runs_context, "without_session", lambda *_: SimpleNamespace(session=None))
+    monkeypatch.setattr(runs_context, "open_warehouse", lambda spark, *_: SimpleNamespace(session=spark))
+    with RunContext("ingest", settings(f"warehouse={tmp_path}"), CLOCK, needs_session=False) as context:
+        assert context.with_or_without_session(lambda: context.warehouse.session) is None
+        with pytest.raises(TableError):
+            context.with_or_without_session(fails)
+        assert context.with_or_without_session(run) == "lagoon ingest"
+        assert context.with_or_without_session(run) == "lagoon ingest"

@@ -1,4 +1,4 @@
-"""Runs tasks on Spark's executors, or in the process of the driver.
+"""Runs tasks on Spark's executors, or in the process of the driver where there is no session of Spark.
 
 Executors import this module in each of their processes, so modules that only the driver needs are imported where they are
 used.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pyspark import AccumulatorParam
 
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
-from kafka_lagoon.errors import TableError
+from kafka_lagoon.errors import NeedsSession, TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.garbage import modules_kept
 
@@ -46,6 +46,29 @@ class _Sums(AccumulatorParam[Counts]):
 
     def addInPlace(self, value1: Counts, value2: Counts) -> Counts:  # noqa: N802  pyspark's names
         return tuple(map(sum, zip(value1, value2, strict=True))) if value1 and value2 else value1 or value2
+
+
+def refuse_alone(warehouse: "Warehouse", size: int, most: int) -> None:
+    """Raise NeedsSession if there is no session of Spark, and tasks would read more than `most` bytes in this process."""
+    if warehouse.session is None and size > most:
+        raise NeedsSession(f"{size:,} bytes are read on Spark's executors, and there is no session")
+
+
+def parallelism(warehouse: "Warehouse") -> int:
+    """The number of tasks that run at the same time: one where there is no session of Spark."""
+    return 1 if warehouse.session is None else int(warehouse.spark.sparkContext.defaultParallelism)
+
+
+def run_tasks(
+    warehouse: "Warehouse", work: Callable[[S, T], R], settings: S, tasks: Sequence[T], meter: Meter[R] | None = None
+) -> list[R]:
+    """Run `work` for each task on executors, or in this process where there is no session; return the results in order.
+
+    `work` may be called again with the same task. Errors are those of `on_executors`.
+    """
+    if warehouse.session is None:
+        return on_driver(work, settings, tasks, meter)
+    return on_executors(warehouse, work, settings, tasks, meter)
 
 
 def on_executors(

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from kafka_lagoon.delta.executors import Meter, on_driver, on_executors
+from kafka_lagoon.delta import executors
+from kafka_lagoon.delta.executors import Meter
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.tasks import Task
@@ -17,16 +18,14 @@ def run_tasks(
     warehouse: Warehouse, settings: TaskSettings, tasks: Sequence[Task], advanced: Advanced | None = None
 ) -> list[TaskResult]:
     """Run tasks and return their results in order; TableError, with no file left behind, if a task could not write."""
-    if warehouse.session is None:
-        results = on_driver(
-            archive, settings, tasks, Meter(_counted, lambda sums: advanced(*sums)) if advanced else None
-        )
-    elif advanced is None:
-        results = on_executors(warehouse, archive, settings, tasks)
+    if warehouse.session is None or advanced is None:
+        meter = Meter(_counted, lambda sums: advanced(*sums)) if advanced else None
+        results = executors.run_tasks(warehouse, archive, settings, tasks, meter)
     else:
         with progress_folder(warehouse.spark.sparkContext.master or "") as folder:
             meter = Meter(_counted, lambda sums: advanced(*(sums if folder is None else totals_in(folder))))
-            results = on_executors(warehouse, archive, replace(settings, progress_folder=folder), tasks, meter)
+            reporting = replace(settings, progress_folder=folder)
+            results = executors.run_tasks(warehouse, archive, reporting, tasks, meter)
     errors = [result.error for result in results if result.error]
     if errors:
         for file in (file for result in results for file in result.files):

@@ -33,6 +33,7 @@ _RANGE = [
     "from_offset",
     "to_offset",
     "records",
+    "bytes_fetched",
     "lost",
     "corrupt",
     "codec",
@@ -44,7 +45,10 @@ _PROBLEM = ["cluster_id", "topic", "topic_id", "partition", "base_offset", "last
 
 @frozen
 class ArchivedTopic:
-    """The archived records of a topic under one of its ids; `other_ids` are earlier ids, and `missing` counts offsets."""
+    """The archived records of a topic under one of its ids; `other_ids` are earlier ids, and `missing` counts offsets.
+
+    `sizes` are bytes of the partitions as the brokers stored them; partitions whose ranges do not say it are left out.
+    """
 
     cluster_id: str
     topic: str
@@ -54,6 +58,7 @@ class ArchivedTopic:
     records: Mapping[int, int]
     codecs: frozenset[str]
     missing: Counter[str] = field(default_factory=Counter)
+    sizes: Mapping[int, int] = field(default_factory=dict)
 
     def only(self, numbers: Iterable[int], condition: str | None) -> "ArchivedTopic":
         """Select partitions, and records that meet a condition."""
@@ -127,10 +132,14 @@ def _topic(
             superseded=tuple(superseded(of_one)),
             escaped=tuple(escaped.get(number, ())),
         )
-    records, missing = Counter[int](), Counter[str]()
+    records, sizes, missing = Counter[int](), Counter[int](), Counter[str]()
     for row in ranges:
+        sizes[row["partition"]] += row["bytes_fetched"]
         records[row["partition"]] += row["records"]
         missing.update(lost=row["lost"], corrupt=row["corrupt"])
+    unsized = {
+        row["partition"] for row in ranges if row["records"] and not row["bytes_fetched"]
+    }  # rebuilt from records
     codecs = {name for row in ranges for name in (row["codec"] or "").split(",") if name}
     return ArchivedTopic(
         cluster_id=cluster_id,
@@ -141,6 +150,7 @@ def _topic(
         records=records,
         codecs=frozenset(codecs),
         missing=missing,
+        sizes={number: sizes[number] for number in sizes if number not in unsized},
     )
 
 

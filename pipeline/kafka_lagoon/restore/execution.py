@@ -1,9 +1,9 @@
-"""Packs the partitions of a restore into tasks, and runs them on Spark's executors."""
+"""Packs the partitions of a restore into tasks, and runs them on Spark's executors or in this process."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from kafka_lagoon.delta.executors import on_executors
+from kafka_lagoon.delta import executors
 from kafka_lagoon.delta.warehouse import Warehouse
 
 S = TypeVar("S")
@@ -16,7 +16,7 @@ def run_tasks(
     warehouse: Warehouse, work: Callable[[S, Sequence[T]], Sequence[R]], settings: S, tasks: Sequence[Sequence[T]]
 ) -> list[R]:
     """Run `work` for each item of all tasks; TableError if Spark could not run a task."""
-    return [result for some in on_executors(warehouse, work, settings, tasks) for result in some]
+    return [result for some in executors.run_tasks(warehouse, work, settings, tasks) for result in some]
 
 
 def packed(items: Sequence[T], weight_of: Callable[[T], int], parallelism: int) -> list[list[T]]:

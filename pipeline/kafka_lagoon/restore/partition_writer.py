@@ -1,7 +1,7 @@
 """Sends archived records to one partition of the target in order, under a producer of the restore; returns their offsets."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Self
 
@@ -11,7 +11,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import BrokerError, OtherAttempt, TargetChanged
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.produce.arrow_writer import RECORD_TOO_LARGE, ArrowWriter, WriteOptions
-from kafka_lagoon.produce.batch_queues import Unwritten
+from kafka_lagoon.produce.batch_queues import Unwritten, Written
 from kafka_lagoon.produce.producer_state import ProducerState
 from kafka_lagoon.produce.targets import TargetTopic
 from kafka_lagoon.produce.transactions import Transaction
@@ -88,15 +88,14 @@ class PartitionWriter:
         """Records that were written since the last call, in order, with their offsets."""
         if self._writer.failures:
             self._writer.flush()
-        for written in self._writer.take_written():
-            base_offset, count = written.base_offset, written.count
-            if base_offset is None:  # written before, too long ago for the broker to know the offset
+        for first, count in _runs(self._writer.take_written()):
+            if first is None:  # written before, too long ago for the broker to know the offset
                 raise OtherAttempt(*self._target)
-            while count:
-                piece = self._next(count)
-                yield piece, batch_ranges(piece.column("offset").to_numpy(), base_offset)
-                base_offset += piece.num_rows
-                count -= piece.num_rows
+            done = 0
+            while done < count:
+                piece = self._next(count - done)
+                yield piece, batch_ranges(piece.column("offset").to_numpy(), first + done)
+                done += piece.num_rows
         for failed in self._writer.failures:
             self._raise(failed)
 
@@ -119,3 +118,18 @@ class PartitionWriter:
             )
         where = f"{self._target.topic}-{self._target.partition}"
         raise BrokerError(failure.code or -1, failure.name, PRODUCE.name, where, failure.message)
+
+
+def _runs(batches: Iterable[Written]) -> Iterator[tuple[int | None, int]]:
+    """The first offset and the number of records of batches that follow each other in the target's log."""
+    first: int | None = None
+    count = 0
+    for batch in batches:
+        if count and (first is None or batch.base_offset != first + count):
+            yield first, count
+            count = 0
+        if not count:
+            first = batch.base_offset
+        count += batch.count
+    if count:
+        yield first, count

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.executors import parallelism
 from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.warehouse import Warehouse
@@ -53,7 +54,7 @@ class Writing:
                 )
                 for one in left
             ]
-            tasks = packed(works, _offsets_left, self._parallelism())
+            tasks = packed(works, _offsets_left, parallelism(self.warehouse))
             results = run_tasks(self.warehouse, restore_partitions, self._task_settings(), tasks)
             positions = {**progress.positions, **{one.target: one.position for one in results}}
             rows = map_rows(self.plan, results, self.clock.now_ms())
@@ -109,7 +110,7 @@ class Writing:
             timeout_ms=self.limits.timeout_ms,
             fields={one.target: one.digested for one in self.plan.partitions},
         )
-        tasks = packed(restored, lambda item: item.digest.records, self._parallelism())
+        tasks = packed(restored, lambda item: item.digest.records, parallelism(self.warehouse))
         results = run_tasks(self.warehouse, read_back_partitions, settings, tasks)
         return [
             receipt(
@@ -122,14 +123,6 @@ class Writing:
             )
             for one, read in zip((one for task in tasks for one in task), results, strict=True)
         ]
-
-    def _parallelism(self) -> int:
-        return parallelism(self.warehouse)
-
-
-def parallelism(warehouse: Warehouse) -> int:
-    """The number of tasks that Spark runs at the same time."""
-    return int(warehouse.spark.sparkContext.defaultParallelism)
 
 
 def memory_bytes(limits: RestoreSettings) -> int:

@@ -1,19 +1,22 @@
 """Shared by the runs of one job over several clusters: settings, the warehouse, and reports of progress."""
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from threading import Lock
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.jvm_start import StartingJvm, has_session
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.sessionless import without_session
 from kafka_lagoon.delta.warehouse import Warehouse, find_warehouse, open_warehouse
+from kafka_lagoon.errors import NeedsSession
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.tables.schema import TABLES
 from kafka_lagoon.tables.table import Table
+
+R = TypeVar("R")
 
 
 class Progress(Protocol):
@@ -67,7 +70,15 @@ class RunContext:
                 self._warehouse = self._without_session() or self._by_spark()
             return self._warehouse
 
-    def start_session(self) -> None:
+    def with_or_without_session(self, run: Callable[[], R]) -> R:
+        """Run without a session of Spark, and again with one if that raises NeedsSession: then Spark opens the warehouse."""
+        if self.warehouse.session is None:
+            with suppress(NeedsSession):
+                return run()
+            self._start_session()
+        return run()
+
+    def _start_session(self) -> None:
         """Open the warehouse again, by Spark: for a run that turns out to need a session."""
         with self._lock:
             self._opened.close()

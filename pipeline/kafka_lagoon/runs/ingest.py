@@ -6,16 +6,16 @@ exactly the files of tasks whose records are part of one history of their partit
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.delta.executors import parallelism, refuse_alone
 from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, LONGEST_COMMIT_WAIT_MS, Warehouse
-from kafka_lagoon.errors import NeedsSession
 from kafka_lagoon.fetch.accounting import Reconciled, RunIdentity, is_loss, reconcile
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.last_epochs import with_last_epochs
@@ -151,11 +151,7 @@ def ingest(
                 notes = [*lock.notes, _hidden_topics(cluster, wanted, Deadline.after(clock, _NOTE_MS))]
             return "; ".join(filter(None, notes)) or None
 
-        if context.warehouse.session is None:
-            with suppress(NeedsSession):
-                return archive()
-            context.start_session()
-        return archive()
+        return context.with_or_without_session(archive)
 
 
 @dataclass(slots=True)
@@ -237,11 +233,8 @@ def archive_new_records(
 
 
 def _tasks(lock: ArchiveLock, planned: Plan, limits: IngestSettings) -> Sequence[Task]:
-    if lock.warehouse.session is None and sum(map(planned.bytes_of, planned.ranges)) <= limits.local_max_bytes:
-        parallelism = 1
-    else:
-        parallelism = lock.warehouse.spark.sparkContext.defaultParallelism
-    return divide(planned.ranges, planned.bytes_of, parallelism, limits.task_mb << 20)
+    refuse_alone(lock.warehouse, sum(map(planned.bytes_of, planned.ranges)), limits.local_max_bytes)
+    return divide(planned.ranges, planned.bytes_of, parallelism(lock.warehouse), limits.task_mb << 20)
 
 
 def read_options(limits: IngestSettings) -> ReadOptions:

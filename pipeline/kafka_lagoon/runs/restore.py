@@ -102,21 +102,26 @@ def restore(
     with Cluster.connect(kafka, clock, request_stats, Deadline.after(clock, limits.timeout_ms)) as cluster:
         cluster_id = cluster.cluster_id or request.to_cluster
         steps.connected(cluster_id)
-        store = ProgressStore(
-            warehouse=context.warehouse, clock=clock, target_cluster_id=cluster_id, request=request.identity()
-        )
-        run = RestoreRun(
-            request=request,
-            cluster=cluster,
-            cluster_id=cluster_id,
-            warehouse=context.warehouse,
-            clock=clock,
-            limits=limits,
-            store=store,
-            steps=steps,
-        )
-        with context.warehouse.exclusively(f"restore-{cluster_id}", clock, limits.lock_wait_ms):
-            result = _begin_or_continue(run, confirm)
+
+        def locked() -> RestoreResult:
+            warehouse = context.warehouse
+            store = ProgressStore(
+                warehouse=warehouse, clock=clock, target_cluster_id=cluster_id, request=request.identity()
+            )
+            run = RestoreRun(
+                request=request,
+                cluster=cluster,
+                cluster_id=cluster_id,
+                warehouse=warehouse,
+                clock=clock,
+                limits=limits,
+                store=store,
+                steps=steps,
+            )
+            with warehouse.exclusively(f"restore-{cluster_id}", clock, limits.lock_wait_ms):
+                return _begin_or_continue(run, confirm)
+
+        result = context.with_or_without_session(locked)
     return replace(result, seconds=clock.monotonic() - started)
 
 

@@ -13,6 +13,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.admin_actions import recording
+from kafka_lagoon.delta.executors import parallelism, refuse_alone
 from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.warehouse import Warehouse
@@ -32,7 +33,7 @@ from kafka_lagoon.restore.saved_state import Alterations, acl_creations, choose_
 from kafka_lagoon.restore.survey import SurveyItem, Times, logged_times, survey_partitions, times_by_topic
 from kafka_lagoon.restore.target import TargetTopic, default_configs, describe_target, verdict
 from kafka_lagoon.restore.topic_names import matching_topics
-from kafka_lagoon.restore.writing import memory_bytes, parallelism
+from kafka_lagoon.restore.writing import memory_bytes
 from kafka_lagoon.runs.context import Progress as Steps
 from kafka_lagoon.tables.record_tables import RECORDS
 from kafka_lagoon.uuid7 import new_id
@@ -83,6 +84,16 @@ class RestoreSource:
     topics: Sequence[ArchivedTopic]
     files: Mapping[str, Sequence[DescribedFile]]
 
+    @property
+    def size(self) -> int:
+        """Bytes of the chosen partitions as the brokers stored them; of a topic where that is unknown, those of its files."""
+        return sum(
+            sum(topic.sizes[number] for number in topic.partitions)
+            if topic.partitions.keys() <= topic.sizes.keys()
+            else sum(file.size for file in self.files[topic.topic])
+            for topic in self.topics
+        )
+
 
 @frozen
 class Preparation:
@@ -109,7 +120,10 @@ def requested_topics(run: RestoreRun) -> Sequence[str]:
 
 
 def find_source(run: RestoreRun, topics: Sequence[str], topic_ids: Mapping[str, str]) -> RestoreSource:
-    """Find the archived records of topics; ConfigError if a requested partition is not archived."""
+    """Find the archived records of topics; ConfigError if a requested partition is not archived.
+
+    NeedsSession if the warehouse has no session of Spark, and there is too much for this process alone.
+    """
     request, faults = run.request, list[str]()
     chosen, files = list[ArchivedTopic](), dict[str, Sequence[DescribedFile]]()
     for topic in find_archived(run.warehouse, request.from_cluster, topics, topic_ids or request.topic_ids):
@@ -123,7 +137,9 @@ def find_source(run: RestoreRun, topics: Sequence[str], topic_ids: Mapping[str, 
         files[topic.topic] = files_of(run.warehouse, topic)
     if faults:
         raise ConfigError(faults)
-    return RestoreSource(topics=chosen, files=files)
+    source = RestoreSource(topics=chosen, files=files)
+    refuse_alone(run.warehouse, source.size, run.limits.local_max_bytes)
+    return source
 
 
 def prepare(run: RestoreRun, source: RestoreSource) -> Preparation:

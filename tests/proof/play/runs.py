@@ -39,12 +39,12 @@ class Runs:
         if (self._world.place.warehouse / "records").is_dir() and not (keep_hours == 0 and jobs.is_running()):
             jobs.start("maintain", {}, by, "local", keep_hours=keep_hours)
 
-    def restore(self, topic: str, by: str = "lagoon", master: str = "local") -> None:
+    def restore(self, topic: str, by: str = "lagoon", master: str = "local", by_executors: int = 1) -> None:
         """Start a restore into another topic; its producer writes what the archive has when it begins."""
         live = self._topics.live
         if topic in live and live[topic].kind not in ("unclean", "short"):
             self.restored.setdefault(topic, live[topic])
-            self._world.jobs.start("restore", {}, by, master, topic=live[topic].name)
+            self._world.jobs.start("restore", {}, by, master, topic=live[topic].name, by_executors=by_executors)
 
     def kill(self, job: str, whom: str, step: str, ms: int) -> None:
         """Kill processes of a job, some time after it began a step."""

@@ -217,6 +217,7 @@ class Restore:
     world: World
     name: str = "restore"
     form: tuple[str, ...] = ("--with-offsets",)
+    settings: tuple[str, ...] = ()
 
     @cached_property
     def topic(self) -> str:
@@ -240,8 +241,8 @@ class Restore:
         target = f"{self.topic}-{name_of(lake)}"
         names = ("--from-cluster", "default", "--to-cluster", "default", "--topics", self.topic)
         more = ("--rename", f"{self.topic}={target}", "--with-configs", *self.form)
-        wait = ("--set", f"restore.lock_wait_ms={WAIT_MS}")
-        command = self.world.lagoon("restore", lake, "--yes", *names, *more, *wait)
+        settings = [f"--set={setting}" for setting in (f"restore.lock_wait_ms={WAIT_MS}", *self.settings)]
+        command = self.world.lagoon("restore", lake, "--yes", *names, *more, *settings)
         return Attempt(
             command=command,
             second=command,
@@ -482,7 +483,10 @@ def new_jobs(world: World) -> dict[str, Job]:
         Maintain(world),
         Apply(world),
         Restore(world),
-        Restore(world, name="restore-transactional", form=("--transactional",)),
+        Restore(world, name="restore-on-executors", settings=("restore.local_max_bytes=0",)),
+        Restore(
+            world, name="restore-transactional", form=("--transactional",), settings=("restore.local_max_bytes=0",)
+        ),
         Sink(world),
         Sink(world, name="sink-run", transactions="run"),
     ]
