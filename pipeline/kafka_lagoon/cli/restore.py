@@ -19,7 +19,7 @@ def _restore(call: Invocation) -> int:
     arguments = restore_arguments(call.options, call.environ, call.clock)
     with closing(StartingJvm()) if _needs_jvm(arguments.settings) else nullcontext() as starting:
         with gc_paused():
-            from kafka_lagoon.cli.restores import restore_all  # noqa: PLC0415  while the JVM starts
+            from kafka_lagoon.cli.restore_run import restore_all  # noqa: PLC0415  while the JVM starts
 
         return restore_all(arguments, call.clock, starting)
 

@@ -73,7 +73,7 @@ def _take(call: Invocation) -> int:
     arguments = snapshot_arguments(call.options, call.environ, call.clock)
     with closing(StartingJvm()) if _needs_jvm(arguments.settings) else nullcontext() as starting:
         with gc_paused():
-            from kafka_lagoon.cli.snapshots import take_snapshots  # noqa: PLC0415  while the JVM starts
+            from kafka_lagoon.cli.snapshot_run import take_snapshots  # noqa: PLC0415  while the JVM starts
 
         return take_snapshots(arguments.settings, arguments.slot_ms, call.clock, starting)
 
