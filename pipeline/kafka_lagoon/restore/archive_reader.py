@@ -223,6 +223,8 @@ def _streamed(
             if low < high:
                 table = _typed(pa.Table.from_batches([batch.slice(low, high - low)]), names)
                 yield from _chosen(table, group, wanted, first, end).select(columns).combine_chunks().to_batches()
+            if done >= stop:  # other partitions follow, as small ones share row groups
+                break
 
 
 def _sorted(
