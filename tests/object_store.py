@@ -30,6 +30,8 @@ class Request:
     access_key: str
     has_token: bool
     is_conditional: bool
+    received: int  # bytes of its body
+    sent: int  # bytes of the response's body
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +75,8 @@ class ObjectStore:
         """Return all requests until now."""
         lines = (line.split(" ") for line in (self.folder / "requests").read_text().splitlines())
         return [
-            Request(int(status), method, path, key, token == "token", condition == "condition")  # noqa: S105  says whether
-            for status, method, path, key, token, condition in lines
+            Request(int(status), method, path, key, token != "-", condition != "-", int(received), int(sent))  # noqa: S105  says whether
+            for status, method, path, key, token, condition, received, sent in lines
         ]
 
     @contextmanager

@@ -3,7 +3,7 @@
     python -m tests.object_store_server FOLDER
 
 It writes its port to FOLDER/port, and to FOLDER/requests of each request the status of its answer, the method, the path, the
-access key, `token` if there was a session token, and `condition` if there was If-None-Match. Files in FOLDER make it fail:
+access key, `token` if there was a session token, `condition` if there was If-None-Match, and the bytes of both bodies. Files in FOLDER make it fail:
 
 - `lose-answers`: a PUT to a path with the text in this file is carried out and answered by 500, once for each path: what a
   client sees whose connection breaks.
@@ -54,10 +54,14 @@ class Observed:
         else:
             answer = respond
 
-        def noting(status: str, *rest: Any) -> Any:
+        def noting(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
+            chunked = environ.get(
+                "HTTP_X_AMZ_DECODED_CONTENT_LENGTH"
+            )  # as Arrow uploads parts, without the length of the body
+            received, sent = int(chunked or environ.get("CONTENT_LENGTH") or 0), _body_bytes(method, headers)
             what = (status[:3], method, path.replace(" ", "%20"), key[1] if key else "-", token, condition)
-            print(*what, file=self._requests, flush=True)
-            return answer(status, *rest)
+            print(*what, received, sent, file=self._requests, flush=True)
+            return answer(status, headers, *rest)
 
         content = self._application(environ, noting)
         return content if answer is respond else []
@@ -65,6 +69,11 @@ class Observed:
     def _is_to_be_lost(self, path: str) -> bool:
         named = self._folder / "lose-answers"
         return path not in self._lost and named.exists() and named.read_text() in path
+
+
+def _body_bytes(method: str, headers: list[tuple[str, str]]) -> int:
+    lengths = (int(value) for name, value in headers if name.lower() == "content-length")
+    return 0 if method == "HEAD" else next(lengths, 0)
 
 
 def main(folder: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.bench import (
     compare,
     connect,
+    cost,
     decode,
     encode,
     history,
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[], Findings]] = {
     "verbs": verbs.run,
     "start": start.run,
     "history": history.run,
+    "cost": cost.run,
 }
 _RESULTS = Path(__file__).resolve().parents[2] / "bench-results"
 

@@ -44,10 +44,11 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """The results of a benchmark: comparisons for the table, and sentences below it."""
+    """The results of a benchmark: comparisons for the table, sentences below it, and tables of its own in Markdown."""
 
     comparisons: Sequence[Comparison]
     notes: Sequence[str] = ()
+    tables: Sequence[str] = ()
 
 
 def alternate(

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from confluent_kafka import Producer
@@ -70,7 +70,11 @@ def json_values(size: int) -> Iterator[bytes]:
             "ok": dice.random() < 0.5,
             "trace": f"{dice.getrandbits(32):08x}",
         }
-        text = ""
-        while (encoded := json.dumps(event | {"text": text}, separators=(",", ":")).encode()) and len(encoded) < size:
+        text, missing = "", size - len(_encoded(event, ""))
+        while len(text) < missing:
             text += f"{dice.choice(words)} "
-        yield encoded
+        yield _encoded(event, text)
+
+
+def _encoded(event: Mapping[str, object], text: str) -> bytes:
+    return json.dumps({**event, "text": text}, separators=(",", ":")).encode()

@@ -35,7 +35,8 @@ def markdown(findings: Mapping[str, Findings]) -> str:
         *(_line(one) for found in findings.values() for one in found.comparisons),
     ]
     notes = [f"- {note}" for found in findings.values() for note in found.notes]
-    return "\n".join([*lines, "", *notes])
+    tables = [f"{table}\n" for found in findings.values() for table in found.tables]
+    return "\n".join([*lines, "", *tables, *notes])
 
 
 def _line(comparison: Comparison) -> str:
@@ -51,7 +52,12 @@ def write_json(path: Path, findings: Mapping[str, Findings], load: Mapping[str, 
     """Write every sample, with ratios, machine, and the load average at the start of each benchmark."""
     path.parent.mkdir(parents=True, exist_ok=True)
     benchmarks = {
-        name: {"load": load[name], "comparisons": list(_plain(one)), "notes": list(one.notes)}
+        name: {
+            "load": load[name],
+            "comparisons": list(_plain(one)),
+            "notes": list(one.notes),
+            "tables": list(one.tables),
+        }
         for name, one in findings.items()
     }
     path.write_text(json.dumps({"machine": machine(), "benchmarks": benchmarks}, indent=1) + "\n")

@@ -1,5 +1,6 @@
 """Archived records of a partition are read in the order of their offsets, wherever they are in files."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,28 @@ def test_row_groups_that_partitions_share_are_read_one_by_one(
     shared = [SourceFile(f"file:{tmp_path}/shared", is_one_topic)]
     for number in (0, 1):
         assert offsets(shared, wanted(3, 48, partition=number)) == list(range(3, 48))
+
+
+def test_a_shared_row_group_is_decoded_to_the_end_of_the_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of the partitions after it are not decoded: with many small partitions they would be, once for each of them."""
+    tables = [
+        pq.read_table(write_files(tmp_path, [records(range(50))], partition=number)[0].url[5:], partitioning=None)
+        for number in (0, 1)
+    ]
+    pq.write_table(pa.concat_tables(tables, promote_options="permissive"), tmp_path / "shared")
+    decoded: list[int] = []
+
+    class Counting(pq.ParquetFile):  # type: ignore[misc]
+        def iter_batches(self, *arguments: Any, **options: Any) -> Iterator[pa.RecordBatch]:
+            for batch in super().iter_batches(*arguments, **options):
+                decoded.append(batch.num_rows)
+                yield batch
+
+    monkeypatch.setattr(pq, "ParquetFile", Counting)
+    monkeypatch.setattr(archive_reader, "_AT_ONCE_BYTES", 1)
+    shared = [SourceFile(f"file:{tmp_path}/shared", True)]
+    assert offsets(shared, wanted(0, 100)) == list(range(50))
+    assert sum(decoded) == 50
+    assert offsets(shared, wanted(0, 100, partition=1)) == list(range(50))
