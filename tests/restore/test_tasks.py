@@ -1,5 +1,6 @@
 """Tasks write each archived record once to real brokers, wherever they die and however often they are repeated."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,14 @@ from kafka_lagoon.restore.progress import Position
 from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, restore_partitions
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.topic_partition import TopicPartition as Partition
-from tests.clock import CLOCK
+from tests.clock import CLOCK, Hands
 from tests.integration.state import create_topics
 from tests.restore.lake import records, wanted, write_files
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 ANY_TIME = {"retention.ms": "-1"}
 OFFSETS = [offset for offset in range(400) if offset % 10]  # like a log with gaps
+PARTITIONS = 8
 _names = iter(range(1_000_000))
 
 
@@ -80,7 +82,13 @@ class Restore:
 
     def attempt(self, **more: Any) -> WorkResult:
         """Make one attempt from the last known position."""
-        settings = TaskSettings(
+        given = {"planned": self.planned, "position": self.position, "files": self.files}
+        (result,) = restore_partitions(self.settings(), [Work(**{**given, **more})])
+        return result
+
+    def settings(self) -> TaskSettings:
+        """Return the settings of a round of a minute."""
+        return TaskSettings(
             kafka=self.kafka,
             clock=CLOCK,
             plan=self.plan,
@@ -89,31 +97,10 @@ class Restore:
             timeout_ms=20_000,
             ends_at_ms=CLOCK.now_ms() + 60_000,
         )
-        given = {"planned": self.planned, "position": self.position, "files": self.files}
-        (result,) = restore_partitions(settings, [Work(**{**given, **more})])
-        return result
 
     def consumed(self) -> list[tuple[bytes, int]]:
         """Return the values and offsets of committed records that librdkafka reads."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.kafka.bootstrap_servers,
-                "group.id": "tasks",
-                "enable.partition.eof": True,
-                "isolation.level": "read_committed",
-            }
-        )
-        consumer.assign([TopicPartition(self.topic, 0, 0)])
-        read: list[tuple[bytes, int]] = []
-        try:
-            while True:
-                message = consumer.poll(30)
-                assert message is not None
-                if message.error():
-                    return read
-                read.append((message.value() or b"", message.offset() or 0))
-        finally:
-            consumer.close()
+        return consumed(self.kafka.bootstrap_servers, self.topic)
 
     def assert_whole(self, result: WorkResult) -> None:
         """Check that every record exists once, in order, at the offset in the ranges."""
@@ -126,6 +113,29 @@ class Restore:
             for one in result.ranges
             for number in range(one.records)
         } == where
+
+
+def consumed(servers: str, topic: str, partition: int = 0) -> list[tuple[bytes, int]]:
+    """Return the values and offsets of committed records that librdkafka reads."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "tasks",
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    consumer.assign([TopicPartition(topic, partition, 0)])
+    read: list[tuple[bytes, int]] = []
+    try:
+        while True:
+            message = consumer.poll(30)
+            assert message is not None
+            if message.error():
+                return read
+            read.append((message.value() or b"", message.offset() or 0))
+    finally:
+        consumer.close()
 
 
 @pytest.fixture(autouse=True)
@@ -171,6 +181,37 @@ def killed_again_and_again(restore: Restore, where: str, times: int) -> None:
         killed(restore, moment % 3, where)
     result = restore.attempt()
     restore.assert_whole(result)
+
+
+def test_partitions_of_a_task_share_the_description_of_their_topic(
+    kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lists all partitions: a task with each of them would otherwise receive the square of their number."""
+    topic, hands, refreshed = f"tasks-{next(_names)}", Hands(), list[object]()
+    create_topics(kafka.bootstrap_servers, [NewTopic(topic, PARTITIONS, 1, config=ANY_TIME)])
+    restore = Restore(kafka, tmp_path)
+    works = [
+        Work(
+            planned=replace(restore.planned, target=PartitionKey(topic, number), target_topic_id=None),
+            position=restore.position,
+            files=restore.files,
+        )
+        for number in range(PARTITIONS)
+    ]
+    refresh = Cluster.refresh
+
+    def counted(cluster: Cluster, topics: Any, *arguments: Any) -> Any:
+        refreshed.append(topics)
+        return refresh(cluster, topics, *arguments)
+
+    monkeypatch.setattr(Cluster, "refresh", counted)
+    settings = replace(restore.settings(), clock=replace(hands.clock(), sleep=time.sleep))
+    results = restore_partitions(settings, works)
+    assert [(result.failure, result.position.written) for result in results] == [(None, len(OFFSETS))] * PARTITIONS
+    assert [topics for topics in refreshed if topics] == [{topic}]
+    assert [len(consumed(kafka.bootstrap_servers, topic, number)) for number in range(PARTITIONS)] == [
+        len(OFFSETS)
+    ] * PARTITIONS
 
 
 @pytest.mark.parametrize("where", ["before send", "after send"])

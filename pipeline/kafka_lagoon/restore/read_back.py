@@ -9,8 +9,10 @@ from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from kafka_lagoon.restore.plan import PartitionKey
 from kafka_lagoon.restore.receipts import ReadBack, Restored, read_back
+from kafka_lagoon.restore.recent_topics import RecentTopics
 
 
 @frozen
@@ -27,14 +29,20 @@ class CheckSettings:
 def read_back_partitions(settings: CheckSettings, several: Sequence[Restored]) -> list[ReadBack]:
     """Read partitions back, one after the other; a failure to read is a result, too."""
     with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
-        return [_read_back(cluster, settings, one) for one in several]
+        leaders = RecentTopics(settings.clock, lambda topic: cluster.refresh({topic}, _deadline(settings)))
+        return [_read_back(cluster, settings, one, leaders) for one in several]
 
 
-def _read_back(cluster: Cluster, settings: CheckSettings, restored: Restored) -> ReadBack:
-    deadline = Deadline.after(settings.clock, settings.timeout_ms)
+def _read_back(
+    cluster: Cluster, settings: CheckSettings, restored: Restored, leaders: RecentTopics[MetadataResponse]
+) -> ReadBack:
     fields = settings.fields[PartitionKey(restored.target_topic, restored.target_partition)]
     try:
-        cluster.refresh({restored.target_topic}, deadline)
-        return read_back(cluster, restored, settings.reading, deadline, fields)
+        leaders.of(restored.target_topic)
+        return read_back(cluster, restored, settings.reading, _deadline(settings), fields)
     except PipelineError as error:
         return ReadBack(digest=None, problem=str(error))
+
+
+def _deadline(settings: CheckSettings) -> Deadline:
+    return Deadline.after(settings.clock, settings.timeout_ms)

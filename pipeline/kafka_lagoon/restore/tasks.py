@@ -33,6 +33,7 @@ from kafka_lagoon.restore.own_records import find_own_records, last_sequence
 from kafka_lagoon.restore.partition_writer import PartitionWriter, SendOptions
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
+from kafka_lagoon.restore.recent_topics import RecentTopics
 from kafka_lagoon.topic_partition import TopicPartition
 
 _PAUSE_S = 0.5
@@ -82,15 +83,20 @@ def restore_partitions(settings: TaskSettings, works: Sequence[Work]) -> list[Wo
     It may be called again with the same works, at any time and on any executor.
     """
     with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
-        return [_restore(cluster, settings, work) for work in works]
+        targets = RecentTopics(settings.clock, lambda topic: _described(cluster, settings, topic))
+        return [_restore(cluster, settings, work, targets) for work in works]
 
 
-def _restore(cluster: Cluster, settings: TaskSettings, work: Work) -> WorkResult:
+def _restore(
+    cluster: Cluster, settings: TaskSettings, work: Work, targets: RecentTopics[dict[str, TargetTopic]]
+) -> WorkResult:
     written = _Written(work)
     if settings.clock.now_ms() >= settings.ends_at_ms:
         return written.result()
     try:
-        written.topics = _topics(cluster, settings, work.planned)
+        written.topics = targets.of(work.planned.target.topic)
+        if not cluster.may_be_topic(work.planned.target.topic, work.planned.target_topic_id):
+            raise TargetChanged(*work.planned.target, "is of another topic: it was re-created since the restore began")
         waiting = Deadline.after(settings.clock, settings.timeout_ms)
         while True:
             try:
@@ -102,16 +108,9 @@ def _restore(cluster: Cluster, settings: TaskSettings, work: Work) -> WorkResult
         return written.result(str(error))
 
 
-def _topics(cluster: Cluster, settings: TaskSettings, planned: PlannedPartition) -> dict[str, TargetTopic]:
-    """The target's current topics; TargetChanged if one was re-created since the plan was made."""
-    topics = _described(cluster, planned.target.topic, Deadline.after(settings.clock, settings.timeout_ms))
-    if not cluster.may_be_topic(planned.target.topic, planned.target_topic_id):
-        raise TargetChanged(*planned.target, "is of another topic: it was re-created since the restore began")
-    return topics
-
-
-def _described(cluster: Cluster, topic: str, deadline: Deadline) -> dict[str, TargetTopic]:
+def _described(cluster: Cluster, settings: TaskSettings, topic: str) -> dict[str, TargetTopic]:
     """Describe the topic; brokers that do not know it yet, as after its creation, are asked again."""
+    deadline = Deadline.after(settings.clock, settings.timeout_ms)
     waiting = deadline.within(_UNKNOWN_FOR_MS)
     while True:
         try:
