@@ -29,7 +29,7 @@ _COMMITS = int(
 )  # before the first measured run; a checkpoint is written every 30
 _CODECS = ("none", "zstd")
 _KEY_BYTES = 16
-_LOCAL_BYTES = IngestSettings().local_max_bytes  # a run in a folder starts Spark for more
+_LOCAL_BYTES = IngestSettings().local_max_bytes  # a run in a folder starts Spark for more; restores have the same limit
 _RECORDS_OF_SMALL = 2  # of each partition
 FEW = BenchTopic(name="few", records=0, value_bytes=100, codec="none", partitions=1)
 MANY = BenchTopic(name="many", records=0, value_bytes=100, codec="none", partitions=_PARTITIONS)
@@ -97,6 +97,8 @@ class Records:
             for _ in range(rounds):
                 for place in places:
                     self._restore(name, place, topic)
+        for _ in range(_ROUNDS):
+            self._restore("restore few, Spark", places[0], FEW, "restore.local_max_bytes=0")
 
     def _make_logs(self, folder: Place, bucket: Place) -> None:
         """Make tables whose logs have as many commits as on average: a run reads those since the last checkpoint."""
@@ -132,11 +134,12 @@ class Records:
     def _kafka_option(self) -> Sequence[str]:
         return ("--set", f"kafka.bootstrap_servers={self.counted}")
 
-    def _restore(self, what: str, place: Place, topic: BenchTopic) -> None:
+    def _restore(self, what: str, place: Place, topic: BenchTopic, *settings: str) -> None:
         targets = {side: f"{topic.name}-{side}-{time.monotonic_ns()}" for side in ("ours", "connector")}
         create_topics(self.servers, [NewTopic(target, topic.partitions, 1) for target in targets.values()])
         words = ["restore", "--yes", "--new", *self._kafka_option()]
         words += ["--from-cluster", "default", "--to-cluster", "default", "--topics", topic.name]
+        words += [word for setting in settings for word in ("--set", setting)]
         ours = place.lagoon(*words, "--rename", f"{topic.name}={targets['ours']}")
         of_connector = (self.counted, topic.name, f"{place.location}/records", targets["connector"], topic.codec)
         theirs = place.connector("restore", *of_connector, quick=not topic.records)
@@ -180,19 +183,28 @@ def rows(samples: Samples) -> Iterator[tuple[str, Mapping[tuple[str, str], Usage
     yield "and for 1,000 partitions with two records", line("ingest many", "ingest few", *by_1000)
     yield "and if it starts Spark", (started := line("ingest few, Spark", "ingest few"))
     for codec in _CODECS:
-        of_gb = line(f"ingest GB {codec}", "ingest few")
-        yield (
-            f"and for a GB of records, {codec}",
-            {
-                key: (usage - (started.get(key, Usage()) if usage.kafka_received > _LOCAL_BYTES else Usage()))
-                * (1 / gb)
-                for key, usage in of_gb.items()
-            },
-        )
+        large = line(f"ingest GB {codec}", "ingest few")
+        yield f"and for a GB of records, {codec}", _of_gb(large, started, gb)
     yield "restore: a run", line("restore few")
     yield "and for 1,000 partitions", line("restore many", "restore few", by_1000[0])
+    yield "and if it starts Spark", (started := line("restore few, Spark", "restore few"))
     for codec in _CODECS:
-        yield f"and for a GB of records, {codec}", line(f"restore GB {codec}", "restore few", 1 / gb)
+        large = line(f"restore GB {codec}", "restore few")
+        yield f"and for a GB of records, {codec}", _of_gb(large, started, gb)
+
+
+def _of_gb(
+    large: Mapping[tuple[str, str], Usage], started: Mapping[tuple[str, str], Usage], gb: float
+) -> Mapping[tuple[str, str], Usage]:
+    """Return what a GB adds to a run, without the start of Spark where so many bytes need it."""
+    return {
+        key: (usage - (started.get(key, Usage()) if _moved(usage) > _LOCAL_BYTES else Usage())) * (1 / gb)
+        for key, usage in large.items()
+    }
+
+
+def _moved(usage: Usage) -> float:
+    return max(usage.kafka_received, usage.kafka_sent)
 
 
 def _mean_value_bytes() -> float:
