@@ -7,7 +7,7 @@ import pytest
 
 from kafka_lagoon.apply.action import Action, Resource
 from kafka_lagoon.apply.kinds.acls import acl_of, create_acl
-from kafka_lagoon.cli import restores as command
+from kafka_lagoon.cli import restore_run as command
 from kafka_lagoon.cli.restore_run import lines
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.runs.restore import RestoreResult
