@@ -17,6 +17,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 
 from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.source import columnar
 from kafka_lagoon.source.columnar import SourceOfRows, source_for
 from kafka_lagoon.source.data_source import LagoonSource
 from tests.java_classes import COLUMNAR_SOURCE, JAR, compiled, jar
@@ -198,6 +199,12 @@ class _Refusing:
 def test_without_the_class_rows_are_read(session_of_others: Any) -> None:
     """The Python source is registered under its name."""
     assert source_for(session_of_others) is LagoonSource
+
+
+def test_a_package_without_the_jar(session: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Spark only logs that a jar is not there, and would then know no source of this name."""
+    monkeypatch.setattr(columnar, "_JAR", tmp_path / "absent.jar")
+    assert source_for(session) is LagoonSource
 
 
 def test_a_session_is_registered_again(session: SparkSession) -> None:

@@ -33,7 +33,7 @@ def source_for(spark: "SparkSession") -> type[LagoonSource]:
 
 def _add_jar(spark: "SparkSession") -> bool:
     session = getattr(spark, "_jsparkSession", None)  # Spark Connect has none
-    if session is None or not spark.version.startswith(_RELEASE):
+    if session is None or not spark.version.startswith(_RELEASE) or not _JAR.is_file():  # addJar only logs that
         return False
     try:
         session.sessionState().resourceLoader().addJar(str(_JAR))
