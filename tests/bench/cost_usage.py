@@ -21,7 +21,7 @@ _TIMEOUT_S = 900
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a run has used, or the mean or a multiple of runs."""
+    """The usage of a run, or the mean or a multiple of runs."""
 
     cpu_s: float = 0.0
     kafka_requests: float = 0.0

@@ -1,4 +1,4 @@
-"""What is known of a topic is kept for a second, and failures are not kept."""
+"""A description of a topic is kept for a second, and failures are not kept."""
 
 import pytest
 
