@@ -7,7 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from kafka_lagoon.delta.jvm_start import StartingJvm, ended
+from kafka_lagoon.delta import jvm_start
+from kafka_lagoon.delta.jvm_start import StartingJvm, ended, starting_jvm
 from kafka_lagoon.errors import TableError
 
 
@@ -46,6 +47,15 @@ def test_a_missing_java_is_said_to_who_takes_it(monkeypatch: pytest.MonkeyPatch)
     with closing(StartingJvm()) as starting, pytest.raises(TableError, match="no java in JAVA_HOME"):
         starting.take()
     StartingJvm().close()
+
+
+@pytest.mark.parametrize(("is_needed", "has_session"), [(False, False), (True, True)])
+def test_none_starts_where_none_is_needed(monkeypatch: pytest.MonkeyPatch, is_needed: bool, has_session: bool) -> None:
+    """Nor where a session of the process opens the tables."""
+    monkeypatch.setattr(jvm_start, "has_session", lambda: has_session)
+    monkeypatch.setattr(jvm_start, "StartingJvm", lambda: pytest.fail("a JVM was started"))
+    with starting_jvm(is_needed=is_needed) as starting:
+        assert starting is None
 
 
 def test_a_snapshot_starts_it_before_it_imports_spark() -> None:

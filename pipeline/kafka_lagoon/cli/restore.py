@@ -1,23 +1,21 @@
 """Runs `lagoon restore`: reads arguments and settings, starts the JVM that opens the tables, and imports the rest meanwhile."""
 
-from contextlib import closing, nullcontext
-
 from kafka_lagoon.cli.command import Command, Invocation
 from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.cli.restore_arguments import declare, restore_arguments
-from kafka_lagoon.delta.jvm_start import StartingJvm, has_session
+from kafka_lagoon.delta.jvm_start import starting_jvm
 from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.settings import Settings, opens_without_session
 
 
 def _needs_jvm(settings: Settings) -> bool:
-    """Return True if the run opens the tables by a JVM of its own, at least to plan."""
-    return opens_without_session(settings) and not has_session() and settings.restore.local_max_bytes > 0
+    """Return True if the run opens the tables without a session of Spark, at least to plan."""
+    return opens_without_session(settings) and settings.restore.local_max_bytes > 0
 
 
 def _restore(call: Invocation) -> int:
     arguments = restore_arguments(call.options, call.environ, call.clock)
-    with closing(StartingJvm()) if _needs_jvm(arguments.settings) else nullcontext() as starting:
+    with starting_jvm(is_needed=_needs_jvm(arguments.settings)) as starting:
         with gc_paused():
             from kafka_lagoon.cli.restore_run import restore_all  # noqa: PLC0415  while the JVM starts
 

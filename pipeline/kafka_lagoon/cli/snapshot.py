@@ -2,14 +2,13 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from contextlib import closing, nullcontext
 
 from kafka_lagoon.cli.arguments import add_create, parsed_time
 from kafka_lagoon.cli.command import Command, Invocation
 from kafka_lagoon.cli.file_modes import check_creation, loaded
 from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.jvm_start import StartingJvm, has_session
+from kafka_lagoon.delta.jvm_start import starting_jvm
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.garbage import gc_paused
@@ -65,13 +64,13 @@ def _distance_problems(slot: str, distance_ms: int, limits: SnapshotSettings) ->
 
 
 def _needs_jvm(settings: Settings) -> bool:
-    """Return True if the run opens the tables by a JVM of its own."""
-    return opens_without_session(settings) and not has_session() and settings.snapshot.time_lag != "interpolate"
+    """Return True if the run opens the tables without a session of Spark."""
+    return opens_without_session(settings) and settings.snapshot.time_lag != "interpolate"
 
 
 def _take(call: Invocation) -> int:
     arguments = snapshot_arguments(call.options, call.environ, call.clock)
-    with closing(StartingJvm()) if _needs_jvm(arguments.settings) else nullcontext() as starting:
+    with starting_jvm(is_needed=_needs_jvm(arguments.settings)) as starting:
         with gc_paused():
             from kafka_lagoon.cli.snapshot_run import take_snapshots  # noqa: PLC0415  while the JVM starts
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 from typing import IO, Any, cast
@@ -66,6 +66,19 @@ class StartingJvm:
         if not self._is_taken:
             with suppress(TableError), ended(*self._jvm.result()):
                 pass
+
+
+@contextmanager
+def starting_jvm(*, is_needed: bool) -> Iterator[StartingJvm | None]:
+    """A JVM that starts if it is needed, and ends with the block if nobody has taken it.
+
+    None where a session of this process opens the tables.
+    """
+    if not is_needed or has_session():
+        yield None
+        return
+    with closing(StartingJvm()) as starting:
+        yield starting
 
 
 @contextmanager

@@ -137,9 +137,8 @@ def _topic(
         sizes[row["partition"]] += row["bytes_fetched"]
         records[row["partition"]] += row["records"]
         missing.update(lost=row["lost"], corrupt=row["corrupt"])
-    unsized = {
-        row["partition"] for row in ranges if row["records"] and not row["bytes_fetched"]
-    }  # rebuilt from records
+    # Ranges that were rebuilt from records do not know their bytes.
+    unsized = {row["partition"] for row in ranges if row["records"] and not row["bytes_fetched"]}
     codecs = {name for row in ranges for name in (row["codec"] or "").split(",") if name}
     return ArchivedTopic(
         cluster_id=cluster_id,
