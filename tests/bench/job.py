@@ -15,6 +15,7 @@ from pathlib import Path
 from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.bench import measure
 from tests.bench.measure import Comparison, Findings, Sample, alternate
 from tests.integration.state import commit, create_topics, produce
 
@@ -61,8 +62,7 @@ def fill(bootstrap_servers: str) -> None:
 def environment(bootstrap_servers: str, warehouse: Path) -> dict[str, str]:
     """Return the environment of `make`, with the settings of the job."""
     return {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        **measure.environment(),
         "SPARK_CONF_DIR": str(_PROJECT / "conf"),
         "LAGOON_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
         "LAGOON_WAREHOUSE": str(warehouse),

@@ -4,10 +4,12 @@ import gc
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,11 @@ def timed(function: Callable[[], object]) -> Callable[[], Sample]:
         return sample
 
     return run
+
+
+def environment() -> dict[str, str]:
+    """Return an environment in which the programs of this interpreter come first."""
+    return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 def process(

@@ -29,6 +29,7 @@ from kafka_lagoon.runs.restore import restore
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.settings import load
 from kafka_lagoon.tables.schema import WRITE_TABLES
+from tests.bench import connector_job
 from tests.bench.measure import Comparison, Findings, Sample, alternate
 from tests.bench.record_topics import PARTITIONS, BenchTopic, fill
 from tests.bench.records import _ingest, session
@@ -76,7 +77,13 @@ def _compared(spark: SparkSession, servers: str, lake: Path, topic: BenchTopic) 
             "transactions": _case(
                 spark, servers, lambda target: _restore(lake, servers, topic, target, peaks, "--transactional")
             ),
-            "connector": _case(spark, servers, lambda target: _connector(spark, servers, lake, topic, target)),
+            "connector": _case(
+                spark,
+                servers,
+                lambda target: connector_job.restore(
+                    spark, servers, topic.name, str(lake / "records"), target, topic.codec
+                ),
+            ),
         },
         rounds=_ROUNDS,
     )
@@ -112,21 +119,6 @@ def _write_only(lake: Path, servers: str, topic: BenchTopic, target: str) -> Non
     """A restore that checks as little as the connector does."""
     with patch.object(Writing, "check", lambda *_: []):
         _restore(lake, servers, topic, target, [])
-
-
-def _connector(spark: SparkSession, servers: str, lake: Path, topic: BenchTopic, target: str) -> None:
-    rows = spark.read.format("delta").load(str(lake / "records")).where(f"topic = '{topic.name}'")
-    writer = rows.select("partition", "key", "value", "headers").write.format("kafka").option("topic", target)
-    for key, value in {
-        "bootstrap.servers": servers,
-        "enable.idempotence": "true",
-        "acks": "all",
-        "batch.size": "131072",
-        "linger.ms": "100",
-        "compression.type": topic.codec,
-    }.items():
-        writer = writer.option(f"kafka.{key}", value)
-    writer.option("includeHeaders", "true").save()
 
 
 def _case(spark: SparkSession, servers: str, write: Callable[[str], None]) -> Callable[[], Sample]:

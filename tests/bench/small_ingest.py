@@ -3,7 +3,6 @@
 Both are the same release and whole processes; a setting chooses between them (ingest.local_max_bytes).
 """
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from tests.bench.measure import Comparison, Findings, Sample, alternate, timed
+from tests.bench.measure import Comparison, Findings, Sample, alternate, environment, timed
 from tests.integration.state import create_topics
 
 _TOPIC, _PARTITIONS, _RECORDS = "many", 2_000, 2
@@ -53,13 +52,9 @@ def _ingest(servers: str, warehouse: Path, setting: str, records: int) -> Callab
     def case() -> Sample:
         if records:
             _produce(servers, records)
-        return timed(lambda: subprocess.run(words, env=_environment(), check=True, capture_output=True))()
+        return timed(lambda: subprocess.run(words, env=environment(), check=True, capture_output=True))()
 
     return case
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 def _produce(servers: str, records: int) -> None:

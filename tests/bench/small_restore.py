@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from tests.bench.measure import Comparison, Findings, Sample, alternate, process
+from tests.bench.measure import Comparison, Findings, Sample, alternate, environment, process
 from tests.bench.record_topics import PARTITIONS, BenchTopic, fill
 
 _TOPICS = (
@@ -33,7 +33,7 @@ def run() -> Findings:
             fill(servers, topic)
         names = ",".join(topic.name for topic in _TOPICS)
         archive = (_LAGOON, "ingest", "--create", "--warehouse", str(lake), "--topics", names)
-        process(*archive, "--set", f"kafka.bootstrap_servers={servers}", environ=_environment())()
+        process(*archive, "--set", f"kafka.bootstrap_servers={servers}", environ=environment())()
         for topic in _TOPICS:
             cases = {place: _restore(servers, lake, topic, setting, numbers) for place, setting in _PLACES.items()}
             samples = alternate(cases, rounds=_ROUNDS)
@@ -51,10 +51,6 @@ def _restore(servers: str, lake: Path, topic: BenchTopic, setting: str, numbers:
     def case() -> Sample:
         rename = ("--rename", f"{topic.name}={topic.name}-{next(numbers)}")
         equal = f"{PARTITIONS} of {PARTITIONS} partitions are equal to the archive"
-        return process(*words, *named, *rename, printed=equal, environ=_environment())()
+        return process(*words, *named, *rename, printed=equal, environ=environment())()
 
     return case
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
