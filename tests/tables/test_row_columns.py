@@ -13,12 +13,12 @@ from kafka_lagoon.tables.row_columns import (
     Columns,
     Difference,
     Joined,
+    Runs,
     Stored,
     WithColumns,
     blocks,
     choose,
     column_of,
-    runs,
 )
 
 
@@ -75,9 +75,28 @@ def test_few_values_are_kept_once() -> None:
     """A value of many rows is one object, which slices share."""
     assert list(choose(["a", "b", "a", None])) == ["a", "b", "a", None]
     assert choose("aab").values == ("a", "b")
-    assert list(runs([2, 0, 1], ["a", "b", "c"])) == ["a", "a", "c"]
-    assert list(Chosen.constant(None, 2)) == [None, None]
     assert list(choose("abc")[1:]) == ["b", "c"]
+
+
+@given(counts=st.lists(st.integers(0, 4), max_size=5), start=st.integers(-3, 12), stop=st.integers(-3, 12))
+def test_neighbouring_rows_with_one_value(counts: list[int], start: int, stop: int) -> None:
+    """A column of runs has each value as often as its count says, as a whole, sliced and one by one."""
+    values = "abcde"[: len(counts)]
+    plain = [value for value, count in zip(values, counts, strict=True) for _ in range(count)]
+    column = Runs(counts, values)
+    assert (list(column), len(column)) == (plain, len(plain))
+    assert list(column[start:stop]) == plain[start:stop]
+    assert list(column[::2]) == plain[::2]
+    assert [column[row] for row in range(-len(plain), len(plain))] == plain * 2
+    assert list(column.chosen()) == plain
+    with pytest.raises(IndexError):
+        column[len(plain)]
+
+
+def test_one_value_in_all_rows() -> None:
+    """It may be null, and there may be no rows."""
+    assert list(Runs.constant(None, 2)) == [None, None]
+    assert list(Runs.constant("a", 0)) == []
 
 
 def test_a_place_before_the_first_is_null() -> None:

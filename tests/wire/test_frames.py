@@ -108,6 +108,17 @@ def test_large_frames_stay_where_they_arrived() -> None:
     assert second == _large(2, 500_000)
 
 
+def test_memory_that_is_not_kept() -> None:
+    """After a frame that needs no memory for the next one, a connection keeps none."""
+    buffer = FrameBuffer(2_000_000)
+    buffer.keeps_memory = False
+    tracemalloc.start()
+    assert _poured(buffer, _prefixed(_large(1, 1_500_000))) == [_large(1, 1_500_000)]
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 100_000
+
+
 def test_memory_is_taken_as_bytes_arrive() -> None:
     """A length within the limit takes only a fraction of its memory until the bytes arrive."""
     buffer = FrameBuffer(1 << 30)

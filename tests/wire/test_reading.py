@@ -68,6 +68,20 @@ def test_lengths(flexible: bool, spelled: str) -> None:
     assert read(Lengths, 0, flexible, spelled) == Lengths(text="hi", raw=b"\0", numbers=(1, -2), texts=("a",))
 
 
+@pytest.mark.parametrize("flexible", [CLASSIC, FLEXIBLE])
+def test_equal_arrays_are_one(flexible: bool) -> None:
+    """Equal arrays of numbers are one object, also of two messages, and the latest ones are kept if there are many."""
+
+    def numbers_of(*numbers: int) -> Any:
+        frame = encode(Lengths(text="", raw=b"", numbers=numbers, texts=()), 0, flexible)
+        return decode(Lengths, 0, flexible, frame).numbers
+
+    assert numbers_of(7, 8) is numbers_of(7, 8)
+    assert [numbers_of(number, 1) for number in range(25_000)] == [(number, 1) for number in range(25_000)]
+    assert numbers_of(24_999, 1) is numbers_of(24_999, 1)
+    assert numbers_of(*range(100)) == tuple(range(100))
+
+
 def test_a_view_of_a_frame() -> None:
     """From a view, text and bytes are copied; only record data is a view of the frame."""
     frame = memoryview(

@@ -4,7 +4,7 @@ A snapshot asks for seven offsets of every partition: an answer, a source and a 
 """
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafka_lagoon.client.routing import Intake, Refusal, Source
 from kafka_lagoon.errors import Contradiction
@@ -34,7 +34,7 @@ class PartitionChunk:
                 by_topic[topic] = [partition]
         self._names, self._counts = list(by_topic), list(map(len, by_topic.values()))
         self._partitions = array("i", [partition for some in by_topic.values() for partition in some])
-        self.places = {order.places[topic][partition] for topic, some in by_topic.items() for partition in some}
+        self._places = _sorted(order.places_of(self._names, self._counts, self._partitions))
         self._answered: tuple[list[str], Sequence[int], Sequence[int]] | None = None
         self._answered_places: list[int] = []
 
@@ -50,7 +50,7 @@ class PartitionChunk:
                 places = order.places_of(*answered)
             except KeyError:
                 return None
-            if len(places) != len(self.items) or self.places != set(places):
+            if _sorted(places) != self._places:
                 return None
             self._answered, self._answered_places = answered, places
         return self._answered_places
@@ -72,10 +72,14 @@ class PartitionOrder:
     """The requested partitions, each once, and the place of each."""
 
     def __init__(self, partitions: Sequence[TopicPartition]) -> None:
-        self.partitions = list(dict.fromkeys(partitions))
-        self.places: dict[str, dict[int, int]] = {}
-        for place, (topic, partition) in enumerate(self.partitions):
-            self.places.setdefault(topic, {})[partition] = place
+        self.partitions = partitions
+        places: dict[str, dict[int, int]] = {}
+        for place, (topic, partition) in enumerate(partitions):
+            places.setdefault(topic, {})[partition] = place
+        if sum(map(len, places.values())) < len(partitions):
+            self.__init__(list(dict.fromkeys(partitions)))  # type: ignore[misc]
+            return
+        self._places = {topic: _compact(some) for topic, some in places.items()}
         self._chunks: dict[TopicPartition, PartitionChunk] = {}  # by the first partition of each
 
     def chunk(self, items: Sequence[TopicPartition]) -> PartitionChunk:
@@ -85,18 +89,42 @@ class PartitionOrder:
             known = self._chunks[items[0]] = PartitionChunk(self, items)
         return known
 
+    def forget_chunks(self) -> None:
+        """Free the memory of the chunks, once all requests are answered."""
+        self._chunks.clear()
+
     def places_of(self, names: Sequence[str], counts: Sequence[int], partitions: Sequence[int]) -> list[int]:
         """The places of partitions of some topics; KeyError for a partition that was not requested."""
         places: list[int] = []
         start = 0
         for name, count in zip(names, counts, strict=True):
-            places += map(self.places[name].__getitem__, partitions[start : start + count])
+            places += self._places_in(name, partitions[start : start + count])
             start += count
         return places
 
     def place(self, partition: TopicPartition) -> int:
         """The place of a partition; KeyError if it was not requested."""
-        return self.places[partition.topic][partition.partition]
+        (place,) = self._places_in(partition.topic, (partition.partition,))
+        return place
+
+    def _places_in(self, topic: str, partitions: Sequence[int]) -> Iterable[int]:
+        """The places of partitions of one topic."""
+        places = self._places[topic]
+        if isinstance(places, range) and partitions and (min(partitions) < 0 or max(partitions) >= len(places)):
+            raise KeyError(topic)
+        return map(places.__getitem__, partitions)
+
+
+def _compact(places: dict[int, int]) -> "range | dict[int, int]":
+    """The places of a topic's partitions. Mostly all are requested in their order, and a range says the same."""
+    first = next(iter(places.values()))
+    if list(places) == list(range(len(places))) and list(places.values()) == list(range(first, first + len(places))):
+        return range(first, first + len(places))
+    return places
+
+
+def _sorted(places: Iterable[int]) -> "array[int]":
+    return array("i", sorted(places))
 
 
 class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):

@@ -79,6 +79,7 @@ def list_offsets(
     order = PartitionOrder(partitions)
     sharded_requests = [_request_for(order, kind) for kind in kinds]
     gathered = dict(zip(kinds, gather(cluster, ByLeader(cluster), sharded_requests, deadline), strict=True))
+    order.forget_chunks()
     for kind, sharded in zip(kinds, sharded_requests, strict=True):
         if kind in OF_EVERY_LOG:
             gathered[kind] = _without_absent(gathered[kind], cast("OffsetColumns", sharded.intake))

@@ -5,7 +5,7 @@ and its epochs begin again at 0, so epochs are compared within one topic id only
 anything: no topic is auto-created, and FindCoordinator is sent only for groups that exist.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 _ROUNDS = 3
+_AT_ONCE = 64  # brokers
 CREATES_NOTHING = Versions(4, LATEST)  # before Kafka 0.11 a request for a topic may create it
 _UNKNOWN = (NO_LEADER, -1)
 _ONE_KEY, _MANY_KEYS = Versions(0, 3), Versions(4, LATEST)  # KIP-699: FindCoordinator takes several groups from v4 on
@@ -62,13 +63,17 @@ class _TopicLeaders:
     topic_id: str | None
     by_partition: dict[int, tuple[int, int]] = field(default_factory=dict)
 
-    def learn(self, topic: MetadataTopic) -> None:
-        """Learn leaders of the known epochs or later ones; leaders without an epoch are always taken, as in Kafka's client."""
+    def learn(self, topic: MetadataTopic, distinct: dict[tuple[int, int], tuple[int, int]]) -> None:
+        """Learn leaders of the known epochs or later ones; leaders without an epoch are always taken, as in Kafka's client.
+
+        Equal values are stored once, in `distinct`.
+        """
         known = self.by_partition
         for partition in topic.partitions:
             index, epoch = partition.partition_index, partition.leader_epoch
             if epoch < 0 or epoch >= known.get(index, _UNKNOWN)[1]:
-                known[index] = (partition.leader_id, epoch)
+                leader = (partition.leader_id, epoch)
+                known[index] = distinct.setdefault(leader, leader)
 
     def forget_epochs(self) -> None:
         """Accept any epoch from now on."""
@@ -91,6 +96,7 @@ class Cluster:
         self.unreachable: set[int] = set()  # brokers that a request spent its whole deadline on; they get one attempt
         self._coordinators: dict[tuple[int, str], int] = {}  # broker ids by FindCoordinator's type of key, and key
         self._topics: dict[str, _TopicLeaders] = {}
+        self._leaders: dict[tuple[int, int], tuple[int, int]] = {}  # those of the last response, each once
         self._bootstrap = [self._broker(None, host, port) for host, port in settings.addresses()]
         self._threads: ThreadPoolExecutor | None = None
         self._lock = Lock()
@@ -251,21 +257,27 @@ class Cluster:
                 break
         raise self._unreachable(failures)
 
-    def ask_brokers(self, calls: Mapping[int, Sequence[Call]], deadline: Deadline) -> dict[int, list[Reply]]:
-        """The replies of brokers, asked at the same time, each to its own calls."""
+    def ask_brokers(self, calls: Mapping[int, Sequence[Call]], deadline: Deadline) -> Iterator[tuple[int, list[Reply]]]:
+        """Yield the replies of each broker, in the order of `calls`. Up to 64 brokers are asked at the same time.
+
+        Replies take memory until the caller takes them, so no other broker is asked while 64 have replies that wait.
+        """
 
         def ask(node_id: int) -> list[Reply]:
             return self.brokers[node_id].ask_all(calls[node_id], deadline)
 
-        at_once = map if len(calls) <= 1 else self._pool().map
-        return dict(zip(calls, at_once(ask, calls), strict=True))
+        if len(calls) > 1:
+            from kafka_lagoon.client.ordered_threads import in_order  # noqa: PLC0415  not needed to ask one broker
+
+            return in_order(self._pool(), ask, calls, _AT_ONCE)
+        return ((node_id, ask(node_id)) for node_id in calls)
 
     def _pool(self) -> "ThreadPoolExecutor":
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  not needed to ask one broker
 
         with self._lock:
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(max_workers=64, thread_name_prefix="broker")
+                self._threads = ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="broker")
             return self._threads
 
     def _candidates(self, other_than: Collection[str]) -> list[Broker]:
@@ -302,6 +314,7 @@ class Cluster:
         for gone in known.values():
             gone.close()
         self.controller_id = response.controller_id if response.controller_id >= 0 else None
+        self._leaders = {}
         for topic in response.topics:
             self.learn_topic(topic)
 
@@ -320,7 +333,7 @@ class Cluster:
             return
         if known is None or (topic_id is not None and topic_id != known.topic_id):
             known = self._topics[name] = _TopicLeaders(topic_id)
-        known.learn(topic)
+        known.learn(topic, self._leaders)
 
     def _known(self, broker: Broker | None, listed: Any) -> Broker:
         if broker and (broker.host, broker.port) == (listed.host, listed.port):

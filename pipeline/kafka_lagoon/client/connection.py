@@ -103,8 +103,12 @@ class Connection:
             yield self._answer(frame)
 
     def _limit_next(self) -> None:
-        """Bound the next frame by the largest response to the oldest request."""
-        self._frames.limit = min(self._limit, largest_response(self._waiting[0].api)) if self._waiting else self._limit
+        """Bound the next frame by the largest response to the oldest request. Only memory of records is used again."""
+        self._frames.limit = self._limit
+        if self._waiting:
+            api = self._waiting[0].api
+            self._frames.limit = min(self._limit, largest_response(api))
+            self._frames.keeps_memory = keeps_views(api.response)  # type: ignore[arg-type]  # as in reading.reader
 
     def _answer(self, frame: Frame) -> ReceivedResponse:
         if not self._waiting:

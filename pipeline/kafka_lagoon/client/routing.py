@@ -7,7 +7,7 @@ about a hundred thousand items costs no more memory than its `Intake` keeps.
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from types import MappingProxyType
@@ -246,6 +246,22 @@ class _ChunkCall(Generic[I]):
         return Call(request.api, request.build(self.items), request.within, request.once)
 
 
+class _Calls(Mapping[int, Sequence[Call]], Generic[I]):
+    """The calls to each broker. Requests are built when the broker is asked: those about a million items take 150 MB."""
+
+    def __init__(self, by_broker: Mapping[int, Sequence[_ChunkCall[I]]]) -> None:
+        self._by_broker = by_broker
+
+    def __getitem__(self, node_id: int) -> Sequence[Call]:
+        return [chunk_call.call() for chunk_call in self._by_broker[node_id]]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._by_broker)
+
+    def __len__(self) -> int:
+        return len(self._by_broker)
+
+
 def _ask_round(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline: Deadline) -> None:
     by_broker: defaultdict[int, list[_ChunkCall[I]]] = defaultdict(list)
     division: _Division[I] | None = None
@@ -256,8 +272,7 @@ def _ask_round(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gatherin
             gathering.refuse(item, None, route.unroutable_code)
         for node_id, chunks in division.chunks.items():
             by_broker[node_id] += [_ChunkCall(gathering, chunk) for chunk in chunks]
-    calls = {node_id: [chunk_call.call() for chunk_call in several] for node_id, several in by_broker.items()}
-    for node_id, replies in cluster.ask_brokers(calls, deadline).items():
+    for node_id, replies in cluster.ask_brokers(_Calls(by_broker), deadline):
         for chunk_call, reply in zip(by_broker[node_id], replies, strict=True):
             _take(chunk_call.gathering, chunk_call.items, node_id, reply)
     for gathering in gatherings:

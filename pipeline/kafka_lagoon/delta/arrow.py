@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from kafka_lagoon.delta.files import Statistics, merged, statistics_of
 from kafka_lagoon.tables.columns import TIMESTAMP, Column
-from kafka_lagoon.tables.row_columns import Chosen, Difference, blocks, column_of
+from kafka_lagoon.tables.row_columns import Chosen, Difference, Runs, blocks, column_of
 from kafka_lagoon.tables.schema import HEADER
 from kafka_lagoon.tables.snapshot_rows import SnapshotHeader
 from kafka_lagoon.tables.table import Table
@@ -51,7 +51,7 @@ def _stamp(column: Column, value: Any, count: int) -> pa.Array:
     """The same value in every row; text as a dictionary of one."""
     if value is None or column.type == TIMESTAMP:
         return pa.repeat(_array(column.type, [value])[0], count)
-    return _chosen(column.type, Chosen.constant(value, count))
+    return _column(column.type, Runs.constant(value, count))
 
 
 def plain_table(table: Table, rows: Sequence[Any]) -> pa.Table:
@@ -109,6 +109,8 @@ def _facts(columns: Iterable[Column], rows: Sequence[Any]) -> list[pa.Array]:
 
 
 def _column(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
+    if isinstance(values, Runs):
+        values = values.chosen()
     if isinstance(values, Chosen):
         return _chosen(kind, values)
     if isinstance(values, Difference):

@@ -209,7 +209,7 @@ class SmallPartitions:
         while left:
             calls = {leader_id: [Call(FETCH, *one)] for leader_id, some in left.items() for one in islice(some, 1)}
             left = {leader_id: left[leader_id] for leader_id in calls}
-            for leader_id, (reply,) in self._cluster.ask_brokers(calls, deadline).items():
+            for leader_id, (reply,) in self._cluster.ask_brokers(calls, deadline):
                 if isinstance(reply.outcome, UnsupportedVersion):
                     continue
                 del left[leader_id]

@@ -104,8 +104,7 @@ def ask_every_broker(
     """
     call = Call(METADATA, metadata_request(names), CREATES_NOTHING)
     calls = {broker_id: [call] for broker_id in (cluster.brokers if broker_ids is None else broker_ids)}
-    replies = cluster.ask_brokers(calls, deadline) if calls else {}
-    outcomes = {broker_id: reply.outcome for broker_id, (reply,) in replies.items()}
+    outcomes = {broker_id: reply.outcome for broker_id, (reply,) in cluster.ask_brokers(calls, deadline)}
     return {
         broker_id: checked_metadata(outcome, names)[0]
         for broker_id, outcome in outcomes.items()

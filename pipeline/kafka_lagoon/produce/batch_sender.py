@@ -160,7 +160,7 @@ class BatchSender:
             self._send_unanswered(requests)
         else:
             calls = {node_id: [self._call(request) for request in some] for node_id, some in requests.items()}
-            for node_id, replies in self._cluster.ask_brokers(calls, self._deadline(requests)).items():
+            for node_id, replies in self._cluster.ask_brokers(calls, self._deadline(requests)):
                 for request, reply in zip(requests[node_id], replies, strict=True):
                     self._read(node_id, request, reply)
         with self._changed:

@@ -17,7 +17,7 @@ from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT, error_code
 from kafka_lagoon.protocol.messages.offset_fetch import OffsetFetchResponseGroup, OffsetFetchResponsePartition
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.group_rows import CommittedOffsetRow
-from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Stored, choose, or_none, runs
+from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Runs, Stored, choose, or_none
 from kafka_lagoon.wire.columns import Structs
 
 NO_COMMIT = "NO_COMMIT"
@@ -70,14 +70,14 @@ class _Made:
         return CommitColumns(
             CommittedOffsetRow,
             {
-                "group_id": runs(self.group_counts, self.group_ids),
+                "group_id": Runs(self.group_counts, self.group_ids),
                 "topic": Chosen(places, list(known)),
                 "topic_id": Chosen(places, [topology.topic_ids.get(topic) for topic in known]),
                 "partition": self.partitions,
                 "committed_offset": offsets,
                 "committed_leader_epoch": or_none(self.leader_epochs),
                 "metadata": _metadata(self.metadata, offsets),
-                "read_at_ms": runs(self.time_counts, self.times_ms),
+                "read_at_ms": Runs(self.time_counts, self.times_ms),
                 "problem": _problems(self.problems, len(self.offsets)),
             },
             dict(zip(self.group_ids, self._spans(), strict=True)),
@@ -180,12 +180,12 @@ def _current(group: OffsetFetchResponseGroup | None) -> Mapping[tuple[str, int],
 def _metadata(metadata: Sequence[str | None], offsets: Column) -> Column:
     """Metadata texts of the commits; None where there is no commit."""
     if metadata and isinstance(offsets, array) and metadata.count("") == len(metadata):
-        return Chosen.constant("", len(metadata))
+        return Runs.constant("", len(metadata))
     pairs = zip(metadata, offsets, strict=True)
     return choose(None if offset is None else text for text, offset in pairs)
 
 
-def _problems(problems: Mapping[int, str], count: int) -> Chosen:
+def _problems(problems: Mapping[int, str], count: int) -> Column:
     if not problems:
-        return Chosen.constant(None, count)
+        return Runs.constant(None, count)
     return choose(map(problems.get, range(count)))

@@ -37,7 +37,7 @@ from kafka_lagoon.tables import state_tables
 from kafka_lagoon.tables.cluster_rows import ConfigRow, ConfigSynonym
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow
 from kafka_lagoon.tables.row_classes import named
-from kafka_lagoon.tables.row_columns import Chosen, Columns, runs
+from kafka_lagoon.tables.row_columns import Chosen, Columns, Runs
 from kafka_lagoon.tables.table_states import marshalled
 
 ALL_BROKERS = "<default>"  # as kafka-configs.sh calls the configs that all brokers share
@@ -79,7 +79,7 @@ class ConfigColumns(Columns[ConfigRow]):
         """The values of a field in the rows from `start` to `stop`."""
         if name in _OF_RESOURCE:
             counts = (len(self._same[place]) for _, _, place in self._resources)
-            return runs(counts, [resource[_OF_RESOURCE.index(name)] for resource in self._resources])[start:stop]
+            return Runs(counts, [resource[_OF_RESOURCE.index(name)] for resource in self._resources])[start:stop]
         return Chosen(self._places[start:stop], [getattr(row, name) for row in self._rows])
 
     def content(self) -> Iterable[object]:

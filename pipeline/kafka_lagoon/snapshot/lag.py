@@ -14,7 +14,7 @@ from kafka_lagoon.snapshot.lag_columns import LagPartitions, LagSpan
 from kafka_lagoon.snapshot.lag_logs import EndOffsets, PartitionLogs
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.group_rows import CommittedOffsetRow, ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
-from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Difference, column_of
+from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Difference, Runs, column_of
 
 COMMITTED, LOG_START, UNKNOWN = "committed", "log_start", "unknown"
 _OF_TIME_LAG = (  # time_lag.py replaces them
@@ -35,7 +35,7 @@ def _lag(rows: LagSpan) -> Difference:
 def _lag_basis(rows: LagSpan) -> Column:
     """The offset that lag counts from: the commit, or the log start, where a group without a commit may begin."""
     if not rows.have_problems():
-        return Chosen.constant(COMMITTED, len(rows))
+        return Runs.constant(COMMITTED, len(rows))
     starts, ends = rows.log("log_start_offset", of_changed=True), rows.log("high_watermark", of_changed=True)
     places = [
         0 if lag is not None else 1 if has_no_commit and start is not None and end is not None else 2
@@ -50,7 +50,7 @@ _COLUMNS: Mapping[str, Callable[[LagSpan], Column]] = {
     "group_state": lambda rows: rows.group("state"),
     "topic": LagSpan.topic,
     "topic_id": LagSpan.topic_id,
-    "partition": lambda rows: rows.log("partition", of_changed=True),
+    "partition": LagSpan.partition,
     "member_id": lambda rows: rows.owner("member_id"),
     "client_id": lambda rows: rows.owner("client_id"),
     "client_host": lambda rows: rows.owner("client_host"),
@@ -65,7 +65,7 @@ _COLUMNS: Mapping[str, Callable[[LagSpan], Column]] = {
     "records_lost": lambda rows: (rows.log("log_start_offset") - rows.committed_offset()).at_least(0),
     "retention_margin": lambda rows: rows.committed_offset() - rows.log("log_start_offset"),
     "problem": LagSpan.problem,
-    **dict.fromkeys(_OF_TIME_LAG + _OF_SHARE_GROUPS, lambda rows: Chosen.constant(None, len(rows))),
+    **dict.fromkeys(_OF_TIME_LAG + _OF_SHARE_GROUPS, lambda rows: Runs.constant(None, len(rows))),
 }
 
 
@@ -131,12 +131,12 @@ def _spans(commits: Sequence[CommittedOffsetRow]) -> Mapping[str, range]:
 
 def _slots(commits: Sequence[CommittedOffsetRow], logs: PartitionLogs) -> "array[int]":
     """The slot of each commit's partition."""
-    slots: list[int] = []
+    slots = array("i")
     partitions, start = column_of(commits, "partition"), 0
     for topic, count in _topic_counts(commits):
-        slots += map(logs.slots(topic).__getitem__, partitions[start : start + count])
+        slots.extend(map(logs.slots(topic).__getitem__, partitions[start : start + count]))
         start += count
-    return array("i", slots)
+    return slots
 
 
 def _topic_counts(commits: Sequence[CommittedOffsetRow]) -> Iterable[tuple[str, int]]:

@@ -10,9 +10,9 @@ from typing import Any
 
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.snapshot.commits import NO_COMMIT
-from kafka_lagoon.snapshot.lag_logs import PartitionLogs
+from kafka_lagoon.snapshot.lag_logs import OffsetsBySlot, PartitionLogs
 from kafka_lagoon.tables.group_rows import CommittedOffsetRow, ConsumerGroupRow, GroupMemberRow
-from kafka_lagoon.tables.row_columns import Chosen, Column, column_of
+from kafka_lagoon.tables.row_columns import Chosen, Column, Runs, column_of
 
 _NONE = -1
 _FROM_0 = (0).__le__
@@ -153,15 +153,21 @@ class LagSpan:
     def _topic_places(self) -> "array[int]":
         return array("i", map(self._of.logs.topic_of.__getitem__, self._of.slots[self._span]))
 
+    def partition(self) -> Chosen:
+        """Number of the partition."""
+        return Chosen(self._of.slots[self._span], self._of.logs.partition)
+
     def log(self, name: str, *, of_changed: bool = False) -> Chosen:
-        """A column of the partition's log. Null where the topic was deleted or re-created meanwhile, unless `of_changed`.
+        """An offset of the partition's log. Null where the topic was deleted or re-created meanwhile, unless `of_changed`.
 
         A commit and an end offset of two incarnations of a topic must not be compared.
         """
-        slots, changed = self._of.slots[self._span], self._of.logs.changed
-        if changed and not of_changed:
-            slots = array("i", [_NONE if slot in changed else slot for slot in slots])
-        return Chosen(slots, getattr(self._of.logs, name))
+        offsets: OffsetsBySlot = getattr(self._of.logs, name)
+        slots, changed = self._of.slots[self._span], set() if of_changed else self._of.logs.changed
+        if offsets.unknown or changed:
+            unknown = offsets.unknown
+            slots = array("i", [_NONE if slot in unknown or slot in changed else slot for slot in slots])
+        return Chosen(slots, offsets.values)
 
     def committed_offset(self) -> Chosen:
         """The committed offset; null if it is unknown, or nothing was committed."""
@@ -210,5 +216,5 @@ def _owners(members: Iterable[tuple[int, GroupMemberRow]], logs: PartitionLogs) 
 
 def _odd(problems: Column) -> Iterator[tuple[int, str]]:
     """The rows that have a problem."""
-    if not (isinstance(problems, Chosen) and set(problems.values) == {None}):
+    if not (isinstance(problems, Chosen | Runs) and set(problems.values) == {None}):
         yield from ((row, problem) for row, problem in enumerate(problems) if problem)

@@ -4,8 +4,8 @@ A slot is the number of a partition. Slots of existing partitions are in the ord
 groups have committed or are assigned but that do not exist come after them.
 """
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
 from operator import lt
 
 from kafka_lagoon.admin.offset_columns import columns_of
@@ -13,7 +13,7 @@ from kafka_lagoon.admin.offsets import NOT_RETURNED, Offsets
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
-from kafka_lagoon.tables.row_columns import Column, column_of
+from kafka_lagoon.tables.row_columns import Column, column_of, or_none
 from kafka_lagoon.topic_partition import TopicPartition
 
 _NO_SUCH_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -26,6 +26,32 @@ class EndOffsets:
     before: Mapping[TopicPartition, int]
     before_problems: Mapping[TopicPartition, str]
     after: Mapping[TopicPartition, PartitionOffsetsRow]
+
+
+class OffsetsBySlot:
+    """An offset of each slot: 0 or larger, and without a meaning in the slots where it is `unknown`."""
+
+    __slots__ = ("unknown", "values")
+
+    def __init__(self) -> None:
+        self.values, self.unknown = array("q"), set[int]()
+
+    def __getitem__(self, slot: int) -> int | None:
+        return None if slot in self.unknown else self.values[slot]
+
+    def append(self, offset: int | None) -> None:
+        """Add the offset of the next slot."""
+        if offset is None:
+            self.unknown.add(len(self.values))
+        self.values.append(offset or 0)
+
+    def extend(self, offsets: Column) -> None:
+        """Add the offsets of the next slots."""
+        if isinstance(offsets, array):
+            self.values.extend(offsets)
+        else:
+            for offset in offsets:
+                self.append(offset)
 
 
 class _Slots(dict[int, int]):
@@ -42,19 +68,19 @@ class _Slots(dict[int, int]):
 
 
 class PartitionLogs:
-    """Columns by slot. An attribute with the name of a column of consumer_lag holds that column."""
+    """Columns by slot. An attribute with the name of an offset of consumer_lag holds that offset."""
 
     def __init__(self, topology: Topology, ends: EndOffsets) -> None:
         self._topology, self._ends = topology, ends
         self.topics = sorted(topology.partitions)
         self._topic_places = {topic: place for place, topic in enumerate(self.topics)}
         self.topic_ids = [topology.topic_ids.get(topic) for topic in self.topics]
-        self.topic_of: list[int] = []  # index into `topics`
-        self.partition: list[int] = []
-        self.log_start_offset: list[int | None] = []
-        self.high_watermark: list[int | None] = []
-        self.last_stable_offset: list[int | None] = []
-        self.end_before: list[int | None] = []
+        self.topic_of = array("i")  # index into `topics`
+        self.partition = array("i")
+        self.log_start_offset = OffsetsBySlot()
+        self.high_watermark = OffsetsBySlot()
+        self.last_stable_offset = OffsetsBySlot()
+        self.end_before = OffsetsBySlot()
         self.problems: dict[int, str] = {}  # why an offset of the slot is unknown
         self.changed: set[int] = set()  # slots of topics that were deleted or re-created meanwhile
         self.known = 0  # slots below are in the order of topic and partition
@@ -142,12 +168,12 @@ class PartitionLogs:
             slot = len(self.partition)
             self._slots[topic] = slots = _Slots(self, topic)
             slots.update(zip(partitions, range(slot, slot + len(partitions)), strict=True))
-            self.topic_of += repeat(place, len(partitions))
-            self.partition += partitions
-            self.log_start_offset += starts[rows]
-            self.high_watermark += highs[rows]
-            self.last_stable_offset += stables[rows]
-            self.end_before += [None if end < 0 else end for end in ends[rows]]
+            self.topic_of += array("i", (place,)) * len(partitions)
+            self.partition.extend(partitions)
+            self.log_start_offset.extend(starts[rows])
+            self.high_watermark.extend(highs[rows])
+            self.last_stable_offset.extend(stables[rows])
+            self.end_before.extend(or_none(ends[rows]))
             self._name_problems(topic, slot, problems[rows])
         self.known = len(self.partition)
 

@@ -19,7 +19,7 @@ from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, P
 from kafka_lagoon.tables import state_tables
 from kafka_lagoon.tables.cluster_rows import StoredReplicaRow
 from kafka_lagoon.tables.row_classes import Int32, Int64, before, column, row
-from kafka_lagoon.tables.row_columns import Chosen, Columns, Joined, Stored, choose, runs
+from kafka_lagoon.tables.row_columns import Chosen, Columns, Joined, Runs, Stored, choose
 from kafka_lagoon.wire.columns import by_column
 
 _WITH_CORDONS = 5  # version of DescribeLogDirs
@@ -166,8 +166,8 @@ class _Replicas:
     def rows(self) -> Stored[StoredReplicaRow]:
         """The rows of all replicas."""
 
-        def of_directory(values: Iterable[Any]) -> Chosen:
-            return runs(self._counts, list(values))
+        def of_directory(values: Iterable[Any]) -> Runs:
+            return Runs(self._counts, list(values))
 
         topic_ids = choose(map(self._topic_ids.get, self._names))
         return Stored(
@@ -184,7 +184,7 @@ class _Replicas:
                 "total_bytes": of_directory(_known(log_dir.total_bytes) for _, log_dir, _ in self._directories),
                 "usable_bytes": of_directory(_known(log_dir.usable_bytes) for _, log_dir, _ in self._directories),
                 "is_cordoned": of_directory(is_cordoned for _, _, is_cordoned in self._directories),
-                "problem": Chosen.constant(None, len(self._partitions)),
+                "problem": Runs.constant(None, len(self._partitions)),
             },
         )
 

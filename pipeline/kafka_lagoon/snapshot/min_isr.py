@@ -16,17 +16,16 @@ from kafka_lagoon.protocol.messages.api_versions import ApiVersionsResponse
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.protocol.messages.describe_topic_partitions import (
     DESCRIBE_TOPIC_PARTITIONS,
-    DescribeTopicPartitionsPartition,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
 )
-from kafka_lagoon.snapshot.topology import ELIGIBLE_NOT_RETURNED, Durability
+from kafka_lagoon.snapshot.topology import ELIGIBLE_NOT_RETURNED, Durability, EligibleLeaders
 
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 MIN_ISR_NOT_RETURNED = "MIN_INSYNC_REPLICAS_NOT_RETURNED"
 ELIGIBLE_LEADERS_FEATURE = "eligible.leader.replicas.version"
 
-Eligible = dict[str, dict[int, DescribeTopicPartitionsPartition]]  # by topic and partition
+Eligible = dict[str, dict[int, EligibleLeaders]]  # by topic and partition
 
 
 def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline) -> tuple[Durability, list[Failure]]:
@@ -90,6 +89,10 @@ def _read_eligible(cluster: Cluster, eligible: Eligible, deadline: Deadline) -> 
 
 
 def _take_page(page: DescribeTopicPartitionsResponse, eligible: Eligible) -> None:
+    """Keep the lists alone, equal ones once: nearly all partitions have none."""
+    distinct: dict[EligibleLeaders, EligibleLeaders] = {}
     for topic in page.topics:
         known = eligible.setdefault(topic.name or "", {})
-        known.update((partition.partition_index, partition) for partition in topic.partitions)
+        for partition in topic.partitions:
+            leaders = EligibleLeaders(partition.eligible_leader_replicas, partition.last_known_elr)
+            known[partition.partition_index] = distinct.setdefault(leaders, leaders)

@@ -21,8 +21,10 @@ from kafka_lagoon.admin.offsets import (
 )
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
-from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Stored, choose, or_none, runs
+from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Runs, Stored, choose, or_none
 from kafka_lagoon.topic_partition import TopicPartition
+
+_NONE = -1
 
 
 def offset_rows(topology: Topology, offsets: Mapping[Kind, Offsets]) -> Columns[PartitionOffsetsRow]:
@@ -42,8 +44,8 @@ def offset_rows(topology: Topology, offsets: Mapping[Kind, Offsets]) -> Columns[
     return Stored(
         PartitionOffsetsRow,
         {
-            "topic": runs(counts, list(topology.partitions)),
-            "topic_id": runs(counts, [topology.topic_ids[topic] for topic in topology.partitions]),
+            "topic": Runs(counts, list(topology.partitions)),
+            "topic_id": Runs(counts, [topology.topic_ids[topic] for topic in topology.partitions]),
             "partition": array("i", [partition for some in topology.partitions.values() for partition in some]),
             "log_start_offset": or_none(start.offsets),
             "high_watermark": or_none(end.offsets),
@@ -62,8 +64,8 @@ def offset_rows(topology: Topology, offsets: Mapping[Kind, Offsets]) -> Columns[
 
 def _timestamps(largest: OffsetColumns) -> Column:
     """Timestamps of the records with the largest timestamp; null for an empty log."""
-    pairs = zip(largest.offsets, largest.timestamps, strict=True)
-    return [None if offset < 0 else timestamp for offset, timestamp in pairs]
+    places = array("i", (_NONE if offset < 0 else row for row, offset in enumerate(largest.offsets)))
+    return Chosen(places, largest.timestamps)
 
 
 def _problems(
@@ -87,4 +89,4 @@ def _problems(
                 problems[partition] = failure.name
     for topic, change in topology.changed.items():
         problems |= {TopicPartition(topic, partition): change for partition in topology.partitions.get(topic, ())}
-    return choose(map(problems.get, everywhere)) if problems else Chosen.constant(None, len(everywhere))
+    return choose(map(problems.get, everywhere)) if problems else Runs.constant(None, len(everywhere))

@@ -5,9 +5,8 @@ A partition without a leader, or a topic that the principal may not describe, ha
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kafka_lagoon.client.agreement import brokers_by_id, by_item, is_same_metadata, majority, topics_by_name
 from kafka_lagoon.client.cluster import Cluster
@@ -25,13 +24,12 @@ from kafka_lagoon.protocol.messages.metadata import (
 )
 from kafka_lagoon.snapshot.chosen_names import Names
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow, TopicRow
-from kafka_lagoon.tables.row_columns import Column, Columns, Stored, runs
+from kafka_lagoon.tables.row_columns import Column, Columns, Runs, Stored
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 if TYPE_CHECKING:  # commands that show topics do not ask for eligible leaders
     from kafka_lagoon.admin.cluster import Identity
-    from kafka_lagoon.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsPartition
 
 TOPIC_DELETED = "TOPIC_DELETED_DURING_SNAPSHOT"
 TOPIC_RECREATED = "TOPIC_RECREATED_DURING_SNAPSHOT"
@@ -68,14 +66,15 @@ class Topology:
     unasked: Mapping[str, str] = field(
         default_factory=dict
     )  # topic -> problem, for topics and partitions that appeared
+    _listed: list[TopicPartition] = field(default_factory=list, compare=False, repr=False)  # shared with copies
 
-    def every_partition(self) -> list[TopicPartition]:
+    def every_partition(self) -> Sequence[TopicPartition]:
         """All partitions in the order of the metadata."""
-        return self._everywhere
-
-    @cached_property
-    def _everywhere(self) -> list[TopicPartition]:
-        return [TopicPartition(topic, partition) for topic, some in self.partitions.items() for partition in some]
+        if not self._listed:
+            self._listed.extend(
+                TopicPartition(topic, number) for topic, some in self.partitions.items() for number in some
+            )
+        return self._listed
 
     def absence(self, topic: str) -> str | None:
         """The reason why nothing is known of a topic; None if it is known."""
@@ -232,6 +231,13 @@ def topic_rows(topology: Topology) -> Iterator[TopicRow]:
         )
 
 
+class EligibleLeaders(NamedTuple):
+    """The brokers that may become leader of a partition (KIP-966); None where the broker did not say."""
+
+    eligible_leader_replicas: tuple[int, ...] | None
+    last_known_elr: tuple[int, ...] | None
+
+
 @frozen
 class Durability:
     """min.insync.replicas by topic, and eligible leaders by topic and partition.
@@ -241,7 +247,7 @@ class Durability:
     """
 
     min_insync_replicas: Mapping[str, int]
-    eligible: "Mapping[str, Mapping[int, DescribeTopicPartitionsPartition]]"
+    eligible: Mapping[str, Mapping[int, EligibleLeaders]]
     problems: Mapping[str, str]
     eligible_problem: str | None
 
@@ -252,7 +258,7 @@ def partition_rows(topology: Topology, durability: Durability) -> Columns[Partit
     several = [sorted(topic.partitions, key=_PARTITION_INDEX) for topic in topology.metadata.topics]
     partitions = [partition for some in several for partition in some]
     counts, names = [len(some) for some in several], [topic.name or "" for topic in topology.metadata.topics]
-    needed = list(runs(counts, [durability.min_insync_replicas.get(name) for name in names]))
+    needed = list(Runs(counts, [durability.min_insync_replicas.get(name) for name in names]))
     eligible = list(_eligible(durability, names, several))
     leaders = [None if partition.leader_id < 0 else partition.leader_id for partition in partitions]
     epochs = [None if partition.leader_epoch < 0 else partition.leader_epoch for partition in partitions]
@@ -262,8 +268,8 @@ def partition_rows(topology: Topology, durability: Durability) -> Columns[Partit
     return Stored(
         PartitionRow,
         {
-            "topic": runs(counts, names),
-            "topic_id": runs(counts, [topology.topic_ids.get(name) for name in names]),
+            "topic": Runs(counts, names),
+            "topic_id": Runs(counts, [topology.topic_ids.get(name) for name in names]),
             "partition": [partition.partition_index for partition in partitions],
             "leader_id": leaders,
             "leader_epoch": epochs,
@@ -294,7 +300,7 @@ def partition_rows(topology: Topology, durability: Durability) -> Columns[Partit
 
 def _eligible(
     durability: Durability, names: Sequence[str], several: Sequence[Sequence[MetadataPartition]]
-) -> "Iterator[DescribeTopicPartitionsPartition | None]":
+) -> Iterator[EligibleLeaders | None]:
     """The eligible leaders of each partition, or None."""
     for name, some in zip(names, several, strict=True):
         known = durability.eligible.get(name, {})
@@ -305,7 +311,7 @@ def _partition_problems(
     topology: Topology,
     durability: Durability,
     several: Sequence[Sequence[MetadataPartition]],
-    eligible: "Iterable[DescribeTopicPartitionsPartition | None]",
+    eligible: Iterable[EligibleLeaders | None],
 ) -> Column:
     """The partition's own error, else the change of its topic, else why another column is unknown."""
     problems: list[str | None] = []

@@ -6,8 +6,9 @@
 import dataclasses
 from abc import abstractmethod
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import accumulate, chain, repeat
 from operator import attrgetter
 from typing import Any, TypeVar, cast, overload
 
@@ -25,11 +26,6 @@ class Chosen(Sequence[Any]):
 
     def __init__(self, places: "array[int]", values: Sequence[Any]) -> None:
         self.places, self.values = places, values
-
-    @classmethod
-    def constant(cls, value: Any, count: int) -> "Chosen":
-        """Make a column with the same value for each of `count` rows."""
-        return cls(array("i", bytes(4 * count)), (value,))
 
     def __len__(self) -> int:
         return len(self.places)
@@ -52,6 +48,50 @@ class Chosen(Sequence[Any]):
             return Chosen(self.places[index], self.values)
         place = self.places[index]
         return None if place < 0 else self.values[place]
+
+
+class Runs(Sequence[Any]):
+    """A column in which each of `values` is repeated in consecutive rows, as often as `counts` has it."""
+
+    __slots__ = ("_counts", "_ends", "values")
+
+    def __init__(self, counts: Iterable[int], values: Sequence[Any]) -> None:
+        self.values, self._counts = values, list(counts)
+        self._ends = list(accumulate(self._counts))
+
+    @classmethod
+    def constant(cls, value: Any, count: int) -> "Runs":
+        """Make a column with the same value for each of `count` rows."""
+        return cls((count,), (value,))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return chain.from_iterable(map(repeat, self.values, self._counts))
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> Chosen: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if not isinstance(index, slice):
+            return self.values[bisect_right(self._ends, range(len(self))[index])]
+        start, stop, step = index.indices(len(self))
+        if step != 1:
+            return self.chosen()[index]
+        first, places = bisect_right(self._ends, start), array("i")
+        for place in range(first, len(self._ends)):
+            if start >= stop:
+                break
+            end = min(stop, self._ends[place])
+            places += array("i", (place,)) * (end - start)
+            start = end
+        return Chosen(places, self.values)
+
+    def chosen(self) -> Chosen:
+        """The same column with a number per row."""
+        return self[:]
 
 
 class Difference(Sequence[Any]):
@@ -188,8 +228,9 @@ class Stored(Columns[T]):
         return len(next(iter(self._columns.values())))
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
-        """Return the stored column."""
-        return self._columns[name][start:stop]
+        """Return the stored column, or a copy of a part of it."""
+        whole = self._columns[name]
+        return whole if (start, stop) == (0, None) else whole[start:stop]
 
 
 def column_of(rows: Sequence[Any], name: str) -> Column:
@@ -207,17 +248,9 @@ def blocks(rows: Sequence[T], size: int = BLOCK) -> Iterator[Sequence[T]]:
 
 def choose(values: Iterable[Any]) -> Chosen:
     """Make a column of hashable values that stores equal values once."""
-    column = list(values)
-    known = {value: place for place, value in enumerate(dict.fromkeys(column))}
-    return Chosen(array("i", map(known.__getitem__, column)), tuple(known))
-
-
-def runs(counts: Iterable[int], values: Sequence[Any]) -> Chosen:
-    """Make a column in which each of `values` is repeated in consecutive rows, as often as `counts` has it."""
-    places = array("i")
-    for place, count in enumerate(counts):
-        places += array("i", (place,)) * count
-    return Chosen(places, values)
+    known: dict[Any, int] = {}
+    places = array("i", (known.setdefault(value, len(known)) for value in values))
+    return Chosen(places, tuple(known))
 
 
 def _names(row: type[Any]) -> tuple[str, ...]:

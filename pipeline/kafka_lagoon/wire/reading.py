@@ -24,6 +24,7 @@ ManyReader = Callable[[Frame, int, int], tuple[list[Any], int]]
 # The values that a step of a struct adds: those of several fused scalars, one value, or defaults of absent fields.
 _FUSED, _SINGLE, _ABSENT = range(3)
 _FUSED_ARRAYS = 64
+_KNOWN_ARRAYS = 10_000  # different arrays of a field that are kept, so that equal ones are the same object
 _ONE_BYTE_LENGTH = 0x80  # compact lengths below it are a byte
 _LARGE = 1 << 20
 _REMEMBERED = 16
@@ -280,16 +281,22 @@ def _scalar_array_reader(code: str, flexible: bool, nullable: bool) -> Reader:
     read_count = _count_reader(flexible, nullable, size)
     fused = [struct.Struct(f">{count}{code}").unpack_from for count in range(_FUSED_ARRAYS)]
     short = _FUSED_ARRAYS if flexible else 0
+    known: dict[tuple[int, ...], tuple[int, ...]] = {}  # a million partitions have a few hundred different lists
 
     def read(buffer: Frame, position: int) -> tuple[tuple[int, ...] | None, int]:
         first = buffer[position]
         if 0 < first < short:  # replica lists: one byte of length, three ids
-            return fused[first - 1](buffer, position + 1), position + 1 + (first - 1) * size
-        count, position = read_count(buffer, position)
-        if count < 0:
-            return None, position
-        unpack = fused[count] if count < _FUSED_ARRAYS else struct.Struct(f">{count}{code}").unpack_from
-        return unpack(buffer, position), position + count * size
+            values, position = fused[first - 1](buffer, position + 1), position + 1 + (first - 1) * size
+        else:
+            count, position = read_count(buffer, position)
+            if count < 0:
+                return None, position
+            if count >= _FUSED_ARRAYS:
+                return struct.Struct(f">{count}{code}").unpack_from(buffer, position), position + count * size
+            values, position = fused[count](buffer, position), position + count * size
+        if len(known) >= _KNOWN_ARRAYS:
+            known.clear()
+        return known.setdefault(values, values), position
 
     return read
 

@@ -40,9 +40,9 @@ class DescribedGroup:
     error_code: Int16
     error_message: String | None = wire(since=6, default=None)
     group_id: String
-    group_state: String
-    protocol_type: String
-    protocol_data: String
+    group_state: String = wire(repeats=True)
+    protocol_type: String = wire(repeats=True)
+    protocol_data: String = wire(repeats=True)
     members: tuple[DescribedMember, ...]
     authorized_operations: Int32 = wire(since=3, least=NOT_ASKED, default=NOT_ASKED)
 

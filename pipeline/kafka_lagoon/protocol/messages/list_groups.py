@@ -24,9 +24,9 @@ class ListedGroup:
     """A group. Its type decides which API describes it; state and type are empty where the version lacks them."""
 
     group_id: String
-    protocol_type: String  # "consumer", "connect" and others; empty for groups that only store offsets
-    group_state: String = wire(since=4, ignorable=True)
-    group_type: String = wire(since=5, ignorable=True)
+    protocol_type: String = wire(repeats=True)  # "consumer", "connect", ...; empty for groups that only store offsets
+    group_state: String = wire(since=4, ignorable=True, repeats=True)
+    group_type: String = wire(since=5, ignorable=True, repeats=True)
 
 
 @struct
