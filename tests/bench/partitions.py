@@ -94,5 +94,6 @@ def archived(bootstrap_servers: str, tasks: Sequence[Task], folder: Path) -> tup
     sample = Sample(wall_s=perf_counter() - wall, cpu_s=process_time() - cpu)
     outcomes = [outcome for result in results for outcome in result.outcome.outcomes]
     assert not any(outcome.failure for outcome in outcomes)
-    assert sum(file.statistics.rows for result in results for file in result.files) == len(outcomes) * RECORDS
+    expected = sum(outcome.split.to_offset - outcome.split.from_offset for outcome in outcomes)
+    assert sum(file.statistics.rows for result in results for file in result.files) == expected
     return sample, sum(api.requests for (name, _), api in stats.by_api.items() if name == "Fetch")

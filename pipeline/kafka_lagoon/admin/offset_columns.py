@@ -72,13 +72,10 @@ class PartitionOrder:
     """The requested partitions, each once, and the place of each."""
 
     def __init__(self, partitions: Sequence[TopicPartition]) -> None:
-        self.partitions = partitions
-        places: dict[str, dict[int, int]] = {}
-        for place, (topic, partition) in enumerate(partitions):
-            places.setdefault(topic, {})[partition] = place
+        self.partitions, places = partitions, _numbered(partitions)
         if sum(map(len, places.values())) < len(partitions):
-            self.__init__(list(dict.fromkeys(partitions)))  # type: ignore[misc]
-            return
+            self.partitions = list(dict.fromkeys(partitions))
+            places = _numbered(self.partitions)
         self._places = {topic: _compact(some) for topic, some in places.items()}
         self._chunks: dict[TopicPartition, PartitionChunk] = {}  # by the first partition of each
 
@@ -97,22 +94,33 @@ class PartitionOrder:
         """The places of partitions of some topics; KeyError for a partition that was not requested."""
         places: list[int] = []
         start = 0
-        for name, count in zip(names, counts, strict=True):
-            places += self._places_in(name, partitions[start : start + count])
-            start += count
+        if partitions and min(partitions) < 0:  # a range would count it from its end
+            raise KeyError(min(partitions))
+        try:
+            for name, count in zip(names, counts, strict=True):
+                places += map(self._places[name].__getitem__, partitions[start : start + count])
+                start += count
+        except IndexError as beyond:
+            raise KeyError(name) from beyond
         return places
 
     def place(self, partition: TopicPartition) -> int:
         """The place of a partition; KeyError if it was not requested."""
-        (place,) = self._places_in(partition.topic, (partition.partition,))
-        return place
+        topic, number = partition
+        if number >= 0:
+            try:
+                return self._places[topic][number]
+            except IndexError:
+                pass
+        raise KeyError(partition)
 
-    def _places_in(self, topic: str, partitions: Sequence[int]) -> Iterable[int]:
-        """The places of partitions of one topic."""
-        places = self._places[topic]
-        if isinstance(places, range) and partitions and (min(partitions) < 0 or max(partitions) >= len(places)):
-            raise KeyError(topic)
-        return map(places.__getitem__, partitions)
+
+def _numbered(partitions: Sequence[TopicPartition]) -> dict[str, dict[int, int]]:
+    """The place of each partition, by topic and partition; of one that is named twice the last place."""
+    places: dict[str, dict[int, int]] = {}
+    for place, (topic, partition) in enumerate(partitions):
+        places.setdefault(topic, {})[partition] = place
+    return places
 
 
 def _compact(places: dict[int, int]) -> "range | dict[int, int]":

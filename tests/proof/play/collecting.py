@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from tests.proof import oracle
 from tests.proof.evidence import Evidence, Partition, Quiet, RestoredPartition, Row
 from tests.proof.jobs import PASSWORD
 from tests.proof.load import LiveTopic
-from tests.proof.oracle import occurrences, topic_id
+from tests.proof.oracle import topic_id
+from tests.proof.oracle_tables import ReadTables, occurrences
 from tests.proof.play.altering import Altering
 from tests.proof.play.runs import Runs
 from tests.proof.play.sinking import Sinking
@@ -27,7 +27,7 @@ class Collector:
     def evidence(self, *, is_complete: bool) -> Evidence:
         """Collect everything; `is_complete` if the last runs ended with exit 0."""
         world, topics = self._world, list(self._topics.live.values())
-        known, group, tables = world.known, f"{world.prefix}{READERS}", oracle.Tables(world.place.warehouse)
+        known, group, tables = world.known, f"{world.prefix}{READERS}", ReadTables(world.place.warehouse)
         in_log = world.reader.records(topics)
         quiet_id = self._topics.live[QUIET].topic_id
         known.committed.update({at: records for at, records in in_log.items() if at.topic_id == quiet_id})
@@ -74,7 +74,7 @@ class Collector:
         tables.close()
         return evidence
 
-    def _restorations(self, rows: Sequence[Row], tables: oracle.Tables) -> Iterator[RestoredPartition]:
+    def _restorations(self, rows: Sequence[Row], tables: ReadTables) -> Iterator[RestoredPartition]:
         """Read what restores have written."""
         reader = self._world.reader
         erased = {partition.topic_id for (_, partition), offsets in self._changed.erased.items() if offsets}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.proof.history import History
 from tests.proof.judge import judge
-from tests.proof.oracle import Tables
+from tests.proof.oracle_tables import ReadTables
 from tests.proof.play.cluster import Cluster3
 from tests.proof.play.player import Player
 from tests.proof.soak import disk
@@ -224,7 +224,7 @@ class Soak:
             check()
 
     def _judge_lag(self) -> None:
-        tables = Tables(self.warehouse)
+        tables = ReadTables(self.warehouse)
         snapshots, rows = tables.snapshots(), tables.lag_rows()
         tables.close()
         periods = {one.snapshot_id: self._slots[int(one.slot)] for one in snapshots if int(one.slot) in self._slots}
