@@ -2,10 +2,12 @@
 
 The brokers are synthetic and answer at once, so what is measured is the client, the rows and the files; nothing is written through
 the JVM. Each run is a process of its own, because a peak of memory belongs to a process. It is compared with nothing: the size
-is what nobody's benchmark has. Give another checkout as PYTHONPATH to compare with it.
+is what nobody's benchmark has. Give another checkout as PYTHONPATH to compare with it. With BENCH_LARGEST=1 there are a million
+partitions on 500 brokers, and one run, which takes minutes and 10 GB of memory for the brokers.
 """
 
 import json
+import os
 import subprocess
 import sys
 from resource import RUSAGE_SELF, getrusage
@@ -22,8 +24,13 @@ from kafka_lagoon.tables.schema import STATE_TABLES
 from tests.bench.measure import Findings
 from tests.bench.synthetic_brokers import Size, synthetic_brokers
 
-SIZE = Size(topics=2_000, partitions=50, brokers=12, groups=50_000)
-_ROUNDS = 3
+IS_LARGEST = "BENCH_LARGEST" in os.environ
+SIZE = (
+    Size(topics=20_000, partitions=50, brokers=500, groups=100_000, committed_partitions=100)
+    if IS_LARGEST
+    else Size(topics=2_000, partitions=50, brokers=12, groups=50_000)
+)
+_ROUNDS = 1 if IS_LARGEST else 3
 _BUDGET_MS = 600_000
 
 

@@ -1,13 +1,15 @@
 """Measures the driver's share of an ingest of 100,000 partitions: read and write next offsets, and plan.
 
 The brokers are synthetic and answer at once. Each case is a process of its own, because a peak of memory belongs to a process; it has
-no Spark, which takes as much with one partition. Give another checkout as PYTHONPATH to compare with it.
+no Spark, which takes as much with one partition. Give another checkout as PYTHONPATH to compare with it. With BENCH_LARGEST=1 there
+are a million partitions on 500 brokers, and one run of each case.
 """
 
 import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from time import process_time
 
@@ -25,11 +27,13 @@ from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.ingest.next_offsets import NextOffsets, from_json, to_json
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.wire.primitives import uuid_text
+from tests.bench.large import IS_LARGEST
+from tests.bench.large import SIZE as LARGE
 from tests.bench.measure import Findings
-from tests.bench.synthetic_brokers import Size, end_offset, synthetic_brokers, topic_name
+from tests.bench.synthetic_brokers import end_offset, synthetic_brokers, topic_name
 
-SIZE = Size(topics=2_000, partitions=50, brokers=12, groups=0)
-_ROUNDS = 3
+SIZE = replace(LARGE, groups=0)
+_ROUNDS = 1 if IS_LARGEST else 3
 _BUDGET_MS = 600_000
 _NEW = {"nothing new": 0, "20 new records in each": 20}
 

@@ -1,12 +1,15 @@
 """After reading, leaders are asked for the epochs of all splits, and diverging records are withdrawn."""
 
+from copy import deepcopy
+
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.fetch import truncation_checks
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.ranges import PlannedRange
 from kafka_lagoon.fetch.split import Split, SplitOutcome
-from kafka_lagoon.fetch.truncation_checks import CheckedEpochs, check_outcomes
+from kafka_lagoon.fetch.truncation_checks import CheckedEpochs, check_epochs, check_outcomes
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
@@ -100,6 +103,25 @@ def test_the_archive_belongs_to_it(state: FakeCluster, connect: Connect) -> None
     outcome = done(state, 8, 16, EpochRange(4, 8, 16))
     planned = whole(state, start=8, epochs=archived, confirmed=True)
     assert checked_outcomes(connect(), planned, outcome).divergences == {PARTITION: (4, 0)}
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 100])
+def test_many_partitions(state: FakeCluster, connect: Connect, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers are the same however many partitions are asked about at a time; without epochs there is nothing to ask."""
+    monkeypatch.setattr(truncation_checks, "_AT_ONCE", at_once)
+    topic = state.topics["t"]
+    topic.partitions = [deepcopy(topic.partitions[0]) for _ in range(5)]
+    for number, partition in enumerate(topic.partitions):
+        partition.epoch_ends = {0: 8 if number % 2 else 4}
+    cluster = connect()
+    cluster.refresh({"t"}, soon())
+    read_epochs = {TopicPartition("t", number): (EpochRange(0, 0, 8),) for number in range(5)}
+    checked = check_epochs(cluster, {**read_epochs, TopicPartition("t", 9): ()}, soon())
+    assert {partition.partition for partition in checked.confirmed} == {1, 3, 9}
+    assert {partition.partition: diverged for partition, diverged in checked.divergences.items()} == dict.fromkeys(
+        (0, 2, 4), (4, 0)
+    )
+    assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == -(-5 // at_once)
 
 
 def test_a_re_created_topic(state: FakeCluster, connect: Connect) -> None:
