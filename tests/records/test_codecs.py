@@ -156,6 +156,15 @@ def test_lz4_header_checksum_of_old_writers():
             decompress(LZ4, bytes(broken), 10, magic=magic)
 
 
+@pytest.mark.parametrize("missing", [1, 4])
+def test_lz4_content_checksum_that_is_cut(missing: int):
+    """Its value is not looked at, and its bytes must be there, as in Java."""
+    framed = java_lz4(b"records", content_checksum=True)
+    assert decompress(LZ4, framed, 10) == b"records"
+    with pytest.raises(CorruptBatch, match="bad lz4 data: it ends in the middle"):
+        decompress(LZ4, framed[:-missing], 10)
+
+
 def test_lz4_content_checksum_and_size_are_not_looked_at():
     """Kafka's own reader checks neither, so a frame with wrong values is read."""
     framed = bytearray(java_lz4(b"records", content_checksum=True))

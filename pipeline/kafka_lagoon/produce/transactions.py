@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from kafka_lagoon.admin.transactions import describe_transactions
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
@@ -30,6 +31,8 @@ from kafka_lagoon.produce.transaction_requests import (
 from kafka_lagoon.protocol.error_codes import (
     INVALID_TXN_STATE,
     OPERATION_NOT_ATTEMPTED,
+    PRODUCER_FENCED,
+    error_code,
 )
 from kafka_lagoon.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
 from kafka_lagoon.protocol.messages.add_partitions_to_txn import (
@@ -38,6 +41,7 @@ from kafka_lagoon.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
+from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
 from kafka_lagoon.protocol.messages.end_txn import ABORT, COMMIT, END_TXN, EndTxnRequest, EndTxnResponse
 from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
 from kafka_lagoon.protocol.messages.init_producer_id import (
@@ -127,6 +131,26 @@ def init_transactions(
         timeout_ms=timeout_ms,
         is_implicit=transaction_version(cluster) >= _IMPLICIT,
     )
+
+
+def refuse_if_fenced(cluster: Cluster, transaction: Transaction, deadline: Deadline) -> None:
+    """Raise TransactionFailed if another producer has the transactional id by now, or if its coordinator does not answer.
+
+    Brokers before Kafka 3.0 describe no transactions, so there it does nothing.
+    """
+    name = transaction.transactional_id
+    if cluster.coordinator_of(name, TRANSACTION) is None:
+        cluster.find_coordinators([name], deadline, TRANSACTION)
+    described = describe_transactions(cluster, [name], deadline)
+    for failure in described.failures.values():
+        if not failure.is_too_old:
+            raise failed(name, failure, transaction.timeout_ms)
+    for now in described.answers.values():
+        if (now.producer_id, now.producer_epoch) != (transaction.producer_id, transaction.epoch):
+            fenced = error_code(PRODUCER_FENCED)
+            raise TransactionFailed(
+                name, DESCRIBE_TRANSACTIONS.name, fenced.name, fenced.code, "another producer has it"
+            )
 
 
 def add_partitions(

@@ -43,7 +43,7 @@ _XERIAL_LENGTH_SIZE = 4
 
 _LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _LZ4_MIN_HEADER_SIZE = 7
-_LZ4_SIZE_FLAG, _LZ4_CHECKSUM_FLAG = 0x08, 0x04
+_LZ4_SIZE_FLAG, _LZ4_CHECKSUM_FLAG, _LZ4_CHECKSUM_SIZE = 0x08, 0x04, 4
 
 _ZSTD_MAGIC = 0xFD2FB528
 _ZSTD_SKIPPABLE_MAGIC = 0x184D2A50  # its last four bits are free
@@ -154,15 +154,15 @@ def _decompress_lz4(source: memoryview, target: memoryview, magic: int) -> int:
     context = _contexts.lz4
     lz4_frame.reset_decompression_context(context)
     frame = source if bytes(source[:_LZ4_MIN_HEADER_SIZE]) in _LZ4_USUAL_HEADERS else _relaxed_lz4(source, magic)
-    plain, _, is_whole = lz4_frame.decompress_chunk(context, frame, max_length=len(target) + 1)
+    plain, end, is_whole = lz4_frame.decompress_chunk(context, frame, max_length=len(target) + 1)
     written = _put(plain, target, 0)
-    if not is_whole:
+    if not is_whole or (source[4] & _LZ4_CHECKSUM_FLAG and len(frame) - end < _LZ4_CHECKSUM_SIZE):
         raise CorruptBatch("CORRUPT_BATCH", "bad lz4 data: it ends in the middle")
     return written
 
 
 def _relaxed_lz4(source: memoryview, magic: int) -> bytes:
-    """The frame without its content size and checksum, neither of which Kafka's own reader looks at.
+    """The frame without its content size and checksum. Kafka's own reader looks at neither, but the checksum must be there.
 
     In magic 0 the header's checksum is not looked at either: old writers computed it over the frame's magic, too
     (KAFKA-3160).

@@ -2,6 +2,10 @@
 
 The commits are sent at the same time but are separate: if the driver dies in between, some tasks are committed and others
 aborted by their timeout.
+
+An attempt that Spark has given up may go on for seconds, and begin a transaction that nobody would end. So an attempt looks at
+the driver's transaction after it has announced its own, and the driver first fences its own transaction, and then lists those
+of attempts.
 """
 
 from collections.abc import Collection, Sequence
@@ -14,7 +18,7 @@ from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.produce.transactions import Transaction, end_all, fence_all
 from kafka_lagoon.source.sink import Sink, TaskWritten
 
-_ONGOING = "Ongoing"
+_MAY_GO_ON = ("Empty", "Ongoing")  # Kafka's states of transactions whose producer has not ended them
 
 
 def transactions_with_records(written: Sequence[TaskWritten]) -> list[Transaction]:
@@ -55,7 +59,7 @@ def abort_left_open(cluster: Cluster, sink: Sink, kept: Collection[str], deadlin
 
     Brokers before Kafka 3.0 do not list transactions: there their timeout aborts them.
     """
-    listings = list_transactions(cluster, deadline, states=[_ONGOING])
+    listings = list_transactions(cluster, deadline, states=_MAY_GO_ON)
     left = {
         one.transactional_id
         for listing in listings.answers.values()

@@ -11,10 +11,12 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from kafka_lagoon import log
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import TransactionFailed
+from kafka_lagoon.produce.transaction_requests import FENCED
 from kafka_lagoon.produce.transactions import Transaction, abort, commit, init_transactions
 from kafka_lagoon.source.sink import Sink, TaskWritten, require_unshared, require_written, task_messages
 from kafka_lagoon.source.task_transactions import abort_attempts, commit_tasks
-from kafka_lagoon.source.write_options import OF_TASKS, OF_THE_RUN
+from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_TASKS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,15 +26,17 @@ class LagoonWriter(DataSourceArrowWriter):
     """Appends the rows of a DataFrame to topics."""
 
     def __init__(self, sink: Sink) -> None:
-        """Check what brokers know, and begin the transaction if all tasks share one. Nothing is written yet."""
+        """Check what brokers know, and begin the driver's transaction. Nothing is written yet.
+
+        All tasks share it, or each has one of its own, which it may begin for as long as the driver has this one.
+        """
         self._sink = sink
         self._transaction: Transaction | None = None
         deadline = sink.deadline()
         with sink.connect(deadline) as cluster:
             sink.check(cluster, deadline)
-            if sink.options.transactions == OF_THE_RUN:
-                timeout_ms = sink.options.transaction_timeout_ms
-                self._transaction = init_transactions(cluster, sink.prefix, timeout_ms, deadline)
+            if sink.options.transactions != NO_TRANSACTIONS:
+                self._transaction = self._begin(cluster, deadline)
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Write the rows of one task, on an executor."""
@@ -46,20 +50,35 @@ class LagoonWriter(DataSourceArrowWriter):
         written = task_messages(messages)
         deadline = self._sink.deadline()
         with self._sink.connect(deadline) as cluster:
-            if self._transaction:
-                self._commit_run(cluster, self._transaction, written, deadline)
-            elif self._sink.options.transactions == OF_TASKS:
+            if self._transaction and self._sink.options.transactions == OF_TASKS:
+                self._stop_attempts(cluster, self._transaction, deadline)
                 commit_tasks(cluster, self._sink, written, deadline)
+            elif self._transaction:
+                self._commit_run(cluster, self._transaction, written, deadline)
         log.info("written", records=sum(sum(one.records.values()) for one in written), tasks=len(written))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Undo what the tasks wrote in transactions."""
         deadline = self._sink.deadline()
+        if self._transaction is None:
+            return
         with self._sink.connect(deadline) as cluster:
-            if self._transaction:
-                abort(cluster, self._transaction, deadline)
-            elif self._sink.options.transactions == OF_TASKS:
+            self._stop_attempts(cluster, self._transaction, deadline)
+            if self._sink.options.transactions == OF_TASKS:
                 abort_attempts(cluster, self._sink, task_messages(messages), deadline)
+
+    def _begin(self, cluster: Cluster, deadline: Deadline) -> Transaction:
+        return init_transactions(cluster, self._sink.prefix, self._sink.options.transaction_timeout_ms, deadline)
+
+    def _stop_attempts(self, cluster: Cluster, transaction: Transaction, deadline: Deadline) -> None:
+        """Abort the driver's transaction and fence it, so that attempts which Spark has given up begin nothing any more."""
+        try:
+            abort(cluster, transaction, deadline)
+        except TransactionFailed as failure:
+            if failure.code in FENCED:  # by `commit`, after which Spark may call `abort`, or by another write
+                return
+            raise
+        self._begin(cluster, deadline)
 
     def _commit_run(
         self, cluster: Cluster, transaction: Transaction, written: Sequence[TaskWritten], deadline: Deadline

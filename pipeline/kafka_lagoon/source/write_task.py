@@ -22,7 +22,7 @@ from kafka_lagoon.produce.arrow_writer import ArrowWriter, WriteOptions
 from kafka_lagoon.produce.producer_state import ProducerState
 from kafka_lagoon.produce.sequences import init_producer_id
 from kafka_lagoon.produce.targets import TargetTopic, describe_targets
-from kafka_lagoon.produce.transactions import Transaction, abort, init_transactions
+from kafka_lagoon.produce.transactions import Transaction, abort, init_transactions, refuse_if_fenced
 from kafka_lagoon.protocol.error_codes import OUT_OF_ORDER_SEQUENCE_NUMBER
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS
 from kafka_lagoon.source.sink import CURE_OF_SHARING, MicroBatch, Sink, SparkTask, TaskFailed, TaskWritten
@@ -91,6 +91,8 @@ def _written(sink: Sink, shared: Transaction | None, task: SparkTask, batches: I
         if sink.options.transactions == OF_TASKS:
             name = transactional_id(sink, task.partition, task.attempt)
             transaction = init_transactions(cluster, name, sink.options.transaction_timeout_ms, deadline)
+            if shared:
+                refuse_if_fenced(cluster, shared, deadline)
         try:
             records = _Writing(cluster, sink, transaction).write(chain([first], batches))
         except BaseException:

@@ -26,7 +26,7 @@ EXPECTED = {expected.view for example in EVERY for expected in example.expected}
 _OF_THE_CLUSTER = {"cluster", "cluster_id", "snapshot_date", "snapshot_id"}  # set and checked by the reader
 
 
-pytestmark = pytest.mark.examples
+pytestmark = [pytest.mark.examples, pytest.mark.timeout(900)]  # Spark plans the longest views for minutes
 
 
 @pytest.fixture(scope="module")
