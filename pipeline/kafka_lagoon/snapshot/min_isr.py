@@ -4,6 +4,7 @@ A config that the principal may not read is unknown, with a reason; the default 
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from kafka_lagoon.admin.configs import Configs, describe_configs
 from kafka_lagoon.client.agreement import ask_cluster
@@ -90,9 +91,12 @@ def _read_eligible(cluster: Cluster, eligible: Eligible, deadline: Deadline) -> 
 
 def _take_page(page: DescribeTopicPartitionsResponse, eligible: Eligible) -> None:
     """Keep the lists alone, equal ones once: nearly all partitions have none."""
-    distinct: dict[EligibleLeaders, EligibleLeaders] = {}
+    distinct: dict[tuple[Any, Any], EligibleLeaders] = {}
     for topic in page.topics:
         known = eligible.setdefault(topic.name or "", {})
         for partition in topic.partitions:
-            leaders = EligibleLeaders(partition.eligible_leader_replicas, partition.last_known_elr)
-            known[partition.partition_index] = distinct.setdefault(leaders, leaders)
+            lists = partition.eligible_leader_replicas, partition.last_known_elr
+            leaders = distinct.get(lists)
+            if leaders is None:
+                leaders = distinct[lists] = EligibleLeaders(*lists)
+            known[partition.partition_index] = leaders

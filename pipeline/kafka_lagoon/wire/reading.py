@@ -294,9 +294,14 @@ def _scalar_array_reader(code: str, flexible: bool, nullable: bool) -> Reader:
             if count >= _FUSED_ARRAYS:
                 return struct.Struct(f">{count}{code}").unpack_from(buffer, position), position + count * size
             values, position = fused[count](buffer, position), position + count * size
-        if len(known) >= _KNOWN_ARRAYS:
-            known.clear()
-        return known.setdefault(values, values), position
+        if not values:
+            return values, position
+        kept = known.get(values)
+        if kept is None:
+            if len(known) >= _KNOWN_ARRAYS:
+                known.clear()
+            known[values] = kept = values
+        return kept, position
 
     return read
 
