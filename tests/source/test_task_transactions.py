@@ -45,7 +45,7 @@ def end(writer: LagoonWriter, how: str, written: TaskWritten) -> None:
         writer.abort([written])
 
 
-@pytest.mark.parametrize("how", ["commit", "abort", "both"])
+@pytest.mark.parametrize("how", ["abort", *(pytest.param(how, marks=pytest.mark.proof) for how in ("commit", "both"))])
 @pytest.mark.parametrize("fixture", ["kafka", pytest.param("kafka_392", marks=pytest.mark.proof)])
 def test_attempts_with_transactions_of_their_own(request: pytest.FixtureRequest, fixture: str, how: str) -> None:
     """Those that have announced themselves are fenced, and later ones refuse to write. Nothing stays open."""
@@ -72,7 +72,7 @@ def test_attempts_with_transactions_of_their_own(request: pytest.FixtureRequest,
 
 
 @pytest.mark.parametrize("fixture", ["kafka", pytest.param("kafka_392", marks=pytest.mark.proof)])
-@pytest.mark.parametrize("has_written", [False, True])
+@pytest.mark.parametrize("has_written", [pytest.param(False, marks=pytest.mark.proof), True])
 def test_attempts_in_one_transaction(request: pytest.FixtureRequest, fixture: str, has_written: bool) -> None:
     """After the driver has aborted its transaction, with or without records in it, no task can write to it."""
     kafka: LocalKafka = request.getfixturevalue(fixture)
