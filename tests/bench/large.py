@@ -17,6 +17,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of
+from kafka_lagoon.freed_memory import give_back_freed_memory
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
@@ -56,6 +57,7 @@ def _in_a_process(address: str) -> dict[str, float]:
 
 def snapshot_of(address: str) -> dict[str, float]:
     """Take a snapshot and make its files, in memory."""
+    give_back_freed_memory()
     deadline, began = Deadline.after(SYSTEM_CLOCK, _BUDGET_MS), process_time()
     settings = KafkaSettings(bootstrap_servers=address)
     with Cluster.connect(settings, SYSTEM_CLOCK, RequestStats(), deadline) as cluster:

@@ -8,6 +8,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock, stored_tables
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS
+from kafka_lagoon.freed_memory import give_back_freed_memory
 from kafka_lagoon.runs.context import Progress, RunContext
 from kafka_lagoon.runs.time_lag import measure_of
 from kafka_lagoon.snapshot.chosen_names import ChosenNames, Names
@@ -25,6 +26,7 @@ def take_snapshot(
 
     Raises PipelineError if the cluster does not answer, another run holds the lock, or a table cannot be written.
     """
+    give_back_freed_memory()
     limits, clock = context.settings.snapshot, context.clock
     skipped = skipped_tables(limits.skip_tables)
     chosen = ChosenNames(
