@@ -23,13 +23,13 @@ from deltalake import DeltaTable
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.bench.record_topics import LARGE_ZSTD, BenchTopic, fill
 from tests.integration.restore_process import members
+from tests.processor_time import seconds_of
 
 _PROJECT = Path(__file__).resolve().parents[2]
 _MASTERS = ("local[2]", "local-cluster[2,1,1024]")
 _RECORDS_PER_GB = 1_000_000
 _PARTITIONS = 100
 _EVERY_S = 0.2
-_TICKS = os.sysconf("SC_CLK_TCK")
 # The first that a command line contains; the driver's Python process contains none.
 _KINDS = {
     b"pyspark.daemon": "Python worker",
@@ -57,8 +57,7 @@ class Processes:
                 )
                 peak = int(status["VmHWM"].split()[0]) / 1024  # words: ok, a field of Linux
                 self.peak_mb[process.pid] = kind, peak
-                times = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-                self.cpu_s[process.pid] = (int(times[11]) + int(times[12])) / _TICKS
+                self.cpu_s[process.pid] = seconds_of(process.pid)
 
     def summary(self) -> str:
         """Format the measurement in one line."""

@@ -16,9 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from tests.processor_time import seconds_of
+
 _PR_SET_CHILD_SUBREAPER = 36
 _EVERY_S = 0.05
-_TICKS = os.sysconf("SC_CLK_TCK")
 _DAEMON = b"pyspark.daemon"
 
 
@@ -48,8 +49,7 @@ class Workers:
                 for child in map(int, (task / "children").read_text().split()):
                     is_spark = _DAEMON in Path(f"/proc/{child}/cmdline").read_bytes()
                     if is_daemon and is_spark:
-                        times = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-                        self.cpu_s[child] = (int(times[11]) + int(times[12])) / _TICKS
+                        self.cpu_s[child] = seconds_of(child)
                     else:
                         self._sample(child, is_daemon=is_spark)
 

@@ -8,9 +8,8 @@ of this process, never the broker's.
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,12 +33,12 @@ from tests.bench.record_topics import json_values
 from tests.bench.records import session
 from tests.clock import CLOCK
 from tests.integration.every_broker import wait_until
+from tests.processor_time import jvm_of, seconds_of_tree
 
 ROWS = int(os.environ.get("BENCH_PRODUCE_ROWS", "2000000"))
 _ROUNDS = int(os.environ.get("BENCH_PRODUCE_ROUNDS", "5"))
 _PLAIN_ROWS = ROWS // 10  # kafka-python writes about 40,000 records per second
 _VALUE_BYTES, _PARTITIONS, _BATCH_BYTES, _LINGER_MS = 100, 4, 131_072, 100
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def run() -> Findings:
@@ -163,10 +162,10 @@ def _into_topic(spark: SparkSession | None, servers: str, write: Callable[[str],
         topic = f"bench-{time.monotonic_ns()}"
         admin.create_topics([NewTopic(topic, _PARTITIONS, 1)])[topic].result(30)
         wait_until(lambda: admin.list_topics(topic, 30).topics[topic].error is None, f"{topic} is not known")
-        pid = _jvm(spark) if spark else os.getpid()
-        wall, cpu = time.perf_counter(), _cpu_s(pid)
+        pid = jvm_of(spark) if spark else os.getpid()
+        wall, cpu = time.perf_counter(), seconds_of_tree(pid)
         write(topic)
-        sample = Sample(wall_s=time.perf_counter() - wall, cpu_s=_cpu_s(pid) - cpu)
+        sample = Sample(wall_s=time.perf_counter() - wall, cpu_s=seconds_of_tree(pid) - cpu)
         assert _records(servers, topic) >= count, "rows are missing"
         admin.delete_topics([topic])[topic].result(30)
         return sample
@@ -179,28 +178,3 @@ def _records(servers: str, topic: str) -> int:
     client = AdminClient({"bootstrap.servers": servers})  # kept until the broker has answered
     wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(_PARTITIONS)}
     return sum(future.result().offset for future in client.list_offsets(wanted).values())
-
-
-def _jvm(spark: SparkSession) -> int:
-    process: Any = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
-    pid: int = process.pid
-    return pid
-
-
-def _cpu_s(root: int) -> float:
-    """Return processor seconds of a process and all of its descendants, including ended ones."""
-    parents, used = dict[int, int](), dict[int, float]()
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # the process has ended
-        parents[int(folder.name)] = int(fields[1])
-        used[int(folder.name)] = sum(map(int, fields[11:15])) / _TICKS
-    return sum(seconds for pid, seconds in used.items() if _is_below(pid, root, parents))
-
-
-def _is_below(pid: int, root: int, parents: Mapping[int, int]) -> bool:
-    while pid in parents and pid != root:
-        pid = parents[pid]
-    return pid == root

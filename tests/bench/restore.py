@@ -9,9 +9,8 @@ writing and commits remain. Processor seconds are those of Spark's JVM, its Pyth
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 from confluent_kafka import TopicPartition
@@ -33,10 +32,10 @@ from tests.bench import connector_job
 from tests.bench.measure import Comparison, Findings, Sample, alternate
 from tests.bench.record_topics import PARTITIONS, BenchTopic, fill
 from tests.bench.records import _ingest, session
+from tests.processor_time import jvm_of, seconds_of_tree
 
 _RECORDS = int(os.environ.get("BENCH_RESTORE_RECORDS", "3000000"))
 _ROUNDS = int(os.environ.get("BENCH_RESTORE_ROUNDS", "3"))
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class _Silent:
@@ -128,11 +127,11 @@ def _case(spark: SparkSession, servers: str, write: Callable[[str], None]) -> Ca
     def run() -> Sample:
         target = f"bench-{time.monotonic_ns()}"
         admin.create_topics([NewTopic(target, PARTITIONS, 1)])[target].result(30)
-        jvm = _jvm(spark)
-        wall, cpu, own = time.perf_counter(), _cpu_s(jvm), time.process_time()
+        jvm = jvm_of(spark)
+        wall, cpu, own = time.perf_counter(), seconds_of_tree(jvm), time.process_time()
         write(target)
         seconds = time.perf_counter() - wall
-        sample = Sample(wall_s=seconds, cpu_s=_cpu_s(jvm) - cpu + time.process_time() - own)
+        sample = Sample(wall_s=seconds, cpu_s=seconds_of_tree(jvm) - cpu + time.process_time() - own)
         assert _records(admin, target) >= _RECORDS, "records are missing"
         admin.delete_topics([target])[target].result(30)
         return sample
@@ -144,34 +143,6 @@ def _records(admin: AdminClient, topic: str) -> int:
     """Count the assigned offsets, including those of transaction markers."""
     wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(PARTITIONS)}
     return sum(future.result().offset for future in admin.list_offsets(wanted).values())
-
-
-def _jvm(spark: SparkSession) -> int:
-    process: Any = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
-    pid: int = process.pid
-    return pid
-
-
-def _cpu_s(root: int) -> float:
-    """Return processor seconds of a process and all of its descendants, including ended ones."""
-    parents, used = dict[int, int](), dict[int, float]()
-    for pid, fields in _processes():
-        parents[pid], used[pid] = int(fields[1]), sum(map(int, fields[11:15])) / _TICKS
-    return sum(seconds for pid, seconds in used.items() if _is_below(pid, root, parents))
-
-
-def _processes() -> Iterator[tuple[int, list[str]]]:
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            yield int(folder.name), (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # the process has ended
-
-
-def _is_below(pid: int, root: int, parents: Mapping[int, int]) -> bool:
-    while pid in parents and pid != root:
-        pid = parents[pid]
-    return pid == root
 
 
 def _largest_worker_mb() -> float:

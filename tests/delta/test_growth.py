@@ -1,6 +1,5 @@
 """A warehouse is as fast after thousands of runs as on its first day, and its logs stay small."""
 
-import os
 import resource
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from tests.delta.history import log_files, log_size, make_history
 from tests.delta.samples import lag_row, snapshot
 from tests.delta.test_publish import HOSTILE_FACTS, publish_once
 from tests.ingest.writers import ingest, kernel_writer
+from tests.processor_time import jvm_of, seconds_of
 from tests.warehouses import open_at, settings
 
 pytestmark = pytest.mark.spark
@@ -89,21 +89,12 @@ def test_existing_tables_get_short_logs(spark: SparkSession, tmp_path: Path) -> 
         assert warehouse.state("acls").version == 1
 
 
-def cpu_of_jvm(spark: SparkSession) -> float:
-    """Return the CPU seconds of all threads of the JVM, also of those that have ended."""
-    jvm = spark.sparkContext._jvm
-    pid = jvm.java.lang.ProcessHandle.current().pid()
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    user, system = int(fields[11]), int(fields[12])
-    return (user + system) / os.sysconf("SC_CLK_TCK")
-
-
 def cost(spark: SparkSession, run: Callable[[], object]) -> float:
     """Return the CPU seconds of this process, the JVM and processes that `run` starts."""
 
     def spent() -> float:
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return time.process_time() + cpu_of_jvm(spark) + children.ru_utime + children.ru_stime
+        return time.process_time() + seconds_of(jvm_of(spark)) + children.ru_utime + children.ru_stime
 
     before = spent()
     run()
