@@ -78,7 +78,7 @@ def test_an_exception(threads: ThreadPoolExecutor) -> None:
 
 
 def test_a_caller_that_stops(threads: ThreadPoolExecutor) -> None:
-    """What was begun ends before the generator is closed, so that connections are free again."""
+    """Items that were begun end before the generator is closed, so that connections are free again."""
     ended: list[int] = []
     results = in_order(threads, ended.append, range(100), MOST)
     next(results)
