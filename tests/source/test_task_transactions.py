@@ -37,6 +37,12 @@ def rows(*values: str) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pydict({"value": list(values)})
 
 
+def states_of(kafka: LocalKafka, sink: Sink) -> dict[str, str]:
+    """Return the states of the write's transactions, as Kafka's tool lists them."""
+    listed = kafka.tool(TRANSACTIONS, "--bootstrap-server", kafka.bootstrap_servers, "list")
+    return {line.split()[0]: line.split()[-1] for line in listed.splitlines() if sink.run_id in line}
+
+
 def end(writer: LagoonWriter, how: str, written: TaskWritten) -> None:
     """End the write as Spark's driver does; in the last case Spark calls both, because it takes the commit for failed."""
     if how != "abort":
@@ -63,8 +69,7 @@ def test_attempts_with_transactions_of_their_own(request: pytest.FixtureRequest,
             abort(cluster, announced, sink.deadline())
     with pytest.raises(TransactionFailed, match=FENCED):
         write_task(sink, writer._transaction, attempt(2), rows("late"))
-    listed = kafka.tool(TRANSACTIONS, "--bootstrap-server", kafka.bootstrap_servers, "list")
-    states = {line.split()[0]: line.split()[-1] for line in listed.splitlines() if sink.run_id in line}
+    states = states_of(kafka, sink)
     assert len(states) == 4  # the driver's, and one of each attempt
     assert "Ongoing" not in states.values()
     committed = [one.value for one in consume(kafka, {topic: 0}, "read_committed")[topic]]
@@ -88,8 +93,7 @@ def test_attempts_in_one_transaction(request: pytest.FixtureRequest, fixture: st
     )
     assert isinstance(late, TaskFailed)
     assert re.search(FENCED, late.reason)
-    listed = kafka.tool(TRANSACTIONS, "--bootstrap-server", kafka.bootstrap_servers, "list")
-    states = {line.split()[0]: line.split()[-1] for line in listed.splitlines() if sink.run_id in line}
+    states = states_of(kafka, sink)
     assert sink.prefix in states
     assert "Ongoing" not in states.values()
     assert consume(kafka, {topic: 0}, "read_committed")[topic] == []

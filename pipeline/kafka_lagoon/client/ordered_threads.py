@@ -25,25 +25,24 @@ def in_order(threads: Executor, function: Callable[[T], R], items: Iterable[T], 
     running: set[Future[R]] = set()
 
     def begin(count: int) -> None:
-        """Begin the next items, in place of as many that have ended."""
         for item in islice(waiting, count):
             future = threads.submit(function, item)
             begun.append((item, future))
             running.add(future)
 
+    def replace(ended: set[Future[R]]) -> None:
+        running.difference_update(ended)
+        begin(len(ended))
+
     begin(most)
     try:
         while begun:
             while running and (not begun[0][1].done() or len(begun) - len(running) < most):
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                running -= done
-                begin(len(done))
+                replace(wait(running, return_when=FIRST_COMPLETED).done)
             while begun and begun[0][1].done():
                 item, future = begun.popleft()
                 yield item, future.result()
                 del future  # with its result
-            ended = {future for future in running if future.done()}
-            running -= ended
-            begin(len(ended))
+            replace({future for future in running if future.done()})
     finally:
         wait(running)

@@ -26,6 +26,7 @@ from kafka_lagoon.produce.transaction_requests import (
     ask_group,
     commit_codes,
     failed,
+    know_coordinator,
     raise_if_ended,
 )
 from kafka_lagoon.protocol.error_codes import (
@@ -139,8 +140,7 @@ def refuse_if_fenced(cluster: Cluster, transaction: Transaction, deadline: Deadl
     Brokers before Kafka 3.0 describe no transactions, so there it does nothing.
     """
     name = transaction.transactional_id
-    if cluster.coordinator_of(name, TRANSACTION) is None:
-        cluster.find_coordinators([name], deadline, TRANSACTION)
+    know_coordinator(cluster, name, TRANSACTION, name, deadline)
     described = describe_transactions(cluster, [name], deadline)
     for failure in described.failures.values():
         if not failure.is_too_old:

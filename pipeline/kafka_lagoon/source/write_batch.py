@@ -59,9 +59,9 @@ class LagoonWriter(DataSourceArrowWriter):
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Undo what the tasks wrote in transactions."""
-        deadline = self._sink.deadline()
         if self._transaction is None:
             return
+        deadline = self._sink.deadline()
         with self._sink.connect(deadline) as cluster:
             self._stop_attempts(cluster, self._transaction, deadline)
             if self._sink.options.transactions == OF_TASKS:
