@@ -12,7 +12,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.integration.releases import NEWEST, OLDER, OLDEST
-from tests.proof.draw import FAULTS, draw
+from tests.proof.draw import draw
+from tests.proof.draw_faults import FAULTS
 from tests.proof.figures import Figures
 from tests.proof.history import History
 from tests.proof.load import as_text

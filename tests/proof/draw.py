@@ -1,47 +1,31 @@
 """Draws histories: topics, then rounds of loads, jobs and faults, each round with an end of all faults."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 
+from tests.proof.draw_faults import FAULTS, DrawnFaults
 from tests.proof.history import History, Step
 
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _KINDS = ("plain", "plain", "transactional", "transactional", "compacted", "short", "unclean")
-_INGEST_STEPS = ("start", "plan", "read", "read", "commit", "commit")
-_RESTORE_STEPS = ("topics", "write", "write", "write", "check")
-_APPLY_STEPS = ("start", "recorded", "recorded", "recorded")
-_SNAPSHOT_STEPS = ("start", "cluster", "groups", "producers", "producers", "producers")  # publishing follows the last
-# Kind of fault, and how often it is drawn. `--only` names one of them.
-FAULTS: Mapping[str, int] = {
-    "driver": 10,
-    "worker": 5,
-    "executor": 1,
-    "freeze": 2,
-    "broker": 6,
-    "network": 8,
-    "controller": 2,
-    "leaders": 3,
-    "coordinators": 2,
-    "delete": 3,
-    "expire": 2,
-    "recreate": 3,
-    "grow": 3,
-    "unclean": 2,
-    "revoke": 2,
-    "quota": 2,
-    "rival": 2,
-    "maintain": 3,
-    "restore": 2,
-    "foreign": 2,
-    "apply": 4,
-    "rewrite": 4,
-    "retain": 2,
-    "clock": 2,
-    "rotate": 2,
-    "cut_off": 3,
-    "sink": 3,
-    "log_dir": 2,
-}
+_NEEDS = {"expire": "short", "unclean": "unclean"}
+_BEFORE = (  # kinds that may be there before a job starts
+    "broker",
+    "controller",
+    "network",
+    "leaders",
+    "coordinators",
+    "delete",
+    "expire",
+    "recreate",
+    "grow",
+    "revoke",
+    "quota",
+    "clock",
+    "rotate",
+    "cut_off",
+    "log_dir",
+)
 
 
 def draw(seed: int, number: int, only: str | None = None) -> History:
@@ -52,11 +36,10 @@ def draw(seed: int, number: int, only: str | None = None) -> History:
 class Drawn:
     """The steps of a history, and the topics until now."""
 
-    def __init__(self, chance: random.Random, only: str | None, kinds: Mapping[str, str] | None = None) -> None:
+    def __init__(self, chance: random.Random, only: str | None) -> None:
         self._chance, self._only = chance, only
-        self._kinds = dict(kinds or {})
-        self._slots = 0
-        self._applied: dict[str, int] = {}  # partitions, which cannot be removed
+        self._kinds: dict[str, str] = {}
+        self._faults = DrawnFaults(chance, self._kinds)
 
     def steps(self) -> Iterator[Step]:
         """Draw all steps."""
@@ -77,15 +60,15 @@ class Drawn:
         chance = self._chance
         for topic in chance.sample(sorted(self._kinds), chance.randint(1, len(self._kinds))):
             yield self._load(topic)
-        faults = [self._fault() for _ in range(chance.randint(1, 3))]
+        faults = [self._kind() for _ in range(chance.randint(1, 3))]
         before = [kind for kind in faults if kind in _BEFORE and chance.random() < 0.5]
         for kind in before:
-            yield from self.fault(kind)
+            yield from self._faults.of_kind(kind)
         yield self._job(faults)
         for kind in faults:
             if kind not in before:
                 yield Step.of("wait", ms=chance.randrange(3_000))
-                yield from self.fault(kind)
+                yield from self._faults.of_kind(kind)
         if chance.random() < 0.7:
             yield Step.of("jobs_end", seconds=chance.choice((5, 30, 90)))
         yield Step.of("rest")
@@ -106,7 +89,7 @@ class Drawn:
             )
         return Step.of("load", **options)
 
-    def _fault(self) -> str:
+    def _kind(self) -> str:
         if self._only:
             return self._only
         return self._chance.choices(list(FAULTS), list(FAULTS.values()))[0]
@@ -115,7 +98,7 @@ class Drawn:
         """Draw the job of a round: most faults are about ingests; only one that loses workers needs Spark to repeat tasks."""
         chance = self._chance
         if chance.random() < 0.25 and not {"worker", "executor"} & set(faults):
-            return self._snapshot()
+            return self._faults.snapshot()
         master = "cluster" if "executor" in faults else "repeating" if "worker" in faults else "local"
         by = "submit" if "executor" in faults or chance.random() < 0.1 else "lagoon"
         return Step.of(
@@ -126,255 +109,3 @@ class Drawn:
             task_mb=chance.choice((1, 1, 256)),
             by_executors=int(by == "submit" or master != "local" or chance.random() < 0.5),
         )
-
-    def _snapshot(self) -> Step:
-        self._slots += self._chance.random() < 0.7  # sometimes the slot of another one
-        return Step.of("snapshot", slot=1 + self._slots)
-
-    def fault(self, kind: str) -> Iterator[Step]:
-        """Draw a fault of a kind."""
-        draws: Mapping[str, Callable[[], Iterator[Step]]] = {
-            "driver": self._driver,
-            "worker": lambda: self._signal("kill", "ingest", "worker", ("read",), 1_500),
-            "executor": lambda: self._signal("kill", "ingest", "executor", ("read",), 1_500),
-            "freeze": self._freeze,
-            "broker": self._broker,
-            "network": self._network,
-            "controller": self._controller,
-            "leaders": lambda: self._about_a_topic("move", {}),
-            "coordinators": lambda: iter([Step.of("move_coordinators")]),
-            "delete": lambda: self._about_a_topic("delete_records", {"percent": self._chance.choice((1, 30, 100))}),
-            "expire": lambda: self._about_a_topic("expire", {}, "short"),
-            "recreate": lambda: self._about_a_topic("recreate", {}),
-            "grow": lambda: self._about_a_topic("grow", {"by": self._chance.randint(1, 3)}),
-            "unclean": lambda: self._about_a_topic("unclean", {"records": 1_000}, "unclean"),
-            "revoke": lambda: self._about_a_topic("revoke", {"operation": self._chance.choice(("READ", "DESCRIBE"))}),
-            "quota": self._quota,
-            "rival": self._rival,
-            "maintain": self._maintain,
-            "restore": self._restore,
-            "foreign": self._foreign,
-            "apply": self._apply,
-            "rewrite": self._rewrite,
-            "retain": self._retain,
-            "clock": self._clock,
-            "rotate": self._rotate,
-            "cut_off": self._cut_off,
-            "sink": self._sink,
-            "log_dir": self._log_dir,
-        }
-        yield from draws[kind]()
-
-    def _signal(self, verb: str, job: str, whom: str, steps: tuple[str, ...], within_ms: int) -> Iterator[Step]:
-        chance = self._chance
-        ms = chance.choice((0, chance.randrange(200), chance.randrange(within_ms)))
-        yield Step.of(verb, job=job, whom=whom, step=chance.choice(steps), ms=ms)
-
-    def _driver(self) -> Iterator[Step]:
-        """Kill drivers again and again: each death takes a start of Spark, or the shorter one of a snapshot."""
-        whom = self._chance.choice(("group", "group", "driver", "jvm"))
-        yield from self._signal("kill", "ingest", whom, _INGEST_STEPS, 3_000)
-        for _ in range(self._chance.randint(0, 3)):
-            yield self._snapshot()
-            yield from self._signal("kill", "snapshot", whom, _SNAPSHOT_STEPS, 4_000)
-
-    def _freeze(self) -> Iterator[Step]:
-        job = self._chance.choice(("ingest", "snapshot"))
-        steps = _INGEST_STEPS if job == "ingest" else _SNAPSHOT_STEPS
-        yield from self._signal("freeze", job, "group", steps, 1_000)
-        yield from self._rival()
-
-    def _broker(self) -> Iterator[Step]:
-        chance = self._chance
-        yield Step.of("broker", action=chance.choice(("kill", "kill", "pause", "stop")), id=chance.randint(1, 3))
-        yield Step.of("wait", ms=chance.randrange(8_000))
-
-    def _controller(self) -> Iterator[Step]:
-        yield Step.of("broker", action=self._chance.choice(("kill", "pause")), id=0)
-        yield Step.of("wait", ms=self._chance.randrange(8_000))
-
-    def _quota(self) -> Iterator[Step]:
-        yield Step.of(
-            "quota", kb_per_second=self._chance.choice((50, 300, 2_000)), percent=self._chance.choice((2, 20))
-        )
-        yield Step.of("wait", ms=self._chance.randrange(6_000))
-
-    def _network(self) -> Iterator[Step]:
-        chance = self._chance
-        action = chance.choice(("swallow", "delay", "delay", "reset", "reset", "truncate", "truncate", "cut"))
-        api = "any" if action == "cut" else chance.choice(_BROKEN_APIS)
-        count = 1_000_000 if action == "cut" else chance.choice((1, 3, 20))
-        yield Step.of(
-            "network",
-            action=action,
-            api=api,
-            broker=chance.choice((1, 2, 3)) if action == "cut" else chance.choice((0, 0, 1, 2, 3)),
-            ms=chance.choice((50, 500, 6_000)) if action == "delay" else 0,
-            count=count,
-        )
-        yield Step.of("wait", ms=chance.randrange(6_000))
-
-    def _about_a_topic(self, verb: str, options: Mapping[str, int | str], kind: str | None = None) -> Iterator[Step]:
-        names = [name for name, of in self._kinds.items() if kind in (None, of)]
-        if names:
-            yield Step.of(verb, topic=self._chance.choice(names), **options)
-
-    def _rival(self) -> Iterator[Step]:
-        yield Step.of("ingest") if self._chance.random() < 0.5 else self._snapshot()
-
-    def _restore(self) -> Iterator[Step]:
-        """Kill restores of what is archived by then, which needs a snapshot that knows the topic."""
-        yield Step.of("rest")
-        yield self._snapshot()
-        yield Step.of("rest")
-        topic = self._chance.choice(sorted(self._kinds))
-        for _ in range(self._chance.randint(1, 2)):
-            whom = self._chance.choice(("group", "driver", "worker"))
-            by_executors = int(whom != "driver")
-            yield Step.of("restore", topic=topic, master="repeating", by_executors=by_executors)
-            yield from self._signal("kill", "restore", whom, _RESTORE_STEPS, 2_000)
-            yield Step.of("rest")
-
-    def _foreign(self) -> Iterator[Step]:
-        chance = self._chance
-        for _ in range(chance.randint(1, 3)):
-            table = chance.choice(("records", "records", "record_ranges", "consumer_lag"))
-            yield Step.of("foreign", action=chance.choice(("compact", "compact", "vacuum", "checkpoint")), table=table)
-            yield Step.of("wait", ms=chance.randrange(3_000))
-
-    def _apply(self) -> Iterator[Step]:
-        """Let runs of `apply` die, beside others and after changes by somebody else."""
-        chance = self._chance
-        if chance.random() < 0.5:
-            yield from self.fault(chance.choice(("broker", "controller", "network")))
-        for _ in range(chance.randint(1, 2)):
-            if self._applied and chance.random() < 0.3:
-                topic = chance.choice(sorted(self._applied))
-                yield Step.of("drift", topic=topic, limit=chance.randrange(2_000, 3_000))
-            yield Step.of("apply", topics=",".join(self._desired()))
-            if chance.random() < 0.7:
-                whom = chance.choice(("group", "group", "driver"))
-                yield from self._signal("kill", "apply", whom, _APPLY_STEPS, 1_500)
-            if chance.random() < 0.5:
-                yield Step.of("rest")
-
-    def _desired(self) -> Iterator[str]:
-        chance = self._chance
-        for name in chance.sample("abcdef", chance.randint(1, 5)):
-            self._applied[name] = max(self._applied.get(name, 0), chance.randint(1, 4))
-            yield f"{name}:{self._applied[name]}:{chance.choice((0, chance.randrange(4_000, 9_000)))}"
-
-    def _rewrite(self) -> Iterator[Step]:
-        """Let Spark delete rows, or restore a table, which ingests refuse until somebody has said how to go on."""
-        chance = self._chance
-        if chance.random() < 0.4:
-            yield Step.of("rewrite", action="delete", table="records", number=chance.choice((1, 20, 100)))
-            return
-        if chance.random() < 0.7:
-            yield Step.of("rest")
-        table = chance.choice(("records", "records", "records", "record_ranges"))
-        yield Step.of("rewrite", action="restore", table=table, number=chance.choice((1, 1, 2, 3)))
-        yield Step.of("ingest")
-        yield Step.of("rest")
-        for _ in range(chance.randint(1, 2)):
-            yield Step.of("repair", way=chance.choice(("repeat", "repeat", "keep", "undo")))
-            if chance.random() < 0.6:
-                yield from self._signal(
-                    "kill", "ingest", chance.choice(("group", "driver", "jvm")), _INGEST_STEPS, 3_000
-                )
-            yield Step.of("rest")
-
-    def _retain(self) -> Iterator[Step]:
-        """Let maintenance remove all that was archived until then."""
-        yield Step.of("retain", days=RETAINS_AFTER)
-        if self._chance.random() < 0.6:
-            yield from self._signal("kill", "maintain", self._chance.choice(("group", "driver")), ("start",), 9_000)
-            if self._chance.random() < 0.5:
-                yield Step.of("rest")
-                yield Step.of("retain", days=RETAINS_AFTER)
-        yield Step.of("rest")
-
-    def _clock(self) -> Iterator[Step]:
-        """Let the clock of jobs step while they run, and back when the round ends."""
-        for _ in range(self._chance.randint(1, 2)):
-            yield Step.of("clock", seconds=self._chance.choice((-1, 1)) * self._chance.choice(_CLOCK_STEPS_S))
-            yield Step.of("wait", ms=self._chance.randrange(4_000))
-            yield from self._rival()
-
-    def _cut_off(self) -> Iterator[Step]:
-        """Cut a broker off for so long that the others notice, and the controller fences it."""
-        side = self._chance.choice(("peers", "controllers"))
-        yield Step.of("cut_off", id=self._chance.choice((0, 1, 2, 3)), side=side)
-        yield Step.of("wait", ms=self._chance.randrange(12_000))
-        if self._chance.random() < 0.5:
-            yield from self._rival()
-
-    def _sink(self) -> Iterator[Step]:
-        """Kill jobs of Spark that write topics, or let brokers fail while they do."""
-        chance = self._chance
-        how = chance.choice(("batch", "batch", "stream"))
-        transactions = chance.choice(("task", "run") if how == "stream" else ("none", "task", "run"))
-        if chance.random() < 0.4:
-            yield from self.fault(chance.choice(("broker", "network", "cut_off")))
-        yield Step.of("sink", how=how, transactions=transactions, rows=chance.choice((500, 20_000)), master="repeating")
-        if chance.random() < 0.7:
-            whom = chance.choice(("group", "driver", "jvm", "worker"))
-            yield from self._signal("kill", "sink", whom, ("write",), 4_000)
-        yield Step.of("rest")
-
-    def _log_dir(self) -> Iterator[Step]:
-        """Let a log dir fail, and with it half of a broker's replicas."""
-        yield Step.of("fail_log_dir", id=self._chance.randint(1, 3))
-        yield Step.of("wait", ms=self._chance.randrange(6_000))
-        if self._chance.random() < 0.5:
-            yield from self._rival()
-
-    def _rotate(self) -> Iterator[Step]:
-        """Rotate the password of the jobs; those that run authenticate again while they do, others start."""
-        yield Step.of("rotate", known=self._chance.choice((0, 1)))
-        yield Step.of("wait", ms=self._chance.randrange(6_000))
-        yield from self._rival()
-
-    def _maintain(self) -> Iterator[Step]:
-        keep_hours = self._chance.choice((0, 168, 168))
-        if keep_hours == 0:
-            yield Step.of("rest")
-        yield Step.of("maintain", keep_hours=keep_hours)
-        if self._chance.random() < 0.5:
-            yield from self._signal("kill", "maintain", "group", ("start",), 9_000)
-
-
-RETAINS_AFTER = 3  # days, of records that are kept for one
-_CLOCK_STEPS_S = (2, 60, 3_600, 86_400, 259_200)
-_NEEDS = {"expire": "short", "unclean": "unclean"}
-_BEFORE = (
-    "broker",
-    "controller",
-    "network",
-    "leaders",
-    "coordinators",
-    "delete",
-    "expire",
-    "recreate",
-    "grow",
-    "revoke",
-    "quota",
-    "clock",
-    "rotate",
-    "cut_off",
-    "log_dir",
-)
-_BROKEN_APIS = (
-    "any",
-    "fetch",
-    "fetch",
-    "list_offsets",
-    "metadata",
-    "offset_fetch",
-    "find_coordinator",
-    "list_groups",
-    "create_topics",
-    "create_partitions",
-    "delete_topics",
-    "incremental_alter_configs",
-)

@@ -4,7 +4,8 @@ from inspect import signature
 
 import pytest
 
-from tests.proof.draw import FAULTS, draw
+from tests.proof.draw import draw
+from tests.proof.draw_faults import FAULTS
 from tests.proof.history import History, Step
 from tests.proof.play.player import VERBS
 from tests.proof.shrink import shrunk

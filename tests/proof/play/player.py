@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from confluent_kafka import IsolationLevel, KafkaException
 
 from tests.integration import every_broker
-from tests.proof.draw import RETAINS_AFTER
+from tests.proof.draw_faults import RETAINS_AFTER
 from tests.proof.evidence import Evidence, Partition
 from tests.proof.history import History, Step
 from tests.proof.jobs import SINK

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from confluent_kafka import KafkaException
 
 from kafka_lagoon.errors import PipelineError
-from tests.proof.draw import Drawn
+from tests.proof.draw_faults import DrawnFaults
 from tests.proof.history import Step
 from tests.proof.play.player import Player
 from tests.proof.soak.bounds import Period
 
-# Kind of fault, and how often it is drawn: kinds of draw.py, of which only `driver` differs, because here the lanes start jobs.
+# Kind of fault, and how often it is drawn: kinds of draw_faults.py, of which only `driver` differs, because here the lanes start jobs.
 _KINDS = {"driver": 5, "broker": 4, "network": 5, "controller": 1, "leaders": 2, "coordinators": 1}
 _PAUSE_S, _LASTS_S = (20.0, 60.0), (2.0, 15.0)
 _WAITS_FOR_JOB_S = 90.0
@@ -39,14 +39,14 @@ class Faults:
 
     def run(self, ends: threading.Event) -> None:
         """Draw faults until the event is set; the last one is mended."""
-        drawn = Drawn(self.chance, None, dict.fromkeys(self.topics, "plain"))
+        drawn = DrawnFaults(self.chance, dict.fromkeys(self.topics, "plain"))
         while not ends.wait(self.chance.uniform(*_PAUSE_S)):
             kind = self.chance.choices(list(_KINDS), list(_KINDS.values()))[0]
             if kind == "driver":
                 self._kill(ends)
                 continue
             start_ms = _now_ms()
-            self._do([step for step in drawn.fault(kind) if step.verb != "wait"])
+            self._do([step for step in drawn.of_kind(kind) if step.verb != "wait"])
             ends.wait(self.chance.uniform(*_LASTS_S))
             self.player.mend()
             self.periods.append(Period(start_ms, _now_ms()))
