@@ -152,7 +152,7 @@ def _deaths(totals: Counter[str]) -> dict[str, int]:
         if name.endswith(" killed"):
             is_worker = name.split()[1] in ("worker", "executor")
             drivers, workers = drivers + count * (not is_worker), workers + count * is_worker
-    brokers = totals["broker kill"] + totals["unclean elections"]
+    brokers = sum(totals[fault] for fault in ("broker kill", "unclean elections", "disk full"))
     return {"deaths of drivers": drivers, "deaths of workers and executors": workers, "deaths of brokers": brokers}
 
 

@@ -1,5 +1,6 @@
 """The brokers of a history: they are killed, cut off, led by others, closed to a user, slowed down, and made whole again."""
 
+import resource
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -103,6 +104,16 @@ class Brokers:
         gone = f"Stopping serving logs in dir {folder}"
         every_broker.wait_until(lambda: gone in self._kafka.log(node_id).read_text("utf-8", "replace"), gone)
         self._happened["log dir failed"] += 1
+
+    def fill_disk(self, node_id: int) -> None:
+        """Let no file of a broker grow, as on a full disk: its writes fail in each log dir, and it ends by itself."""
+        pid = self._kafka.pid(node_id)
+        if self.down or pid is None:
+            return
+        self.down.add(node_id)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        every_broker.wait_until(lambda: self._kafka.pid(node_id) is None, f"broker {node_id} goes on with full disks")
+        self._happened["disk full"] += 1
 
     def move_leaders(self, topic: str, what: str) -> None:
         """Let another replica lead each partition of a topic."""

@@ -25,6 +25,7 @@ _BEFORE = (  # kinds that may be there before a job starts
     "rotate",
     "cut_off",
     "log_dir",
+    "disk",
 )
 
 

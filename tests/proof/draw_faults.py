@@ -39,6 +39,7 @@ FAULTS: Mapping[str, int] = {
     "cut_off": 3,
     "sink": 3,
     "log_dir": 2,
+    "disk": 2,
 }
 RETAINS_AFTER = 3  # days, of records that are kept for one
 _CLOCK_STEPS_S = (2, 60, 3_600, 86_400, 259_200)
@@ -102,7 +103,8 @@ class DrawnFaults:
             "rotate": self._rotate,
             "cut_off": self._cut_off,
             "sink": self._sink,
-            "log_dir": self._log_dir,
+            "log_dir": lambda: self._storage("fail_log_dir"),
+            "disk": lambda: self._storage("fill_disk"),
         }
         yield from draws[kind]()
 
@@ -263,9 +265,9 @@ class DrawnFaults:
             yield from self._signal("kill", "sink", whom, ("write",), 4_000)
         yield Step.of("rest")
 
-    def _log_dir(self) -> Iterator[Step]:
-        """Let a log dir fail, and with it half of a broker's replicas."""
-        yield Step.of("fail_log_dir", id=self._chance.randint(1, 3))
+    def _storage(self, verb: str) -> Iterator[Step]:
+        """Let a log dir fail, and with it half of a broker's replicas, or let a broker end because its disks are full."""
+        yield Step.of(verb, id=self._chance.randint(1, 3))
         yield Step.of("wait", ms=self._chance.randrange(6_000))
         if self._chance.random() < 0.5:
             yield from self._rival()

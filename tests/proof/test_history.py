@@ -24,6 +24,7 @@ _VERBS_OF = {
     "maintain": {"maintain", "kill"},
     "sink": {"sink", "kill", "broker", "network", "cut_off"},
     "log_dir": {"fail_log_dir"},
+    "disk": {"fill_disk"},
     "rewrite": {"rewrite", "repair", "kill"},
     "retain": {"retain", "kill"},
     "apply": {"apply", "drift", "kill", "broker", "network"},

@@ -24,6 +24,7 @@ HAPPENS = {
     "dying-workers": ["ingest: worker killed"],
     "failed-log-dir": ["log dir failed"],
     "frozen-broker": ["broker pause"],
+    "full-disk": ["disk full"],
     "orphans": ["ingest: driver killed"],
     "others-change-tables": ["Spark DELETE", "Spark RESTORE", "RESTORE undone", "retention of records", "clock steps"],
     "topics-that-change": ["DeleteRecords", "topics re-created", "topics grown", "leaders moved"],

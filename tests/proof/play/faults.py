@@ -10,7 +10,17 @@ from tests.proof.play.world import World
 class Faults:
     """Faults that last until the round ends."""
 
-    verbs: ClassVar = ("broker", "network", "cut_off", "fail_log_dir", "revoke", "quota", "clock", "rotate")
+    verbs: ClassVar = (
+        "broker",
+        "network",
+        "cut_off",
+        "fail_log_dir",
+        "fill_disk",
+        "revoke",
+        "quota",
+        "clock",
+        "rotate",
+    )
 
     def __init__(self, world: World, topics: Topics) -> None:
         self._world, self._topics = world, topics
@@ -31,6 +41,10 @@ class Faults:
     def fail_log_dir(self, id: int) -> None:  # noqa: A002
         """Take one of a broker's two log dirs away."""
         self._world.brokers.fail_log_dir(id)
+
+    def fill_disk(self, id: int) -> None:  # noqa: A002
+        """Fill the disks of a broker, which ends."""
+        self._world.brokers.fill_disk(id)
 
     def revoke(self, topic: str, operation: str) -> None:
         """Deny jobs an operation on a topic: without DESCRIBE lists lack it, and no broker says so."""
