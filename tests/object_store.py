@@ -1,5 +1,6 @@
 """A bucket of an S3 server on a loopback port, the settings of its clients, and the requests that it received."""
 
+import shutil
 import subprocess
 import sys
 import time
@@ -10,14 +11,14 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_lagoon.jars.locked_jars import jar_paths
+from kafka_lagoon.jars.locked_jars import HADOOP_AWS, jar_paths
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+ROOT = Path(__file__).resolve().parent.parent
 BUCKET = "lake"
 KEY, SECRET = "AKIAEXAMPLE", "a-secret-that-nobody-may-see"
-HADOOP_AWS = "hadoop-aws-3.5.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,15 @@ class ObjectStore:
                 "retry.interval": "20ms",
             }.items()
         }
+
+    def spark_conf(self, folder: Path) -> Path:
+        """Make a folder for SPARK_CONF_DIR: ours, with Hadoop's settings for this bucket, and its jars for a session."""
+        shutil.copytree(ROOT / "conf", folder, ignore=lambda *_: {"airflow", "docker", "kubernetes"})
+        settings = {f"spark.hadoop.{name}": value for name, value in self.hadoop().items()}
+        settings["spark.jars"] = ",".join(hadoop_aws())
+        with (folder / "spark-defaults.conf").open("a") as defaults:
+            defaults.write("".join(f"{name} {value}\n" for name, value in settings.items()))
+        return folder
 
     def request(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
         """Return status and body of the response to an unsigned request."""

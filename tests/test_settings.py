@@ -9,7 +9,15 @@ from kafka_lagoon import kafka_settings
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import BOTH_FORMS, NAMES
 from kafka_lagoon.secret import Secret
-from kafka_lagoon.settings import NO_PLACE, SECTIONS, Settings, creation_fault, load, opens_without_session
+from kafka_lagoon.settings import (
+    NO_PLACE,
+    SECTIONS,
+    Settings,
+    creation_fault,
+    load,
+    opens_without_session,
+    own_folder,
+)
 from tests.documents import blocks, page
 from tests.plain_lines import python_in
 
@@ -204,16 +212,20 @@ def test_what_a_value_must_be(tmp_path: Path, line: str, expected: str | None) -
 
 def test_a_platform_that_knows_where_files_are_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """With Hadoop's settings, or under spark-submit, a path may be in another file system; a URL may be in any case."""
-    for name in ("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR"):
+    for name in ("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):
         monkeypatch.delenv(name, raising=False)
-    here, elsewhere = (
-        load(None, {}, [f"warehouse={place}"], cluster_needed=False) for place in ("/data/lake", "s3a://lake/x")
-    )
-    assert (opens_without_session(here), opens_without_session(elsewhere)) == (True, False)
+    places = [
+        load(None, {}, [f"warehouse={place}"], cluster_needed=False)
+        for place in ("/data/lake", "s3a://lake/x", "gs://lake/x")
+    ]
+    assert [opens_without_session(one) for one in places] == [True, True, False]
+    assert [own_folder(one) for one in places] == [Path("/data/lake"), None, None]
     for name, value in (("HADOOP_CONF_DIR", "/etc/hadoop"), ("PYSPARK_GATEWAY_PORT", "25333")):
         with monkeypatch.context() as patch:
             patch.setenv(name, value)
-            assert not opens_without_session(here)
+            assert not any(opens_without_session(one) or own_folder(one) for one in places)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--packages a:b:1 pyspark-shell")
+    assert [opens_without_session(one) for one in places] == [True, False, False]
 
 
 @pytest.mark.parametrize("name", sorted(kafka_settings.SECRETS))

@@ -132,7 +132,7 @@ class IngestSettings(Strict):
         256 << 20,
         ge=0,
         description="Most bytes, as the brokers store them, that a run reads in its own process where the tables are in a "
-        "folder of this machine: starting Spark takes longer. 0: always on Spark's executors.",
+        "folder of this machine or in S3: starting Spark takes longer. 0: always on Spark's executors.",
     )
     task_memory_mb: int = Field(
         256,

@@ -49,6 +49,7 @@ _REQUIREMENTS = {  # by the first word of pydantic's type of error
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # a field of a pydantic model, a field of a dataclass
 _DAY_MS = 86_400_000
 _QUOTE, _QUOTED_NOTHING = "'", "''"
+_OF_A_PLATFORM = ("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR")
 
 
 class Settings(BaseSettings):
@@ -154,13 +155,29 @@ def local_folder(warehouse: str) -> Path | None:
     return Path("/", unquote(path)) if scheme.lower() == "file" and host in ("", "localhost") else None
 
 
-def opens_without_session(settings: Settings) -> bool:
-    """Return True if the tables are in a folder of this machine, and paths cannot mean another default file system of Spark.
+def in_s3(warehouse: str) -> bool:
+    """Return True if a warehouse is in a bucket of S3, which Hadoop's s3a serves."""
+    return warehouse.startswith("s3a://")
+
+
+def own_folder(settings: Settings) -> Path | None:
+    """Return the folder of the tables; None if they are elsewhere, or paths may mean another default file system of Spark.
 
     If PYSPARK_GATEWAY_PORT is set, spark-submit has started a JVM, whose settings may name another default file system.
     """
-    is_local = settings.warehouse is not None and local_folder(settings.warehouse) is not None
-    return is_local and os.environ.keys().isdisjoint(("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR"))
+    is_ours = settings.warehouse is not None and os.environ.keys().isdisjoint(_OF_A_PLATFORM)
+    return local_folder(settings.warehouse) if is_ours and settings.warehouse else None
+
+
+def opens_without_session(settings: Settings) -> bool:
+    """Return True if a JVM without a session of Spark may reach the tables: in a folder of this machine, or in a bucket of S3.
+
+    Whoever gives Spark arguments of its own (PYSPARK_SUBMIT_ARGS) may have named there what a bucket needs.
+    """
+    if own_folder(settings) is not None:
+        return True
+    is_ours = os.environ.keys().isdisjoint((*_OF_A_PLATFORM, "PYSPARK_SUBMIT_ARGS"))
+    return is_ours and settings.warehouse is not None and in_s3(settings.warehouse)
 
 
 def creation_fault(settings: Settings) -> str | None:
@@ -168,7 +185,7 @@ def creation_fault(settings: Settings) -> str | None:
 
     Only folders that this process reaches by itself are checked; `delta/warehouse.py` checks the others.
     """
-    folder = local_folder(settings.warehouse) if settings.warehouse and opens_without_session(settings) else None
+    folder = own_folder(settings)
     if settings.create or folder is None or os.path.lexists(folder):
         return None
     try:

@@ -67,12 +67,14 @@ def _records(folder: Path) -> cost_records.Samples:
 def _snapshots(folder: Path, measured: cost_snapshots.Measured) -> None:
     with _cluster(folder) as (meter, kafka, store):
         snapshots = cost_snapshots.Snapshots(meter, kafka.bootstrap_servers, kafka.bootstrap(LISTENER))
-        snapshots.measure(_places(folder, store), measured)
-        cost_snapshots.measure_maintenance(meter, folder, store, measured)
+        places = _places(folder, store)
+        snapshots.measure(places, measured)
+        cost_snapshots.measure_maintenance(meter, folder, places[1], measured)
 
 
 def _places(folder: Path, store: ObjectStore) -> tuple[Place, Place]:
-    return Place("folder", str(folder / "lake")), Place("S3", f"s3a://{BUCKET}/lake", store)
+    in_bucket = Place("S3", f"s3a://{BUCKET}/lake", store, store.spark_conf(folder / "conf"))
+    return Place("folder", str(folder / "lake")), in_bucket
 
 
 def _table(lines: list[tuple[str, Mapping[tuple[str, str], Usage]]]) -> Iterator[str]:

@@ -29,7 +29,7 @@ _COMMITS = int(
 )  # before the first measured run; a checkpoint is written every 30
 _CODECS = ("none", "zstd")
 _KEY_BYTES = 16
-_LOCAL_BYTES = IngestSettings().local_max_bytes  # a run in a folder starts Spark for more; restores have the same limit
+_LOCAL_BYTES = IngestSettings().local_max_bytes  # an ingest starts Spark for more, and so does a restore from a folder
 _RECORDS_OF_SMALL = 2  # of each partition
 FEW = BenchTopic(name="few", records=0, value_bytes=100, codec="none", partitions=1)
 MANY = BenchTopic(name="many", records=0, value_bytes=100, codec="none", partitions=_PARTITIONS)
@@ -76,8 +76,9 @@ class Records:
         for _ in range(_ROUNDS):
             self._measure_small_ingests(places)
             self._produce(FEW)
-            self._take("ingest few, Spark", folder, {"ours": self._our_ingest(folder, FEW, "ingest.local_max_bytes=0")})
-            self._take("ingest few", bucket, {"ours": self._our_ingest(bucket, FEW)})  # Spark runs there anyway
+            for place in places:
+                on_spark = self._our_ingest(place, FEW, "ingest.local_max_bytes=0")
+                self._take("ingest few, Spark", place, {"ours": on_spark})
         for codec in _CODECS:
             for place in places:
                 self._ingest(f"ingest GB {codec}", place, large(codec), quick=False)

@@ -21,7 +21,7 @@ from tests.bench import history_tables, synthetic_brokers
 from tests.bench.cost_usage import Meter, Place, Usage, mean, median
 from tests.bench.uploads import upload
 from tests.integration.state import commit, create_topics
-from tests.object_store import BUCKET, ObjectStore
+from tests.object_store import BUCKET
 
 _IN_A_ROW = int(os.environ.get("BENCH_COST_SNAPSHOTS", "34"))
 _LARGER = int(os.environ.get("BENCH_COST_LARGER", "4000"))
@@ -95,7 +95,7 @@ def _topic(number: int) -> str:
     return f"topic-{number:05}"
 
 
-def measure_maintenance(meter: Meter, folder: Path, store: ObjectStore, measured: Measured) -> None:
+def measure_maintenance(meter: Meter, folder: Path, bucket: Place, measured: Measured) -> None:
     """Maintain a day of yesterday by schedule, in a folder and in a bucket."""
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
     for schedule, count in A_DAY.items():
@@ -106,8 +106,9 @@ def measure_maintenance(meter: Meter, folder: Path, store: ObjectStore, measured
         writer.start()
         writer.join()
         assert writer.exitcode == 0, "the tables of a day were not written"
-        upload(store, lake)
-        for place in (Place("folder", str(lake)), Place("S3", f"s3a://{BUCKET}/{lake.name}", store)):
+        assert bucket.store
+        upload(bucket.store, lake)
+        for place in (Place("folder", str(lake)), replace(bucket, location=f"s3a://{BUCKET}/{lake.name}")):
             measured.maintain[schedule, place.name] = meter.run(place, place.lagoon("maintain"))
         measured.day_bytes[schedule] = sum(_live_bytes(table) for table in lake.iterdir() if table.is_dir())
 

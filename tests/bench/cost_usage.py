@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from kafka_lagoon.jars.locked_jars import jar_paths
+from kafka_lagoon.jars.locked_jars import cache_folder, jar_paths
 from tests.bench.counted_network import CountedNetwork
 from tests.object_store import BUCKET, ObjectStore, Request, hadoop_aws
 
@@ -57,11 +57,12 @@ def mean(usages: Sequence[Usage]) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder or a prefix of a bucket for tables; spark-submit has options that reach it."""
+    """A folder, or a prefix of a bucket with the folder of Spark's settings that reach it."""
 
     name: str
     location: str
     store: ObjectStore | None = None
+    conf: Path = PROJECT / "conf"
 
     def spark_submit(self, *command: str, jars: Sequence[str] = (), quick: bool = True) -> list[str]:
         """Return the command; without `quick` the JVM has the compilers of a server and more memory, for many rows in Spark."""
@@ -71,18 +72,16 @@ class Place:
         needed = [*jars, *(hadoop_aws() if self.store else ())]
         if needed:
             options += ["--jars", ",".join(needed)]
-        for name, value in self.store.hadoop().items() if self.store else ():
-            options += ["--conf", f"spark.hadoop.{name}={value}"]
-        return ["spark-submit", *options, *command]
+        return [*self._environment(), "spark-submit", *options, *command]
 
     def lagoon(self, *command: str, later_s: int | None = None) -> list[str]:
-        """Return a command of ours: without spark-submit if no session is needed; `later_s` shifts its clock."""
-        shifted = (str(PROJECT / "tests/bench/shifted_clock.py"), str(later_s))
-        if self.store:
-            script = (str(PROJECT / f"jobs/{command[0]}.py"), *command[1:]) if later_s is None else (*shifted, *command)
-            return [*self.spark_submit(*script), "--warehouse", self.location]
-        program = ("lagoon",) if later_s is None else (sys.executable, *shifted)
-        return [*program, *command, "--warehouse", self.location]
+        """Return a command of ours, which starts Spark only if it needs it; `later_s` shifts its clock."""
+        shifted = (sys.executable, str(PROJECT / "tests/bench/shifted_clock.py"), str(later_s))
+        program = ("lagoon",) if later_s is None else shifted
+        return [*self._environment(), *program, *command, "--warehouse", self.location]
+
+    def _environment(self) -> list[str]:
+        return ["env", f"SPARK_CONF_DIR={self.conf}"]
 
     def connector(self, *command: str, quick: bool = True) -> list[str]:
         """Return a command of the connector."""
@@ -151,14 +150,10 @@ def _kind(request: Request) -> str:
 def _environment() -> dict[str, str]:
     of_others = ("LAGOON_", "SPARK_", "PYSPARK_")
     return {
-        **{
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(of_others) or name == "LAGOON_CACHE"
-        },
+        **{name: value for name, value in os.environ.items() if not name.startswith(of_others)},
         "PATH": f"{_BIN}{os.pathsep}{os.environ['PATH']}",
         "PYSPARK_PYTHON": sys.executable,
-        "SPARK_CONF_DIR": str(PROJECT / "conf"),
+        "LAGOON_CACHE": str(cache_folder()),
         "LAGOON_CONF": "",
         "LAGOON_CREATE": "true",
     }

@@ -15,7 +15,7 @@ from kafka_lagoon.errors import TableError
 @pytest.mark.java
 def test_a_jvm_that_is_taken_is_ended_by_who_took_it() -> None:
     """It answers after `close`, and its process ends with its block."""
-    with closing(StartingJvm()) as starting:
+    with closing(StartingJvm("/lake")) as starting:
         gateway, process = starting.take()
     with ended(gateway, process):
         assert gateway.jvm.java.lang.Integer.parseInt("7") == 7
@@ -25,7 +25,7 @@ def test_a_jvm_that_is_taken_is_ended_by_who_took_it() -> None:
 @pytest.mark.java
 def test_a_jvm_that_nobody_takes_ends() -> None:
     """As where no cluster answers."""
-    starting = StartingJvm()
+    starting = StartingJvm("/lake")
     _, process = starting._jvm.result()
     starting.close()
     assert process.wait(timeout=30) is not None
@@ -36,7 +36,7 @@ def test_python_does_not_fork() -> None:
     """In the child of a fork py4j shuts down the sockets of other threads, of which a session may be one."""
     forks: list[int] = []
     os.register_at_fork(after_in_parent=lambda: forks.append(os.getpid()))
-    with closing(StartingJvm()) as starting:
+    with closing(StartingJvm("/lake")) as starting:
         starting._jvm.result()
     assert forks == []
 
@@ -44,17 +44,19 @@ def test_python_does_not_fork() -> None:
 def test_a_missing_java_is_said_to_who_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that needs no JVM in the end does not fail for want of one."""
     monkeypatch.setenv("JAVA_HOME", "/nonexistent")
-    with closing(StartingJvm()) as starting, pytest.raises(TableError, match="no java in JAVA_HOME"):
+    with closing(StartingJvm("/lake")) as starting, pytest.raises(TableError, match="no java in JAVA_HOME"):
         starting.take()
-    StartingJvm().close()
+    StartingJvm("/lake").close()
 
 
-@pytest.mark.parametrize(("is_needed", "has_session"), [(False, False), (True, True)])
-def test_none_starts_where_none_is_needed(monkeypatch: pytest.MonkeyPatch, is_needed: bool, has_session: bool) -> None:
+@pytest.mark.parametrize(("warehouse", "has_session"), [(None, False), ("/lake", True)])
+def test_none_starts_where_none_is_needed(
+    monkeypatch: pytest.MonkeyPatch, warehouse: str | None, has_session: bool
+) -> None:
     """Nor where a session of the process opens the tables."""
     monkeypatch.setattr(jvm_start, "has_session", lambda: has_session)
-    monkeypatch.setattr(jvm_start, "StartingJvm", lambda: pytest.fail("a JVM was started"))
-    with starting_jvm(is_needed=is_needed) as starting:
+    monkeypatch.setattr(jvm_start, "StartingJvm", lambda _: pytest.fail("a JVM was started"))
+    with starting_jvm(warehouse) as starting:
         assert starting is None
 
 

@@ -14,12 +14,12 @@ def test_no_java_is_an_error_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_pa
     """The error names the places where Java was searched."""
     monkeypatch.setattr(SparkContext, "_gateway", None)  # the JVM of other tests
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(TableError, match="no JVM for Delta Kernel: no java in JAVA_HOME"), plain_kernel():
+    with pytest.raises(TableError, match="no JVM for Delta Kernel: no java in JAVA_HOME"), plain_kernel("/lake"):
         pass
 
 
 def test_the_jvm_of_a_session_is_used(spark: SparkSession) -> None:
     """PySpark would take exceptions of another JVM for its own."""
-    with plain_kernel() as kernel:
+    with plain_kernel("/lake") as kernel:
         assert kernel.storage.jvm is spark.sparkContext._jvm
     assert spark.range(1).count() == 1

@@ -63,8 +63,8 @@ def test_every_recipe_runs(
     monkeypatch.setenv("LAGOON_KAFKA__BOOTSTRAP_SERVERS", administered.bootstrap_servers)
     monkeypatch.setenv("LAGOON_WAREHOUSE", str(tmp_path / "lake"))
     monkeypatch.setenv("LAGOON_CREATE", "true")
-    with plain_kernel() as kernel:  # one for all commands
-        monkeypatch.setattr(sessionless, "plain_kernel", lambda _starting=None: nullcontext(kernel))
+    with plain_kernel(str(tmp_path)) as kernel:  # one for all commands
+        monkeypatch.setattr(sessionless, "plain_kernel", lambda _warehouse, _starting=None: nullcontext(kernel))
         for command in COMMANDS:
             if "delete-records" in command:
                 produce(administered)

@@ -14,13 +14,14 @@ from tests.delta.test_log_store import a_lake
 from tests.delta.test_s3_races import assert_each_version_was_made_once, rows
 from tests.integration.state import create_topics, produce
 from tests.jobs.archived import consumed, digest
-from tests.jobs.commands import here
-from tests.object_store import KEY, SECRET, ObjectStore
+from tests.jobs.commands import here, lagoon
+from tests.object_store import KEY, SECRET, ObjectStore, object_store
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = pytest.mark.kafka
 
 
 @pytest.mark.proof
+@pytest.mark.spark
 def test_a_lake_in_a_bucket(kafka: LocalKafka, bucket: ObjectStore, tmp_path: Path) -> None:
     """Snapshot, ingest, a query, a restore and a comparison need only the location: no log store, no further credentials."""
     create_topics(kafka.bootstrap_servers, [NewTopic("in-a-bucket", 3, 1)])
@@ -58,7 +59,37 @@ def test_a_lake_in_a_bucket(kafka: LocalKafka, bucket: ObjectStore, tmp_path: Pa
     assert SECRET not in (tmp_path / "log").read_text() + "".join(one.stdout + one.stderr for one in outputs)
 
 
+@pytest.mark.java
+def test_a_bucket_without_spark(kafka: LocalKafka, tmp_path: Path) -> None:
+    """Snapshot, ingest and a verb start no session: they find in Spark's file of settings what a bucket needs."""
+    create_topics(kafka.bootstrap_servers, [NewTopic("without-spark", 3, 1)])
+    produce(kafka.bootstrap_servers, "without-spark", 1_000)
+    with object_store(tmp_path) as store:
+        environ = {"SPARK_CONF_DIR": str(store.spark_conf(tmp_path / "conf")), "SPARK_HOME": "/no-session-starts"}
+        location = a_lake()
+        of_lake = ("--warehouse", location, "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}")
+        commands = (
+            ("snapshot",),
+            ("ingest", "--topics", "without-spark"),
+            ("ingest", "--topics", "without-spark"),
+            ("admin", "create-partitions", "without-spark", "--partitions", "4", "--yes"),
+        )
+        outputs = [lagoon(*command, *of_lake, **environ) for command in commands]
+        for output in outputs:
+            assert output.returncode == 0, output.stdout + output.stderr
+
+        read = rows(store, location, "records", "topic", "partition", "offset", "key", "value")
+        archived = {(topic, partition, offset, digest(key, value)) for topic, partition, offset, key, value in read}
+        assert len(archived) == len(read)
+        assert archived == consumed(kafka.bootstrap_servers, ["without-spark"]).keys()
+        assert len(rows(store, location, "snapshots", "snapshot_id")) == 1
+        assert {row[0] for row in rows(store, location, "admin_actions", "kind")} == {"create_partitions"}
+        assert_each_version_was_made_once(store, location)
+        assert SECRET not in "".join(one.stdout + one.stderr for one in outputs)
+
+
 @pytest.mark.proof
+@pytest.mark.spark
 def test_a_desired_state_in_a_bucket(spark: SparkSession, bucket: ObjectStore) -> None:  # noqa: ARG001  serves it
     """A table of rows is read from a URL; a table with other columns is refused with their names."""
     rows = [("topics", "orders", "partitions", "6"), ("cluster_id", None, None, "MkU3")]

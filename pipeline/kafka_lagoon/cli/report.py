@@ -20,7 +20,7 @@ from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import RECENT_RELATIONS, RELATIONS
 from kafka_lagoon.report.scope import has_all_predecessors, recent_window, windows_of
 from kafka_lagoon.runs.report import Report, ReportOptions, chosen_scopes, make_report
-from kafka_lagoon.settings import Settings, local_folder, opens_without_session
+from kafka_lagoon.settings import Settings, local_folder, own_folder
 from kafka_lagoon.text import byte_count, printable
 from kafka_lagoon.times import FORMS, Moment
 
@@ -115,7 +115,7 @@ def _made(arguments: ReportArguments, clock: Clock) -> Report:
 def _engine(settings: Settings) -> str | None:
     """Choose Spark, under spark-submit, for a folder that does not exist here: it may be on another file system."""
     folder = local_folder(settings.warehouse) if settings.warehouse else None
-    is_elsewhere = folder is not None and not opens_without_session(settings) and not (folder / "snapshots").is_dir()
+    is_elsewhere = folder is not None and own_folder(settings) is None and not (folder / "snapshots").is_dir()
     return SPARK if is_elsewhere else None
 
 

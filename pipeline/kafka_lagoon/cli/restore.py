@@ -5,17 +5,20 @@ from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.cli.restore_arguments import declare, restore_arguments
 from kafka_lagoon.delta.jvm_start import starting_jvm
 from kafka_lagoon.garbage import gc_paused
-from kafka_lagoon.settings import Settings, opens_without_session
+from kafka_lagoon.settings import Settings, own_folder
 
 
-def _needs_jvm(settings: Settings) -> bool:
-    """Return True if the run opens the tables without a session of Spark, at least to plan."""
-    return opens_without_session(settings) and settings.restore.local_max_bytes > 0
+def _without_session(settings: Settings) -> str | None:
+    """Return the warehouse if the run opens it without a session of Spark, at least to plan.
+
+    In S3 only Spark reads the state of topics from snapshots.
+    """
+    return settings.warehouse if own_folder(settings) is not None and settings.restore.local_max_bytes > 0 else None
 
 
 def _restore(call: Invocation) -> int:
     arguments = restore_arguments(call.options, call.environ, call.clock)
-    with starting_jvm(is_needed=_needs_jvm(arguments.settings)) as starting:
+    with starting_jvm(_without_session(arguments.settings)) as starting:
         with gc_paused():
             from kafka_lagoon.cli.restore_run import restore_all  # noqa: PLC0415  while the JVM starts
 

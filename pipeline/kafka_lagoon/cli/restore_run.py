@@ -14,6 +14,7 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.jvm_start import StartingJvm
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.restore import STEPS, RestoreResult, restore
+from kafka_lagoon.settings import own_folder
 from kafka_lagoon.tables.schema import WRITE_TABLES
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 
@@ -24,7 +25,7 @@ def restore_all(arguments: RestoreArguments, clock: Clock, starting: StartingJvm
     The tables are opened by the JVM that is `starting`, if there is one.
     """
     settings = arguments.settings
-    needs_session = settings.restore.local_max_bytes == 0
+    needs_session = settings.restore.local_max_bytes == 0 or own_folder(settings) is None
     outcome = RunOutcome(job=RESTORE, cluster=arguments.request.to_cluster, dry_run=arguments.request.is_dry_run)
     written = metrics_written(settings.metrics.folder, [outcome], clock)
     opened = RunContext(RESTORE, settings, clock, WRITE_TABLES, needs_session=needs_session, starting=starting)

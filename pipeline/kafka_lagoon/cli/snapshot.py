@@ -63,14 +63,16 @@ def _distance_problems(slot: str, distance_ms: int, limits: SnapshotSettings) ->
     return [f"--slot {slot} is {distance_ms // 60_000} minutes from now: {limit}"]
 
 
-def _needs_jvm(settings: Settings) -> bool:
-    """Return True if the run opens the tables without a session of Spark."""
-    return opens_without_session(settings) and settings.snapshot.time_lag != "interpolate"
+def _without_session(settings: Settings) -> str | None:
+    """Return the warehouse if the run opens it without a session of Spark."""
+    return (
+        settings.warehouse if opens_without_session(settings) and settings.snapshot.time_lag != "interpolate" else None
+    )
 
 
 def _take(call: Invocation) -> int:
     arguments = snapshot_arguments(call.options, call.environ, call.clock)
-    with starting_jvm(is_needed=_needs_jvm(arguments.settings)) as starting:
+    with starting_jvm(_without_session(arguments.settings)) as starting:
         with gc_paused():
             from kafka_lagoon.cli.snapshot_run import take_snapshots  # noqa: PLC0415  while the JVM starts
 

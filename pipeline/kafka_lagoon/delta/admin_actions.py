@@ -1,8 +1,9 @@
 """Writes the rows of table admin_actions, each write a commit of its own: what a run that dies has written stays.
 
-Where the warehouse is a local folder this needs no session of Spark, so that `lagoon admin` starts at once. Elsewhere no lock
-keeps two runs over one cluster apart, so the commits of a run carry a transaction id: of two runs that have read the same one
-only the first can say that it starts, and until it ends, or is silent for ten minutes, its odd number tells others to wait.
+Where the warehouse is a local folder or in S3 this needs no session of Spark, so that `lagoon admin` starts at once. A folder
+has a lock. Elsewhere nothing keeps two runs over one cluster apart, so the commits of a run carry a transaction id: of two runs
+that have read the same one only the first can say that it starts, and until it ends, or is silent for ten minutes, its odd
+number tells others to wait.
 """
 
 from collections.abc import Iterator, Sequence
@@ -136,7 +137,7 @@ def _is_silent(warehouse: Warehouse, state: State, app_id: str, clock: Clock) ->
 def warehouse_for_actions(settings: Settings, clock: Clock, job: str) -> Iterator[Warehouse]:
     """Open the warehouse of the settings for rows of admin_actions.
 
-    A local folder is opened without a session, unless the platform has settings of its own. Errors are those of
+    A local folder, or one in S3, is opened without a session, unless the platform has settings of its own. Errors are those of
     `open_warehouse`.
     """
     with ExitStack() as stack:

@@ -17,7 +17,7 @@ from kafka_lagoon.clock import SYSTEM_CLOCK
 from kafka_lagoon.delta.kernel import Fence
 from kafka_lagoon.delta.plain_jvm import archiving_kernel
 from kafka_lagoon.delta.session import session
-from kafka_lagoon.delta.warehouse import Warehouse, open_folder, open_warehouse
+from kafka_lagoon.delta.warehouse import Warehouse, open_alone, open_warehouse
 from kafka_lagoon.errors import JarsUnavailable
 from kafka_lagoon.jars.class_archives import (
     KERNEL,
@@ -30,7 +30,7 @@ from kafka_lagoon.jars.class_archives import (
     write_whole,
 )
 from kafka_lagoon.jars.ivy import spark_jars_folder
-from kafka_lagoon.settings import load
+from kafka_lagoon.settings import Settings, load
 from kafka_lagoon.tables.schema import SNAPSHOT_DATE, STATE_TABLES, TABLES
 
 _CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -52,9 +52,10 @@ def make_archives() -> Path:
 
 
 def _make_kernel(scratch: Path) -> None:
+    settings = _settings(f"{scratch}/tables")
     with archiving_kernel(scratch / KERNEL) as kernel:
         for _ in range(2):  # the first run creates tables, the second finds them
-            _use(open_folder(kernel, f"{scratch}/tables", TABLES, SYSTEM_CLOCK))
+            _use(open_alone(kernel, settings, TABLES, SYSTEM_CLOCK))
     keep(scratch / KERNEL)
 
 
@@ -92,9 +93,12 @@ def _submit(scratch: Path, jars: str) -> None:
 def work_with_spark(folder: str) -> None:
     """Do what each job does first, with a session of Spark."""
     spark = session("lagoon path classes")
-    settings = load(None, {}, [f"warehouse={folder}", "create=true"], cluster_needed=False)
-    _use(open_warehouse(spark, settings, SYSTEM_CLOCK))
+    _use(open_warehouse(spark, _settings(folder), SYSTEM_CLOCK))
     spark.sparkContext.parallelize([0, 1], 2).map(abs).collect()
+
+
+def _settings(warehouse: str) -> Settings:
+    return load(None, {}, [f"warehouse={warehouse}", "create=true"], cluster_needed=False)
 
 
 def _use(warehouse: Warehouse) -> None:

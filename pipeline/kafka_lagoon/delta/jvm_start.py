@@ -16,11 +16,13 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, OutputConsumer, Pr
 from py4j.protocol import Py4JError
 
 from kafka_lagoon.delta.interrupts import held_back
+from kafka_lagoon.delta.s3_jvm import conf_folder, s3_jars
 from kafka_lagoon.errors import JarsUnavailable, TableError
 from kafka_lagoon.jars.class_archives import KERNEL, archive_options
 from kafka_lagoon.jars.ivy import spark_jars_folder
 from kafka_lagoon.jars.java import class_path, java_path
 from kafka_lagoon.jars.locked_jars import DELTA, jar_paths
+from kafka_lagoon.settings import in_s3
 
 # PySpark's jars that the Kernel needs: opening all of them takes 0.3 s longer.
 _OF_SPARK = (
@@ -48,15 +50,15 @@ def has_session() -> bool:
 
 
 class StartingJvm:
-    """A JVM that starts in a thread; `take` waits for it."""
+    """A JVM for a warehouse that starts in a thread; `take` waits for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, warehouse: str) -> None:
         self._thread = ThreadPoolExecutor(1)
-        self._jvm = self._thread.submit(started, archive_options(KERNEL))
+        self._jvm = self._thread.submit(started_for, warehouse)
         self._is_taken = False
 
     def take(self) -> tuple[Any, Any]:
-        """Py4j's gateway and the process, which the caller ends; TableError as of `started`."""
+        """Py4j's gateway and the process, which the caller ends; errors are those of `started_for`."""
         self._is_taken = True
         return self._jvm.result()
 
@@ -69,15 +71,15 @@ class StartingJvm:
 
 
 @contextmanager
-def starting_jvm(*, is_needed: bool) -> Iterator[StartingJvm | None]:
-    """A JVM that starts if it is needed, and ends with the block if nobody has taken it.
+def starting_jvm(warehouse: str | None) -> Iterator[StartingJvm | None]:
+    """A JVM for a warehouse, which ends with the block if nobody has taken it.
 
-    None where a session of this process opens the tables.
+    None where there is no warehouse that needs it, or a session of this process opens the tables.
     """
-    if not is_needed or has_session():
+    if warehouse is None or has_session():
         yield None
         return
-    with closing(StartingJvm()) as starting:
+    with closing(StartingJvm(warehouse)) as starting:
         yield starting
 
 
@@ -91,14 +93,23 @@ def ended(gateway: Any, process: Any) -> Iterator[None]:
         process.stdin.close()  # it waits for that
 
 
-def started(options: Sequence[str]) -> tuple[Any, Any]:
-    """Start a JVM; returns py4j's gateway and the process. TableError if there is no Java, or no jars.
+def started_for(warehouse: str) -> tuple[Any, Any]:
+    """Start a JVM that reaches a warehouse, in a folder or in S3; errors are those of `started` and of `s3_jars`."""
+    # Hadoop finds core-site.xml as it does in Spark's JVM, which has this folder on its class path.
+    more = (*s3_jars(), conf_folder(os.environ)) if in_s3(warehouse) else ()
+    return started(archive_options(KERNEL), more)
+
+
+def started(options: Sequence[str], more: Sequence[Path] = ()) -> tuple[Any, Any]:
+    """Start a JVM with `more` on its class path; returns py4j's gateway and the process.
+
+    TableError if there is no Java, or no jars.
 
     This is py4j's launch_gateway without its fork in Python, by which a session of the same process loses connections: the
     child forgets the connections of all other threads, and py4j then shuts down their sockets.
     """
     try:
-        command = [java_path(), *_FLAGS, *options, "-classpath", kernel_class_path(), *_GATEWAY]
+        command = [java_path(), *_FLAGS, *options, "-classpath", kernel_class_path(more), *_GATEWAY]
         with held_back():
             # A process group of its own: Ctrl-C is for us, who may still have something to write. It ends with our pipe.
             process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, process_group=0)  # noqa: S603  Java's, and ours
@@ -113,10 +124,10 @@ def started(options: Sequence[str]) -> tuple[Any, Any]:
         raise TableError(f"no JVM for Delta Kernel: {error}") from error
 
 
-def kernel_class_path() -> str:
-    """The class path of that JVM, in py4j's form: its own jar first."""
+def kernel_class_path(more: Sequence[Path] = ()) -> str:
+    """The class path of that JVM, in py4j's form: its own jar first, and `more` last, so that an archive of classes fits."""
     jars = kernel_jars()
-    return class_path([*(jar for jar in jars if jar.name.startswith("py4j-")), *jars])
+    return class_path([*(jar for jar in jars if jar.name.startswith("py4j-")), *jars, *more])
 
 
 def kernel_jars() -> list[Path]:

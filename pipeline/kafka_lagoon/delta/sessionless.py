@@ -1,12 +1,13 @@
-"""Opens a warehouse in a local folder for writing without a Spark session, for runs that need nothing else of Spark."""
+"""Opens a warehouse in a local folder or in S3 for writing, for runs that need nothing of Spark."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from kafka_lagoon import log
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.jvm_start import StartingJvm
 from kafka_lagoon.delta.plain_jvm import plain_kernel
-from kafka_lagoon.delta.warehouse import Warehouse, open_folder
+from kafka_lagoon.delta.warehouse import Warehouse, open_alone
 from kafka_lagoon.errors import NeedsSession
 from kafka_lagoon.settings import Settings, opens_without_session
 from kafka_lagoon.tables.table import Table
@@ -21,8 +22,9 @@ def without_session(
     """
     if not settings.warehouse or not opens_without_session(settings):
         return None
-    kernel = stack.enter_context(plain_kernel(starting) if starting else plain_kernel())
     try:
-        return open_folder(kernel, settings.warehouse, tables, clock)
-    except NeedsSession:
+        kernel = stack.enter_context(plain_kernel(settings.warehouse, starting))
+        return open_alone(kernel, settings, tables, clock)
+    except NeedsSession as error:
+        log.info("session_needed", reason=str(error))
         return None

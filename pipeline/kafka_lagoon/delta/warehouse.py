@@ -23,11 +23,11 @@ from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.foreign_commits import Kind, commits_since, contradiction
 from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.lock import locked
-from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store
+from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store, use_ours
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.errors import ChecksFailed, ConfigError, NeedsSession, SchemaChanged, TableError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.settings import NO_PLACE, Settings, no_warehouse, opens_without_session
+from kafka_lagoon.settings import NO_PLACE, Settings, in_s3, no_warehouse, own_folder
 from kafka_lagoon.tables.columns import Column
 from kafka_lagoon.tables.schema import TABLES
 from kafka_lagoon.tables.table import (
@@ -175,12 +175,16 @@ def open_warehouse(
     return warehouse
 
 
-def open_folder(delta: Kernel, path: str, tables: Sequence[Table], clock: Clock) -> Warehouse:
-    """The warehouse in a local folder, for writing to some tables, without a session of Spark.
+def open_alone(delta: Kernel, settings: Settings, tables: Sequence[Table], clock: Clock) -> Warehouse:
+    """The warehouse of the settings in a local folder or in S3, for writing to some tables, without a session of Spark.
 
     All tables are created if there are none. Errors are those of `open_warehouse`, and NeedsSession where columns are missing.
     """
+    path = settings.warehouse or ""
+    if in_s3(path):
+        use_ours(delta.storage, path.partition("://")[0], "warehouse")
     warehouse = _at_path(None, delta, path)
+    _check_creation(warehouse, settings)
     check_writable(warehouse)
     _prepare_all(warehouse, tables, clock)
     return warehouse
@@ -216,7 +220,7 @@ def _check_creation(warehouse: Warehouse, settings: Settings) -> None:
 
     ConfigError unless it exists, or what it would be in exists and is empty.
     """
-    if settings.create or opens_without_session(settings):
+    if settings.create or own_folder(settings) is not None:
         return
     storage, above = warehouse.kernel.storage, warehouse.name.rpartition("/")[0]
     try:

@@ -16,6 +16,7 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.jars.ivy import retrieve
 
 DELTA = "delta-4.4.0"
+HADOOP_AWS = "hadoop-aws-3.5.0"  # of the same Hadoop as PySpark
 FOR_SPARK = "4.2."  # the releases of Spark that it is for
 _LOCKS = Path(__file__).parent / "locks"
 

@@ -36,8 +36,8 @@ class RunContext:
     """Settings, a clock, and the warehouse, opened for writing to `tables` when it is first used, and kept from then on.
 
     So a cluster that does not answer is known before tables are opened. Spark opens the warehouse; a run that asks Spark for
-    nothing else needs no session of it (`needs_session`) where the tables are in a local folder, but uses one that runs
-    already. Without a session they are opened by the JVM that is `starting`, if there is one.
+    nothing else needs no session of it (`needs_session`) where the tables are in a local folder or in S3, but uses one that
+    runs already. Without a session they are opened by the JVM that is `starting`, if there is one.
     """
 
     def __init__(

@@ -169,7 +169,9 @@ def main(arguments: Sequence[str]) -> int:
         world = stack.enter_context(new_world(Path(folder) / "world"))
         jobs = new_jobs(world)
         store = stack.enter_context(object_store(Path(folder)))
-        jobs |= {job.name: job for job in (InBucket(world, store, jobs[name]) for name in ("snapshot", "ingest"))}
+        for spark in (True, False):
+            in_buckets = (InBucket(world, store, jobs[name], spark) for name in ("snapshot", "ingest"))
+            jobs |= {job.name: job for job in in_buckets}
         for name in options.job or jobs:
             job = jobs[name]
             effects = recorded(world, job, counts)

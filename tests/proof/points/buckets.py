@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,12 @@ class InBucket:
     world: World
     store: ObjectStore
     job: Any
+    starts_spark: bool = True
 
     @property
     def name(self) -> str:
         """The name of the job, with the file system."""
-        return f"{self.job.name}-s3"
+        return f"{self.job.name}-s3" if self.starts_spark else f"{self.job.name}-s3-alone"
 
     def attempt(self, *, retries: bool, place: str | None = None) -> Attempt:  # noqa: ARG002  it makes the place
         """An attempt over a copy of the template."""
@@ -36,10 +38,14 @@ class InBucket:
         location = f"s3a://{BUCKET}/{folder.name}"
         self._upload(self.job.template, folder.name)
         made: Attempt = self.job.attempt(retries=retries, place=location)
+        return replace(made, environ=self._environ(retries=retries), fetch=lambda: self._downloaded(folder.name))
+
+    def _environ(self, *, retries: bool) -> Mapping[str, str]:
+        if not self.starts_spark:
+            return {"SPARK_CONF_DIR": str(self.store.spark_conf(self.world.new_folder()))}
         conf = [f"--conf spark.hadoop.{key}={value}" for key, value in self.store.hadoop().items()]
         master = "local[2,4]" if retries else "local[2]"
-        environ = spark_environment(master, f"--jars {','.join(hadoop_aws())}", *conf)
-        return replace(made, environ=environ, fetch=lambda: self._downloaded(folder.name))
+        return spark_environment(master, f"--jars {','.join(hadoop_aws())}", *conf)
 
     def changes(self, location: str, since: int) -> Counter[Change]:
         """The objects that requests have created and removed below a location; commits by their number."""

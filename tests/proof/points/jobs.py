@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_lagoon.delta.plain_jvm import plain_kernel
-from kafka_lagoon.delta.warehouse import open_folder
+from kafka_lagoon.delta.warehouse import open_alone
 from kafka_lagoon.tables.schema import TABLES
 from kafka_lagoon.tables.table import CHECKPOINT_INTERVAL
 from tests.clock import CLOCK
@@ -25,6 +25,7 @@ from tests.jobs.archived import archived, assert_tiled, consumed
 from tests.jobs.commands import rows
 from tests.proof.points.processes import spark_environment
 from tests.proof.points.world import Attempt, Verdict, World, copied
+from tests.warehouses import settings
 
 WAIT_MS = 120_000
 _TIMES = ("00:01", "00:02", "05:01")
@@ -61,7 +62,7 @@ def delete_records(world: World, topic: str, before: int) -> None:
 
 def checkpoint_always(lake: Path, *tables: str) -> None:
     """Let the next commit of these tables be followed by a checkpoint."""
-    with plain_kernel() as kernel:
+    with plain_kernel(str(lake)) as kernel:
         for table in tables:
             state = kernel.load(kernel.storage.qualified(f"{lake}/{table}"))
             assert state
@@ -409,8 +410,8 @@ class Maintain:
     def template(self) -> Path:
         """A lake with snapshots of two days and ingests of three."""
         lake = self.world.new_folder()
-        with plain_kernel() as kernel:
-            warehouse = open_folder(kernel, str(lake), TABLES, CLOCK)
+        with plain_kernel(str(lake)) as kernel:
+            warehouse = open_alone(kernel, settings(f"warehouse={lake}"), TABLES, CLOCK)
             publish_all(warehouse, (made for days in (5, 10) for made in day_of_snapshots(days, *_TIMES)))
             for number in range(1, 7):
                 archive(warehouse, 12 - number // 3, number)

@@ -33,8 +33,8 @@ def main(folder: Path, number: int, google: int | None, *, has_session: bool) ->
             if google:
                 reach_google(spark, GoogleStore(google), {name: os.environ[name] for name in _OF_ARROW})
         else:
-            kernel = stack.enter_context(plain_kernel())
-            sessionless.plain_kernel = lambda _starting=None: nullcontext(kernel)  # type: ignore[assignment]
+            kernel = stack.enter_context(plain_kernel(str(folder)))
+            sessionless.plain_kernel = lambda _warehouse, _starting=None: nullcontext(kernel)  # type: ignore[assignment]
         for round_number in count(1):
             if not _waited_for(folder, f"round-{round_number}"):
                 return
