@@ -78,6 +78,10 @@ def test_a_bucket_without_spark(kafka: LocalKafka, tmp_path: Path) -> None:
         for output in outputs:
             assert output.returncode == 0, output.stdout + output.stderr
 
+        mistyped = lagoon("snapshot", *of_lake, "--warehouse", f"{location}-", **environ, LAGOON_CREATE="false")
+        assert mistyped.returncode == 2
+        assert "a typo would start a second history" in mistyped.stderr
+
         read = rows(store, location, "records", "topic", "partition", "offset", "key", "value")
         archived = {(topic, partition, offset, digest(key, value)) for topic, partition, offset, key, value in read}
         assert len(archived) == len(read)

@@ -1,0 +1,43 @@
+"""A warehouse that only a session can reach is left to one, and the log says why."""
+
+import io
+from contextlib import ExitStack
+
+import pytest
+
+from kafka_lagoon import log
+from kafka_lagoon.delta import plain_jvm
+from kafka_lagoon.delta.sessionless import without_session
+from kafka_lagoon.errors import NeedsSession
+from tests.clock import CLOCK
+from tests.warehouses import settings
+
+
+def test_a_bucket_whose_jars_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No JVM is left, and Spark opens the warehouse."""
+
+    def nowhere(_warehouse: str) -> None:
+        raise NeedsSession("Hadoop's jars for S3: the registry did not deliver")
+
+    for name in ("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(plain_jvm.SparkContext, "_gateway", None)  # the JVM of other tests
+    monkeypatch.setattr(plain_jvm, "started_for", nowhere)
+    monkeypatch.setattr(log, "_write", None)
+    events = io.StringIO()
+    log.configure(events)
+    with ExitStack() as stack:
+        assert without_session(stack, settings("warehouse=s3a://bucket/lake"), CLOCK, ()) is None
+    assert (
+        '"event": "session_needed", "reason": "Hadoop\'s jars for S3: the registry did not deliver"'
+        in events.getvalue()
+    )
+
+
+def test_a_process_with_a_jvm_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second JVM is not started beside it, and it has no jars for S3."""
+    for name in ("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(plain_jvm.SparkContext, "_gateway", object())
+    with ExitStack() as stack:
+        assert without_session(stack, settings("warehouse=s3a://bucket/lake"), CLOCK, ()) is None
