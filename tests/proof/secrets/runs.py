@@ -89,6 +89,11 @@ def jobs(world: World) -> Iterator[Spec]:
     )
     text = world.conf("token", world.secured.settings(SIGNED_WAY), f"s3a://{BUCKET}/lake")
     yield Spec(
+        name="snapshot to S3 without Spark, client secret as text",
+        command=["lagoon", "snapshot", "--conf", text, *log],
+        in_bucket=True,
+    )
+    yield Spec(
         name="ingest to S3 on an executor, client secret as text",
         command=submit("ingest", "--conf", text, *topics, *log, options=(*ON_EXECUTORS, *jars)),
         in_bucket=True,
