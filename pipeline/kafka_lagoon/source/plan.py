@@ -23,6 +23,7 @@ from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LOST, LogBounds, PlannedRange
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.fetch.tasks import Task, divide
+from kafka_lagoon.fetch.topic_identity import believed_topics
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings, checked, from_properties
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
@@ -35,6 +36,7 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 _TASK_BYTES = 64 << 20  # of a partition's log; small enough that the last tasks of a query end at about the same time
 _NO_CODE = -1  # Kafka's UNKNOWN_SERVER_ERROR, for a failure without an answer
+_NO_ID = bytes(16)
 _START = OffsetSpecs(name="startingOffsets", default=EARLIEST)
 
 
@@ -89,14 +91,15 @@ def select_partitions(
 ) -> SelectedPartitions:
     """Find the partitions that exist.
 
-    ConfigError names topics that do not; those that are `known` to have existed are left out.
+    ConfigError names topics that do not; those that are `known` to have existed are left out if every broker says so.
     """
     answer = cluster.refresh(None if options.pattern else options.topics, deadline)
     topics = {topic.name: topic for topic in answer.topics if topic.name is not None}
     if options.pattern:
         pattern = re.compile(options.pattern)
         topics = {name: topic for name, topic in topics.items() if pattern.fullmatch(name) and not topic.is_internal}
-    _refuse_unknown(cluster, topics, known, deadline)
+        topics |= {name: _not_listed(name) for name in known if pattern.fullmatch(name) and name not in topics}
+    topics = _existing(cluster, topics, known, deadline)
     existing = {name: topic for name, topic in sorted(topics.items()) if not topic.error_code}
     partitions = [
         TopicPartition(name, number)
@@ -115,12 +118,28 @@ def select_partitions(
 def require_topics(cluster: Cluster, topics: Collection[str], deadline: Deadline) -> None:
     """Raise ConfigError for topics that do not exist; afterwards the cluster knows the leaders of the others."""
     answer = cluster.refresh(topics, deadline)
-    _refuse_unknown(cluster, {topic.name: topic for topic in answer.topics if topic.name is not None}, (), deadline)
+    _existing(cluster, {topic.name: topic for topic in answer.topics if topic.name is not None}, (), deadline)
 
 
-def _refuse_unknown(
+def _not_listed(name: str) -> MetadataTopic:
+    return MetadataTopic(
+        error_code=UNKNOWN_TOPIC_OR_PARTITION, name=name, topic_id=_NO_ID, is_internal=False, partitions=()
+    )
+
+
+def _existing(
     cluster: Cluster, topics: Mapping[str, MetadataTopic], known: Collection[str], deadline: Deadline
-) -> None:
+) -> Mapping[str, MetadataTopic]:
+    """One broker's descriptions; a topic that it denies is described by another, or denied by all.
+
+    A broker learns a new topic late, and one that has just started knows none. ConfigError names unknown topics that are not
+    `known`. BrokerError for any other error, and if a topic may exist because not all brokers have answered.
+    """
+    believed = believed_topics(cluster, topics, {}, deadline)
+    for name, said in believed.unconfirmed.items():
+        code, reason = UNKNOWN_TOPIC_OR_PARTITION, f"not all brokers have answered: {said}"
+        raise BrokerError(code, error_code(code).name, METADATA.name, f"topic {name}", reason)
+    topics = believed.topics
     failing = {name: topic.error_code for name, topic in topics.items() if topic.error_code}
     others = {name: code for name, code in failing.items() if code != UNKNOWN_TOPIC_OR_PARTITION}
     for name, code in others.items():
@@ -130,6 +149,7 @@ def _refuse_unknown(
         everything = cluster.refresh(None, deadline)
         names = [topic.name for topic in everything.topics if topic.name is not None]
         raise ConfigError([f"there is no topic {name}{did_you_mean(name, names)}" for name in sorted(unknown)])
+    return topics
 
 
 def require_fitting(specs: OffsetSpecs, selected: SelectedPartitions) -> None:
