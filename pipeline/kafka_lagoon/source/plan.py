@@ -99,8 +99,8 @@ def select_partitions(
         pattern = re.compile(options.pattern)
         topics = {name: topic for name, topic in topics.items() if pattern.fullmatch(name) and not topic.is_internal}
         topics |= {name: _not_listed(name) for name in known if pattern.fullmatch(name) and name not in topics}
-    topics = _existing(cluster, topics, known, deadline)
-    existing = {name: topic for name, topic in sorted(topics.items()) if not topic.error_code}
+    described = _existing(cluster, topics, known, deadline)
+    existing = {name: topic for name, topic in sorted(described.items()) if not topic.error_code}
     partitions = [
         TopicPartition(name, number)
         for name, topic in existing.items()
