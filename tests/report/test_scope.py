@@ -103,7 +103,7 @@ def test_a_long_history_is_read_in_parts(ask: Ask, of_a_day: int, parts: int) ->
     scope = scopes(ask, ["default"], None, 24)[0]
     days = [scope.snapshot.snapshot_date - timedelta(days=back) for back in range(5)]
     runs = [replace(scope.snapshot, snapshot_date=day) for day in reversed(days) for _ in range(of_a_day)]
-    conditions = replace(scope, runs=runs).parts()
+    conditions = replace(scope, runs=runs).parts(600)
     assert len(conditions) == parts
     named = [condition.split("'")[1::2] for condition in conditions]  # the first and the last day of each part
     assert named[0][1] == str(days[0])

@@ -4,7 +4,7 @@ A statement that `opened` runs reads only files of the warehouse, changes no set
 """
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -30,7 +30,10 @@ _MACROS = (
     "timestamp_millis(ms) AS make_timestamptz(ms * 1000)",
     "explode(list) AS unnest(list)",
 )
-_FEW_ROWS = 200_000
+_FEW_ROWS = 80_000
+_OF_SNAPSHOTS = frozenset(
+    {"table_coverage", "day_snapshots"}
+)  # views with few rows for each snapshot, which others name often
 _ROWS_PER_BATCH = 2048  # DuckDB's vector size
 _INTERRUPT_EVERY_S = 0.05
 
@@ -95,7 +98,9 @@ def make_available(
     A table that a later version added is empty until a run of that version creates it. TableError if another table is gone,
     NeedsSpark if DuckDB cannot read it.
     """
-    _create(connection, names, lambda table: _select(connection, table, folder / table.name, window))
+    is_bounded = window is not None and not isinstance(window, Newest)
+    once = _OF_SNAPSHOTS if is_bounded else frozenset()
+    _create(connection, names, lambda table: _select(connection, table, folder / table.name, window), once)
 
 
 def _select(
@@ -106,12 +111,22 @@ def _select(
     return select_rows(connection, table.name, folder, table, window)
 
 
-def _create(connection: duckdb.DuckDBPyConnection, names: Iterable[str], select: Callable[[Table], TableQuery]) -> None:
-    """Create macros, tables and views. Few rows are read once: each view over files opens them whenever it is named."""
+def _create(
+    connection: duckdb.DuckDBPyConnection,
+    names: Iterable[str],
+    select: Callable[[Table], TableQuery],
+    once: Collection[str] = (),
+) -> None:
+    """Create macros, tables and views. Few rows are read once: each view over files opens them whenever it is named.
+
+    Views in `once` are computed once.
+    """
     wanted = with_needs(names)
     tables = [(table.name, select(table)) for table in in_order_of_reading(wanted)]
     created = [(_kind(query), name, query.sql) for name, query in tables]
-    created += [("VIEW", view.name, view.query) for view in VIEWS if view.name in wanted]
+    created += [
+        ("TABLE" if view.name in once else "VIEW", view.name, view.query) for view in VIEWS if view.name in wanted
+    ]
     try:
         for macro in _MACROS:
             connection.execute(f"CREATE OR REPLACE TEMP MACRO {macro}")

@@ -10,6 +10,7 @@ from kafka_lagoon.report.values import with_owner
 
 LOSS_WITHIN_S = 86_400  # a loss that is expected within a day is a warning
 MOST = 1_000  # rows of each kind that the page takes
+_OF_A_PART = 600  # snapshots: two days of them every five minutes have 576
 
 _WORST_CHANGE = (
     "CASE change_type WHEN 'truncated' THEN 0 WHEN 'recreated' THEN 1 WHEN 'moved_back' THEN 2 WHEN 'removed' THEN 3 "
@@ -128,7 +129,7 @@ def findings_of(scope: Scope) -> list[Finding]:
 def changes_of(scope: Scope) -> tuple[list[Change], Sequence[tuple[str, str, int]]]:
     """Changes that the snapshots of the history show, the newest first, and how many there are of each type."""
     listed, counts = list[Change](), Counter[tuple[str, str]]()
-    for days in scope.parts():
+    for days in scope.parts(_OF_A_PART):
         for *values, number in _changes_of(scope, days, MOST - len(listed)):
             change = Change(*values)
             if number is None:

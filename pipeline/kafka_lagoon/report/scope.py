@@ -17,7 +17,6 @@ from kafka_lagoon.text import did_you_mean
 T = TypeVar("T")
 _HOUR_MS = 3_600_000
 _LEAST_HOURS = 24  # view loss_ahead compares a snapshot with the one of a day before
-_OF_A_PART = 600  # snapshots, if a day has no more: two days of snapshots every five minutes have 576
 _OF_A_STATUS = 10  # snapshots that view group_status looks at
 
 
@@ -86,15 +85,15 @@ class Scope:
         """A condition that keeps the engines from opening other days."""
         return _days(self.first.snapshot_date, self.snapshot.snapshot_date)
 
-    def parts(self) -> Sequence[str]:
-        """Conditions for some days of the history each, the last ones first.
+    def parts(self, most: int) -> Sequence[str]:
+        """Conditions for some days of the history each, the last ones first: at most so many snapshots, if a day has no more.
 
         Views that compare snapshots are asked for one part after the other: memory is needed for the rows of a part only.
         """
         parts: list[list[date]] = []
         counted = 0
         for day, runs in sorted(Counter(run.snapshot_date for run in self.runs).items(), reverse=True):
-            if not parts or counted + runs > _OF_A_PART:
+            if not parts or counted + runs > most:
                 parts.append([])
                 counted = 0
             parts[-1].append(day)
