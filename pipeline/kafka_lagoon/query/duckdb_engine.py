@@ -31,9 +31,8 @@ _MACROS = (
     "explode(list) AS unnest(list)",
 )
 _FEW_ROWS = 80_000
-_OF_SNAPSHOTS = frozenset(
-    {"table_coverage", "day_snapshots"}
-)  # views with few rows for each snapshot, which others name often
+# Views with few rows for each snapshot, which other views name often.
+_OF_SNAPSHOTS = frozenset({"table_coverage", "day_snapshots"})
 _ROWS_PER_BATCH = 2048  # DuckDB's vector size
 _INTERRUPT_EVERY_S = 0.05
 

@@ -8,9 +8,7 @@ from kafka_lagoon.report.charts import Reading, Series
 from kafka_lagoon.report.scope import PublishedSnapshot, Scope, ids, of
 
 WATCHED = 50  # topics whose throughput is read over time
-_OF_A_PART = (
-    300  # snapshots: a day of them every five minutes has 288, and one day after the other costs no more than all
-)
+_OF_A_PART = 300  # snapshots: a day of them every five minutes has 288; single days cost no more than all at once
 _LEAST_SPAN_MS = 3_600_000  # growth of less time says nothing about days
 
 
