@@ -2,16 +2,20 @@
 
 The brokers are synthetic and answer at once, so what is measured is the client, the rows and the files; nothing is written through
 the JVM. Each run is a process of its own, because a peak of memory belongs to a process. It is compared with nothing: the size
-is what nobody's benchmark has. Give another checkout as PYTHONPATH to compare with it. With BENCH_LARGEST=1 there are a million
-partitions on 500 brokers, and one run, which takes minutes and 10 GB of memory for the brokers.
+is what nobody's benchmark has. Give another checkout as PYTHONPATH to compare with it. Then `lagoon snapshot` publishes the same
+snapshot in a folder, and commands read it. With BENCH_LARGEST=1 there are a million partitions on 500 brokers, and one run, which
+takes minutes and 10 GB of memory for the brokers.
 """
 
 import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
-from time import process_time
+from time import perf_counter, process_time
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
@@ -33,19 +37,42 @@ SIZE = (
 )
 _ROUNDS = 1 if IS_LARGEST else 3
 _BUDGET_MS = 600_000
+_COMMANDS = (
+    ("snapshot", "--create", "--set", f"snapshot.deadline_ms={_BUDGET_MS}", "--set", "snapshot.time_lag=off"),
+    ("lag", "-n", "5", "--no-pager"),
+    ("health", "-n", "5", "--no-pager"),
+)
 
 
 def run() -> Findings:
     """Return the best of several runs."""
     with synthetic_brokers(SIZE) as address:
         runs = [_in_a_process(address) for _ in range(_ROUNDS)]
+        read = list(_published_and_read(address))
     best = min(runs, key=lambda sample: sample["gathering_s"] + sample["files_s"])
     note = (
         f"{SIZE.topics * SIZE.partitions:,} partitions on {SIZE.brokers} brokers, {SIZE.groups:,} groups, {best['rows']:,} lag rows: "
         f"gathered in {best['gathering_s']:.1f} and made into files in {best['files_s']:.1f} processor seconds with "
         f"{best['requests']} requests; the process had {max(one['peak_mb'] for one in runs):,} MB at most."
     )
-    return Findings(comparisons=[], notes=[note])
+    return Findings(comparisons=[], notes=[note, f"Published in a folder, and read: {'; '.join(read)}."])
+
+
+def _published_and_read(address: str) -> Iterator[str]:
+    """Yield what each command takes, of the process of Python."""
+    with tempfile.TemporaryDirectory(prefix="lagoon-large-") as folder:
+        conf = Path(folder) / "lagoon.toml"
+        conf.write_text(f'warehouse = "{folder}/lake"\n[kafka]\nbootstrap_servers = "{address}"\n')
+        for command in _COMMANDS:
+            began = perf_counter()
+            words = (sys.executable, "-m", "kafka_lagoon", *command, "--conf", str(conf))
+            with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                _, status, used = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+            assert process.returncode == 0, command
+            cpu_s = used.ru_utime + used.ru_stime
+            peak_mb = used.ru_maxrss // 1024
+            yield f"`lagoon {command[0]}` {perf_counter() - began:.1f} s, {cpu_s:.1f} CPU s, {peak_mb:,} MB"
 
 
 def _in_a_process(address: str) -> dict[str, float]:
