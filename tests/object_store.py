@@ -63,12 +63,10 @@ class ObjectStore:
         }
 
     def spark_conf(self, folder: Path) -> Path:
-        """Make a folder for SPARK_CONF_DIR: ours, with Hadoop's settings for this bucket, and its jars for a session."""
+        """Make a folder for SPARK_CONF_DIR: ours, with Hadoop's settings for this bucket."""
         shutil.copytree(ROOT / "conf", folder, ignore=lambda *_: {"airflow", "docker", "kubernetes"})
-        settings = {f"spark.hadoop.{name}": value for name, value in self.hadoop().items()}
-        settings["spark.jars"] = ",".join(hadoop_aws())
         with (folder / "spark-defaults.conf").open("a") as defaults:
-            defaults.write("".join(f"{name} {value}\n" for name, value in settings.items()))
+            defaults.write("".join(f"spark.hadoop.{name} {value}\n" for name, value in self.hadoop().items()))
         return folder
 
     def request(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:

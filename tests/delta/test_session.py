@@ -10,7 +10,7 @@ import pytest
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta import delta_jars
+from kafka_lagoon.delta import session_jars
 from kafka_lagoon.delta.session import gaps
 from kafka_lagoon.errors import JarsUnavailable, TableError
 
@@ -38,13 +38,32 @@ def test_what_is_configured_stands() -> None:
 def test_jars_that_are_there_stand(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the class path has Delta, or Spark is of another release, no jar is added."""
     jvm = spark.sparkContext._jvm
-    monkeypatch.setattr(delta_jars, "jar_paths", lambda _: 1 / 0)
-    assert delta_jars.with_delta(jvm, None) is None
-    monkeypatch.setattr(delta_jars, "_has", lambda *_: False)
+    monkeypatch.setattr(session_jars, "jar_paths", lambda _: 1 / 0)
+    assert session_jars.with_delta(jvm, None) is None
+    monkeypatch.setattr(session_jars, "_has", lambda *_: False)
     with pytest.raises(ZeroDivisionError):
-        delta_jars.with_delta(jvm, None)
-    monkeypatch.setattr(delta_jars, "_spark_version", lambda _: "4.1.1")
-    assert delta_jars.with_delta(jvm, "theirs.jar") == "theirs.jar"
+        session_jars.with_delta(jvm, None)
+    monkeypatch.setattr(session_jars, "_spark_version", lambda _: "4.1.1")
+    assert session_jars.with_delta(jvm, "theirs.jar") == "theirs.jar"
+
+
+def test_jars_for_s3_are_added_where_they_are_needed(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a place in S3, to those that are named, unless the class path has them or they cannot be had."""
+    jvm, url = spark.sparkContext._jvm, "s3a://bucket/lake"
+    monkeypatch.setattr(session_jars, "_has", lambda *_: False)
+    monkeypatch.setattr(session_jars, "jar_paths", lambda _: [Path("/no/one.jar"), Path("/no/two.jar")])
+    assert session_jars.with_s3(jvm, "theirs.jar", url) == "theirs.jar,/no/one.jar,/no/two.jar"
+    for place in (None, "/lake", "gs://bucket/lake"):
+        assert session_jars.with_s3(jvm, "theirs.jar", place) == "theirs.jar"
+    with monkeypatch.context() as there:
+        there.setattr(session_jars, "_has", lambda _, name: name.endswith("S3AFileSystem"))
+        assert session_jars.with_s3(jvm, None, url) is None
+
+    def unreachable(_: str) -> NoReturn:
+        raise JarsUnavailable("36 jars could not be downloaded")
+
+    monkeypatch.setattr(session_jars, "jar_paths", unreachable)
+    assert session_jars.with_s3(jvm, None, url) is None
 
 
 def test_jars_that_cannot_be_had_are_one_line(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,12 +72,12 @@ def test_jars_that_cannot_be_had_are_one_line(spark: SparkSession, monkeypatch: 
     def unreachable(_: str) -> NoReturn:
         raise JarsUnavailable("4 jars could not be downloaded: Server access error")
 
-    monkeypatch.setattr(delta_jars, "jar_paths", unreachable)
-    monkeypatch.setattr(delta_jars, "_has", lambda *_: False)
+    monkeypatch.setattr(session_jars, "jar_paths", unreachable)
+    monkeypatch.setattr(session_jars, "_has", lambda *_: False)
     with pytest.raises(
         TableError, match=r"Spark has no Delta, and 4 jars could not be downloaded: .*`lagoon path jars`"
     ):
-        delta_jars.with_delta(spark.sparkContext._jvm, None)
+        session_jars.with_delta(spark.sparkContext._jvm, None)
 
 
 @pytest.mark.java

@@ -93,6 +93,32 @@ def test_a_bucket_without_spark(kafka: LocalKafka, tmp_path: Path) -> None:
 
 
 @pytest.mark.proof
+def test_a_bucket_with_sessions_of_spark(kafka: LocalKafka, tmp_path: Path) -> None:
+    """Runs that need Spark bring Hadoop's jars, too: restores, ingests on executors, queries and maintenance."""
+    create_topics(kafka.bootstrap_servers, [NewTopic("with-spark", 3, 1)])
+    produce(kafka.bootstrap_servers, "with-spark", 1_000)
+    with object_store(tmp_path) as store:
+        environ, location = {"SPARK_CONF_DIR": str(store.spark_conf(tmp_path / "conf"))}, a_lake()
+        of_lake = ("--warehouse", location)
+        of_both = (*of_lake, "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}")
+        into = ("--from-cluster", "default", "--to-cluster", "default", "--rename", "with-spark=out-of-s3")
+        commands = (
+            ("snapshot", *of_both),
+            ("ingest", "--topics", "with-spark", "--set", "ingest.local_max_bytes=0", *of_both),
+            ("restore", "--yes", "--topics", "with-spark", *into, *of_both),
+            ("sql", "SELECT topic, count(*) AS records FROM records_now GROUP BY topic", "--format", "csv", *of_lake),
+            ("maintain", *of_lake),
+        )
+        outputs = [lagoon(*command, **environ) for command in commands]
+        for output in outputs:
+            assert output.returncode == 0, output.stdout + output.stderr
+        assert outputs[3].stdout.splitlines() == ["topic,records", "with-spark,1000"]
+        restored = consumed(kafka.bootstrap_servers, ["out-of-s3"])
+        assert {key[1:] for key in restored} == {key[1:] for key in consumed(kafka.bootstrap_servers, ["with-spark"])}
+        assert SECRET not in "".join(one.stdout + one.stderr for one in outputs)
+
+
+@pytest.mark.proof
 @pytest.mark.spark
 def test_a_desired_state_in_a_bucket(spark: SparkSession, bucket: ObjectStore) -> None:  # noqa: ARG001  serves it
     """A table of rows is read from a URL; a table with other columns is refused with their names."""

@@ -17,7 +17,7 @@ from tests.warehouses import settings
 def test_the_warehouse_is_opened_once_and_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Creating the context starts no session of Spark; using the warehouse twice starts one."""
     calls: list[str] = []
-    monkeypatch.setattr(runs_context, "session", lambda name: calls.append(name) or "spark")
+    monkeypatch.setattr(runs_context, "session", lambda name, _: calls.append(name) or "spark")
     monkeypatch.setattr(runs_context, "open_warehouse", lambda spark, *_: (spark, "opened"))
     monkeypatch.setattr(runs_context, "find_warehouse", lambda spark, _: (spark, "found"))
     run = RunContext("snapshot", settings("warehouse=w"), CLOCK)
@@ -35,7 +35,7 @@ def test_a_run_without_need_of_spark(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         stack.callback(opened.append, "closed")
         return "folder"
 
-    monkeypatch.setattr(runs_context, "session", lambda name: name)
+    monkeypatch.setattr(runs_context, "session", lambda name, _: name)
     monkeypatch.setattr(runs_context, "without_session", without_session)
     monkeypatch.setattr(runs_context, "open_warehouse", lambda spark, *_: f"by {spark}")
     for running, needs_session, expected in (
@@ -62,7 +62,7 @@ def test_a_run_that_turns_out_to_need_a_session(monkeypatch: pytest.MonkeyPatch,
         raise TableError("no")
 
     monkeypatch.setattr(SparkContext, "_active_spark_context", None)
-    monkeypatch.setattr(runs_context, "session", lambda name: name)
+    monkeypatch.setattr(runs_context, "session", lambda name, _: name)
     monkeypatch.setattr(runs_context, "without_session", lambda *_: SimpleNamespace(session=None))
     monkeypatch.setattr(runs_context, "open_warehouse", lambda spark, *_: SimpleNamespace(session=spark))
     with RunContext("ingest", settings(f"warehouse={tmp_path}"), CLOCK, needs_session=False) as context:

@@ -42,7 +42,7 @@ def _rows_by_spark(url: str) -> list[DesiredRow]:
     from kafka_lagoon.delta.storage import JAVA_ERRORS, reason  # noqa: PLC0415
 
     try:
-        table = session("lagoon").read.format("delta").load(url)
+        table = session("lagoon", url).read.format("delta").load(url)
         rows = table.selectExpr(*(f"CAST({name} AS STRING)" for name in DesiredRow._fields)).collect()
     except JAVA_ERRORS as error:
         raise _unreadable(url, reason(error)) from None

@@ -65,4 +65,6 @@ def _ask(
     from kafka_lagoon.delta.warehouse import find_warehouse  # noqa: PLC0415
     from kafka_lagoon.query import spark_engine  # noqa: PLC0415  DuckDB must not wait for Spark's imports
 
-    return stack.enter_context(spark_engine.opened(find_warehouse(session("lagoon"), settings), names))
+    return stack.enter_context(
+        spark_engine.opened(find_warehouse(session("lagoon", settings.warehouse), settings), names)
+    )

@@ -142,4 +142,4 @@ def warehouse_for_actions(settings: Settings, clock: Clock, job: str) -> Iterato
     """
     with ExitStack() as stack:
         folder = without_session(stack, settings, clock, (ADMIN_ACTIONS,))
-        yield folder or open_warehouse(session(f"lagoon {job}"), settings, clock)
+        yield folder or open_warehouse(session(f"lagoon {job}", settings.warehouse), settings, clock)

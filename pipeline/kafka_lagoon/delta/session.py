@@ -17,9 +17,9 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.delta_jars import with_delta
 from kafka_lagoon.delta.interrupts import held_back
 from kafka_lagoon.delta.jvm_start import has_session
+from kafka_lagoon.delta.session_jars import with_delta, with_s3
 from kafka_lagoon.delta.spark_channels import channels
 from kafka_lagoon.delta.spark_connect import refuse_remote
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
@@ -45,11 +45,10 @@ _GAPS = {
 }
 
 
-def session(app_name: str) -> SparkSession:
-    """Return the running session, or start one; without spark-submit it runs on all local cores, as in pyspark.
+def session(app_name: str, place: str | None = None) -> SparkSession:
+    """Return the running session, or start one that reaches tables at `place`; by itself it runs on all local cores.
 
-    TableError if no JVM or session starts, or if Spark has no Delta and its jars cannot be had; ConfigError for Spark
-    Connect.
+    TableError if no JVM or session starts, or if Spark has no Delta and its jars cannot be had; ConfigError for Spark Connect.
     """
     refuse_remote()
     try:
@@ -61,7 +60,7 @@ def session(app_name: str) -> SparkSession:
     if str(conf.get("spark.master", "local")).startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise workers would use the first python3 on PATH
     builder = SparkSession.builder
-    for key, value in (gaps(conf, app_name) | _jars(conf) | _folders(conf)).items():
+    for key, value in (gaps(conf, app_name) | _jars(conf, place) | _folders(conf)).items():
         builder = builder.config(key, value)
     try:
         with held_back(), _without_handler():
@@ -96,12 +95,12 @@ def _why_no_jvm() -> str:
     return f"{path} is Java {release}: install Java {OLDEST_JAVA} or newer, or let JAVA_HOME name it"
 
 
-def _jars(conf: SparkConf) -> dict[str, str]:
-    """The value of `spark.jars` that includes Delta; a running session keeps the jars that it has."""
+def _jars(conf: SparkConf, place: str | None) -> dict[str, str]:
+    """The value of `spark.jars` that includes Delta, and what serves `place`; a running session keeps the jars that it has."""
     if has_session():
         return {}
-    given = conf.get("spark.jars", None)
-    jars = with_delta(SparkContext._jvm, given)  # noqa: SLF001
+    given, jvm = conf.get("spark.jars", None), SparkContext._jvm  # noqa: SLF001
+    jars = with_s3(jvm, with_delta(jvm, given), place)
     return {} if jars is None or jars == given else {"spark.jars": jars}
 
 

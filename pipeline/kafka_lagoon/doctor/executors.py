@@ -52,7 +52,7 @@ def on_spark(warehouse: str | None, probe: Probe, master: str | None) -> Iterato
 
     if master and _SUBMIT not in os.environ:  # spark-submit, or the user, has said more
         os.environ[_SUBMIT] = f"--master {shlex.quote(master)} pyspark-shell"
-    spark = session("lagoon doctor")
+    spark = session("lagoon doctor", warehouse)
     context = spark.sparkContext
     yield Check("session", str(context.master)).ok(f"Spark {spark.version}, {context.defaultParallelism} tasks at once")
     if warehouse:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from threading import Lock
-from typing import Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.jvm_start import StartingJvm, has_session
@@ -15,6 +15,9 @@ from kafka_lagoon.errors import NeedsSession
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.tables.schema import TABLES
 from kafka_lagoon.tables.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 R = TypeVar("R")
 
@@ -87,7 +90,7 @@ class RunContext:
     @cached_property
     def existing_warehouse(self) -> Warehouse:
         """The warehouse of the settings; TableError if no run has created its tables."""
-        return find_warehouse(session(f"lagoon {self._job}"), self.settings)
+        return find_warehouse(self._session(), self.settings)
 
     def _without_session(self) -> Warehouse | None:
         if self._needs_session or has_session():
@@ -95,4 +98,7 @@ class RunContext:
         return without_session(self._opened, self.settings, self.clock, self._tables, self._starting)
 
     def _by_spark(self) -> Warehouse:
-        return open_warehouse(session(f"lagoon {self._job}"), self.settings, self.clock, self._tables)
+        return open_warehouse(self._session(), self.settings, self.clock, self._tables)
+
+    def _session(self) -> "SparkSession":
+        return session(f"lagoon {self._job}", self.settings.warehouse)
