@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_lagoon.delta.record_files import RecordFiles
-from kafka_lagoon.restore.archive_reader import ArchivedPartition, SourceFile
+from kafka_lagoon.restore.archive_reader import ArchivedPartition
+from kafka_lagoon.restore.open_files import SourceFile
 from kafka_lagoon.tables.record_tables import RECORDS
 
 CLUSTER_ID, TOPIC_ID = "cluster", "AAAAAAAAAAAAAAAAAAAAAQ"

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.restore import archive_reader
-from kafka_lagoon.restore.archive_reader import ArchivedPartition, SourceFile, read_archived
+from kafka_lagoon.restore.archive_reader import ArchivedPartition, read_archived
+from kafka_lagoon.restore.open_files import SourceFile
 from tests.effort import examples
 from tests.restore.lake import records, wanted, write_files
 
@@ -140,6 +141,7 @@ def test_a_shared_row_group_is_decoded_to_the_end_of_the_partition(
 
     monkeypatch.setattr(pq, "ParquetFile", Counting)
     monkeypatch.setattr(archive_reader, "_AT_ONCE_BYTES", 1)
+    monkeypatch.setattr(archive_reader, "SMALL_BYTES", 0)
     shared = [SourceFile(f"file:{tmp_path}/shared", True)]
     assert offsets(shared, wanted(0, 100)) == list(range(50))
     assert sum(decoded) == 50

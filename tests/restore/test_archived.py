@@ -9,8 +9,8 @@ from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.range_history import SupersededRange
-from kafka_lagoon.restore.archive_reader import SourceFile
 from kafka_lagoon.restore.archived import find_archived, source_files
+from kafka_lagoon.restore.open_files import SourceFile
 from kafka_lagoon.tables.record_rows import RecordProblemRow, RecordRangeRow
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES
 from tests.delta.record_samples import range_row

@@ -6,7 +6,6 @@ in several passes, each for some of the offsets, where they would take too much 
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -17,28 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_lagoon.delta.arrow_files import arrow_file
-from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.restore.conditions import matching
+from kafka_lagoon.restore.open_files import SMALL_BYTES, OpenFiles, SourceFile, present_columns, typed
 from kafka_lagoon.tables.record_tables import RECORDS
 
 _SCHEMA = RECORDS.file_schema()
 WRITTEN = ("offset", "timestamp_ms", "key", "value", "headers")
 _IDENTITY = ("cluster_id", "topic", "topic_id", "partition")
-_TEXTS = ("cluster_id", "topic", "topic_id")  # read as dictionaries, which is 25 times as fast
 _AT_ONCE_BYTES = 8 << 20
-
-
-@frozen(kw_only=False)
-class SourceFile:
-    """A data file; `is_one_topic` if, according to the log, all its rows are of the wanted cluster and topic id."""
-
-    url: str
-    is_one_topic: bool
-    access: S3Access | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +65,8 @@ class ArchivedPartition:
 class _RowGroup:
     """A row group.
 
-    `rows` are those of the wanted partition, None if others stand between them; `first` and `last` are offsets.
+    `rows` are those of the wanted partition, None if others stand between them; `first` and `last` are offsets. `is_in_order`
+    if the offsets of these rows ascend, each once; None until somebody has read them.
     """
 
     file: SourceFile
@@ -86,27 +75,34 @@ class _RowGroup:
     last: int
     size: int
     rows: tuple[int, int] | None
+    is_in_order: bool | None
 
 
 def read_archived(
-    files: Sequence[SourceFile], wanted: ArchivedPartition, limit_bytes: int, columns: Sequence[str] = WRITTEN
+    files: Sequence[SourceFile],
+    wanted: ArchivedPartition,
+    limit_bytes: int,
+    columns: Sequence[str] = WRITTEN,
+    opened: OpenFiles | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The selected records in the order of their offsets, as they are archived; `offset` must be among the columns.
 
-    Records of aborted and of open transactions are left out. TableError if a file cannot be read, or if an offset occurs
-    twice.
+    Records of aborted and of open transactions are left out. Who reads one partition after the other gives the files that are
+    `opened`. TableError if a file cannot be read, or if an offset occurs twice.
     """
-    groups = sorted((group for file in files for group in _row_groups(file, wanted)), key=lambda group: group.first)
+    opened = opened or OpenFiles()
+    found = (group for file in files for group in _row_groups(opened, file, wanted))
+    groups = sorted(found, key=lambda group: group.first)
     for some in _overlapping(groups):
         low, high = max(some[0].first, wanted.from_offset), min(max(one.last for one in some) + 1, wanted.to_offset)
-        if len(some) == 1 and _is_in_order(some[0]):
-            yield from _streamed(some[0], wanted, low, high, columns)
+        if len(some) == 1 and _is_in_order(opened, some[0]):
+            yield from _streamed(opened, some[0], wanted, low, high, columns)
             continue
         passes = 1 if len(some) == 1 else -(-sum(group.size for group in some) // limit_bytes)
         passes = max(min(passes, high - low), 1)
         borders = [low + (high - low) * number // passes for number in range(passes + 1)]
         for first, end in pairwise(borders):
-            yield from _sorted(some, wanted, first, end, columns)
+            yield from _sorted(opened, some, wanted, first, end, columns)
 
 
 def _overlapping(groups: Sequence[_RowGroup]) -> Iterator[list[_RowGroup]]:
@@ -123,9 +119,9 @@ def _overlapping(groups: Sequence[_RowGroup]) -> Iterator[list[_RowGroup]]:
         yield some
 
 
-def _row_groups(file: SourceFile, wanted: ArchivedPartition) -> Iterator[_RowGroup]:
+def _row_groups(opened: OpenFiles, file: SourceFile, wanted: ArchivedPartition) -> Iterator[_RowGroup]:
     """The row groups of a file that may have wanted records, by their statistics or else by their columns."""
-    with _opened(file) as parquet:
+    with opened.opened(file) as parquet:
         metadata = parquet.metadata
         places = {metadata.schema.column(place).path: place for place in range(metadata.num_columns)}
         for number in range(metadata.num_row_groups):
@@ -138,12 +134,23 @@ def _row_groups(file: SourceFile, wanted: ArchivedPartition) -> Iterator[_RowGro
                 continue
             alone = bounds["topic"] == (wanted.topic,) * 2 and bounds["partition"] == (wanted.partition,) * 2
             rows: tuple[int, int] | None = (0, group.num_rows)
+            is_in_order: bool | None = None
             if not (file.is_one_topic and alone):
-                placed = _find(parquet, number, wanted, file)
+                placed = _find(opened, number, wanted, file)
                 if placed is None or not _overlap(wanted, *placed[:2]):
                     continue
-                first, last, rows = placed
-            yield _RowGroup(file, number, first, last, group.total_byte_size, rows)
+                first, last, rows, is_in_order = placed
+            yield _RowGroup(file, number, first, last, group.total_byte_size, rows, is_in_order)
+
+
+def _is_in_order(opened: OpenFiles, group: _RowGroup) -> bool:
+    if group.is_in_order is not None:
+        return group.is_in_order
+    return _ascends(opened.columns(group.file, group.number, ("offset",))["offset"].to_numpy())
+
+
+def _ascends(offsets: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> bool:
+    return bool((offsets[1:] > offsets[:-1]).all())
 
 
 def _overlap(wanted: ArchivedPartition, first: int, last: int) -> bool:
@@ -151,19 +158,20 @@ def _overlap(wanted: ArchivedPartition, first: int, last: int) -> bool:
 
 
 def _find(
-    parquet: pq.ParquetFile, number: int, wanted: ArchivedPartition, file: SourceFile
-) -> tuple[int, int, tuple[int, int] | None] | None:
-    """The bounds of the wanted partition's offsets in a row group, and its rows if they are neighbours.
+    opened: OpenFiles, number: int, wanted: ArchivedPartition, file: SourceFile
+) -> tuple[int, int, tuple[int, int] | None, bool] | None:
+    """The bounds of the wanted partition's offsets in a row group, its rows if they are neighbours, and if they are in order.
 
     The bounds in the statistics are those of all partitions: row groups of an ingest would seem to overlap.
     """
     identity = ("topic", "partition") if file.is_one_topic else _IDENTITY
-    table = _columns(parquet, number, ("offset", *identity))
+    table = opened.columns(file, number, ("offset", *identity))
     (places,) = np.nonzero(_is_of(table, wanted, identity).to_numpy(zero_copy_only=False))
     if not len(places):
         return None
     offsets, first, end = table["offset"].to_numpy()[places], int(places[0]), int(places[-1]) + 1
-    return int(offsets.min()), int(offsets.max()), (first, end) if end - first == len(places) else None
+    rows = (first, end) if end - first == len(places) else None
+    return int(offsets.min()), int(offsets.max()), rows, rows is not None and _ascends(offsets)
 
 
 def _is_of(table: pa.Table, wanted: ArchivedPartition, identity: Sequence[str] = _IDENTITY) -> pa.ChunkedArray:
@@ -176,18 +184,6 @@ def _is_of(table: pa.Table, wanted: ArchivedPartition, identity: Sequence[str] =
     return reduce(pc.and_, alike)
 
 
-@contextmanager
-def _opened(file: SourceFile) -> Iterator[pq.ParquetFile]:
-    """Open a data file; TableError if it cannot be opened or read."""
-    try:
-        with arrow_file(file.url, file.access) as opened:
-            metadata = pq.read_metadata(opened)
-            texts = [name for name in _TEXTS if name in metadata.schema.names]
-            yield pq.ParquetFile(opened, metadata=metadata, read_dictionary=texts, pre_buffer=False)
-    except (OSError, pa.ArrowException) as error:
-        raise TableError(f"{file.url} cannot be read: {str(error).partition('. Detail')[0]}") from error
-
-
 def _bounds(column: pq.ColumnChunkMetaData) -> tuple[Any, Any] | None:
     statistics = column.statistics
     return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
@@ -197,41 +193,40 @@ def _may_have(bounds: tuple[Any, Any] | None, value: Any) -> bool:
     return bounds is None or bounds[0] <= value <= bounds[1]
 
 
-def _is_in_order(group: _RowGroup) -> bool:
-    """True if the wanted partition's rows are neighbours in the order of offsets, each once."""
-    if group.rows is None:
-        return False
-    with _opened(group.file) as parquet:
-        offsets = parquet.read_row_group(group.number, columns=["offset"], use_threads=False)["offset"].to_numpy()
-    offsets = offsets[slice(*group.rows)]
-    return bool((offsets[1:] > offsets[:-1]).all())
-
-
 def _streamed(
-    group: _RowGroup, wanted: ArchivedPartition, first: int, end: int, columns: Sequence[str]
+    opened: OpenFiles, group: _RowGroup, wanted: ArchivedPartition, first: int, end: int, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     """The wanted records of a row group in order, with offsets from `first` to `end`, some MB at a time."""
+    if group.size <= SMALL_BYTES:
+        table = _chosen(_read(opened, group, wanted, columns), group, wanted, first, end)
+        yield from table.select(columns).combine_chunks().to_batches()
+        return
     names, done = _names(group, wanted, columns), 0
     start, stop = group.rows or (0, 0)
-    with _opened(group.file) as parquet:
+    with opened.opened(group.file) as parquet:
         rows = max(parquet.metadata.row_group(group.number).num_rows * _AT_ONCE_BYTES // max(group.size, 1), 1)
         for batch in parquet.iter_batches(
-            rows, row_groups=[group.number], columns=_present(parquet, names), use_threads=False
+            rows, row_groups=[group.number], columns=present_columns(parquet, names), use_threads=False
         ):
             low, high = max(start - done, 0), min(stop - done, batch.num_rows)
             done += batch.num_rows
             if low < high:
-                table = _typed(pa.Table.from_batches([batch.slice(low, high - low)]), names)
+                table = typed(pa.Table.from_batches([batch.slice(low, high - low)]), names)
                 yield from _chosen(table, group, wanted, first, end).select(columns).combine_chunks().to_batches()
             if done >= stop:  # another partition's rows follow, which would be decompressed in vain
                 return
 
 
 def _sorted(
-    groups: Sequence[_RowGroup], wanted: ArchivedPartition, first: int, end: int, columns: Sequence[str]
+    opened: OpenFiles,
+    groups: Sequence[_RowGroup],
+    wanted: ArchivedPartition,
+    first: int,
+    end: int,
+    columns: Sequence[str],
 ) -> Iterator[pa.RecordBatch]:
     """The wanted records of several row groups with offsets from `first` to `end`, sorted by offset."""
-    tables = [_chosen(_read(group, wanted, columns), group, wanted, first, end) for group in groups]
+    tables = [_chosen(_read(opened, group, wanted, columns), group, wanted, first, end) for group in groups]
     table = pa.concat_tables([one for one in tables if one.num_rows] or tables[:1], promote_options="default")
     del tables
     offsets = table["offset"].to_numpy()
@@ -254,35 +249,11 @@ def _names(group: _RowGroup, wanted: ArchivedPartition, columns: Sequence[str]) 
     return tuple(dict.fromkeys([*columns, *wanted.columns, *(() if group.rows else _IDENTITY)]))
 
 
-def _read(group: _RowGroup, wanted: ArchivedPartition, columns: Sequence[str]) -> pa.Table:
+def _read(opened: OpenFiles, group: _RowGroup, wanted: ArchivedPartition, columns: Sequence[str]) -> pa.Table:
     """The needed columns: of the partition's rows if they are neighbours, else of all rows."""
-    with _opened(group.file) as parquet:
-        table = _columns(parquet, group.number, _names(group, wanted, columns))
+    table = opened.columns(group.file, group.number, _names(group, wanted, columns))
     start, stop = group.rows or (0, table.num_rows)
     return table.slice(start, stop - start)
-
-
-def _columns(parquet: pq.ParquetFile, number: int, names: Sequence[str]) -> pa.Table:
-    """Columns of a row group; columns that the file omits are null."""
-    return _typed(parquet.read_row_group(number, columns=_present(parquet, names), use_threads=False), names)
-
-
-def _present(parquet: pq.ParquetFile, names: Sequence[str]) -> list[str]:
-    present = parquet.schema_arrow.names
-    return [name for name in names if name in present]
-
-
-def _typed(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    """The columns in the types of table `records`, except for dictionaries; missing columns are null."""
-    arrays = [
-        pa.nulls(table.num_rows, _SCHEMA.field(name).type)
-        if name not in table.column_names
-        else table[name]
-        if pa.types.is_dictionary(table[name].type)
-        else table[name].cast(_SCHEMA.field(name).type)
-        for name in names
-    ]
-    return pa.table(arrays, names=list(names))
 
 
 def _chosen(table: pa.Table, group: _RowGroup, wanted: ArchivedPartition, first: int, end: int) -> pa.Table:

@@ -18,7 +18,8 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.range_history import in_order_of_runs, superseded
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
-from kafka_lagoon.restore.archive_reader import ArchivedPartition, SourceFile
+from kafka_lagoon.restore.archive_reader import ArchivedPartition
+from kafka_lagoon.restore.open_files import SourceFile
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 from kafka_lagoon.tables.table import Table
 from kafka_lagoon.text import did_you_mean

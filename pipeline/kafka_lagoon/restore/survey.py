@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_lagoon.delta.files import DescribedFile
-from kafka_lagoon.restore.archive_reader import ArchivedPartition, SourceFile, read_archived
+from kafka_lagoon.restore.archive_reader import ArchivedPartition, read_archived
+from kafka_lagoon.restore.open_files import OpenFiles, SourceFile
 
 _UNTIMED = -1
 
@@ -37,12 +38,13 @@ class Survey(NamedTuple):
 
 def survey_partitions(limit_bytes: int, items: Sequence[SurveyItem]) -> list[Survey]:
     """Count the records of partitions."""
-    return [_survey(item, limit_bytes) for item in items]
+    opened = OpenFiles()
+    return [_survey(item, limit_bytes, opened) for item in items]
 
 
-def _survey(item: SurveyItem, limit_bytes: int) -> Survey:
+def _survey(item: SurveyItem, limit_bytes: int, opened: OpenFiles) -> Survey:
     records, times = 0, list[Times]()
-    for batch in read_archived(item.files, item.source, limit_bytes, ("offset", "timestamp_ms")):
+    for batch in read_archived(item.files, item.source, limit_bytes, ("offset", "timestamp_ms"), opened):
         records += batch.num_rows
         values = batch.column("timestamp_ms").to_numpy()
         values = values[values != _UNTIMED]

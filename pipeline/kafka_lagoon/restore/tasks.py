@@ -27,8 +27,9 @@ from kafka_lagoon.produce.transactions import OffsetToCommit, Transaction, Trans
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.records.digests import record_hashes
 from kafka_lagoon.records.encoding import Producer
-from kafka_lagoon.restore.archive_reader import SourceFile, read_archived
+from kafka_lagoon.restore.archive_reader import read_archived
 from kafka_lagoon.restore.offset_map import OffsetRange, batch_ranges, joined
+from kafka_lagoon.restore.open_files import OpenFiles, SourceFile
 from kafka_lagoon.restore.own_records import find_own_records, last_sequence
 from kafka_lagoon.restore.partition_writer import PartitionWriter, SendOptions
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
@@ -84,11 +85,16 @@ def restore_partitions(settings: TaskSettings, works: Sequence[Work]) -> list[Wo
     """
     with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
         targets = RecentTopics(settings.clock, lambda topic: _described(cluster, settings, topic))
-        return [_restore(cluster, settings, work, targets) for work in works]
+        opened = OpenFiles()
+        return [_restore(cluster, settings, work, targets, opened) for work in works]
 
 
 def _restore(
-    cluster: Cluster, settings: TaskSettings, work: Work, targets: RecentTopics[dict[str, TargetTopic]]
+    cluster: Cluster,
+    settings: TaskSettings,
+    work: Work,
+    targets: RecentTopics[dict[str, TargetTopic]],
+    opened: OpenFiles,
 ) -> WorkResult:
     written = _Written(work)
     if settings.clock.now_ms() >= settings.ends_at_ms:
@@ -100,7 +106,7 @@ def _restore(
         waiting = Deadline.after(settings.clock, settings.timeout_ms)
         while True:
             try:
-                return _go_on(cluster, settings, written)
+                return _go_on(cluster, settings, written, opened)
             except OtherAttempt:
                 if not waiting.pause(_PAUSE_S):
                     raise
@@ -158,10 +164,10 @@ class _Written:
         return WorkResult(target=target, position=self.position, ranges=self.ranges, failure=failure)
 
 
-def _go_on(cluster: Cluster, settings: TaskSettings, written: _Written) -> WorkResult:
+def _go_on(cluster: Cluster, settings: TaskSettings, written: _Written, opened: OpenFiles) -> WorkResult:
     """Find the records written after the position, and write those that follow until the round ends."""
     write = _write_in_transactions if settings.plan.is_transactional else _write
-    rows = _Rows(settings, written)
+    rows = _Rows(settings, written, opened)
     write(cluster, settings, written, rows)
     if rows.at_end:
         written.finish()
@@ -171,10 +177,10 @@ def _go_on(cluster: Cluster, settings: TaskSettings, written: _Written) -> WorkR
 class _Rows:
     """The archived records after a position, in batches; `at_end` when there are no more."""
 
-    def __init__(self, settings: TaskSettings, written: _Written) -> None:
+    def __init__(self, settings: TaskSettings, written: _Written, opened: OpenFiles) -> None:
         source = written.work.planned.source
         wanted = replace(source, from_offset=written.position.next_offset)
-        self._batches = read_archived(written.work.files, wanted, settings.memory_bytes)
+        self._batches = read_archived(written.work.files, wanted, settings.memory_bytes, opened=opened)
         self._settings = settings
         self._rest: pa.RecordBatch | None = None
         self.at_end = False
