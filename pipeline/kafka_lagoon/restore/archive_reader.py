@@ -91,8 +91,8 @@ def read_archived(
     `opened`. TableError if a file cannot be read, or if an offset occurs twice.
     """
     opened = opened or OpenFiles()
-    found = (group for file in files for group in _row_groups(opened, file, wanted))
-    groups = sorted(found, key=lambda group: group.first)
+    of_all = (group for file in files for group in _row_groups(opened, file, wanted))
+    groups = sorted(of_all, key=lambda group: group.first)
     for some in _overlapping(groups):
         low, high = max(some[0].first, wanted.from_offset), min(max(one.last for one in some) + 1, wanted.to_offset)
         if len(some) == 1 and _is_in_order(opened, some[0]):
