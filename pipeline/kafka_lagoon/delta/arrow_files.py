@@ -1,20 +1,22 @@
 """Opens data files with Arrow, on executors and without a JVM, by the URLs that Hadoop uses."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pyarrow as pa
 from pyarrow import fs
 
-from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.errors import TableError
+
+if TYPE_CHECKING:
+    from kafka_lagoon.delta.s3_access import S3Access
 
 _ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 _UNREACHABLE = 'Arrow cannot write there ({}); set records.writer = "spark"'
 _FAILURES = (OSError, pa.ArrowException)
 
 
-def file_system(url: str, access: S3Access | None = None) -> tuple[Any, str]:
+def file_system(url: str, access: "S3Access | None" = None) -> tuple[Any, str]:
     """Arrow's file system for a URL of Hadoop's, and the path in it; TableError if Arrow has none.
 
     Without `access`, Arrow finds credentials and region as its documentation says.
@@ -30,7 +32,7 @@ def file_system(url: str, access: S3Access | None = None) -> tuple[Any, str]:
     return opened
 
 
-def arrow_file(url: str, access: S3Access | None = None) -> Any:
+def arrow_file(url: str, access: "S3Access | None" = None) -> Any:
     """Open a data file for reading; OSError if that fails."""
     files, path = file_system(url, access)
     return files.open_input_file(path)
@@ -42,7 +44,7 @@ def arrow_uri(url: str) -> str:
     return quote(f"{_ARROW_SCHEMES.get(scheme, scheme)}:{rest}", ":/@=")
 
 
-def _s3(access: S3Access) -> fs.S3FileSystem:
+def _s3(access: "S3Access") -> fs.S3FileSystem:
     key, secret_key = access.access_key, access.secret_key
     keys = {"access_key": key, "secret_key": secret_key.reveal()} if key and secret_key else {}
     if access.session_token:

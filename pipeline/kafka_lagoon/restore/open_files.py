@@ -6,15 +6,18 @@ An ingest of many small partitions writes all of them into a few row groups. Fil
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_lagoon.delta.arrow_files import arrow_file
-from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.record_tables import RECORDS
+
+if TYPE_CHECKING:
+    from kafka_lagoon.delta.s3_access import S3Access
 
 SMALL_BYTES = 1 << 20  # of a row group, as its metadata says
 _SCHEMA = RECORDS.file_schema()
@@ -29,7 +32,7 @@ class SourceFile:
 
     url: str
     is_one_topic: bool
-    access: S3Access | None = None
+    access: "S3Access | None" = None
 
 
 class OpenFiles:
