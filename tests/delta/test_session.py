@@ -81,8 +81,8 @@ def test_jars_that_cannot_be_had_are_one_line(spark: SparkSession, monkeypatch: 
 
 
 @pytest.mark.java
-def test_without_java_there_is_one_clear_line(tmp_path: Path) -> None:
-    """On a machine without Java one line says what is missing."""
+def test_without_java_or_spark_there_is_one_clear_line(tmp_path: Path) -> None:
+    """On a machine without Java, or with a wrong SPARK_HOME, one line says what is missing."""
     show = "from kafka_lagoon.errors import TableError\nfrom kafka_lagoon.delta.session import session\n"
     show += "try: session('x')\nexcept TableError as error: print(error)\n"
     env = {**os.environ, "JAVA_HOME": str(tmp_path)}
@@ -96,6 +96,10 @@ def test_without_java_there_is_one_clear_line(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", show], env=env, capture_output=True, text=True, timeout=60, check=True)
     old = f"{java} is Java 11: install Java 17 or newer, or let JAVA_HOME name it"
     assert ran.stdout.strip() == f"Spark's JVM did not start: {old}"
+    env = {**os.environ, "SPARK_HOME": "/nowhere"}
+    ran = subprocess.run([sys.executable, "-c", show], env=env, capture_output=True, text=True, timeout=60, check=True)
+    missing = "/nowhere/./bin/spark-submit: No such file or directory; is SPARK_HOME right?"
+    assert ran.stdout.strip() == f"Spark's JVM did not start: {missing}"
 
 
 @pytest.mark.java
