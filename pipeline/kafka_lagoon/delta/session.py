@@ -57,7 +57,9 @@ def session(app_name: str, place: str | None = None) -> SparkSession:
     except PySparkRuntimeError as error:
         raise TableError(f"Spark's JVM did not start: {_why_no_jvm()}") from error
     except OSError as error:  # of the script that starts it
-        raise TableError(f"Spark's JVM did not start: {error.filename}: {error.strerror}; is SPARK_HOME right?") from error
+        raise TableError(
+            f"Spark's JVM did not start: {error.filename}: {error.strerror}; is SPARK_HOME right?"
+        ) from error
     conf = SparkConf()
     if str(conf.get("spark.master", "local")).startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise workers would use the first python3 on PATH
