@@ -13,14 +13,19 @@ from tests.clock import CLOCK
 from tests.warehouses import settings
 
 
+@pytest.fixture(autouse=True)
+def _no_settings_of_a_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With them Spark would open the warehouse in any case."""
+    for name in ("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def test_a_bucket_whose_jars_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     """No JVM is left, and Spark opens the warehouse."""
 
     def nowhere(_warehouse: str) -> None:
         raise NeedsSession("Hadoop's jars for S3: the registry did not deliver")
 
-    for name in ("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(plain_jvm.SparkContext, "_gateway", None)  # the JVM of other tests
     monkeypatch.setattr(plain_jvm, "started_for", nowhere)
     monkeypatch.setattr(log, "_write", None)
@@ -36,8 +41,6 @@ def test_a_bucket_whose_jars_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_process_with_a_jvm_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second JVM is not started beside it, and it has no jars for S3."""
-    for name in ("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(plain_jvm.SparkContext, "_gateway", object())
     with ExitStack() as stack:
         assert without_session(stack, settings("warehouse=s3a://bucket/lake"), CLOCK, ()) is None

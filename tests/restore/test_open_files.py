@@ -39,7 +39,7 @@ def test_a_file_is_opened_once(tmp_path: Path, counted: list[str]) -> None:
 
 
 def test_small_row_groups_are_read_once(tmp_path: Path) -> None:
-    """The file may even be gone; what is larger is read again, and then that is an error."""
+    """Other columns of them are read when somebody wants them."""
     files = write_files(tmp_path, [records(range(5))])
     opened = OpenFiles()
     first = opened.columns(files[0], 0, ("offset", "value"))

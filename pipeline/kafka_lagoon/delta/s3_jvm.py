@@ -16,11 +16,8 @@ from kafka_lagoon.jars.locked_jars import HADOOP_AWS, jar_paths
 _OF_SPARK = ("httpclient-", "httpcore-", "netty-")  # PySpark's jars that Amazon's SDK needs
 _OF_HADOOP = "spark.hadoop."
 _LOG_STORES = ("spark.delta.logStore.", "delta.logStore.")
-_KNOWN = (
-    "org.apache.hadoop.",
-    "software.amazon.awssdk.",
-    "com.amazonaws.auth.",
-)  # Hadoop knows the names of the old SDK
+# Beginnings of names of classes. Hadoop still takes the old SDK's, which is gone.
+_KNOWN = ("org.apache.hadoop.", "software.amazon.awssdk.", "com.amazonaws.auth.")
 # As Spark copies them; it also does so for other file systems of Hadoop, which are gone.
 _OF_AMAZON = {
     "AWS_ACCESS_KEY_ID": "fs.s3a.access.key",
@@ -61,7 +58,7 @@ def s3_settings(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     of_others += [f"{_OF_HADOOP}{name}" for name, value in settings.items() if not _is_known(name, value)]
     if of_others:
         raise NeedsSession(f"{of_others[0]} of spark-defaults.conf may name a class of other jars")
-    return dict(_of_amazon(environ, settings)) | settings
+    return dict(_of_amazon(environ)) | settings
 
 
 def _is_known(name: str, value: str) -> bool:
@@ -70,6 +67,6 @@ def _is_known(name: str, value: str) -> bool:
     return not names_classes or all(one.strip().startswith(_KNOWN) for one in value.split(",") if one.strip())
 
 
-def _of_amazon(environ: Mapping[str, str], settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _of_amazon(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if all(environ.get(name) for name in _KEYS):
-        yield from ((name, environ[of]) for of, name in _OF_AMAZON.items() if environ.get(of) and name not in settings)
+        yield from ((name, environ[of]) for of, name in _OF_AMAZON.items() if environ.get(of))
