@@ -30,7 +30,7 @@ HEAD = (
     "|---|---|---|---|---|---|---|",
 )
 _LONGEST = ("tests", "points to die at")  # of `make proof`; they begin first, so that no core is idle at the end
-SHARES = 3  # `make proof` runs one of so many parts of the tests, by its seed: all take an hour alone
+SHARES = 4  # `make proof` runs one of so many parts of the tests, by its seed: all take two hours
 _SECTIONS = {False: "make proof", True: "make proof-long"}
 
 
@@ -80,7 +80,7 @@ PARTS = (
     ),
     Part(name="scenarios", module="tests.proof", arguments=SCENARIOS, long_arguments=SCENARIOS),
     Part(name="fuzzing", module="tests.proof.fuzz", arguments=("--seconds", "20"), long_arguments=("--seconds", "600")),
-    Part(name="points to die at", module="tests.proof.points", arguments=("--every", "8")),
+    Part(name="points to die at", module="tests.proof.points", arguments=("--every", "14")),
     Part(name="altered answers", module="tests.proof.answers", arguments=("--step", "61")),
     Part(
         name="differential",
