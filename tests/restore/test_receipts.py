@@ -14,9 +14,11 @@ from kafka_lagoon.compare.reading import HashedReader
 from kafka_lagoon.protocol.error_codes import NOT_LEADER_OR_FOLLOWER
 from kafka_lagoon.records.digests import SequenceDigest
 from kafka_lagoon.restore import receipts
+from kafka_lagoon.restore.asked_together import logs_of
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap
 from kafka_lagoon.restore.receipts import OtherRecords, Restored, read_back, receipt
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeCluster
@@ -62,7 +64,8 @@ def written(cluster: Cluster, state: FakeCluster, offsets: Iterable[int] = range
 
 def receipt_of(cluster: Cluster, restored: Restored) -> RestoreReceiptRow:
     """Read the records back and return their receipt."""
-    read = read_back(cluster, restored, QUICK, Deadline.after(CLOCK, 2_000))
+    logs = logs_of(cluster, [TopicPartition("t", 0)])
+    read = read_back(cluster, restored, logs, QUICK, Deadline.after(CLOCK, 2_000))
     return receipt(
         restored, read, restore_id="r", source_cluster_id="a", target_cluster_id="b", checked_at_ms=CLOCK.now_ms()
     )

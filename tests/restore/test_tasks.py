@@ -17,12 +17,16 @@ from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.produce import transactions
 from kafka_lagoon.produce.sequences import init_producer_id
+from kafka_lagoon.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
+from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.protocol.messages.produce import PRODUCE
 from kafka_lagoon.restore import partition_writer, tasks
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
 from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, restore_partitions
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.topic_partition import TopicPartition as Partition
+from kafka_lagoon.wire.schema import Api
 from tests.clock import CLOCK, Hands
 from tests.integration.state import create_topics
 from tests.restore.lake import records, wanted, write_files
@@ -31,6 +35,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 ANY_TIME = {"retention.ms": "-1"}
 OFFSETS = [offset for offset in range(400) if offset % 10]  # like a log with gaps
 PARTITIONS = 8
+KINDS_OF_OFFSETS = 3  # the start of a log, its high watermark and its last stable offset, each in a request of its own
 _names = iter(range(1_000_000))
 
 
@@ -146,6 +151,11 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "_TRANSACTION_BYTES", 1)
 
 
+def sent(stats: RequestStats, api: Api[Any, Any]) -> list[int]:
+    """The requests of an API, by broker."""
+    return [counts.requests for (name, _), counts in stats.by_api.items() if name == api.name]
+
+
 def dies(monkeypatch: pytest.MonkeyPatch, moment: int, where: str) -> None:
     """Kill the process before or after a call with this number: a send, a commit of offsets, or the end of a transaction."""
     place, name = {
@@ -183,11 +193,12 @@ def killed_again_and_again(restore: Restore, where: str, times: int) -> None:
     restore.assert_whole(result)
 
 
-def test_partitions_of_a_task_share_the_description_of_their_topic(
+def test_partitions_of_a_task_are_asked_about_together(
     kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It lists all partitions: a task with each of them would otherwise receive the square of their number."""
+    """Their topic is described once, and each leader is asked once where logs end and what it knows of the producer."""
     topic, hands, refreshed = f"tasks-{next(_names)}", Hands(), list[object]()
+    stats = RequestStats()
     create_topics(kafka.bootstrap_servers, [NewTopic(topic, PARTITIONS, 1, config=ANY_TIME)])
     restore = Restore(kafka, tmp_path)
     works = [
@@ -205,10 +216,14 @@ def test_partitions_of_a_task_share_the_description_of_their_topic(
         return refresh(cluster, topics, *arguments)
 
     monkeypatch.setattr(Cluster, "refresh", counted)
+    monkeypatch.setattr(tasks, "RequestStats", lambda: stats)
     settings = replace(restore.settings(), clock=replace(hands.clock(), sleep=time.sleep))
     results = restore_partitions(settings, works)
     assert [(result.failure, result.position.written) for result in results] == [(None, len(OFFSETS))] * PARTITIONS
     assert [topics for topics in refreshed if topics] == [{topic}]
+    assert set(sent(stats, LIST_OFFSETS)) == {KINDS_OF_OFFSETS}
+    assert set(sent(stats, DESCRIBE_PRODUCERS)) == {1}
+    assert sum(sent(stats, PRODUCE)) >= PARTITIONS
     assert [len(consumed(kafka.bootstrap_servers, topic, number)) for number in range(PARTITIONS)] == [
         len(OFFSETS)
     ] * PARTITIONS

@@ -3,18 +3,19 @@
 They have the producer id of the plan; others may write to the same partition.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, list_offsets
 from kafka_lagoon.admin.transactions import describe_producers
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, TargetChanged
+from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions, Split
 from kafka_lagoon.protocol.messages.fetch import FETCH
@@ -26,24 +27,19 @@ def find_own_records(
     partition: TopicPartition,
     topic_id: str | None,
     from_offset: int,
+    log: LogBounds,
     producer_ids: Collection[int],
     options: ReadOptions,
-    deadline: Deadline,
     *,
     in_transactions: bool,
 ) -> NDArray[np.int64]:
-    """The offsets, from `from_offset`, of records that a producer wrote, with or without transactions.
+    """The offsets, from `from_offset` to the end of the log, of records that a producer wrote, with or without transactions.
 
     TargetChanged if the log ends before `from_offset` or no longer has all that followed; BrokerError if it cannot be read.
     """
-    kinds = (HIGH_WATERMARK, LAST_STABLE)
-    gathered = list_offsets(cluster, [partition], kinds, deadline)
-    for failure in (failure for kind in kinds for failure in gathered[kind].failures.values()):
-        raise BrokerError(failure.code or -1, failure.name, failure.api, str(failure.scope), failure.message)
-    high_watermark, last_stable = (gathered[kind].answers[partition].offset for kind in kinds)
-    end = last_stable if in_transactions else high_watermark
-    if high_watermark < from_offset:
-        raise TargetChanged(*partition, f"ends at {high_watermark}, and records up to {from_offset} were restored")
+    end = log.last_stable_offset if in_transactions else log.high_watermark
+    if log.high_watermark < from_offset:
+        raise TargetChanged(*partition, f"ends at {log.high_watermark}, and records up to {from_offset} were restored")
     if end <= from_offset:
         return np.empty(0, np.int64)
     split = Split(
@@ -52,7 +48,7 @@ def find_own_records(
         partition=partition.partition,
         from_offset=from_offset,
         to_offset=end,
-        stable_end=last_stable,
+        stable_end=log.last_stable_offset,
     )
     reader = SplitReader(cluster, split, _options(options, in_transactions=in_transactions))
     results = [_offsets(batch, producer_ids, in_transactions=in_transactions) for batch in reader.batches()]
@@ -64,20 +60,20 @@ def find_own_records(
     return np.concatenate([np.empty(0, np.int64), *results])
 
 
-def last_sequence(
-    cluster: Cluster, partition: TopicPartition, producer_ids: Collection[int], deadline: Deadline
-) -> int | None:
-    """The last sequence number that the leader has of the producers; None if it has none.
+def last_sequences(
+    cluster: Cluster, partitions: Sequence[TopicPartition], producer_id: int, deadline: Deadline
+) -> tuple[dict[TopicPartition, int | None], Mapping[TopicPartition, Failure]]:
+    """The last sequence number that each leader has of a producer, None if it has none; and the failures of the others.
 
     It forgets a producer some time after its last record (producer.id.expiration.ms), and cannot be asked before Kafka 2.8.
     """
-    described = describe_producers(cluster, [partition], deadline).answers.get(partition)
-    known = (
-        [one.last_sequence for one in described.active_producers if one.producer_id in producer_ids]
-        if described
-        else []
-    )
-    return max(known, default=None)
+    described = describe_producers(cluster, partitions, deadline)
+    return {
+        partition: max(
+            (one.last_sequence for one in answer.active_producers if one.producer_id == producer_id), default=None
+        )
+        for partition, answer in described.answers.items()
+    }, described.failures
 
 
 def _options(options: ReadOptions, *, in_transactions: bool) -> ReadOptions:

@@ -6,13 +6,16 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
+from kafka_lagoon.restore.asked_together import AskedTogether, logs_of
 from kafka_lagoon.restore.plan import PartitionKey
 from kafka_lagoon.restore.receipts import ReadBack, Restored, read_back
 from kafka_lagoon.restore.recent_topics import RecentTopics
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 @frozen
@@ -30,16 +33,21 @@ def read_back_partitions(settings: CheckSettings, several: Sequence[Restored]) -
     """Read partitions back, one after the other; a failure to read is a result, too."""
     with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
         leaders = RecentTopics(settings.clock, lambda topic: cluster.refresh({topic}, _deadline(settings)))
-        return [_read_back(cluster, settings, one, leaders) for one in several]
+        logs = logs_of(cluster, (TopicPartition(one.target_topic, one.target_partition) for one in several))
+        return [_read_back(cluster, settings, one, leaders, logs) for one in several]
 
 
 def _read_back(
-    cluster: Cluster, settings: CheckSettings, restored: Restored, leaders: RecentTopics[MetadataResponse]
+    cluster: Cluster,
+    settings: CheckSettings,
+    restored: Restored,
+    leaders: RecentTopics[MetadataResponse],
+    logs: AskedTogether[LogBounds],
 ) -> ReadBack:
     fields = settings.fields[PartitionKey(restored.target_topic, restored.target_partition)]
     try:
         leaders.of(restored.target_topic)
-        return read_back(cluster, restored, settings.reading, _deadline(settings), fields)
+        return read_back(cluster, restored, logs, settings.reading, _deadline(settings), fields)
     except PipelineError as error:
         return ReadBack(digest=None, problem=str(error))
 

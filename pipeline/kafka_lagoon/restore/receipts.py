@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.compare.reading import Chunk, HashedReader, unread
-from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.ranges import LogBounds
-from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split
+from kafka_lagoon.fetch.split import ReadOptions, Split
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.digests import ALL_FIELDS, Hashes, SequenceDigest
+from kafka_lagoon.restore.asked_together import AskedTogether
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 from kafka_lagoon.topic_partition import TopicPartition
@@ -83,17 +84,19 @@ class Restored:
 def read_back(
     cluster: Cluster,
     restored: Restored,
+    logs: AskedTogether[LogBounds],
     options: ReadOptions,
     deadline: Deadline,
     fields: frozenset[str] = ALL_FIELDS,
 ) -> ReadBack:
     """Read a partition from where the restore began to its last record, as readers of committed records see it.
 
-    `cluster` must know the leader (`refresh`) and serves one reader at a time. Leave `timestamp_ms` out of `fields`, here
-    and in the digest of what was to be written, where the target keeps the time of appending instead.
+    `logs` knows the bounds of its log. `cluster` must know the leader (`refresh`) and serves one reader at a time. Leave
+    `timestamp_ms` out of `fields`, here and in the digest of what was to be written, where the target keeps the time of
+    appending instead.
     """
     partition = TopicPartition(restored.target_topic, restored.target_partition)
-    log = _stable_log(cluster, partition, restored.offset_map.target_end, deadline)
+    log = _stable_log(logs, partition, restored.offset_map.target_end, deadline)
     if isinstance(log, str):
         return ReadBack(digest=None, problem=log)
     ranges = restored.offset_map.ranges
@@ -117,17 +120,18 @@ def read_back(
     return ReadBack(digest=None if problem else digest, problem=problem, others=others)
 
 
-def _stable_log(cluster: Cluster, partition: TopicPartition, target_end: int, deadline: Deadline) -> LogBounds | str:
+def _stable_log(
+    logs: AskedTogether[LogBounds], partition: TopicPartition, target_end: int, deadline: Deadline
+) -> LogBounds | str:
     """The bounds of the log once no transaction holds back our records, or why they are unknown.
 
     The markers of our own last transaction may come a moment after its commit was answered.
     """
     waiting = deadline.within(_MARKERS_MS)
     while True:
-        logs, failures = ask_log_bounds(cluster, [partition], READ_COMMITTED, deadline)
-        if partition in failures:
-            return failures[partition].name
-        log = logs[partition]
+        log = logs.of(partition, deadline)
+        if isinstance(log, Failure):
+            return log.name
         if not log.end < target_end <= log.high_watermark:
             return log
         if not waiting.pause(_PAUSE_S):

@@ -5,7 +5,7 @@ written, and goes on after that. Which record has which sequence number follows 
 that is not the next one of its producer, so no attempt can write what another one has written.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -19,6 +19,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import BrokerError, OtherAttempt, PipelineError, TargetChanged
+from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
@@ -28,9 +29,10 @@ from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.records.digests import record_hashes
 from kafka_lagoon.records.encoding import Producer
 from kafka_lagoon.restore.archive_reader import read_archived
+from kafka_lagoon.restore.asked_together import AskedTogether, logs_of
 from kafka_lagoon.restore.offset_map import OffsetRange, batch_ranges, joined
 from kafka_lagoon.restore.open_files import OpenFiles, SourceFile
-from kafka_lagoon.restore.own_records import find_own_records, last_sequence
+from kafka_lagoon.restore.own_records import find_own_records, last_sequences
 from kafka_lagoon.restore.partition_writer import PartitionWriter, SendOptions
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
@@ -84,29 +86,41 @@ def restore_partitions(settings: TaskSettings, works: Sequence[Work]) -> list[Wo
     It may be called again with the same works, at any time and on any executor.
     """
     with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
-        targets = RecentTopics(settings.clock, lambda topic: _described(cluster, settings, topic))
-        opened = OpenFiles()
-        return [_restore(cluster, settings, work, targets, opened) for work in works]
+        task = _Task(cluster, settings, [TopicPartition(*work.planned.target) for work in works])
+        return [_restore(task, work) for work in works]
 
 
-def _restore(
-    cluster: Cluster,
-    settings: TaskSettings,
-    work: Work,
-    targets: RecentTopics[dict[str, TargetTopic]],
-    opened: OpenFiles,
-) -> WorkResult:
-    written = _Written(work)
+class _Task:
+    """The cluster that a task writes to, and what its partitions share: open data files, and answers about the target."""
+
+    def __init__(self, cluster: Cluster, settings: TaskSettings, targets: Sequence[TopicPartition]) -> None:
+        self.cluster, self.settings = cluster, settings
+        self.opened = OpenFiles()
+        self.topics = RecentTopics(settings.clock, lambda topic: _described(cluster, settings, topic))
+        self.logs = logs_of(cluster, targets)
+        self.last_sequences = AskedTogether(
+            settings.clock,
+            targets,
+            lambda some, deadline: last_sequences(cluster, some, settings.plan.producer_id, deadline),
+        )
+
+    def deadline(self) -> Deadline:
+        """The time that requests about one partition have from now on."""
+        return Deadline.after(self.settings.clock, self.settings.timeout_ms)
+
+
+def _restore(task: _Task, work: Work) -> WorkResult:
+    written, settings = _Written(work), task.settings
     if settings.clock.now_ms() >= settings.ends_at_ms:
         return written.result()
     try:
-        written.topics = targets.of(work.planned.target.topic)
-        if not cluster.may_be_topic(work.planned.target.topic, work.planned.target_topic_id):
+        written.topics = task.topics.of(work.planned.target.topic)
+        if not task.cluster.may_be_topic(work.planned.target.topic, work.planned.target_topic_id):
             raise TargetChanged(*work.planned.target, "is of another topic: it was re-created since the restore began")
-        waiting = Deadline.after(settings.clock, settings.timeout_ms)
+        waiting = task.deadline()
         while True:
             try:
-                return _go_on(cluster, settings, written, opened)
+                return _go_on(task, written)
             except OtherAttempt:
                 if not waiting.pause(_PAUSE_S):
                     raise
@@ -164,11 +178,11 @@ class _Written:
         return WorkResult(target=target, position=self.position, ranges=self.ranges, failure=failure)
 
 
-def _go_on(cluster: Cluster, settings: TaskSettings, written: _Written, opened: OpenFiles) -> WorkResult:
+def _go_on(task: _Task, written: _Written) -> WorkResult:
     """Find the records written after the position, and write those that follow until the round ends."""
-    write = _write_in_transactions if settings.plan.is_transactional else _write
-    rows = _Rows(settings, written, opened)
-    write(cluster, settings, written, rows)
+    write = _write_in_transactions if task.settings.plan.is_transactional else _write
+    rows = _Rows(task, written)
+    write(task, written, rows)
     if rows.at_end:
         written.finish()
     return written.result()
@@ -177,11 +191,11 @@ def _go_on(cluster: Cluster, settings: TaskSettings, written: _Written, opened: 
 class _Rows:
     """The archived records after a position, in batches; `at_end` when there are no more."""
 
-    def __init__(self, settings: TaskSettings, written: _Written, opened: OpenFiles) -> None:
+    def __init__(self, task: _Task, written: _Written) -> None:
         source = written.work.planned.source
         wanted = replace(source, from_offset=written.position.next_offset)
-        self._batches = read_archived(written.work.files, wanted, settings.memory_bytes, opened=opened)
-        self._settings = settings
+        self._batches = read_archived(written.work.files, wanted, task.settings.memory_bytes, opened=task.opened)
+        self._settings = task.settings
         self._rest: pa.RecordBatch | None = None
         self.at_end = False
 
@@ -213,17 +227,21 @@ class _Rows:
         return batch
 
 
-def _take_found(cluster: Cluster, settings: TaskSettings, written: _Written, rows: _Rows, producer_id: int) -> None:
-    """Count the records that earlier attempts wrote after the position; OtherAttempt if one is still writing."""
-    work, plan = written.work, settings.plan
+def _take_found(
+    task: _Task, written: _Written, rows: _Rows, log: LogBounds | Failure, producer_ids: Collection[int]
+) -> None:
+    """Count the records that earlier attempts wrote after the position; `log` has the bounds of the partition now."""
+    if isinstance(log, Failure):
+        raise _refused(log)
+    work, plan = written.work, task.settings.plan
     offsets = find_own_records(
-        cluster,
+        task.cluster,
         TopicPartition(*work.planned.target),
         work.planned.target_topic_id,
         written.position.target_offset,
-        {producer_id, plan.producer_id},
-        settings.reading,
-        Deadline.after(settings.clock, settings.timeout_ms),
+        log,
+        producer_ids,
+        task.settings.reading,
         in_transactions=plan.is_transactional,
     )
     done = 0
@@ -235,15 +253,19 @@ def _take_found(cluster: Cluster, settings: TaskSettings, written: _Written, row
         raise TargetChanged(*work.planned.target, "has more records of this restore than the archive")
 
 
-def _write(cluster: Cluster, settings: TaskSettings, written: _Written, rows: _Rows) -> None:
-    """Write without transactions: the number of a record in its partition is its sequence number."""
-    plan, target = settings.plan, TopicPartition(*written.work.planned.target)
-    _take_found(cluster, settings, written, rows, plan.producer_id)
-    last = last_sequence(cluster, target, {plan.producer_id}, Deadline.after(settings.clock, settings.timeout_ms))
-    if last is not None and last != (written.position.written - 1) % _SEQUENCES:
+def _write(task: _Task, written: _Written, rows: _Rows) -> None:
+    """Write without transactions: the number of a record in its partition is its sequence number.
+
+    OtherAttempt if another attempt is still writing, which its sequence numbers tell: here, or when a batch is refused.
+    """
+    settings, plan, target = task.settings, task.settings.plan, TopicPartition(*written.work.planned.target)
+    log = task.logs.of(target, task.deadline())
+    _take_found(task, written, rows, log, {plan.producer_id})
+    last = task.last_sequences.of(target, task.deadline())
+    if isinstance(last, int) and last != (written.position.written - 1) % _SEQUENCES:
         raise OtherAttempt(*target)
     producer = Producer(plan.producer_id, plan.producer_epoch, written.position.written % _SEQUENCES)
-    with PartitionWriter(cluster, target, written.topics, _options(settings, written.work), producer) as writer:
+    with PartitionWriter(task.cluster, target, written.topics, _options(settings, written.work), producer) as writer:
         for records in rows.until_round_ends():
             writer.write(records)
             written.add_all(writer.written())
@@ -251,21 +273,19 @@ def _write(cluster: Cluster, settings: TaskSettings, written: _Written, rows: _R
         written.add_all(writer.written())
 
 
-def _write_in_transactions(cluster: Cluster, settings: TaskSettings, written: _Written, rows: _Rows) -> None:
+def _write_in_transactions(task: _Task, written: _Written, rows: _Rows) -> None:
     """Write in transactions, each of which commits the number of the next record as the offset of a group."""
-    plan, target = settings.plan, TopicPartition(*written.work.planned.target)
+    cluster, settings, plan = task.cluster, task.settings, task.settings.plan
+    target = TopicPartition(*written.work.planned.target)
     producer = TransactionalProducer(cluster, plan.transactional_id(written.work.planned.target))
-
-    def deadline() -> Deadline:
-        return Deadline.after(settings.clock, settings.timeout_ms)
-
-    first = producer.begin(deadline())  # fences other attempts, and aborts their open transactions
-    _take_found(cluster, settings, written, rows, first.producer_id)
-    _check_committed(cluster, plan, written, deadline())
+    first = producer.begin(task.deadline())  # fences other attempts, and aborts their open transactions
+    log = task.logs.afresh(target, task.deadline())
+    _take_found(task, written, rows, log, {first.producer_id, plan.producer_id})
+    _check_committed(cluster, plan, written, task.deadline())
     transaction: Transaction | None = first
     batches = rows.until_round_ends()
     while some := _of_about(batches, _TRANSACTION_BYTES):
-        transaction = transaction or producer.begin(deadline())
+        transaction = transaction or producer.begin(task.deadline())
         options = _options(settings, written.work)
         with PartitionWriter(cluster, target, written.topics, options, transaction.producer, transaction) as writer:
             for records in some:
@@ -274,9 +294,9 @@ def _write_in_transactions(cluster: Cluster, settings: TaskSettings, written: _W
             sent = list(writer.written())
         count = sum(piece.num_rows for piece, _ in sent)
         offsets = {target: OffsetToCommit(committed_offset=written.position.written + count)}
-        for failure in producer.commit_offsets(plan.group_id, offsets, deadline()).values():
+        for failure in producer.commit_offsets(plan.group_id, offsets, task.deadline()).values():
             raise _refused(failure)
-        producer.commit(deadline())
+        producer.commit(task.deadline())
         transaction = None
         written.add_all(sent)
 
