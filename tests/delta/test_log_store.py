@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.delta import log_store
 from kafka_lagoon.delta.publish import publish, snapshot_lock
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
-from kafka_lagoon.errors import ConfigError, LockHeld
+from kafka_lagoon.errors import ConfigError, LockHeld, TableError
 from tests.clock import CLOCK
 from tests.delta import other_run
 from tests.object_store import BUCKET, SECRET, ObjectStore
@@ -86,6 +86,20 @@ def test_a_lost_answer_is_no_conflict(bucket: ObjectStore, lake: Warehouse) -> N
         one for one in bucket.requests() if one.method == "PUT" and one.status == 412 and COMMIT.fullmatch(one.path)
     ]
     assert len(lost) >= 5
+
+
+def test_no_run_fails_for_a_lost_answer(spark: SparkSession, bucket: ObjectStore) -> None:
+    """Each write is carried out and answered by an error: what is there then tells that it was ours, or another's."""
+    with bucket.losing_answers(""):
+        lake = open_warehouse(spark, settings(f"warehouse={a_lake()}"), CLOCK)
+        with snapshot_lock(lake, "lost", CLOCK) as lock:
+            published = publish(lock, other_run.attempt(8))
+        assert published.rows["consumer_lag"] == 3
+        storage, url = lake.kernel.storage, f"{lake.name}/file"
+        assert storage.write(url, b"ours").size == 4
+        with pytest.raises(TableError, match="file cannot be written: "):
+            storage.write(url, b"another's")
+    assert storage.read(url) == b"ours"
 
 
 @pytest.mark.proof

@@ -57,7 +57,10 @@ class Storage:
         return DataFile(url=url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics_of(rows))
 
     def write(self, url: str, data: bytes) -> Stored:
-        """Write a new file; TableError if it cannot be written, exists, or then does not have all of the bytes."""
+        """Write a new file; TableError if it cannot be written, exists, or then does not have all of the bytes.
+
+        Elsewhere than on this machine a file that has these bytes already counts as written.
+        """
         stored = _written_local(url, data) if url.startswith(_LOCAL) else self._written(url, data)
         if stored.size != len(data):
             raise TableError(f"{url} has {stored.size} bytes of {len(data)} that were written")
@@ -85,16 +88,22 @@ class Storage:
         path = self._path(url)
         try:
             files = path.getFileSystem(self.conf)
-            stream = _created(files, path)
             try:
-                for start in range(0, len(data), _WRITTEN_AT_ONCE):
-                    stream.write(bytearray(data[start : start + _WRITTEN_AT_ONCE]))
-            finally:
-                stream.close()
+                _put(files, path, data)
+            except JAVA_ERRORS:
+                # The answer to a request may be lost that the store has carried out; it then refuses the repeated one.
+                if not self._has(url, data):
+                    raise
             status = files.getFileStatus(path)
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be written: {reason(error)}") from error
         return Stored(url=url, size=status.getLen(), modified_at_ms=status.getModificationTime())
+
+    def _has(self, url: str, data: bytes) -> bool:
+        """True if there is a file with these bytes."""
+        with suppress(TableError):
+            return self.size(url) == len(data) and self.read(url) == data
+        return False
 
     def read(self, url: str) -> bytes:
         """A whole file; TableError if it cannot be read."""
@@ -185,6 +194,15 @@ class Storage:
 
     def _path(self, location: str) -> Any:
         return self.jvm.org.apache.hadoop.fs.Path(location)
+
+
+def _put(files: Any, path: Any, data: bytes) -> None:
+    stream = _created(files, path)
+    try:
+        for start in range(0, len(data), _WRITTEN_AT_ONCE):
+            stream.write(bytearray(data[start : start + _WRITTEN_AT_ONCE]))
+    finally:
+        stream.close()
 
 
 def _created(files: Any, path: Any) -> Any:
