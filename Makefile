@@ -92,9 +92,11 @@ quick: $(READY) ## units and properties, without brokers, Java, Spark and proces
 	TEST_EXAMPLES=few $(PYTEST) $(SIDE_BY_SIDE) $(WITH_SERVERS:%=--ignore=tests/%) --without-processes -m "not kafka and not spark and not java and not long and not proof" tests
 
 proof: $(READY) $(KAFKA) ## by hand: faults, deaths, older releases and every example, judged by others; figures into docs/proof.md
+	@$(BIN)/python -m tests.tools
 	$(BIN)/python -m tests.proof.everything
 
 proof-long: $(READY) $(KAFKA) ## the same for hours, with a new seed
+	@$(BIN)/python -m tests.tools
 	$(BIN)/python -m tests.proof.everything --long
 
 lint: $(READY) ## style, format, words, and which layer imports which

@@ -1,10 +1,8 @@
 """A container of Azurite, Azure's emulator, and the settings by which Hadoop reaches it.
 
-The variable AZURITE_BLOB names its program: `npm install azurite`, then node_modules/.bin/azurite-blob. It has no Data Lake
-endpoint, so it plays an account without a hierarchical namespace, which Hadoop reaches through the endpoint for blobs.
+`python -m tests.tools` installs it. It has no Data Lake endpoint, so it plays an account without a hierarchical namespace, which Hadoop reaches through the endpoint for blobs.
 """
 
-import os
 import socket
 import subprocess
 import time
@@ -15,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_lagoon.jars.locked_jars import jar_paths
+from tests.tools import azurite, is_there
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PROGRAM = "AZURITE_BLOB"
 CONTAINER, ACCOUNT = "lake", "devstoreaccount1"
 # Azurite's well-known key, which its documentation prints.
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -58,8 +56,7 @@ class AzureStore:
 @contextmanager
 def azure_store(folder: Path) -> Iterator[AzureStore]:
     """Run a server with an empty container until the block ends."""
-    program = os.environ.get(PROGRAM, "")
-    assert Path(program).is_file(), f"{PROGRAM} must name Azurite's azurite-blob: see {__name__}"
+    program = is_there(azurite())
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     options = ["--location", str(folder), "--blobPort", str(port), "--skipApiVersionCheck", "--loose", "--silent"]

@@ -153,6 +153,7 @@ _RUN_ONCE = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
+    "spark.sql.broadcastTimeout": "900",  # the largest view takes minutes where the cores are busy
     "spark.databricks.delta.snapshotPartitions": "1",
 }
 _SHORT_LIVED = " ".join(

@@ -1,13 +1,9 @@
 """A bucket of Google's own test server for their storage clients, and the settings by which Hadoop and Arrow reach it.
 
-It comes from a repository and not from a registry. Install it into an environment of its own, whose Python the variable
-STORAGE_TESTBENCH_PYTHON names:
-
-    git clone https://github.com/googleapis/storage-testbench && python3 -m venv testbench && testbench/bin/pip install ./storage-testbench
+`python -m tests.tools` installs it.
 """
 
 import json
-import os
 import socket
 import subprocess
 import time
@@ -23,12 +19,12 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from kafka_lagoon.jars.locked_jars import jar_paths
+from tests.tools import is_there, storage_testbench
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BUCKET = "lake"
-PYTHON = "STORAGE_TESTBENCH_PYTHON"
 _SERVER = Path(__file__).with_name("google_store_server.py")
 _CONNECTOR = "org.apache.hadoop.fs.gs."
 _CLIENT = "com.google.cloud.hadoop.repackaged.ossgcs.com.google.cloud."
@@ -71,8 +67,7 @@ class GoogleStore:
 @contextmanager
 def google_store() -> Iterator[GoogleStore]:
     """Run a server with an empty bucket until the block ends."""
-    python = os.environ.get(PYTHON, "")
-    assert Path(python).is_file(), f"{PYTHON} must name a Python that has Google's storage-testbench: see {__name__}"
+    python = is_there(storage_testbench())
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with subprocess.Popen([python, str(_SERVER), str(port)], stderr=subprocess.DEVNULL) as process:

@@ -19,6 +19,7 @@ import pytest
 from kafka_lagoon.cli.completion import everything, script
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.cli.registry import COMMANDS
+from tests.tools import PROGRAMS
 
 LINES: dict[
     str, tuple[set[str], set[str]]
@@ -35,7 +36,7 @@ LINES: dict[
     "lagoon path ": ({"jars", "kernels"}, {"snapshot"}),
     "lagoon snapshot --slot ": (set(), {"--conf", "--slot", "snapshot"}),
 }
-INSTALL = "apt-get install zsh fish"
+INSTALL = f"apt-get install {PROGRAMS['zsh']} {PROGRAMS['fish']}"
 
 
 def test_every_command_has_its_options() -> None:

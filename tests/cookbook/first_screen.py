@@ -6,6 +6,7 @@ what tests/report/test_browser.py needs.
 
 import contextlib
 import io
+import os
 import re
 import subprocess
 import tempfile
@@ -19,6 +20,7 @@ from kafka_lagoon.runs.report import ReportOptions, make_report
 from tests.clock import clock_at
 from tests.cookbook.load import LAST
 from tests.cookbook.week import make_week
+from tests.tools import node_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 README, PICTURE = ROOT / "README.md", ROOT / "docs" / "images" / "report.png"
@@ -53,7 +55,8 @@ def _main() -> None:
         README.write_text(with_lag(README.read_text("utf-8"), printed_lag(warehouse)), "utf-8")
         page.write_text(report_page(warehouse), "utf-8")
         script = Path(__file__).with_suffix(".js")
-        subprocess.run(["node", script, page, PICTURE, str(round(NOW.timestamp() * 1000))], check=True)
+        environ = {**os.environ, "NODE_PATH": str(node_modules())}
+        subprocess.run(["node", script, page, PICTURE, str(round(NOW.timestamp() * 1000))], check=True, env=environ)
 
 
 if __name__ == "__main__":

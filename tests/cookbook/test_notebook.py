@@ -10,8 +10,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from kafka_lagoon.jars.locked_jars import cache_folder
 from tests.cookbook.week import make_week
+from tests.tools import is_there, notebook
 
 pytestmark = pytest.mark.long
 
@@ -59,11 +59,7 @@ def test_it_is_small_and_has_pictures() -> None:
 @pytest.mark.proof
 def test_it_runs_in_a_kernel(tmp_path: Path) -> None:
     """Jupyter's kernel runs all cells, with matplotlib."""
-    python = cache_folder() / "notebook" / "bin" / "python"
-    assert python.exists(), (
-        f"python -m venv {python.parents[1]} && {python} -m pip install -e '.[sql]' nbclient ipykernel matplotlib polars"
-    )
-    command = [python, "-m", "tests.cookbook.notebook", tmp_path / "run.ipynb"]
+    command = [is_there(notebook()), "-m", "tests.cookbook.notebook", tmp_path / "run.ipynb"]
     environ = {"PYTHONPATH": f"{ROOT / 'pipeline'}:{ROOT}", "HOME": str(tmp_path)}
     subprocess.run(command, check=True, cwd=ROOT, env=environ, capture_output=True)
     cells = [cell for cell in json.loads((tmp_path / "run.ipynb").read_text("utf-8"))["cells"] if "outputs" in cell]

@@ -1,10 +1,10 @@
 """The page in a browser: an empty console, no requests, fast with 50,000 groups, and no findings of axe-core.
 
-Needs what no other test does: Debian's `chromium` (or CHROMIUM), Node, and playwright-core and axe-core from npm, in a folder
-that NODE_PATH names: npm install --prefix FOLDER playwright-core axe-core; NODE_PATH=FOLDER/node_modules.
+Needs `chromium` (or CHROMIUM), Node, and what `python -m tests.tools` installs.
 """
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ from kafka_lagoon.report.page_tables import Column, PageTable
 from kafka_lagoon.report.scope import Scope
 from kafka_lagoon.runs.report import Report
 from tests.report.test_page import large_page, page_of
+from tests.tools import node_modules
 
 BROWSER = Path(__file__).parent / "browser.js"
 ROWS = Path(__file__).parent / "rows.js"
@@ -24,11 +25,17 @@ ROWS = Path(__file__).parent / "rows.js"
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 
 
+def by_node(script: Path, *arguments: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script."""
+    environ = {**os.environ, "NODE_PATH": str(node_modules())}
+    return subprocess.run(["node", script, *arguments], capture_output=True, text=True, check=False, env=environ)
+
+
 def opened(html: str, folder: Path) -> Mapping[str, Any]:
     """Open a page in a browser; screenshots are in the folder."""
     page = folder / "page.html"
     page.write_text(html)
-    run = subprocess.run(["node", BROWSER, page, folder / "shot"], capture_output=True, text=True, check=False)
+    run = by_node(BROWSER, page, folder / "shot")
     assert run.returncode == 0, f"{__doc__}\n{run.stderr}"
     return json.loads(run.stdout)
 
@@ -57,7 +64,7 @@ def test_script_and_page_spell_values_alike(scope: Scope, tmp_path: Path) -> Non
     table = PageTable(name="groups", caption="Values", columns=columns, rows=[*rows, *late], empty="")
     page = tmp_path / "page.html"
     page.write_text(page_of(scope, table))
-    run = subprocess.run(["node", ROWS, page], capture_output=True, text=True, check=False)
+    run = by_node(ROWS, page)
     assert run.returncode == 0, run.stderr
     without, with_script = json.loads(run.stdout)
     assert without == with_script

@@ -23,7 +23,7 @@ from tests.integration.secured import PASSWORD, Secured
 from tests.integration.state import create_topics, produce
 from tests.jobs.archived import archived, consumed
 from tests.jobs.commands import environment, rows
-from tests.schedules.tools import interpreter
+from tests.tools import is_there, schedules
 
 DAGS = CLONE / "conf" / "airflow"
 RUNS_DAGS = Path(__file__).parent / "dag_run.py"
@@ -82,7 +82,7 @@ class Airflow:
 @pytest.fixture(scope="module")
 def airflow(tmp_path_factory: pytest.TempPathFactory) -> Airflow:
     """An Airflow with an empty database."""
-    made = Airflow(tmp_path_factory.mktemp("airflow"), interpreter())
+    made = Airflow(tmp_path_factory.mktemp("airflow"), is_there(schedules()))
     (made.folder / "lagoon.toml").write_text(f'warehouse = "{made.lake}"\ncreate = true\n[ingest]\ntopics = "flown"\n')
     migrated = made.start("-m", "airflow", "db", "migrate")
     assert migrated.returncode == 0, migrated.stderr

@@ -12,7 +12,7 @@ from kafka_lagoon import __version__
 from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, INCOMPLETE, LOCKED
 from kafka_lagoon.settings import load
 from tests.schedules.recipes import container, cron_jobs, dockerfile, manifests
-from tests.schedules.tools import interpreter
+from tests.tools import is_there, schedules
 
 JOBS = ("snapshot", "ingest", "maintain", "report")
 _VALIDATE = """
@@ -89,6 +89,10 @@ def test_the_schema_of_kubernetes() -> None:
     """Every object is valid by Kubernetes' own schema, without unknown fields."""
     for documents, code in ((manifests(), 0), ([{**manifests()[2], "spec": {"schedul": "x"}}], 1)):
         done = subprocess.run(
-            [interpreter(), "-c", _VALIDATE], input=json.dumps(documents), capture_output=True, text=True, check=False
+            [is_there(schedules()), "-c", _VALIDATE],
+            input=json.dumps(documents),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == code, done.stderr
