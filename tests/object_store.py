@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import boto3
 
 from kafka_lagoon.jars.locked_jars import HADOOP_AWS, jar_paths
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 BUCKET = "lake"
 KEY, SECRET = "AKIAEXAMPLE", "a-secret-that-nobody-may-see"
+_REGION = "eu-west-3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class ObjectStore:
             f"fs.s3a.bucket.{BUCKET}.{name}": value
             for name, value in {
                 "endpoint": self.endpoint,
-                "endpoint.region": "eu-west-3",
+                "endpoint.region": _REGION,
                 "path.style.access": "true",
                 "access.key": KEY,
                 "secret.key": SECRET,
@@ -61,6 +64,35 @@ class ObjectStore:
                 "retry.interval": "20ms",
             }.items()
         }
+
+    def delta_rs(self) -> dict[str, str]:
+        """Return the settings of delta-rs for this server."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": _REGION,
+            "AWS_ALLOW_HTTP": "true",
+        }
+
+    def client(self) -> Any:
+        """Return a client of boto3."""
+        keys = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET}
+        return boto3.client("s3", endpoint_url=self.endpoint, region_name=_REGION, **keys)
+
+    def keys(self, prefix: str) -> list[str]:
+        """Return the keys of all objects below a prefix."""
+        pages = self.client().get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
+        return [stored["Key"] for page in pages for stored in page.get("Contents", ())]
+
+    def download(self, prefix: str, folder: Path) -> None:
+        """Write all objects below a prefix to files in a folder."""
+        client = self.client()
+        for key in self.keys(f"{prefix}/"):
+            path = folder / key.removeprefix(f"{prefix}/")
+            if not key.endswith("/"):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                client.download_file(BUCKET, key, str(path))
 
     def spark_conf(self, folder: Path) -> Path:
         """Make a folder for SPARK_CONF_DIR: ours, with Hadoop's settings for this bucket."""
@@ -94,6 +126,12 @@ class ObjectStore:
             yield
 
     @contextmanager
+    def refusing(self, each: int) -> Iterator[None]:
+        """Answer each N-th request with 503, without carrying it out."""
+        with self._made_to("refuse-each", str(each)):
+            yield
+
+    @contextmanager
     def ignoring_conditions(self) -> Iterator[None]:
         """Ignore If-None-Match."""
         with self._made_to("ignore-conditions", ""):
@@ -101,7 +139,9 @@ class ObjectStore:
 
     @contextmanager
     def _made_to(self, name: str, text: str) -> Iterator[None]:
-        (self.folder / name).write_text(text)
+        part = self.folder / f"{name}.part"
+        part.write_text(text)
+        part.rename(self.folder / name)  # the server never reads a part of it
         try:
             yield
         finally:
@@ -114,14 +154,16 @@ def object_store(folder: Path) -> Iterator[ObjectStore]:
     with subprocess.Popen([sys.executable, "-m", "tests.object_store_server", str(folder)]) as process:
         try:
             store = ObjectStore(folder, _port(folder, process))
-            status, answer = store.request("PUT", f"/{BUCKET}", _REGION)
+            status, answer = store.request("PUT", f"/{BUCKET}", _CREATION)
             assert status == 200, answer
             yield store
         finally:
             process.kill()
 
 
-_REGION = b"<CreateBucketConfiguration><LocationConstraint>eu-west-3</LocationConstraint></CreateBucketConfiguration>"
+_CREATION = (
+    f"<CreateBucketConfiguration><LocationConstraint>{_REGION}</LocationConstraint></CreateBucketConfiguration>"
+).encode()
 
 
 def _port(folder: Path, process: subprocess.Popen[bytes]) -> int:

@@ -7,6 +7,7 @@ access key, `token` if there was a session token, `condition` if there was If-No
 
 - `lose-answers`: a PUT to a path with the text in this file is carried out and answered by 500, once for each path: what a
   client sees whose connection breaks.
+- `refuse-each`: each N-th request, N being the number in this file, is answered by 503 and not carried out, as by a store that has too many.
 - `ignore-conditions`: If-None-Match is not looked at, as in stores that do not know it.
 
 With a certificate and its key in FOLDER/server.pem it listens with TLS on port 443, too: s3a takes no other of a token service.
@@ -38,13 +39,19 @@ class Observed:
         self._application, self._folder = application, folder
         self._requests = (folder / "requests").open("a")
         self._lost: set[str] = set()
+        self._count = 0
 
     def __call__(self, environ: dict[str, Any], respond: Callable[..., Any]) -> Iterable[bytes]:
         key = _KEY.search(environ.get("HTTP_AUTHORIZATION", ""))
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         token = "token" if "HTTP_X_AMZ_SECURITY_TOKEN" in environ else "-"
         condition = "condition" if "HTTP_IF_NONE_MATCH" in environ else "-"
-        if (self._folder / "ignore-conditions").exists():
+        what = (method, path.replace(" ", "%20"), key[1] if key else "-", token, condition)
+        if self._is_to_be_refused():
+            self._note("503", *what, 0, 0)
+            respond("503 Slow Down", [("Content-Length", "0")])
+            return []
+        if self._given("ignore-conditions") is not None:
             environ.pop("HTTP_IF_NONE_MATCH", None)
         if method == "PUT" and self._is_to_be_lost(path):
             self._lost.add(path)
@@ -59,16 +66,30 @@ class Observed:
                 "HTTP_X_AMZ_DECODED_CONTENT_LENGTH"
             )  # as Arrow uploads parts, without the length of the body
             received, sent = int(chunked or environ.get("CONTENT_LENGTH") or 0), _body_bytes(method, headers)
-            what = (status[:3], method, path.replace(" ", "%20"), key[1] if key else "-", token, condition)
-            print(*what, received, sent, file=self._requests, flush=True)
+            self._note(status[:3], *what, received, sent)
             return answer(status, headers, *rest)
 
         content = self._application(environ, noting)
         return content if answer is respond else []
 
+    def _note(self, *words: object) -> None:
+        print(*words, file=self._requests, flush=True)
+
+    def _is_to_be_refused(self) -> bool:
+        self._count += 1
+        each = self._given("refuse-each")
+        return each is not None and self._count % int(each) == 0
+
     def _is_to_be_lost(self, path: str) -> bool:
-        named = self._folder / "lose-answers"
-        return path not in self._lost and named.exists() and named.read_text() in path
+        named = self._given("lose-answers")
+        return path not in self._lost and named is not None and named in path
+
+    def _given(self, name: str) -> str | None:
+        """Return the text of a file that makes it fail, while there is one."""
+        try:
+            return (self._folder / name).read_text()
+        except FileNotFoundError:
+            return None
 
 
 def _body_bytes(method: str, headers: list[tuple[str, str]]) -> int:

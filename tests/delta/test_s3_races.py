@@ -15,7 +15,7 @@ from tests.clock import CLOCK
 from tests.delta.commit_races import race
 from tests.delta.s3_racer import A_RUN
 from tests.delta.test_log_store import COMMIT, a_lake
-from tests.object_store import BUCKET, KEY, SECRET, ObjectStore
+from tests.object_store import BUCKET, ObjectStore
 from tests.warehouses import settings
 
 ROLES = {"snapshot": 4, "ingest": 3, "maintain": 1}
@@ -25,15 +25,8 @@ WRITTEN = ("brokers", "topics", "consumer_groups", "consumer_lag", "snapshots")
 
 def rows(store: ObjectStore, location: str, table: str, *columns: str) -> list[tuple[object, ...]]:
     """Read rows of a table with delta-rs, whose S3 client is neither Hadoop's nor Arrow's."""
-    options = {
-        "AWS_ENDPOINT_URL": store.endpoint,
-        "AWS_ACCESS_KEY_ID": KEY,
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_REGION": "eu-west-3",
-        "AWS_ALLOW_HTTP": "true",
-    }
     url = f"{location.replace('s3a:', 's3:')}/{table}"
-    arrow = deltalake.DeltaTable(url, storage_options=options).to_pyarrow_table(columns=list(columns))
+    arrow = deltalake.DeltaTable(url, storage_options=store.delta_rs()).to_pyarrow_table(columns=list(columns))
     return sorted(tuple(row.values()) for row in arrow.to_pylist())
 
 

@@ -9,6 +9,8 @@ from tests.proof.history import History, Step
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _KINDS = ("plain", "plain", "transactional", "transactional", "compacted", "short", "unclean")
 _NEEDS = {"expire": "short", "unclean": "unclean"}
+_IN_BUCKET = 0.2  # of the histories
+_OF_BUCKETS = ("store",)
 _BEFORE = (  # kinds that may be there before a job starts
     "broker",
     "controller",
@@ -26,25 +28,30 @@ _BEFORE = (  # kinds that may be there before a job starts
     "cut_off",
     "log_dir",
     "disk",
+    "store",
 )
 
 
 def draw(seed: int, number: int, only: str | None = None) -> History:
     """Return the history of a number in a seed; with `only`, all of its faults are of that kind."""
-    return History(f"h{seed}-{number}", tuple(Drawn(random.Random(f"{seed}-{number}"), only).steps()))
+    in_bucket = only in _OF_BUCKETS or random.Random(f"bucket-{seed}-{number}").random() < _IN_BUCKET
+    drawn = Drawn(random.Random(f"{seed}-{number}"), only, in_bucket=in_bucket)
+    return History(f"h{seed}-{number}", tuple(drawn.steps()))
 
 
 class Drawn:
     """The steps of a history, and the topics until now."""
 
-    def __init__(self, chance: random.Random, only: str | None) -> None:
-        self._chance, self._only = chance, only
+    def __init__(self, chance: random.Random, only: str | None, *, in_bucket: bool) -> None:
+        self._chance, self._only, self._in_bucket = chance, only, in_bucket
         self._kinds: dict[str, str] = {}
         self._faults = DrawnFaults(chance, self._kinds)
 
     def steps(self) -> Iterator[Step]:
         """Draw all steps."""
         chance = self._chance
+        if self._in_bucket:
+            yield Step.of("bucket")
         for number in range(chance.randint(2, 3)):
             yield self._topic(f"t{number}", chance.choice(_KINDS))
         if self._only in _NEEDS:
@@ -93,7 +100,8 @@ class Drawn:
     def _kind(self) -> str:
         if self._only:
             return self._only
-        return self._chance.choices(list(FAULTS), list(FAULTS.values()))[0]
+        kinds = {kind: often for kind, often in FAULTS.items() if self._in_bucket or kind not in _OF_BUCKETS}
+        return self._chance.choices(list(kinds), list(kinds.values()))[0]
 
     def _job(self, faults: list[str]) -> Step:
         """Draw the job of a round: most faults are about ingests; only one that loses workers needs Spark to repeat tasks."""

@@ -40,6 +40,7 @@ FAULTS: Mapping[str, int] = {
     "sink": 3,
     "log_dir": 2,
     "disk": 2,
+    "store": 8,  # of histories in a bucket
 }
 RETAINS_AFTER = 3  # days, of records that are kept for one
 _CLOCK_STEPS_S = (2, 60, 3_600, 86_400, 259_200)
@@ -105,6 +106,7 @@ class DrawnFaults:
             "sink": self._sink,
             "log_dir": lambda: self._storage("fail_log_dir"),
             "disk": lambda: self._storage("fill_disk"),
+            "store": self._store,
         }
         yield from draws[kind]()
 
@@ -271,6 +273,12 @@ class DrawnFaults:
         yield Step.of("wait", ms=self._chance.randrange(6_000))
         if self._chance.random() < 0.5:
             yield from self._rival()
+
+    def _store(self) -> Iterator[Step]:
+        """Let the object store refuse some of its requests, or lose its answers to those that it has carried out."""
+        action = self._chance.choice(("refuse", "lose"))
+        yield Step.of("store", action=action, each=self._chance.choice((2, 3, 7, 20)) if action == "refuse" else 1)
+        yield Step.of("wait", ms=self._chance.randrange(4_000))
 
     def _rotate(self) -> Iterator[Step]:
         """Rotate the password of the jobs; those that run authenticate again while they do, others start."""

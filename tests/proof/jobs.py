@@ -17,6 +17,7 @@ from tests.jobs.commands import ROOT, environment, run
 from tests.jobs.processes import Job, running
 from tests.proof.clocks import Clocks
 from tests.proof.evidence import Partition, Run
+from tests.proof.lake import Lake
 
 USER, PASSWORD, PASSWORD_NAME = "lagoon", "Xk3-proof-canary-9157", "PROOF_PASSWORD"
 ENDS_WITHIN_S = 300
@@ -38,10 +39,11 @@ _ENVIRONMENT = {  # of the runs at the end
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Places of the jobs of a history: the brokers' addresses, a warehouse, the prefix of all its names."""
+    """Places of the jobs of a history: the brokers' addresses, its tables, a folder for files, the prefix of all its names."""
 
     bootstrap_servers: str
-    warehouse: Path
+    lake: Lake
+    folder: Path
     prefix: str
     started_at: float
 
@@ -75,7 +77,7 @@ class Place:
 
     def arguments(self, job: str, **options: Any) -> list[str]:
         """Make the command line of a job after `lagoon`."""
-        warehouse = ["--warehouse", str(self.warehouse)]
+        warehouse = ["--warehouse", self.lake.location]
         local_max_bytes = 0 if options.get("by_executors", True) else 256 << 20
         match job:
             case "ingest":
@@ -133,18 +135,19 @@ class Jobs:
     ) -> "Started":
         """Start a job in the background; `measured` is a folder for what it used and for its temporary files."""
         arguments = self._place.arguments(job, **options)
-        script = [] if by == "lagoon" else ["--master", _MASTERS[master], str(ROOT / "jobs" / f"{job}.py")]
+        lake = self._place.lake
+        script = ["--master", _MASTERS[master], *lake.submit_options(), str(ROOT / "jobs" / f"{job}.py")]
         command = ["lagoon", *arguments] if by == "lagoon" else ["spark-submit", *script, *arguments[1:]]
         if job == SINK:
             command = [*arguments, _MASTERS[master]]
-        environ = {PASSWORD_NAME: self.password, **self._clock(options.get("days_later", 0))}
+        environ = {PASSWORD_NAME: self.password, **lake.environ(), **self._clock(options.get("days_later", 0))}
         if by == "lagoon":
             environ["PYSPARK_SUBMIT_ARGS"] = f"--master {_MASTERS[master]} {_OPTIONS} pyspark-shell"
         if measured is not None:
             command = [sys.executable, "-S", str(LAUNCHER), str(measured / USAGE), *command]
             environ["TMPDIR"] = str(measured / TEMPORARY)
-        context = running(command, environment(**environ), self._place.warehouse)
-        started = Started(job, context, acknowledged, options)
+        context = running(command, environment(**environ), lake.folder)
+        started = Started(job, context, acknowledged, lake, options)
         self._running.append(started)
         return started
 
@@ -210,7 +213,8 @@ class Jobs:
     def undisturbed(self, job: str, acknowledged: Mapping[Partition, int], **options: Any) -> Run:
         """Run a job to its end; an ingest or a restore runs its tasks in the process of its driver."""
         started_at_ms = _now_ms()
-        environ = {**_ENVIRONMENT, PASSWORD_NAME: self.password, **self._clock(options.get("days_later", 0))}
+        environ = {**_ENVIRONMENT, **self._place.lake.environ(), PASSWORD_NAME: self.password}
+        environ |= self._clock(options.get("days_later", 0))
         arguments = self._place.arguments(job, by_executors=False, **options)
         done = run([*arguments, _MASTERS["local"]] if job == SINK else ["lagoon", *arguments], **environ)
         ended = _run(job, done.returncode, done.stdout + done.stderr, acknowledged, started_at_ms, _now_ms())
@@ -226,9 +230,10 @@ class Started:
         name: str,
         context: AbstractContextManager[Job],
         acknowledged: Mapping[Partition, int],
+        lake: Lake,
         options: Mapping[str, Any],
     ) -> None:
-        self.name, self._context, self._acknowledged = name, context, acknowledged
+        self.name, self._context, self._acknowledged, self._lake = name, context, acknowledged, lake
         self._options = options
         self.started_at_ms = _now_ms()
         self._job = context.__enter__()
@@ -238,7 +243,7 @@ class Started:
 
     def _commits(self) -> int:
         """Count the commits of admin_actions."""
-        return len(self._job.files("admin_actions/_delta_log/*.json"))
+        return self._lake.commits("admin_actions")
 
     def _begins(self, step: str) -> bool:
         """Return True if a run has begun a step: by its log, or if it is about to send what it has recorded."""

@@ -11,7 +11,7 @@ from tests.proof.play.player import VERBS
 from tests.proof.shrink import shrunk
 
 NUMBERS = range(200)
-_ALWAYS = {"topic", "load", "transactions", "ingest", "snapshot", "wait", "jobs_end", "rest"}
+_ALWAYS = {"bucket", "topic", "load", "transactions", "ingest", "snapshot", "wait", "jobs_end", "rest"}
 _VERBS_OF = {
     "driver": {"kill"},
     "worker": {"kill"},

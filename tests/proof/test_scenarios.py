@@ -25,6 +25,7 @@ HAPPENS = {
     "failed-log-dir": ["log dir failed"],
     "frozen-broker": ["broker pause"],
     "full-disk": ["disk full"],
+    "in-a-bucket": ["store: refuse", "store: lose", "ingest: group killed"],
     "orphans": ["ingest: driver killed"],
     "others-change-tables": ["Spark DELETE", "Spark RESTORE", "RESTORE undone", "retention of records", "clock steps"],
     "topics-that-change": ["DeleteRecords", "topics re-created", "topics grown", "leaders moved"],

@@ -36,7 +36,7 @@ class Altering:
         """Write the last desired state into a file of its own."""
         assert self.wanted is not None
         self._files += 1
-        path = self._world.place.warehouse.parent / f"desired-{self._files}.toml"
+        path = self._world.place.folder / f"desired-{self._files}.toml"
         lines = [f'cluster_id = "{self._world.cluster_id}"', "[owns]", f'topics = ["{self.prefix}.*"]']
         for name, state in self.wanted.items():
             lines += [f"[topics.{name}]", f"partitions = {state.partitions}", "replication_factor = 3"]

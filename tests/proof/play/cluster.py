@@ -1,8 +1,8 @@
-"""The brokers of histories, and the proxies that jobs reach them through."""
+"""The brokers of histories, the proxies that jobs reach them through, and a bucket for tables."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from confluent_kafka.admin import ResourceType
@@ -11,6 +11,7 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.sandbox.node import Listener
 from tests.integration import every_broker
 from tests.integration.releases import NEWEST, OLDEST
+from tests.object_store import ObjectStore, object_store
 from tests.proof.brokers import acl
 from tests.proof.network import Network, Networks
 
@@ -37,6 +38,16 @@ class Cluster3:
     kafka: LocalKafka
     networks: Networks
     folder: Path
+    stack: ExitStack
+    _stores: list[ObjectStore] = field(default_factory=list)
+
+    def store(self) -> ObjectStore:
+        """Return a bucket of an S3 that lives as long as the brokers."""
+        if not self._stores:
+            folder = self.folder / "store"
+            folder.mkdir()
+            self._stores.append(self.stack.enter_context(object_store(folder)))
+        return self._stores[0]
 
 
 @contextmanager
@@ -44,7 +55,7 @@ def cluster(folder: Path, release: str = NEWEST) -> Iterator[Cluster3]:
     """Run three brokers of a release for any number of histories."""
     on_kraft = release != OLDEST
     properties = {**_PROPERTIES, "authorizer.class.name": _AUTHORIZERS[on_kraft]}
-    with Network() as clients, Network() as peers, Network() as controllers:
+    with Network() as clients, Network() as peers, Network() as controllers, ExitStack() as stack:
         listeners = [Listener(CLIENTS, "SASL_PLAINTEXT", clients.front), Listener(PEERS, "PLAINTEXT", peers.front)]
         with LocalKafka(
             folder / "kafka",
@@ -63,4 +74,4 @@ def cluster(folder: Path, release: str = NEWEST) -> Iterator[Cluster3]:
             )
             every_broker.create_acls(kafka.bootstrap_servers, [acl(kind, name) for kind, name in kinds])
             networks = Networks(clients=clients, peers=peers, controllers=controllers)
-            yield Cluster3(kafka=kafka, networks=networks, folder=folder)
+            yield Cluster3(kafka=kafka, networks=networks, folder=folder, stack=stack)

@@ -27,7 +27,7 @@ class Collector:
     def evidence(self, *, is_complete: bool) -> Evidence:
         """Collect everything; `is_complete` if the last runs ended with exit 0."""
         world, topics = self._world, list(self._topics.live.values())
-        known, group, tables = world.known, f"{world.prefix}{READERS}", ReadTables(world.place.warehouse)
+        known, group, tables = world.known, f"{world.prefix}{READERS}", ReadTables(world.place.lake.fetched())
         in_log = world.reader.records(topics)
         quiet_id = self._topics.live[QUIET].topic_id
         known.committed.update({at: records for at, records in in_log.items() if at.topic_id == quiet_id})
@@ -101,4 +101,4 @@ class Collector:
         for number, run in enumerate(self._world.jobs.runs):
             if PASSWORD in run.output:
                 yield f"output of run {number} ({run.job})"
-        yield from occurrences(self._world.place.warehouse, {"password": PASSWORD.encode()})
+        yield from occurrences(self._world.place.lake.folder, {"password": PASSWORD.encode()})

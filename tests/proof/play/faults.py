@@ -1,10 +1,14 @@
-"""Faults of brokers and of the connections to them."""
+"""Faults of brokers, of the connections to them, of logins and clocks, and of the object store."""
 
+from contextlib import ExitStack
 from typing import ClassVar
 
+from tests.object_store import ObjectStore
 from tests.proof.network import Rule
 from tests.proof.play.topics import Topics
 from tests.proof.play.world import World
+
+_REFUSED = 503
 
 
 class Faults:
@@ -20,11 +24,31 @@ class Faults:
         "quota",
         "clock",
         "rotate",
+        "bucket",
+        "store",
     )
 
     def __init__(self, world: World, topics: Topics) -> None:
         self._world, self._topics = world, topics
         self._unknown_password: str | None = None
+        self._of_store = ExitStack()
+
+    def bucket(self) -> None:
+        """Say that the tables of this history are in a bucket, from its beginning."""
+
+    def store(self, action: str, each: int = 1) -> None:
+        """Let the object store `refuse` each N-th request, or `lose` the first answer to a PUT of each object, until the round ends."""
+        if store := self._world.store:
+            self._of_store.close()
+            self._of_store.enter_context(store.refusing(each) if action == "refuse" else store.losing_answers(""))
+            self._of_store.callback(self._count_requests, store, action, len(store.requests()))
+
+    def _count_requests(self, store: ObjectStore, action: str, since: int) -> None:
+        """Count a fault that some request has met."""
+        met = (
+            one.status == _REFUSED if action == "refuse" else one.method == "PUT" for one in store.requests()[since:]
+        )
+        self._world.happened[f"store: {action}"] += any(met)
 
     def broker(self, action: str, id: int) -> None:  # noqa: A002
         """Kill, stop or pause a broker, or the active controller (0), if all are up."""
@@ -73,7 +97,8 @@ class Faults:
             self._unknown_password = password
 
     def mend(self) -> None:
-        """Set the clock right, and give the jobs the password that brokers know."""
+        """Set the clock right, let the object store serve again, and give the jobs the password that brokers know."""
+        self._of_store.close()
         if self._world.clocks.is_wrong:
             self._world.clocks.step(0)
         if self._unknown_password:

@@ -36,7 +36,7 @@ class Runs:
     def maintain(self, keep_hours: int = 168, by: str = "lagoon") -> None:
         """Start maintenance; it keeps no old files only if nothing else runs."""
         jobs = self._world.jobs
-        if (self._world.place.warehouse / "records").is_dir() and not (keep_hours == 0 and jobs.is_running()):
+        if self._world.place.lake.exists("records") and not (keep_hours == 0 and jobs.is_running()):
             jobs.start("maintain", {}, by, "local", keep_hours=keep_hours)
 
     def restore(self, topic: str, by: str = "lagoon", master: str = "local", by_executors: int = 1) -> None:

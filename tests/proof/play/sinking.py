@@ -54,7 +54,7 @@ class Sinking:
         retried(lambda: [future.result(30) for future in world.admin.create_topics([wanted]).values()])
         id_ = topic_id(retried(lambda: world.reader.describe([name]))[name])
         of_quiet = (f"{partition}-{offset}" for partition in range(QUIET_PARTITIONS) for offset in range(QUIET_RECORDS))
-        checkpoint = str(world.place.warehouse.parent / "checkpoint")
+        checkpoint = str(world.place.folder / "checkpoint")
         words = [f"{world.prefix}{QUIET}", checkpoint] if how == _STREAM else [str(rows)]
         return _Written(
             topic=LiveTopic(name=name, kind="transactional", topic_id=id_, partitions=_PARTITIONS),

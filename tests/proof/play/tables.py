@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from deltalake import DeltaTable
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from tests.jobs.commands import run
 from tests.proof.evidence import Erased, Partition, Rollback, RowId
@@ -26,7 +25,7 @@ class Tables:
     verbs: ClassVar = ("foreign", "rewrite", "repair", "retain")
 
     def __init__(self, world: World, topics: Topics) -> None:
-        self._world, self._topics = world, topics
+        self._world, self._topics, self._lake = world, topics, world.place.lake
         self.is_compacted = False  # by another engine, which puts files together in any order
         self.erased: Erased = defaultdict(set)
         self.archived_from: dict[Partition, int] = {}  # the first offset of ranges that retention may have removed
@@ -37,19 +36,13 @@ class Tables:
         self.retains = False
 
     def _versions(self) -> dict[str, int]:
-        return {table: DeltaTable(self._path(table)).version() for table in (RECORDS, RANGES)}
-
-    def _path(self, table: str) -> str:
-        return str(self._world.place.warehouse / table)
-
-    def _exists(self, table: str) -> bool:
-        return (self._world.place.warehouse / table / "_delta_log").is_dir()
+        return {table: self._lake.table(table).version() for table in (RECORDS, RANGES)}
 
     def foreign(self, action: str, table: str) -> None:
         """Let deltalake rewrite, remove or checkpoint files of a table."""
-        if not self._exists(table):
+        if not self._lake.exists(table):
             return
-        opened = DeltaTable(self._path(table))
+        opened = self._lake.table(table)
         with suppress(CommitFailedError):
             match action:
                 case "compact":
@@ -64,16 +57,20 @@ class Tables:
             self._world.happened[f"foreign {action}"] += done
 
     def rewrite(self, action: str, table: str, number: int) -> None:
-        """Let Spark delete a part of a table's rows, in percent, or restore the table to so many versions before."""
-        if not self._exists(table) or (action == "restore" and self._open):
+        """Let Spark delete a part of a table's rows, in percent, or restore the table to so many versions before.
+
+        In a bucket deltalake does that: a session of Spark without our settings would not exclude other writers there.
+        """
+        if not self._lake.exists(table) or (action == "restore" and self._open):
             return
-        before = DeltaTable(self._path(table)).version()
+        before = self._lake.table(table).version()
         wanted = number if action == "delete" else before - number
         version = self._changed(action, table, wanted) if wanted >= 0 else None
         if version is None:
             return
         removed, added = self._difference(table, version)
-        self._world.happened[f"Spark {action.upper()}"] += bool(removed or added)
+        engine = "deltalake" if self._lake.in_bucket else "Spark"
+        self._world.happened[f"{engine} {action.upper()}"] += bool(removed or added)
         self.is_compacted |= table == RECORDS
         if action == "delete":
             self._erase(removed)
@@ -83,13 +80,26 @@ class Tables:
         self.rollbacks.append(Rollback(at_ms=_now_ms(), has_lost_rows=bool(removed)))
 
     def _changed(self, action: str, table: str, number: int) -> int | None:
-        """Change a table by Spark; return the version, or None where it could not do that."""
-        words = ["-m", "tests.proof.spark_changes", self._path(table), action, str(number)]
+        """Change a table by another engine; return the version, or None where it could not do that."""
+        if self._lake.in_bucket:
+            return self._changed_in_bucket(action, table, number)
+        words = ["-m", "tests.proof.spark_changes", f"{self._lake.location}/{table}", action, str(number)]
         done = run([sys.executable, *words])
         for line in done.stdout.splitlines():
             if line.startswith("version "):
                 text = line.removeprefix("version ")
                 return int(text) if text.isdecimal() else None
+        return None
+
+    def _changed_in_bucket(self, action: str, table: str, number: int) -> int | None:
+        opened = self._lake.table(table)
+        with suppress(DeltaError):
+            if action == "delete":
+                opened.delete(f'"offset" % 100 < {number}')
+            else:
+                opened.restore(number)
+            last = opened.history(1)[0]
+            return int(last["version"]) if last["operation"] == action.upper() else None
         return None
 
     def repair(self, way: str) -> None:
@@ -128,7 +138,7 @@ class Tables:
 
     def retain(self, days: int) -> None:
         """Start maintenance that many days later, which keeps records for a day."""
-        if self._exists(RECORDS) and self._exists(RANGES) and self._world.clocks.is_there:
+        if self._lake.exists(RECORDS) and self._lake.exists(RANGES) and self._world.clocks.is_there:
             self.begin_retention()
             self._world.jobs.start("maintain", {}, "lagoon", "local", days_later=days, settings=(f"{RETENTION}=1",))
 
@@ -158,7 +168,7 @@ class Tables:
 
     def _removed_since(self, table: str, version: int) -> set[RowId]:
         """Return the rows that commits after a version have removed, of ranges with all of their offsets."""
-        last, removed = DeltaTable(self._path(table)).version(), set[RowId]()
+        last, removed = self._lake.table(table).version(), set[RowId]()
         for number in range(version + 1, last + 1):
             removed |= self._difference(table, number)[0]
         return removed
@@ -169,7 +179,7 @@ class Tables:
         return then - now, now - then
 
     def _read(self, table: str, version: int) -> Iterator[tuple[Any, ...]]:
-        read = DeltaTable(self._path(table), version=version).to_pyarrow_table(columns=list(_COLUMNS[table]))
+        read = self._lake.table(table, version).to_pyarrow_table(columns=list(_COLUMNS[table]))
         yield from zip(*(column.to_pylist() for column in read.columns), strict=True)
 
     def _rows(self, table: str, version: int) -> set[RowId]:

@@ -4,16 +4,19 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
+from tests.object_store import ObjectStore
 from tests.proof.brokers import Brokers
 from tests.proof.clocks import Clocks
 from tests.proof.credentials import Credentials
 from tests.proof.history import History
 from tests.proof.jobs import Jobs, Place
+from tests.proof.lake import BucketLake, Lake
 from tests.proof.load import Known, Loads
 from tests.proof.oracle import Kafka
 from tests.proof.play.cluster import CLIENTS, Cluster3
@@ -36,9 +39,13 @@ class World:
         self.reader = Kafka(self.servers)
         self.chance = random.Random(str(history))
         self.prefix = f"{history.name}-"
+        folder = on.folder / history.name
+        in_bucket = any(step.verb == "bucket" for step in history.steps)
+        self.store = on.store() if in_bucket else None
         self.place = Place(
             bootstrap_servers=on.kafka.bootstrap(CLIENTS),
-            warehouse=on.folder / history.name / "lake",
+            lake=_lake(folder, self.store),
+            folder=folder,
             prefix=self.prefix,
             started_at=time.time(),
         )
@@ -55,6 +62,14 @@ class World:
         entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         resource, admin = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry]), self.admin
         retried(lambda: [one.result(30) for one in admin.incremental_alter_configs([resource]).values()])
+
+
+def _lake(folder: Path, store: ObjectStore | None) -> Lake:
+    """The tables of a history in its folder, or below a prefix of the bucket that no history had before."""
+    if store is None:
+        return Lake(folder / "lake")
+    prefix = f"{folder.name}-{time.time_ns()}"
+    return BucketLake(folder / "lake", store, prefix, store.spark_conf(folder / "conf"))
 
 
 def retried(call: Callable[[], T]) -> T:

@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import boto3
-
-from tests.object_store import BUCKET, KEY, SECRET, ObjectStore, hadoop_aws
+from tests.object_store import BUCKET, ObjectStore, hadoop_aws
 from tests.proof.points.processes import spark_environment
 from tests.proof.points.watch import Change
 from tests.proof.points.world import Attempt, World
@@ -62,33 +60,12 @@ class InBucket:
         return changes
 
     def _upload(self, folder: Path, name: str) -> None:
-        client = _client(self.store)
+        client = self.store.client()
         for path in folder.rglob("*"):
             if path.is_file() and not path.name.startswith(".") and not path.name.endswith(".crc"):
                 client.upload_file(str(path), BUCKET, f"{name}/{path.relative_to(folder)}")
 
     def _downloaded(self, name: str) -> Path:
         folder = self.world.new_folder()
-        downloaded(self.store, name, folder)
+        self.store.download(name, folder)
         return folder
-
-
-def downloaded(store: ObjectStore, name: str, folder: Path) -> None:
-    """Write all objects below a prefix to files in a folder."""
-    client = _client(store)
-    pages = client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{name}/")
-    for stored in (stored for page in pages for stored in page.get("Contents", ())):
-        path = folder / stored["Key"].removeprefix(f"{name}/")
-        if not stored["Key"].endswith("/"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            client.download_file(BUCKET, stored["Key"], str(path))
-
-
-def _client(store: ObjectStore) -> Any:
-    return boto3.client(
-        "s3",
-        endpoint_url=store.endpoint,
-        aws_access_key_id=KEY,
-        aws_secret_access_key=SECRET,
-        region_name="eu-west-3",
-    )

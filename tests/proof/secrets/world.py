@@ -29,7 +29,6 @@ from tests.integration.secured import KEY_PASSWORD, PASSWORD, Secured, add_rules
 from tests.integration.state import commit, create_topics, produce
 from tests.jobs.commands import ROOT, environment
 from tests.object_store import BUCKET, ObjectStore, object_store
-from tests.proof.points.buckets import downloaded
 from tests.proof.secrets.canaries import Search, canary
 from tests.proof.secrets.places import WATCHED, Left, Observed
 from tests.proof.secrets.watch import Files, Processes
@@ -119,7 +118,7 @@ class World:
             finally:
                 _kill(process)
             if spec.in_bucket:  # what is there is searched like other tables
-                downloaded(self.bucket, "lake", self.left.made_file("lake") / "of-bucket")
+                self.bucket.download("lake", self.left.made_file("lake") / "of-bucket")
         with log.open("rb") as file:
             file.seek(before)
             lines = file.read().splitlines()

@@ -77,7 +77,7 @@ class Soak:
     @property
     def warehouse(self) -> Path:
         """The folder of the tables."""
-        return self.player.world.place.warehouse
+        return self.player.world.place.lake.folder
 
     def run(self, seconds: float) -> None:
         """Play for so long, and judge."""
