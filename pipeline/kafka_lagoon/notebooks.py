@@ -28,7 +28,7 @@ def register_duckdb(connection: "DuckDBPyConnection", warehouse: str) -> None:
     They show the tables as they are now: call it again after a run. TableError if a table is gone or only Spark can read it.
     """
     from kafka_lagoon.query.duckdb_engine import make_available  # noqa: PLC0415  not for those who use Spark
-    from kafka_lagoon.settings import local_folder  # noqa: PLC0415
+    from kafka_lagoon.warehouse_urls import local_folder  # noqa: PLC0415
 
     folder = local_folder(warehouse)
     if folder is None:

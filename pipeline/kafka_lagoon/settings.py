@@ -3,13 +3,11 @@
 All faults are listed together, before any I/O. Messages never contain secrets.
 """
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -32,6 +30,7 @@ from kafka_lagoon.owners import Expectation, Owners
 from kafka_lagoon.secret import Secret
 from kafka_lagoon.text import did_you_mean, printable
 from kafka_lagoon.toml_text import parse_toml
+from kafka_lagoon.warehouse_urls import local_folder
 
 NO_PLACE = "no place for the tables: give --warehouse FOLDER, or --conf FILE with warehouse, or with catalog and schema"
 NO_CLUSTER = "no cluster: give --conf FILE with [kafka] or [clusters.NAME], or --set kafka.bootstrap_servers=HOST:PORT"
@@ -49,7 +48,6 @@ _REQUIREMENTS = {  # by the first word of pydantic's type of error
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # a field of a pydantic model, a field of a dataclass
 _DAY_MS = 86_400_000
 _QUOTE, _QUOTED_NOTHING = "'", "''"
-_OF_A_PLATFORM = ("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR")
 
 
 class Settings(BaseSettings):
@@ -144,64 +142,6 @@ class Settings(BaseSettings):
     def place(self) -> str:
         """Return the location of the tables, for messages."""
         return self.warehouse or f"{self.catalog}.{self.schema_name}"
-
-
-def local_folder(warehouse: str) -> Path | None:
-    """Return the folder of a warehouse on this machine, None for a warehouse elsewhere."""
-    scheme, colon, path = warehouse.partition(":")
-    if not colon or "/" in scheme:
-        return Path(warehouse)
-    host, path = ("", path) if not path.startswith("//") else path[2:].partition("/")[::2]
-    return Path("/", unquote(path)) if scheme.lower() == "file" and host in ("", "localhost") else None
-
-
-def in_s3(warehouse: str) -> bool:
-    """Return True if a warehouse is in a bucket of S3, which Hadoop's s3a serves."""
-    return warehouse.startswith("s3a://")
-
-
-def own_folder(settings: Settings) -> Path | None:
-    """Return the folder of the tables; None if they are elsewhere, or paths may mean another default file system of Spark.
-
-    If PYSPARK_GATEWAY_PORT is set, spark-submit has started a JVM, whose settings may name another default file system.
-    """
-    is_ours = settings.warehouse is not None and os.environ.keys().isdisjoint(_OF_A_PLATFORM)
-    return local_folder(settings.warehouse) if is_ours and settings.warehouse else None
-
-
-def opens_without_session(settings: Settings) -> bool:
-    """Return True if a JVM without a session of Spark may reach the tables: in a folder of this machine, or in a bucket of S3.
-
-    Whoever gives Spark arguments of its own (PYSPARK_SUBMIT_ARGS) may have named there what a bucket needs.
-    """
-    if own_folder(settings) is not None:
-        return True
-    is_ours = os.environ.keys().isdisjoint((*_OF_A_PLATFORM, "PYSPARK_SUBMIT_ARGS"))
-    return is_ours and settings.warehouse is not None and in_s3(settings.warehouse)
-
-
-def creation_fault(settings: Settings) -> str | None:
-    """Say why a run must not create the warehouse of these settings; None if it may, or if the warehouse is there.
-
-    Only folders that this process reaches by itself are checked; `delta/warehouse.py` checks the others.
-    """
-    folder = own_folder(settings)
-    if settings.create or folder is None or os.path.lexists(folder):
-        return None
-    try:
-        return None if not any(folder.parent.iterdir()) else no_warehouse(str(folder))
-    except FileNotFoundError:
-        return no_warehouse(str(folder))
-    except OSError:  # the run cannot create it, and says so
-        return None
-
-
-def no_warehouse(place: str) -> str:
-    """Make the line about a warehouse that is not created."""
-    return (
-        f"warehouse: there is no {place}, and only --create, or create = true in the settings, creates it: "
-        "a typo would start a second history"
-    )
 
 
 SECTIONS: Mapping[str, type[Strict]] = {  # beside [kafka] and [clusters.NAME]

@@ -20,7 +20,6 @@ from kafka_lagoon.query import duckdb_tables
 from kafka_lagoon.query.duckdb_engine import columns_of, make_available, opened, quoted_offset
 from kafka_lagoon.query.duckdb_tables import NeedsSpark, TableQuery
 from kafka_lagoon.query.views import NAMES, column_comments
-from kafka_lagoon.settings import local_folder
 from kafka_lagoon.tables.record_tables import RECORDS
 from kafka_lagoon.tables.schema import TABLES
 from tests.query.duckdb_rows import rows_of
@@ -252,25 +251,6 @@ def test_files_outside_of_their_partitions_folder_are_refused(lake: Path, tmp_pa
     with pytest.raises(TableError, match="names a file that does not lie in it") as raised:
         ask(folder, "FROM records")
     assert not isinstance(raised.value, NeedsSpark)
-
-
-@pytest.mark.parametrize(
-    ("place", "folder"),
-    [
-        ("lake/here", "lake/here"),
-        ("/a:b/c", "/a:b/c"),
-        ("file:/a%20b", "/a b"),
-        ("file:///a/b", "/a/b"),
-        ("file://localhost/a", "/a"),
-        ("file://elsewhere/a", None),
-        ("s3a://bucket/lake", None),
-        ("hdfs:///lake", None),
-        ("abfss://x@y.z/lake", None),
-    ],
-)
-def test_which_places_are_folders_of_this_machine(place: str, folder: str | None) -> None:
-    """Paths and file URLs in Hadoop's spelling are local folders; all other URLs are for Spark."""
-    assert local_folder(place) == (folder and Path(folder))
 
 
 @pytest.mark.long

@@ -11,7 +11,8 @@ from kafka_lagoon.query.duckdb_tables import NeedsSpark
 from kafka_lagoon.query.history import Windows
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.query.window import Newest, Window
-from kafka_lagoon.settings import Settings, local_folder
+from kafka_lagoon.settings import Settings
+from kafka_lagoon.warehouse_urls import local_folder
 
 
 @contextmanager

@@ -55,7 +55,7 @@ class OpeningRecorder:
             self._warn()
         if self._thread or not self._settings:
             return
-        from kafka_lagoon.settings import opens_without_session  # noqa: PLC0415  pydantic
+        from kafka_lagoon.warehouse_settings import opens_without_session  # noqa: PLC0415  pydantic
 
         if opens_without_session(self._settings):
             self._thread = Thread(target=self._open, args=(self._settings,), daemon=True)

@@ -20,9 +20,11 @@ from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import RECENT_RELATIONS, RELATIONS
 from kafka_lagoon.report.scope import has_all_predecessors, recent_window, windows_of
 from kafka_lagoon.runs.report import Report, ReportOptions, chosen_scopes, make_report
-from kafka_lagoon.settings import Settings, local_folder, own_folder
+from kafka_lagoon.settings import Settings
 from kafka_lagoon.text import byte_count, printable
 from kafka_lagoon.times import FORMS, Moment
+from kafka_lagoon.warehouse_settings import own_folder
+from kafka_lagoon.warehouse_urls import local_folder
 
 _HOURS_OF_DAY = 24
 

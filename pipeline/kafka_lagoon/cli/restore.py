@@ -5,7 +5,8 @@ from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.cli.restore_arguments import declare, restore_arguments
 from kafka_lagoon.delta.jvm_start import starting_jvm
 from kafka_lagoon.garbage import gc_paused
-from kafka_lagoon.settings import Settings, own_folder
+from kafka_lagoon.settings import Settings
+from kafka_lagoon.warehouse_settings import own_folder
 
 
 def _without_session(settings: Settings) -> str | None:

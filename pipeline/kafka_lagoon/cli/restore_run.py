@@ -14,9 +14,9 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.jvm_start import StartingJvm
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.restore import STEPS, RestoreResult, restore
-from kafka_lagoon.settings import own_folder
 from kafka_lagoon.tables.schema import WRITE_TABLES
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
+from kafka_lagoon.warehouse_settings import own_folder
 
 
 def restore_all(arguments: RestoreArguments, clock: Clock, starting: StartingJvm | None = None) -> int:

@@ -13,8 +13,9 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.job_settings import SnapshotSettings
-from kafka_lagoon.settings import Settings, opens_without_session
+from kafka_lagoon.settings import Settings
 from kafka_lagoon.times import FORMS
+from kafka_lagoon.warehouse_settings import opens_without_session
 
 
 @frozen

@@ -22,7 +22,7 @@ from kafka_lagoon.jars.class_archives import KERNEL, archive_options
 from kafka_lagoon.jars.ivy import spark_jars_folder
 from kafka_lagoon.jars.java import class_path, java_path
 from kafka_lagoon.jars.locked_jars import DELTA, jar_paths
-from kafka_lagoon.settings import in_s3
+from kafka_lagoon.warehouse_urls import in_s3
 
 # PySpark's jars that the Kernel needs: opening all of them takes 0.3 s longer.
 _OF_SPARK = (

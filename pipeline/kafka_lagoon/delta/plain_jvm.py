@@ -18,7 +18,7 @@ from kafka_lagoon.delta.s3_jvm import s3_settings
 from kafka_lagoon.errors import NeedsSession
 from kafka_lagoon.jars.class_archives import making_options
 from kafka_lagoon.owned_files import HADOOP_UMASK, umask_text
-from kafka_lagoon.settings import in_s3
+from kafka_lagoon.warehouse_urls import in_s3
 
 
 @contextmanager

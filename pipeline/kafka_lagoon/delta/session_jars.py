@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from kafka_lagoon.errors import JarsUnavailable, TableError
 from kafka_lagoon.jars.locked_jars import DELTA, FOR_SPARK, HADOOP_AWS, jar_paths
-from kafka_lagoon.settings import in_s3
+from kafka_lagoon.warehouse_urls import in_s3
 
 _ONE_OF_EACH = (
     "io.delta.sql.DeltaSparkSessionExtension",

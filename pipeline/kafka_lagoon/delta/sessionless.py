@@ -9,8 +9,9 @@ from kafka_lagoon.delta.jvm_start import StartingJvm
 from kafka_lagoon.delta.plain_jvm import plain_kernel
 from kafka_lagoon.delta.warehouse import Warehouse, open_alone
 from kafka_lagoon.errors import NeedsSession
-from kafka_lagoon.settings import Settings, opens_without_session
+from kafka_lagoon.settings import Settings
 from kafka_lagoon.tables.table import Table
+from kafka_lagoon.warehouse_settings import opens_without_session
 
 
 def without_session(

@@ -27,7 +27,7 @@ from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store, use_
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.errors import ChecksFailed, ConfigError, NeedsSession, SchemaChanged, TableError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.settings import NO_PLACE, Settings, in_s3, no_warehouse, own_folder
+from kafka_lagoon.settings import NO_PLACE, Settings
 from kafka_lagoon.tables.columns import Column
 from kafka_lagoon.tables.schema import TABLES
 from kafka_lagoon.tables.table import (
@@ -39,6 +39,8 @@ from kafka_lagoon.tables.table import (
     differences,
     spelled,
 )
+from kafka_lagoon.warehouse_settings import no_warehouse, own_folder
+from kafka_lagoon.warehouse_urls import in_s3
 
 # Appends wait for the log's file system as much as for a core: on two cores 0.65 s with 4 threads, 0.95 s with one.
 PARALLEL = 4
@@ -216,9 +218,9 @@ def _warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
 
 
 def _check_creation(warehouse: Warehouse, settings: Settings) -> None:
-    """Refuse to create a warehouse that nobody has asked for, where only Spark can tell; else `settings.creation_fault` does.
+    """Raise ConfigError for a warehouse that does not exist, unless what it would be in exists and is empty.
 
-    ConfigError unless it exists, or what it would be in exists and is empty.
+    About folders that this process reaches by itself `creation_fault` of warehouse_settings.py decides, before Spark starts.
     """
     if settings.create or own_folder(settings) is not None:
         return

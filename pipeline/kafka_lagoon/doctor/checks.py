@@ -152,7 +152,7 @@ def _places(examination: Examination) -> Iterator[Result]:
 
 def _is_created(settings: "Settings") -> bool:
     """Return True if a run may create the warehouse, or if it exists."""
-    from kafka_lagoon.settings import creation_fault  # noqa: PLC0415
+    from kafka_lagoon.warehouse_settings import creation_fault  # noqa: PLC0415
 
     return creation_fault(settings) is None
 
@@ -168,7 +168,7 @@ def _local_warehouse(examination: Examination) -> Path | Result:
     settings = examination.settings
     if settings is None or not (settings.warehouse or settings.catalog):
         return Check("warehouse", "warehouse").not_checked("the settings name no place for tables", "give --warehouse")
-    from kafka_lagoon.settings import local_folder  # noqa: PLC0415
+    from kafka_lagoon.warehouse_urls import local_folder  # noqa: PLC0415
 
     folder = local_folder(settings.warehouse) if settings.warehouse else None
     if folder is not None:

@@ -20,8 +20,8 @@ from kafka_lagoon.restore.group_offsets import RestoredPartition, offset_actions
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.saved_rows import rows_of
 from kafka_lagoon.restore.topics import acl_actions, saved_acls, saved_topics, topic_actions
-from kafka_lagoon.settings import local_folder
 from kafka_lagoon.topic_partition import TopicPartition
+from kafka_lagoon.warehouse_urls import local_folder
 
 _NAMES = frozenset({"snapshots", *topics.VIEWS, *group_offsets.VIEWS})
 
