@@ -5,7 +5,6 @@ from copy import deepcopy
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.fetch import truncation_checks
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.ranges import PlannedRange
 from kafka_lagoon.fetch.split import Split, SplitOutcome
@@ -105,10 +104,8 @@ def test_the_archive_belongs_to_it(state: FakeCluster, connect: Connect) -> None
     assert checked_outcomes(connect(), planned, outcome).divergences == {PARTITION: (4, 0)}
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 100])
-def test_many_partitions(state: FakeCluster, connect: Connect, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answers are the same however many partitions are asked about at a time; without epochs there is nothing to ask."""
-    monkeypatch.setattr(truncation_checks, "_AT_ONCE", at_once)
+def test_many_partitions(state: FakeCluster, connect: Connect) -> None:
+    """Their leader is asked once about all of them; without epochs there is nothing to ask."""
     topic = state.topics["t"]
     topic.partitions = [deepcopy(topic.partitions[0]) for _ in range(5)]
     for number, partition in enumerate(topic.partitions):
@@ -121,7 +118,7 @@ def test_many_partitions(state: FakeCluster, connect: Connect, at_once: int, mon
     assert {partition.partition: diverged for partition, diverged in checked.divergences.items()} == dict.fromkeys(
         (0, 2, 4), (4, 0)
     )
-    assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == -(-5 // at_once)
+    assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == 1
 
 
 def test_a_re_created_topic(state: FakeCluster, connect: Connect) -> None:

@@ -7,12 +7,12 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from crc32c import crc32c
 
+from kafka_lagoon.admin.epoch_ends import epoch_ends
 from kafka_lagoon.admin.log_dirs import replica_sizes
 from kafka_lagoon.admin.offsets import (
     HIGH_WATERMARK,
     LAST_STABLE,
     LOG_START,
-    epoch_ends,
     list_offsets,
     offsets_at,
 )

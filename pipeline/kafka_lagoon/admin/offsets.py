@@ -1,20 +1,27 @@
-"""Lists offsets of partitions (ListOffsets) and where leader epochs end (OffsetForLeaderEpoch), from the leaders.
+"""Lists offsets of partitions (ListOffsets), from the leaders.
 
 Each kind of offset is a request of its own: brokers refuse a request that names a partition twice. Answers are returned
 unchanged; -1 is Kafka's "there is none".
 """
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from kafka_lagoon.admin.offset_columns import OffsetColumns, PartitionOrder
+from kafka_lagoon.admin.answer_columns import (
+    NONE,
+    AnswerColumns,
+    AnswersByPartition,
+    Form,
+    PartitionChunk,
+    PartitionOrder,
+)
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope, own_failure
 from kafka_lagoon.client.routes import ByLeader
-from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, Source, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID
 from kafka_lagoon.protocol.messages.list_offsets import (
     CONSUMER_REPLICA_ID,
     EARLIEST,
@@ -29,17 +36,11 @@ from kafka_lagoon.protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsResponsePartition,
+    ListOffsetsResponseTopic,
     ListOffsetsTopic,
 )
-from kafka_lagoon.protocol.messages.offset_for_leader_epoch import (
-    OFFSET_FOR_LEADER_EPOCH,
-    EpochEndOffset,
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
-)
 from kafka_lagoon.topic_partition import TopicPartition
+from kafka_lagoon.wire.columns import Lists, Structs
 from kafka_lagoon.wire.schema import LATEST as NEWEST
 from kafka_lagoon.wire.schema import Versions
 
@@ -49,7 +50,6 @@ NOT_RETURNED = "OFFSET_NOT_RETURNED"  # -1 for an offset that every log has
 _NO_SUCH_OFFSET = "the leader says that there is none, and every log has one"
 
 Offsets = Gathered[TopicPartition, ListOffsetsResponsePartition]
-EpochEnds = Gathered[TopicPartition, EpochEndOffset]
 
 
 @frozen(kw_only=False)
@@ -70,6 +70,51 @@ TIERED_END = Kind(LATEST_TIERED, READ_UNCOMMITTED, 9)  # KIP-1005
 KINDS_OF_LAG = (HIGH_WATERMARK, LAST_STABLE, LOG_START)
 OF_EVERY_LOG = frozenset(KINDS_OF_LAG)
 ALL_KINDS = (HIGH_WATERMARK, LAST_STABLE, LOG_START, LARGEST_TIMESTAMP, LOCAL_START, TIERED_END)
+_FORM = Form(
+    topics=ListOffsetsResponseTopic,
+    answers=ListOffsetsResponsePartition,
+    topic="name",
+    partition="partition_index",
+    kept={"offset": "q", "timestamp": "q", "leader_epoch": "i"},
+)
+
+
+class OffsetColumns(AnswerColumns[ListOffsetsResponsePartition]):
+    """One kind of offset of partitions: -1 in each column where there is no answer, or no such offset."""
+
+    def __init__(self, order: PartitionOrder) -> None:
+        super().__init__(order, _FORM)
+        self.offsets, self.timestamps = self.columns["offset"], self.columns["timestamp"]
+        self.leader_epochs = self.columns["leader_epoch"]
+
+    def take_back_absent(self) -> list[TopicPartition]:
+        """Remove the answers that there is no such offset, and return their partitions."""
+        if not self.offsets or min(self.offsets) >= 0:
+            return []
+        absent = [place for place, source in enumerate(self.source_places) if self.offsets[place] < 0 <= source]
+        for place in absent:
+            self.offsets[place], self.source_places[place] = NONE, NONE
+        return [self.order.partitions[place] for place in absent]
+
+
+def columns_of(
+    answers: Mapping[TopicPartition, ListOffsetsResponsePartition],
+    sources: Mapping[TopicPartition, Source],
+    partitions: Sequence[TopicPartition],
+) -> OffsetColumns:
+    """Answers by column in the order of `partitions`; answers in another form are converted."""
+    kept = answers.columns if isinstance(answers, AnswersByPartition) else None
+    if isinstance(kept, OffsetColumns) and kept.order.partitions == partitions:
+        return kept
+    columns = OffsetColumns(PartitionOrder(partitions))
+    for place, partition in enumerate(columns.order.partitions):
+        answer = answers.get(partition)
+        if answer is not None:
+            columns.several_sources.append(sources[partition])
+            columns.offsets[place], columns.timestamps[place] = answer.offset, answer.timestamp
+            columns.leader_epochs[place] = answer.leader_epoch
+            columns.source_places[place] = len(columns.several_sources) - 1
+    return columns
 
 
 def list_offsets(
@@ -127,7 +172,7 @@ def _request_for(order: PartitionOrder, kind: Kind) -> ShardedRequest[TopicParti
     """A request for one point of every log."""
 
     def build(items: Sequence[TopicPartition]) -> ListOffsetsRequest:
-        return _message(order.chunk(items).topics(kind.timestamp), kind)
+        return _message(_requested(order.chunk(items), kind.timestamp), kind)
 
     return ShardedRequest(
         api=LIST_OFFSETS,
@@ -157,51 +202,14 @@ def _read_offsets(
             yield TopicPartition(name, partition.partition_index), partition.error_code, partition
 
 
-def epoch_ends(cluster: Cluster, leader_epochs: Mapping[TopicPartition, int], deadline: Deadline) -> EpochEnds:
-    """The end of the largest leader epoch up to the given epoch in the leader's log; -1 and -1 if the leader knows none.
-
-    Brokers before Kafka 2.0 do not return that epoch: -1 beside an offset. The epochs belong to the present topic ids; a
-    topic that turns out to be re-created is UNKNOWN_TOPIC_ID.
-    """
-    return several_epoch_ends(cluster, [leader_epochs], deadline)[0]
-
-
-def several_epoch_ends(
-    cluster: Cluster, several: Sequence[Mapping[TopicPartition, int]], deadline: Deadline
-) -> list[EpochEnds]:
-    """`epoch_ends` of several epochs of the same partitions, pipelined: each is a request of its own to every leader."""
-    sharded_requests = [_epochs_request(cluster, leader_epochs) for leader_epochs in several]
-    return gather(cluster, ByLeader(cluster), sharded_requests, deadline)
-
-
-def _epochs_request(
-    cluster: Cluster, leader_epochs: Mapping[TopicPartition, int]
-) -> ShardedRequest[TopicPartition, EpochEndOffset]:
-    def build(items: Sequence[TopicPartition]) -> OffsetForLeaderEpochRequest:
-        topics: dict[str, list[OffsetForLeaderPartition]] = {}
-        for item in items:
-            wanted = OffsetForLeaderPartition(
-                partition=item.partition,
-                current_leader_epoch=cluster.leader_epoch_of(item),
-                leader_epoch=leader_epochs[item],
-            )
-            topics.setdefault(item.topic, []).append(wanted)
-        return OffsetForLeaderEpochRequest(
-            replica_id=CONSUMER_REPLICA_ID,
-            topics=tuple(OffsetForLeaderTopic(topic=name, partitions=tuple(some)) for name, some in topics.items()),
-        )
-
-    topic_ids = {item.topic: cluster.topic_id_of(item.topic) for item in leader_epochs}
-
-    def read(
-        response: OffsetForLeaderEpochResponse, _: Sequence[TopicPartition]
-    ) -> Iterator[tuple[TopicPartition, int, EpochEndOffset]]:
-        for topic in response.topics:
-            if topic.topic not in topic_ids:
-                continue
-            topic_code = 0 if cluster.may_be_topic(topic.topic, topic_ids[topic.topic]) else UNKNOWN_TOPIC_ID
-            for partition in topic.partitions:
-                code = topic_code or partition.error_code
-                yield TopicPartition(topic.topic, partition.partition), code, partition
-
-    return ShardedRequest(api=OFFSET_FOR_LEADER_EPOCH, items=list(leader_epochs), build=build, read=read)
+def _requested(chunk: PartitionChunk, timestamp: int) -> Sequence[ListOffsetsTopic]:
+    """The topics of a request for the offset that a timestamp stands for."""
+    count = len(chunk.partitions)
+    columns = {
+        "partition_index": chunk.partitions,
+        "current_leader_epoch": array("i", [NONE]) * count,
+        "timestamp": array("q", [timestamp]) * count,
+        "max_num_offsets": array("i", [1]) * count,
+    }
+    partitions = Lists(chunk.counts, Structs.of(ListOffsetsPartition, columns))
+    return Structs.of(ListOffsetsTopic, {"name": chunk.topics, "partitions": partitions})

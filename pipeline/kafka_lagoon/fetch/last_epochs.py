@@ -7,7 +7,7 @@ after an unclean election its log may hold other records.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kafka_lagoon.admin.offsets import epoch_ends
+from kafka_lagoon.admin.epoch_ends import epoch_ends
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.split import Split

@@ -6,8 +6,7 @@ If a leader does not answer, its partitions are failures, or their sizes are gue
 from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_lagoon.admin.log_dirs import replica_sizes
-from kafka_lagoon.admin.offset_columns import columns_of
-from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, list_offsets
+from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, columns_of, list_offsets
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline

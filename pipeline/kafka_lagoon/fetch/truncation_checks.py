@@ -1,14 +1,13 @@
 """Asks the leaders whether their logs still have the records that were read: an unclean leader election takes records back.
 
-A check is one round trip for each 100,000 partitions: for the n-th epoch of all of them each leader gets one request, and all
-requests go out at once. A leader that does not answer neither confirms nor contradicts.
+A check is one round trip: for the n-th epoch of all partitions each leader gets its requests, and all of these go out at once.
+A leader that does not answer neither confirms nor contradicts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from itertools import islice
 
-from kafka_lagoon.admin.offsets import several_epoch_ends
+from kafka_lagoon.admin.epoch_ends import end_columns, several_epoch_ends
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
@@ -18,11 +17,8 @@ from kafka_lagoon.fetch.split import SplitOutcome
 from kafka_lagoon.fetch.topic_identity import is_same_id, same_for_leaders
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.fetch import BY_ID, FETCH
-from kafka_lagoon.protocol.messages.offset_for_leader_epoch import EpochEndOffset
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
-
-_AT_ONCE = 100_000  # partitions, whose answers take 50 MB
 
 
 @frozen
@@ -43,39 +39,20 @@ def check_epochs(
     """Ask the leaders for the end of each epoch that was read, and compare."""
     divergences: dict[TopicPartition, Divergence] = {}
     confirmed: set[TopicPartition] = set()
-    partitions = iter(read.items())
-    while some := dict(islice(partitions, _AT_ONCE)):
-        _check_some(cluster, some, deadline, divergences, confirmed)
-    return CheckedEpochs(divergences=divergences, confirmed=frozenset(confirmed))
-
-
-def _check_some(
-    cluster: Cluster,
-    read: Mapping[TopicPartition, Sequence[EpochRange]],
-    deadline: Deadline,
-    divergences: dict[TopicPartition, Divergence],
-    confirmed: set[TopicPartition],
-) -> None:
-    """Add the partitions whose leader has everything, and the divergences of others."""
-    most = max(map(len, read.values()))
+    most = max(map(len, read.values()), default=0)
     requested = [
         {partition: epochs[n].leader_epoch for partition, epochs in read.items() if n < len(epochs)}
         for n in range(most)
     ]
-    answers = [gathered.answers for gathered in several_epoch_ends(cluster, requested, deadline)]
-    for partition, epochs in read.items():
-        if len(epochs) == 1 and confirms(epochs[0], _epoch_end(answers[0].get(partition))):
-            confirmed.add(partition)  # as nearly all are
-            continue
-        ends = [_epoch_end(answers[n].get(partition)) for n in range(len(epochs))]
+    gathered = several_epoch_ends(cluster, requested, deadline)
+    partitions = list(read)
+    ends_by_epoch = [map(EpochEnd, *end_columns(one.answers, partitions)) for one in gathered]
+    for (partition, epochs), *ends in zip(read.items(), *ends_by_epoch, strict=True):
         if all(map(confirms, epochs, ends)):
             confirmed.add(partition)
-        elif diverged := divergence(epochs, ends):
+        elif diverged := divergence(epochs, ends[: len(epochs)]):
             divergences[partition] = diverged
-
-
-def _epoch_end(answer: EpochEndOffset | None) -> EpochEnd | None:
-    return EpochEnd(answer.leader_epoch, answer.end_offset) if answer else None
+    return CheckedEpochs(divergences=divergences, confirmed=frozenset(confirmed))
 
 
 def check_positions(

@@ -8,8 +8,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from operator import lt
 
-from kafka_lagoon.admin.offset_columns import columns_of
-from kafka_lagoon.admin.offsets import NOT_RETURNED, Offsets
+from kafka_lagoon.admin.offsets import NOT_RETURNED, Offsets, columns_of
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow

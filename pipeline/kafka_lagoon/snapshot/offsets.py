@@ -6,7 +6,7 @@ Kafka's -1 for "none" is null here, as is an offset that no leader answered.
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafka_lagoon.admin.offset_columns import OffsetColumns, PartitionOrder, columns_of
+from kafka_lagoon.admin.answer_columns import PartitionOrder
 from kafka_lagoon.admin.offsets import (
     HIGH_WATERMARK,
     LARGEST_TIMESTAMP,
@@ -17,7 +17,9 @@ from kafka_lagoon.admin.offsets import (
     OF_EVERY_LOG,
     TIERED_END,
     Kind,
+    OffsetColumns,
     Offsets,
+    columns_of,
 )
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow

@@ -10,6 +10,8 @@ last record. Surprises:
 - A topic that we may not describe is error 29 of its partitions.
 """
 
+from collections.abc import Sequence
+
 from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Versions, struct, wire
 
 CONSUMER_REPLICA_ID = -1
@@ -31,7 +33,7 @@ class OffsetForLeaderTopic:
     """A topic's partitions."""
 
     topic: String
-    partitions: tuple[OffsetForLeaderPartition, ...]
+    partitions: Sequence[OffsetForLeaderPartition]
 
 
 @struct
@@ -39,7 +41,7 @@ class OffsetForLeaderEpochRequest:
     """Partitions led by the broker that answers."""
 
     replica_id: Int32 = wire(since=3, default=DEBUGGER_REPLICA_ID, ignorable=True)
-    topics: tuple[OffsetForLeaderTopic, ...]
+    topics: Sequence[OffsetForLeaderTopic]
 
 
 @struct
@@ -57,7 +59,7 @@ class OffsetForLeaderTopicResult:
     """A topic's partitions."""
 
     topic: String
-    partitions: tuple[EpochEndOffset, ...]
+    partitions: Sequence[EpochEndOffset]
 
 
 @struct
@@ -65,7 +67,7 @@ class OffsetForLeaderEpochResponse:
     """One end per requested partition."""
 
     throttle_time_ms: Int32 = wire(since=2, ignorable=True)
-    topics: tuple[OffsetForLeaderTopicResult, ...]
+    topics: Sequence[OffsetForLeaderTopicResult]
 
 
 OFFSET_FOR_LEADER_EPOCH = Api(

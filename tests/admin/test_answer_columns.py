@@ -1,10 +1,14 @@
 """The places of partitions in a request, and answers about partitions that were not requested."""
 
+from array import array
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.admin.offset_columns import OffsetColumns, PartitionOrder
+from kafka_lagoon.admin import answer_columns
+from kafka_lagoon.admin.answer_columns import PartitionOrder
+from kafka_lagoon.admin.offsets import OffsetColumns
 from kafka_lagoon.client.routing import Source
 from kafka_lagoon.protocol.messages.list_offsets import (
     ListOffsetsResponse,
@@ -54,3 +58,15 @@ def test_an_answer_in_any_order(numbers: tuple[int, ...]) -> None:
     assert {partition: one.offset for partition, one in columns.answers.items()} == {
         TopicPartition("a", number): 100 + number for number in range(3)
     }
+
+
+@pytest.mark.parametrize("many", [1, 1_000_000])
+def test_columns_of_many_partitions_are_written_together(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    """In a loop or by numpy, each value gets to its place, and the others stay -1."""
+    monkeypatch.setattr(answer_columns, "_MANY", many)
+    order = PartitionOrder([TopicPartition("a", number) for number in range(5)])
+    columns = OffsetColumns(order)
+    wanted = [TopicPartition("a", number) for number in (3, 0)]
+    assert columns.take(_answer("a", 3, 0), wanted, SOURCE) == {}
+    assert columns.offsets == array("q", [100, -1, -1, 103, -1])
+    assert columns.source_places == array("i", [0, -1, -1, 0, -1])

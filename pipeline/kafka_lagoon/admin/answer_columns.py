@@ -1,0 +1,254 @@
+"""Keeps answers about many partitions by column, in the order of the requested partitions.
+
+A snapshot asks for seven offsets of every partition: an answer, a source and a name for each would be two million objects.
+"""
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from kafka_lagoon.client.routing import Intake, Refusal, Source
+from kafka_lagoon.errors import Contradiction
+from kafka_lagoon.frozen import frozen
+from kafka_lagoon.topic_partition import TopicPartition
+from kafka_lagoon.wire.columns import Structs, by_column
+
+A = TypeVar("A")
+NONE = -1
+_MANY = 100_000  # partitions: to write their values in a loop takes as long as to import numpy
+
+
+@frozen
+class Form:
+    """The structs of a response's topics and of their partitions, and the fields that name them."""
+
+    topics: type
+    answers: type
+    topic: str
+    partition: str
+    kept: Mapping[str, str]  # fields that become columns, with their type codes
+
+
+class PartitionChunk:
+    """The partitions of one request, and their places in the order; `by_topic` has them topic by topic, as it names them."""
+
+    def __init__(self, order: "PartitionOrder", items: Sequence[TopicPartition]) -> None:
+        self.items = items
+        by_topic: dict[str, list[TopicPartition]] = {}
+        for item in items:
+            if item[0] in by_topic:
+                by_topic[item[0]].append(item)
+            else:
+                by_topic[item[0]] = [item]
+        self.topics, self.counts = list(by_topic), list(map(len, by_topic.values()))
+        self.by_topic = [item for some in by_topic.values() for item in some]
+        self.partitions = array("i", [partition for _, partition in self.by_topic])
+        self._places = _sorted(order.places_of(self.topics, self.counts, self.partitions))
+        self._answered: tuple[list[str], Sequence[int], Sequence[int]] | None = None
+        self._answered_places = array("i")
+
+    def places_of(self, order: "PartitionOrder", topics: Structs[Any], form: Form) -> "array[int] | None":
+        """The places of the partitions in a response; None if they are not exactly those of this chunk.
+
+        Responses about the same chunk mostly have the same order.
+        """
+        partitions = topics.lists("partitions")
+        answered = list(topics.column(form.topic)), partitions.counts, partitions.items.column(form.partition)
+        if answered != self._answered:
+            try:
+                places = order.places_of(*answered)
+            except KeyError:
+                return None
+            if _sorted(places) != self._places:
+                return None
+            self._answered, self._answered_places = answered, places
+        return self._answered_places
+
+
+class PartitionOrder:
+    """The requested partitions, each once, and the place of each."""
+
+    def __init__(self, partitions: Sequence[TopicPartition]) -> None:
+        self.partitions, places = partitions, _numbered(partitions)
+        if sum(map(len, places.values())) < len(partitions):
+            self.partitions = list(dict.fromkeys(partitions))
+            places = _numbered(self.partitions)
+        self._places = {topic: _compact(some) for topic, some in places.items()}
+        self._chunks: dict[TopicPartition, PartitionChunk] = {}  # by the first partition of each
+
+    def chunk(self, items: Sequence[TopicPartition]) -> PartitionChunk:
+        """The items of one request. Requests for several kinds of offset share a chunk while their items are equal."""
+        known = self._chunks.get(items[0])
+        if known is None or known.items != items:
+            known = self._chunks[items[0]] = PartitionChunk(self, items)
+        return known
+
+    def forget_chunks(self) -> None:
+        """Free the memory of the chunks, once all requests are answered."""
+        self._chunks.clear()
+
+    def places_of(self, names: Sequence[str], counts: Sequence[int], partitions: Sequence[int]) -> "array[int]":
+        """The places of partitions of some topics; KeyError for a partition that was not requested."""
+        places: list[int] = []
+        start = 0
+        if partitions and min(partitions) < 0:  # a range would count it from its end
+            raise KeyError(min(partitions))
+        try:
+            for name, count in zip(names, counts, strict=True):
+                if count == 1:  # as of most topics, if there are more brokers than partitions
+                    places.append(self._places[name][partitions[start]])
+                else:
+                    places += map(self._places[name].__getitem__, partitions[start : start + count])
+                start += count
+        except IndexError as beyond:
+            raise KeyError(name) from beyond
+        return array("i", places)
+
+    def place(self, partition: TopicPartition) -> int:
+        """The place of a partition; KeyError if it was not requested."""
+        topic, number = partition
+        if number >= 0:
+            try:
+                return self._places[topic][number]
+            except IndexError:
+                pass
+        raise KeyError(partition)
+
+
+def _numbered(partitions: Sequence[TopicPartition]) -> dict[str, dict[int, int]]:
+    """The place of each partition, by topic and partition; of one that is named twice the last place."""
+    places: dict[str, dict[int, int]] = {}
+    for place, (topic, partition) in enumerate(partitions):
+        places.setdefault(topic, {})[partition] = place
+    return places
+
+
+def _compact(places: dict[int, int]) -> "range | dict[int, int]":
+    """The places of a topic's partitions. Mostly all are requested in their order, and a range says the same."""
+    first = next(iter(places.values()))
+    if list(places) == list(range(len(places))) and list(places.values()) == list(range(first, first + len(places))):
+        return range(first, first + len(places))
+    return places
+
+
+def _sorted(places: Iterable[int]) -> "array[int]":
+    return array("i", sorted(places))
+
+
+class AnswerColumns(Intake[TopicPartition, A], Generic[A]):
+    """Answers of one kind about partitions: -1 in each column where there is no answer.
+
+    `code_of` gives the error code of all partitions of a topic, 0 for none.
+    """
+
+    def __init__(self, order: PartitionOrder, form: Form, code_of: Callable[[str], int] | None = None) -> None:
+        self.order, self.form, self._code_of = order, form, code_of
+        count = len(order.partitions)
+        self.columns = {name: array(code, [NONE]) * count for name, code in form.kept.items()}
+        self.source_places = array("i", [NONE]) * count  # of its source in `several_sources`; -1 without an answer
+        self.several_sources: list[Source] = []
+
+    # As attributes they would be a reference cycle, which keeps some 30 MB of 100,000 partitions until the next collection.
+    @property
+    def answers(self) -> "AnswersByPartition[A]":  # type: ignore[override]
+        """The answers as messages, by partition."""
+        return AnswersByPartition(self)
+
+    @property
+    def sources(self) -> "_SourcesByPartition":  # type: ignore[override]
+        """The sources, by partition."""
+        return _SourcesByPartition(self)
+
+    def take(self, response: Any, items: Sequence[TopicPartition], source: Source) -> Mapping[TopicPartition, Refusal]:
+        """Keep a response as a whole if it answers for exactly these partitions, without an error."""
+        wanted, topics = self.order.chunk(items), by_column(response.topics, self.form.topics)
+        answers = topics.lists("partitions").items
+        self.several_sources.append(source)
+        places = wanted.places_of(self.order, topics, self.form)
+        is_refused = self._code_of is not None and any(map(self._code_of, topics.column(self.form.topic)))
+        if places is None or is_refused or any(answers.column("error_code")):
+            return self._take_each(response, items)
+        self._keep(places, answers)
+        return {}
+
+    def _keep(self, places: "array[int]", answers: Structs[A]) -> None:
+        write = _write_many if len(self.source_places) >= _MANY else _write
+        for name, column in self.columns.items():
+            write(column, places, answers.column(name))
+        write(self.source_places, places, array("i", [len(self.several_sources) - 1]) * len(places))
+
+    def _take_each(self, response: Any, items: Sequence[TopicPartition]) -> Mapping[TopicPartition, Refusal]:
+        """Sort the answers; partitions that were not requested are ignored, and two different answers are not believed."""
+        form = self.form
+        refused: dict[TopicPartition, Refusal] = dict.fromkeys(items)
+        answers: dict[TopicPartition, Any] = {}
+        for topic in response.topics:
+            name = getattr(topic, form.topic)
+            code = self._code_of(name) if self._code_of else 0
+            for answer in topic.partitions:
+                item = TopicPartition(name, getattr(answer, form.partition))
+                if item not in refused:
+                    continue
+                if answers.setdefault(item, answer) != answer:
+                    refused[item] = Contradiction()
+                elif refused[item] is None and (code or answer.error_code):
+                    refused[item] = code or answer.error_code
+        for item, answer in answers.items():
+            if refused[item] is None:
+                del refused[item]
+                self._keep(array("i", [self.order.place(item)]), by_column((answer,), form.answers))
+        return refused
+
+
+def _write(column: "array[int]", places: "array[int]", values: Sequence[int]) -> None:
+    for place, value in zip(places, values, strict=True):
+        column[place] = value
+
+
+def _write_many(column: "array[int]", places: "array[int]", values: Sequence[int]) -> None:
+    import numpy as np  # noqa: PLC0415  most commands ask about few partitions
+
+    np.frombuffer(column, column.typecode)[np.frombuffer(places, places.typecode)] = values
+
+
+class AnswersByPartition(Mapping[TopicPartition, A], Generic[A]):
+    """The answers as messages, by partition."""
+
+    def __init__(self, columns: AnswerColumns[A]) -> None:
+        self.columns = columns
+
+    def __getitem__(self, partition: TopicPartition) -> A:
+        columns, place = self.columns, self.columns.order.place(partition)
+        if columns.source_places[place] < 0:
+            raise KeyError(partition)
+        values = {name: column[place] for name, column in columns.columns.items()}
+        answer: A = columns.form.answers(**{columns.form.partition: partition.partition, "error_code": 0, **values})
+        return answer
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        columns = self.columns
+        for partition, source in zip(columns.order.partitions, columns.source_places, strict=True):
+            if source >= 0:
+                yield partition
+
+    def __len__(self) -> int:
+        return len(self.columns.source_places) - self.columns.source_places.count(NONE)
+
+
+class _SourcesByPartition(Mapping[TopicPartition, Source]):
+    """The sources, by partition."""
+
+    def __init__(self, columns: AnswerColumns[Any]) -> None:
+        self._columns = columns
+
+    def __getitem__(self, partition: TopicPartition) -> Source:
+        number = self._columns.source_places[self._columns.order.place(partition)]
+        if number < 0:
+            raise KeyError(partition)
+        return self._columns.several_sources[number]
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._columns.answers)
+
+    def __len__(self) -> int:
+        return len(self._columns.answers)
