@@ -89,7 +89,7 @@ class Storage:
         try:
             files = path.getFileSystem(self.conf)
             try:
-                _put(files, path, data)
+                self._put(files, url, data)
             except JAVA_ERRORS:
                 # The answer to a request may be lost that the store has carried out; it then refuses the repeated one.
                 if not self._has(url, data):
@@ -98,6 +98,14 @@ class Storage:
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be written: {reason(error)}") from error
         return Stored(url=url, size=status.getLen(), modified_at_ms=status.getModificationTime())
+
+    def _put(self, files: Any, url: str, data: bytes) -> None:
+        stream = _created(files, self._path(url))
+        try:
+            for start in range(0, len(data), _WRITTEN_AT_ONCE):
+                stream.write(bytearray(data[start : start + _WRITTEN_AT_ONCE]))
+        finally:
+            stream.close()
 
     def _has(self, url: str, data: bytes) -> bool:
         """True if there is a file with these bytes."""
@@ -194,15 +202,6 @@ class Storage:
 
     def _path(self, location: str) -> Any:
         return self.jvm.org.apache.hadoop.fs.Path(location)
-
-
-def _put(files: Any, path: Any, data: bytes) -> None:
-    stream = _created(files, path)
-    try:
-        for start in range(0, len(data), _WRITTEN_AT_ONCE):
-            stream.write(bytearray(data[start : start + _WRITTEN_AT_ONCE]))
-    finally:
-        stream.close()
 
 
 def _created(files: Any, path: Any) -> Any:

@@ -76,7 +76,7 @@ _JVM_CALLS = {
     ("kafka_lagoon.delta.kernel", "set_properties", "commit"): ("commit", "state"),
     ("kafka_lagoon.delta.kernel", "checkpoint", "writeCheckpoint"): ("checkpoint", "location"),
     ("kafka_lagoon.delta.storage", "delete", "delete"): ("remove", "url"),
-    ("kafka_lagoon.delta.storage", "_written", "close"): ("put", "url"),
+    ("kafka_lagoon.delta.storage", "_put", "close"): ("put", "url"),
     ("kafka_lagoon.delta.storage", "write_whole", "write"): ("put", "url"),
     ("kafka_lagoon.delta.log_store", "check_exclusion", "write"): ("put", "probe"),
     ("pyspark.sql.session", "sql", "sql"): ("sql", "sqlQuery"),
