@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka_lagoon.jars.locked_jars import jar_paths
+from tests.object_store import add_jars
 from tests.tools import azurite, is_there
 
 if TYPE_CHECKING:
@@ -83,9 +84,6 @@ def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
 
 def reach_azure(spark: "SparkSession", store: AzureStore) -> None:
     """Give a running session access to the container: the jar, as --packages would add it, and settings."""
-    jvm: Any = spark.sparkContext._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    for path in jar_paths("hadoop-azure-3.5.0"):
-        loader.addURL(jvm.java.io.File(str(path)).toURI().toURL())
+    add_jars(spark, jar_paths("hadoop-azure-3.5.0"))
     for name, value in store.hadoop().items():
         spark.sparkContext._jsc.hadoopConfiguration().set(name, value)

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from kafka_lagoon.jars.locked_jars import jar_paths
+from tests.object_store import add_jars
 from tests.tools import is_there, storage_testbench
 
 if TYPE_CHECKING:
@@ -116,9 +117,7 @@ def of_arrow(store: GoogleStore, folder: Path) -> dict[str, str]:
 def reach_google(spark: "SparkSession", store: GoogleStore, environ: Mapping[str, str]) -> None:
     """Give a running session access to the bucket: the jar, as --packages would, and Arrow by the workers' environment."""
     jvm: Any = spark.sparkContext._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    for path in jar_paths("hadoop-gcp-3.5.0"):
-        loader.addURL(jvm.java.io.File(str(path)).toURI().toURL())
+    add_jars(spark, jar_paths("hadoop-gcp-3.5.0"))
     conf = spark.sparkContext._jsc.hadoopConfiguration()
     conf.set("fs.gs.project.id", "p")
     use_server(jvm, jvm.org.apache.hadoop.fs.Path(f"gs://{BUCKET}/").getFileSystem(conf), store)

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -177,15 +177,17 @@ def _port(folder: Path, process: subprocess.Popen[bytes]) -> int:
 
 def reach(spark: "SparkSession", store: ObjectStore) -> None:
     """Give a running session access to the bucket: jars, as --jars would add them, and settings."""
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
-    conf = spark.sparkContext._jsc.hadoopConfiguration()
-    # Hadoop looks classes up there. Spark may have given this thread another class loader by now.
-    loader = conf.getClassLoader()
-    for path in hadoop_aws():
-        loader.addURL(jvm.java.io.File(path).toURI().toURL())
+    add_jars(spark, hadoop_aws())
     for name, value in store.hadoop().items():
-        conf.set(name, value)
+        spark.sparkContext._jsc.hadoopConfiguration().set(name, value)
+
+
+def add_jars(spark: "SparkSession", paths: Iterable[str | Path]) -> None:
+    """Add jars to a running session, where Hadoop looks for classes: Spark may have given this thread another class loader."""
+    jvm: Any = spark.sparkContext._jvm
+    loader = spark.sparkContext._jsc.hadoopConfiguration().getClassLoader()
+    for path in paths:
+        loader.addURL(jvm.java.io.File(str(path)).toURI().toURL())
 
 
 def hadoop_aws() -> Sequence[str]:
