@@ -1,4 +1,4 @@
-"""What only `make proof` needs is installed once, and a program that is missing is named with its package."""
+"""Software that only `make proof` needs is installed once, and a program that is missing is named with its package."""
 
 import sys
 from pathlib import Path
