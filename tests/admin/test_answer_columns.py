@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.admin import answer_columns
 from kafka_lagoon.admin.answer_columns import PartitionOrder
 from kafka_lagoon.admin.offsets import OffsetColumns
 from kafka_lagoon.client.routing import Source
@@ -60,12 +59,9 @@ def test_an_answer_in_any_order(numbers: tuple[int, ...]) -> None:
     }
 
 
-@pytest.mark.parametrize("many", [1, 1_000_000])
-def test_columns_of_many_partitions_are_written_together(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
-    """In a loop or by numpy, each value gets to its place, and the others stay -1."""
-    monkeypatch.setattr(answer_columns, "_MANY", many)
-    order = PartitionOrder([TopicPartition("a", number) for number in range(5)])
-    columns = OffsetColumns(order)
+def test_partitions_without_an_answer() -> None:
+    """Each value gets to its place, and the others stay -1."""
+    columns = OffsetColumns(PartitionOrder([TopicPartition("a", number) for number in range(5)]))
     wanted = [TopicPartition("a", number) for number in (3, 0)]
     assert columns.take(_answer("a", 3, 0), wanted, SOURCE) == {}
     assert columns.offsets == array("q", [100, -1, -1, 103, -1])

@@ -15,7 +15,6 @@ from kafka_lagoon.wire.columns import Structs, by_column
 
 A = TypeVar("A")
 NONE = -1
-_MANY = 100_000  # partitions: to write their values in a loop takes as long as to import numpy
 
 
 @frozen
@@ -172,10 +171,12 @@ class AnswerColumns(Intake[TopicPartition, A], Generic[A]):
         return {}
 
     def _keep(self, places: "array[int]", answers: Structs[A]) -> None:
-        write = _write_many if len(self.source_places) >= _MANY else _write
         for name, column in self.columns.items():
-            write(column, places, answers.column(name))
-        write(self.source_places, places, array("i", [len(self.several_sources) - 1]) * len(places))
+            for place, value in zip(places, answers.column(name), strict=True):
+                column[place] = value
+        number = len(self.several_sources) - 1
+        for place in places:
+            self.source_places[place] = number
 
     def _take_each(self, response: Any, items: Sequence[TopicPartition]) -> Mapping[TopicPartition, Refusal]:
         """Sort the answers; partitions that were not requested are ignored, and two different answers are not believed."""
@@ -198,17 +199,6 @@ class AnswerColumns(Intake[TopicPartition, A], Generic[A]):
                 del refused[item]
                 self._keep(array("i", [self.order.place(item)]), by_column((answer,), form.answers))
         return refused
-
-
-def _write(column: "array[int]", places: "array[int]", values: Sequence[int]) -> None:
-    for place, value in zip(places, values, strict=True):
-        column[place] = value
-
-
-def _write_many(column: "array[int]", places: "array[int]", values: Sequence[int]) -> None:
-    import numpy as np  # noqa: PLC0415  most commands ask about few partitions
-
-    np.frombuffer(column, column.typecode)[np.frombuffer(places, places.typecode)] = values
 
 
 class AnswersByPartition(Mapping[TopicPartition, A], Generic[A]):
