@@ -46,7 +46,7 @@ def run(
     capsys: pytest.CaptureFixture[str],
 ) -> Run:
     """Return exit code, outcome and error of a creation after whose validation the controller answers with this."""
-    monkeypatch.setattr(outcomes, "DECIDE_MS", 300)
+    monkeypatch.setattr(outcomes, "DECIDE_MS", 2_000)  # a busy machine answers late
     monkeypatch.setitem(SPOKEN, CREATE_TOPICS.key, (CREATE_TOPICS, created))
     server = f"--bootstrap-servers=127.0.0.1:{brokers[1].server_address[1]}"
 
