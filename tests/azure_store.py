@@ -1,6 +1,7 @@
 """A container of Azurite, Azure's emulator, and the settings by which Hadoop reaches it.
 
-`python -m tests.tools` installs it. It has no Data Lake endpoint, so it plays an account without a hierarchical namespace, which Hadoop reaches through the endpoint for blobs.
+`python -m tests.tools` installs it. It has no Data Lake endpoint, so it plays an account without a hierarchical namespace,
+which Hadoop reaches through the endpoint for blobs.
 """
 
 import socket

@@ -85,6 +85,13 @@ class ObjectStore:
         pages = self.client().get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
         return [stored["Key"] for page in pages for stored in page.get("Contents", ())]
 
+    def upload(self, folder: Path, prefix: str) -> None:
+        """Write the files of a folder to objects below a prefix; not those that only Hadoop's local file system has."""
+        client = self.client()
+        for path in folder.rglob("*"):
+            if path.is_file() and not path.name.startswith(".") and not path.name.endswith(".crc"):
+                client.upload_file(str(path), BUCKET, f"{prefix}/{path.relative_to(folder)}")
+
     def download(self, prefix: str, folder: Path) -> None:
         """Write all objects below a prefix to files in a folder."""
         client = self.client()

@@ -18,7 +18,6 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from kafka_lagoon.job_settings import IngestSettings
 from tests.bench.cost_usage import Meter, Place, Usage, median
 from tests.bench.record_topics import BenchTopic, fill, json_values
-from tests.bench.uploads import upload
 from tests.integration.state import create_topics, delete_topics
 
 _GB = float(os.environ.get("BENCH_COST_GB", "1"))
@@ -107,7 +106,7 @@ class Records:
         for _ in range(_COMMITS):
             self._produce(FEW)
             self.meter.run(folder, self._our_ingest(folder, FEW))
-        upload(bucket.store, Path(folder.location))
+        bucket.store.upload(Path(folder.location), Path(folder.location).name)
         for place in (folder, bucket):
             self.meter.run(place, self._connector_ingest(place, FEW))
 

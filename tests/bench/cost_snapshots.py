@@ -19,7 +19,6 @@ from deltalake import DeltaTable
 
 from tests.bench import history_tables, synthetic_brokers
 from tests.bench.cost_usage import Meter, Place, Usage, mean, median
-from tests.bench.uploads import upload
 from tests.integration.state import commit, create_topics
 from tests.object_store import BUCKET
 
@@ -107,7 +106,7 @@ def measure_maintenance(meter: Meter, folder: Path, bucket: Place, measured: Mea
         writer.join()
         assert writer.exitcode == 0, "the tables of a day were not written"
         assert bucket.store
-        upload(bucket.store, lake)
+        bucket.store.upload(lake, lake.name)
         for place in (Place("folder", str(lake)), replace(bucket, location=f"s3a://{BUCKET}/{lake.name}")):
             measured.maintain[schedule, place.name] = meter.run(place, place.lagoon("maintain"))
         measured.day_bytes[schedule] = sum(_live_bytes(table) for table in lake.iterdir() if table.is_dir())

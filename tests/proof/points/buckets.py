@@ -34,7 +34,7 @@ class InBucket:
         """An attempt over a copy of the template."""
         folder = self.world.new_folder()
         location = f"s3a://{BUCKET}/{folder.name}"
-        self._upload(self.job.template, folder.name)
+        self.store.upload(self.job.template, folder.name)
         made: Attempt = self.job.attempt(retries=retries, place=location)
         return replace(made, environ=self._environ(retries=retries), fetch=lambda: self._downloaded(folder.name))
 
@@ -58,12 +58,6 @@ class InBucket:
             elif request.method == "DELETE":
                 changes[Change("gone", path)] = 1
         return changes
-
-    def _upload(self, folder: Path, name: str) -> None:
-        client = self.store.client()
-        for path in folder.rglob("*"):
-            if path.is_file() and not path.name.startswith(".") and not path.name.endswith(".crc"):
-                client.upload_file(str(path), BUCKET, f"{name}/{path.relative_to(folder)}")
 
     def _downloaded(self, name: str) -> Path:
         folder = self.world.new_folder()
