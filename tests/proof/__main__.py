@@ -20,7 +20,6 @@ from tests.proof.load import as_text
 from tests.proof.play.cluster import Cluster3, cluster
 from tests.proof.play.player import Outcome, play
 from tests.proof.shrink import shrunk
-from tests.proof.verdict import KINDS
 
 _SHOWN = 20
 NOT_PLAYED = "histories not played"
@@ -30,9 +29,9 @@ def main() -> int:
     """Play, print, and return 1 if the judge found anything."""
     options = _parser().parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="lagoon-proof-"))
-    histories = _replayed(options.replay) if options.replay else _drawn(options)
-    totals, played = Counter[str](), Counter[str]()
-    longest_recovery_s = 0.0
+    goes_on = options.go_on and options.json and options.json.exists()
+    figures = Figures.read(options.json) if goes_on else Figures()
+    histories = _replayed(options.replay) if options.replay else _drawn(options, figures.tried.get("histories", 0))
     started = time.monotonic()
     with ExitStack() as stack:
         on = stack.enter_context(cluster(folder, options.release))
@@ -43,29 +42,19 @@ def main() -> int:
                 outcome = _played(on, history)
             except Exception:  # noqa: BLE001  of the machine, not of the product: the next history gets a cluster that is whole
                 traceback.print_exc()
-                played[NOT_PLAYED] += 1
+                figures += Figures(tried={NOT_PLAYED: 1})
+                figures.write(options.json)
                 stack.close()
                 on = stack.enter_context(cluster(folder, options.release))
                 continue
-            longest_recovery_s = max(longest_recovery_s, outcome.recovery_s)
-            played["histories"] += 1
-            played["acknowledged records"] += outcome.acknowledged
-            played["removed before they were read, and reported"] += outcome.verdict.reported
-            totals += outcome.happened
-            totals.update(outcome.verdict.counts())
+            figures += _figures(outcome)
+            figures.write(options.json)  # a run that is ended keeps what it has played
             if not outcome.verdict.is_good and options.shrink:
                 _shrink(on, history)
             if outcome.verdict.is_good and not options.keep:
                 shutil.rmtree(folder / history.name, ignore_errors=True)
-    print(_line(played, totals))
-    Figures(
-        tried=played,
-        happened={**_deaths(totals), **{name: count for name, count in totals.items() if name not in KINDS}},
-        violations={kind: totals[kind] for kind in KINDS},
-        seconds=time.monotonic() - started,
-        longest_recovery_s=longest_recovery_s,
-    ).write(options.json)
-    return 1 if played[NOT_PLAYED] or any(totals[kind] for kind in KINDS) else 0
+    print(_line(figures))
+    return 1 if figures.tried.get(NOT_PLAYED) or any(figures.violations.values()) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -73,6 +62,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--histories", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="number of the first history (default 0)")
+    parser.add_argument(
+        "--go-on", action="store_true", help="begin after the histories in the file of --json, and add to its figures"
+    )
+    parser.add_argument(
+        "--with-deaths", action="store_true", help="in each round a worker, a broker and drivers die, too"
+    )
     parser.add_argument("--only", choices=sorted(FAULTS), help="faults of this kind alone")
     parser.add_argument(
         "--release",
@@ -91,9 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _drawn(options: argparse.Namespace) -> Iterator[History]:
-    for number in range(options.first, options.first + options.histories):
-        yield draw(options.seed, number, options.only)
+def _drawn(options: argparse.Namespace, played: int) -> Iterator[History]:
+    for number in range(options.first + played, options.first + options.histories):
+        yield draw(options.seed, number, options.only, with_deaths=options.with_deaths)
 
 
 def _replayed(paths: Iterable[Path]) -> Iterator[History]:
@@ -136,23 +131,36 @@ def _shrink(on: Cluster3, history: History) -> None:
     print(f"  {len(shortest.steps)} of {len(history.steps)} steps are left: {path}", flush=True)
 
 
-def _line(played: Counter[str], totals: Counter[str]) -> str:
-    """Make the line of counts: what was played, the faults that happened, deaths by process, and the judge's counts."""
-    faults = {name: count for name, count in totals.items() if name not in KINDS and count}
-    parts = [f"{count:,} {name}" for name, count in played.items()]
-    parts += [", ".join(f"{count} {name}" for name, count in _deaths(totals).items())]
-    parts += [f"faults: {', '.join(f'{count} {name}' for name, count in sorted(faults.items())) or 'none'}"]
-    parts += [", ".join(f"{totals[kind]} {kind}" for kind in KINDS)]
-    return "; ".join(parts)
+def _figures(outcome: Outcome) -> Figures:
+    """Return the figures of one history: what was played, deaths by process, the faults that happened, and the judge's counts."""
+    return Figures(
+        tried={
+            "histories": 1,
+            "acknowledged records": outcome.acknowledged,
+            "removed before they were read, and reported": outcome.verdict.reported,
+        },
+        happened={**_deaths(outcome.happened), **outcome.happened},
+        violations=outcome.verdict.counts(),
+        seconds=outcome.seconds,
+        longest_recovery_s=outcome.recovery_s,
+    )
 
 
-def _deaths(totals: Counter[str]) -> dict[str, int]:
+def _line(figures: Figures) -> str:
+    """Make the line of counts."""
+    return "; ".join(
+        ", ".join(f"{count:,} {name}" for name, count in counts.items() if count or counts is figures.violations)
+        for counts in (figures.tried, figures.happened, figures.violations)
+    )
+
+
+def _deaths(happened: Counter[str]) -> dict[str, int]:
     drivers = workers = 0
-    for name, count in totals.items():
+    for name, count in happened.items():
         if name.endswith(" killed"):
             is_worker = name.split()[1] in ("worker", "executor")
             drivers, workers = drivers + count * (not is_worker), workers + count * is_worker
-    brokers = sum(totals[fault] for fault in ("broker kill", "unclean elections", "disk full"))
+    brokers = sum(happened[fault] for fault in ("broker kill", "controller kill", "unclean elections", "disk full"))
     return {"deaths of drivers": drivers, "deaths of workers and executors": workers, "deaths of brokers": brokers}
 
 

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator
 
-from tests.proof.draw_faults import FAULTS, DrawnFaults
+from tests.proof.draw_faults import FAULTS, STEPS, DrawnFaults
 from tests.proof.history import History, Step
 
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -32,18 +32,22 @@ _BEFORE = (  # kinds that may be there before a job starts
 )
 
 
-def draw(seed: int, number: int, only: str | None = None) -> History:
-    """Return the history of a number in a seed; with `only`, all of its faults are of that kind."""
-    in_bucket = only in _OF_BUCKETS or random.Random(f"bucket-{seed}-{number}").random() < _IN_BUCKET
-    drawn = Drawn(random.Random(f"{seed}-{number}"), only, in_bucket=in_bucket)
-    return History(f"h{seed}-{number}", tuple(drawn.steps()))
+def draw(seed: int, number: int, only: str | None = None, *, with_deaths: bool = False) -> History:
+    """Return the history of a number in a seed.
+
+    With `only`, all of its faults are of that kind. With `with_deaths`, a worker, a broker and several drivers die in each round, too.
+    """
+    name = f"{'d' if with_deaths else 'h'}{seed}-{number}"
+    in_bucket = only in _OF_BUCKETS or random.Random(f"bucket-{name[1:]}").random() < _IN_BUCKET
+    drawn = Drawn(random.Random(name[1:]), only, in_bucket=in_bucket, with_deaths=with_deaths)
+    return History(name, tuple(drawn.steps()))
 
 
 class Drawn:
     """The steps of a history, and the topics until now."""
 
-    def __init__(self, chance: random.Random, only: str | None, *, in_bucket: bool) -> None:
-        self._chance, self._only, self._in_bucket = chance, only, in_bucket
+    def __init__(self, chance: random.Random, only: str | None, *, in_bucket: bool, with_deaths: bool) -> None:
+        self._chance, self._only, self._in_bucket, self._with_deaths = chance, only, in_bucket, with_deaths
         self._kinds: dict[str, str] = {}
         self._faults = DrawnFaults(chance, self._kinds)
 
@@ -68,6 +72,8 @@ class Drawn:
         chance = self._chance
         for topic in chance.sample(sorted(self._kinds), chance.randint(1, len(self._kinds))):
             yield self._load(topic)
+        if self._with_deaths:
+            yield from self._deaths()
         faults = [self._kind() for _ in range(chance.randint(1, 3))]
         before = [kind for kind in faults if kind in _BEFORE and chance.random() < 0.5]
         for kind in before:
@@ -79,6 +85,22 @@ class Drawn:
                 yield from self._faults.of_kind(kind)
         if chance.random() < 0.7:
             yield Step.of("jobs_end", seconds=chance.choice((5, 30, 90)))
+        yield Step.of("rest")
+
+    def _deaths(self) -> Iterator[Step]:
+        """Kill a worker and a broker under one ingest, then drivers that read and write what was produced since."""
+        chance = self._chance
+        yield Step.of("ingest", master="repeating", fetch_kb=4, task_mb=1, by_executors=1)
+        yield from self._faults.killed("ingest", "worker", ("read",), 500)
+        yield from self._faults.killed_broker()
+        yield Step.of("rest")
+        for _ in range(chance.randint(2, 4)):
+            yield Step.of(
+                "load", topic=chance.choice(sorted(self._kinds)), records=300, size=100, seconds=0, codec="none"
+            )
+            job = chance.choice(("ingest", "ingest", "snapshot"))
+            yield Step.of("ingest", by_executors=0) if job == "ingest" else self._faults.snapshot()
+            yield from self._faults.killed(job, "group", STEPS[job], 100)
         yield Step.of("rest")
 
     def _load(self, topic: str) -> Step:

@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tests.proof.history import Step
 
-_INGEST_STEPS = ("start", "plan", "read", "read", "commit", "commit")
-_RESTORE_STEPS = ("topics", "write", "write", "write", "check")
-_APPLY_STEPS = ("start", "recorded", "recorded", "recorded")
-_SNAPSHOT_STEPS = ("start", "cluster", "groups", "producers", "producers", "producers")  # publishing follows the last
+STEPS: Mapping[str, tuple[str, ...]] = {  # of a job's log, at which its processes are killed
+    "ingest": ("start", "plan", "read", "read", "commit", "commit"),
+    "restore": ("topics", "write", "write", "write", "check"),
+    "apply": ("start", "recorded", "recorded", "recorded"),
+    "snapshot": ("start", "cluster", "groups", "producers", "producers", "producers"),  # publishing follows the last
+}
 # Kind of fault, and how often it is drawn. `--only` names one of them.
 FAULTS: Mapping[str, int] = {
     "driver": 10,
@@ -78,8 +80,8 @@ class DrawnFaults:
         """Draw a fault of a kind."""
         draws: Mapping[str, Callable[[], Iterator[Step]]] = {
             "driver": self._driver,
-            "worker": lambda: self._signal("kill", "ingest", "worker", ("read",), 1_500),
-            "executor": lambda: self._signal("kill", "ingest", "executor", ("read",), 1_500),
+            "worker": lambda: self.killed("ingest", "worker", ("read",), 1_500),
+            "executor": lambda: self.killed("ingest", "executor", ("read",), 1_500),
             "freeze": self._freeze,
             "broker": self._broker,
             "network": self._network,
@@ -110,23 +112,31 @@ class DrawnFaults:
         }
         yield from draws[kind]()
 
-    def _signal(self, verb: str, job: str, whom: str, steps: tuple[str, ...], within_ms: int) -> Iterator[Step]:
+    def killed(self, job: str, whom: str, steps: tuple[str, ...], within_ms: int) -> Iterator[Step]:
+        """Draw the moment at which processes of a job are killed."""
+        yield self._signal("kill", job, whom, steps, within_ms)
+
+    def killed_broker(self) -> Iterator[Step]:
+        """Draw a broker that is killed."""
+        yield Step.of("broker", action="kill", id=self._chance.randint(1, 3))
+        yield Step.of("wait", ms=self._chance.randrange(4_000))
+
+    def _signal(self, verb: str, job: str, whom: str, steps: tuple[str, ...], within_ms: int) -> Step:
         chance = self._chance
         ms = chance.choice((0, chance.randrange(200), chance.randrange(within_ms)))
-        yield Step.of(verb, job=job, whom=whom, step=chance.choice(steps), ms=ms)
+        return Step.of(verb, job=job, whom=whom, step=chance.choice(steps), ms=ms)
 
     def _driver(self) -> Iterator[Step]:
         """Kill drivers again and again: each death takes a start of Spark, or the shorter one of a snapshot."""
         whom = self._chance.choice(("group", "group", "driver", "jvm"))
-        yield from self._signal("kill", "ingest", whom, _INGEST_STEPS, 3_000)
+        yield from self.killed("ingest", whom, STEPS["ingest"], 3_000)
         for _ in range(self._chance.randint(0, 3)):
             yield self.snapshot()
-            yield from self._signal("kill", "snapshot", whom, _SNAPSHOT_STEPS, 4_000)
+            yield from self.killed("snapshot", whom, STEPS["snapshot"], 4_000)
 
     def _freeze(self) -> Iterator[Step]:
         job = self._chance.choice(("ingest", "snapshot"))
-        steps = _INGEST_STEPS if job == "ingest" else _SNAPSHOT_STEPS
-        yield from self._signal("freeze", job, "group", steps, 1_000)
+        yield self._signal("freeze", job, "group", STEPS[job], 1_000)
         yield from self._rival()
 
     def _broker(self) -> Iterator[Step]:
@@ -177,7 +187,7 @@ class DrawnFaults:
             whom = self._chance.choice(("group", "driver", "worker"))
             by_executors = int(whom != "driver")
             yield Step.of("restore", topic=topic, master="repeating", by_executors=by_executors)
-            yield from self._signal("kill", "restore", whom, _RESTORE_STEPS, 2_000)
+            yield from self.killed("restore", whom, STEPS["restore"], 2_000)
             yield Step.of("rest")
 
     def _foreign(self) -> Iterator[Step]:
@@ -199,7 +209,7 @@ class DrawnFaults:
             yield Step.of("apply", topics=",".join(self._desired()))
             if chance.random() < 0.7:
                 whom = chance.choice(("group", "group", "driver"))
-                yield from self._signal("kill", "apply", whom, _APPLY_STEPS, 1_500)
+                yield from self.killed("apply", whom, STEPS["apply"], 1_500)
             if chance.random() < 0.5:
                 yield Step.of("rest")
 
@@ -224,16 +234,14 @@ class DrawnFaults:
         for _ in range(chance.randint(1, 2)):
             yield Step.of("repair", way=chance.choice(("repeat", "repeat", "keep", "undo")))
             if chance.random() < 0.6:
-                yield from self._signal(
-                    "kill", "ingest", chance.choice(("group", "driver", "jvm")), _INGEST_STEPS, 3_000
-                )
+                yield from self.killed("ingest", chance.choice(("group", "driver", "jvm")), STEPS["ingest"], 3_000)
             yield Step.of("rest")
 
     def _retain(self) -> Iterator[Step]:
         """Let maintenance remove all that was archived until then."""
         yield Step.of("retain", days=RETAINS_AFTER)
         if self._chance.random() < 0.6:
-            yield from self._signal("kill", "maintain", self._chance.choice(("group", "driver")), ("start",), 9_000)
+            yield from self.killed("maintain", self._chance.choice(("group", "driver")), ("start",), 9_000)
             if self._chance.random() < 0.5:
                 yield Step.of("rest")
                 yield Step.of("retain", days=RETAINS_AFTER)
@@ -264,7 +272,7 @@ class DrawnFaults:
         yield Step.of("sink", how=how, transactions=transactions, rows=chance.choice((500, 20_000)), master="repeating")
         if chance.random() < 0.7:
             whom = chance.choice(("group", "driver", "jvm", "worker"))
-            yield from self._signal("kill", "sink", whom, ("write",), 4_000)
+            yield from self.killed("sink", whom, ("write",), 4_000)
         yield Step.of("rest")
 
     def _storage(self, verb: str) -> Iterator[Step]:
@@ -292,4 +300,4 @@ class DrawnFaults:
             yield Step.of("rest")
         yield Step.of("maintain", keep_hours=keep_hours)
         if self._chance.random() < 0.5:
-            yield from self._signal("kill", "maintain", "group", ("start",), 9_000)
+            yield from self.killed("maintain", "group", ("start",), 9_000)

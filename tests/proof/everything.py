@@ -74,8 +74,15 @@ PARTS = (
     Part(
         name="histories",
         module="tests.proof",
-        arguments=("--histories", "10"),
-        long_arguments=("--histories", "200"),
+        arguments=("--histories", "8"),
+        long_arguments=("--go-on", "--histories", "120"),
+        is_seeded=True,
+    ),
+    Part(
+        name="deaths",
+        module="tests.proof",
+        arguments=("--with-deaths", "--histories", "2"),
+        long_arguments=("--go-on", "--with-deaths", "--histories", "100"),
         is_seeded=True,
     ),
     Part(name="scenarios", module="tests.proof", arguments=SCENARIOS, long_arguments=SCENARIOS),

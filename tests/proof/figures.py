@@ -19,6 +19,17 @@ class Figures:
     seconds: float = 0.0
     longest_recovery_s: float | None = None
 
+    def __add__(self, other: "Figures") -> "Figures":
+        """Add what another run of the part has tried."""
+        recoveries = [one for one in (self.longest_recovery_s, other.longest_recovery_s) if one is not None]
+        return Figures(
+            tried=_sums(self.tried, other.tried),
+            happened=_sums(self.happened, other.happened),
+            violations=_sums(self.violations, other.violations),
+            seconds=self.seconds + other.seconds,
+            longest_recovery_s=max(recoveries, default=None),
+        )
+
     def write(self, path: Path | None) -> None:
         """Write them, if there is a path."""
         if path is not None:
@@ -29,3 +40,7 @@ class Figures:
     def read(cls, path: Path) -> "Figures":
         """The figures of a file."""
         return cls(**json.loads(path.read_text("utf-8")))
+
+
+def _sums(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}

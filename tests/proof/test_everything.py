@@ -30,6 +30,21 @@ def test_figures_are_written_and_read(tmp_path: Path) -> None:
     FIGURES.write(None)
 
 
+def test_figures_add_up() -> None:
+    """A part that goes on adds to what it had tried; the longest recovery is the longest of both."""
+    other = Figures(
+        tried={"histories": 1}, happened={"broker kill": 2, "clock steps": 1}, violations={"lost": 0}, seconds=1.0
+    )
+    assert FIGURES + other == Figures(
+        tried={"histories": 1_201},
+        happened={"broker kill": 5, "quotas": 0, "clock steps": 1},
+        violations={"lost": 0},
+        seconds=2.5,
+        longest_recovery_s=12.4,
+    )
+    assert (other + other).longest_recovery_s is None
+
+
 def test_a_row_for_each_part() -> None:
     """Faults that did not happen are left out; a part without figures did not end."""
     broken = Part(name="broken", module="tests.proof")

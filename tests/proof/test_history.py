@@ -75,6 +75,19 @@ def test_faults_of_one_kind(kind: str) -> None:
     assert verbs & _VERBS_OF.get(kind, {kind})
 
 
+def test_histories_with_deaths() -> None:
+    """Each round has deaths of a worker, a broker and drivers; its topics are those of the history without them."""
+    for number in range(20):
+        steps, others = draw(1, number, with_deaths=True).steps, draw(1, number).steps
+        killed = [(step.named()["job"], step.named()["whom"]) for step in steps if step.verb == "kill"]
+        assert killed.count(("ingest", "worker")) >= 2
+        assert sum(whom == "group" for _, whom in killed) >= 4
+        assert sum(step.verb == "broker" and step.named()["action"] == "kill" for step in steps) >= 2
+        assert [step for step in steps if step.verb == "topic"] == [step for step in others if step.verb == "topic"]
+        for step in steps:
+            signature(VERBS[step.verb]).bind(None, **step.named())
+
+
 def test_a_failing_history_is_shrunk_to_the_steps_that_matter() -> None:
     """Steps are left out while the rest fails; the order of those that stay is kept."""
     history = draw(1, 7)
