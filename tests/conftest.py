@@ -155,6 +155,10 @@ _RUN_ONCE = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.broadcastTimeout": "900",  # the largest view takes minutes where the cores are busy
     "spark.databricks.delta.snapshotPartitions": "1",
+    # Each join and sort of a query takes a page, which Spark makes of 16 MB: some seventy in the largest view. The plans of a
+    # thousand statements, which Spark keeps for its UI, took the rest of the heap.
+    "spark.buffer.pageSize": "1m",
+    "spark.sql.ui.retainedExecutions": "10",
 }
 _SHORT_LIVED = " ".join(
     [
