@@ -42,5 +42,5 @@ class Figures:
         return cls(**json.loads(path.read_text("utf-8")))
 
 
-def _sums(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
+def _sums(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
+    return {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}
