@@ -29,7 +29,7 @@ class Form:
 
 
 class PartitionChunk:
-    """The partitions of one request, and their places in the order; `by_topic` has them topic by topic, as it names them."""
+    """The partitions of one request, and their `places` in the order; `by_topic` has them topic by topic, as it names them."""
 
     def __init__(self, order: "PartitionOrder", items: Sequence[TopicPartition]) -> None:
         self.items = items
@@ -42,7 +42,8 @@ class PartitionChunk:
         self.topics, self.counts = list(by_topic), list(map(len, by_topic.values()))
         self.by_topic = [item for some in by_topic.values() for item in some]
         self.partitions = array("i", [partition for _, partition in self.by_topic])
-        self._places = _sorted(order.places_of(self.topics, self.counts, self.partitions))
+        self.places = order.places_of(self.topics, self.counts, self.partitions)
+        self._sorted_places = _sorted(self.places)
         self._answered: tuple[list[str], Sequence[int], Sequence[int]] | None = None
         self._answered_places = array("i")
 
@@ -58,7 +59,7 @@ class PartitionChunk:
                 places = order.places_of(*answered)
             except KeyError:
                 return None
-            if _sorted(places) != self._places:
+            if _sorted(places) != self._sorted_places:
                 return None
             self._answered, self._answered_places = answered, places
         return self._answered_places
@@ -74,6 +75,11 @@ class PartitionOrder:
             places = _numbered(self.partitions)
         self._places = {topic: _compact(some) for topic, some in places.items()}
         self._chunks: dict[TopicPartition, PartitionChunk] = {}  # by the first partition of each
+
+    @property
+    def topics(self) -> Iterable[str]:
+        """The topics of the partitions."""
+        return self._places.keys()
 
     def chunk(self, items: Sequence[TopicPartition]) -> PartitionChunk:
         """The items of one request. Requests for several kinds of offset share a chunk while their items are equal."""

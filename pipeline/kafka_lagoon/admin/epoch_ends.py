@@ -1,7 +1,7 @@
 """Asks the leaders where leader epochs end in their logs (OffsetForLeaderEpoch); the answers are kept by column."""
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_lagoon.admin.answer_columns import AnswerColumns, AnswersByPartition, Form, PartitionOrder
 from kafka_lagoon.client.cluster import Cluster
@@ -41,28 +41,31 @@ def epoch_ends(cluster: Cluster, leader_epochs: Mapping[TopicPartition, int], de
 
 
 def several_epoch_ends(
-    cluster: Cluster, several: Sequence[Mapping[TopicPartition, int]], deadline: Deadline
+    cluster: Cluster, several: Iterable[Mapping[TopicPartition, int]], deadline: Deadline
 ) -> list[EpochEnds]:
-    """`epoch_ends` of several epochs of the same partitions, pipelined: each is a request of its own to every leader."""
-    orders = [PartitionOrder(list(one)) for one in several]
-    sharded_requests = [_request(cluster, order, one) for order, one in zip(orders, several, strict=True)]
+    """`epoch_ends` of several epochs of the same partitions, pipelined: each is a request of its own to every leader.
+
+    A mapping of a million partitions is not needed any more when the next one is made.
+    """
+    orders_and_epochs = [(PartitionOrder(list(one)), array("i", one.values())) for one in several]
+    sharded_requests = [_request(cluster, order, epochs) for order, epochs in orders_and_epochs]
     gathered = gather(cluster, ByLeader(cluster), sharded_requests, deadline)
-    for order in orders:
+    for order, _ in orders_and_epochs:
         order.forget_chunks()
     return gathered
 
 
 def _request(
-    cluster: Cluster, order: PartitionOrder, leader_epochs: Mapping[TopicPartition, int]
+    cluster: Cluster, order: PartitionOrder, leader_epochs: "array[int]"
 ) -> ShardedRequest[TopicPartition, EpochEndOffset]:
-    topic_ids = {topic: cluster.topic_id_of(topic) for topic in {item.topic for item in leader_epochs}}
+    topic_ids = {topic: cluster.topic_id_of(topic) for topic in order.topics}
 
     def build(items: Sequence[TopicPartition]) -> OffsetForLeaderEpochRequest:
         chunk = order.chunk(items)
         columns = {
             "partition": chunk.partitions,
             "current_leader_epoch": array("i", map(cluster.leader_epoch_of, chunk.by_topic)),
-            "leader_epoch": array("i", map(leader_epochs.__getitem__, chunk.by_topic)),
+            "leader_epoch": array("i", map(leader_epochs.__getitem__, chunk.places)),
         }
         partitions = Lists(chunk.counts, Structs.of(OffsetForLeaderPartition, columns))
         topics = Structs.of(OffsetForLeaderTopic, {"topic": chunk.topics, "partitions": partitions})

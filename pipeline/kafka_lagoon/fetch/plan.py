@@ -227,7 +227,7 @@ def _pause(partition: TopicPartition, topic_id: str | None, position: Position, 
     )
 
 
-def _logs(cluster: Cluster, spec: ReadSpec, draft: _Draft, deadline: Deadline) -> dict[TopicPartition, LogBounds]:
+def _logs(cluster: Cluster, spec: ReadSpec, draft: _Draft, deadline: Deadline) -> Mapping[TopicPartition, LogBounds]:
     """The bounds of each log for this run; partitions whose leader did not answer become failures."""
     logs, failures = ask_log_bounds(cluster, draft.partitions, spec.isolation_level, deadline)
     if spec.reads_to_the_end:
@@ -250,7 +250,7 @@ def _starts(
 ) -> dict[TopicPartition, Position]:
     """The offset at which each partition continues, or starts."""
     positions = {partition: draft.position(partition) for partition in logs}
-    new = {partition: log for partition, log in logs.items() if positions[partition] is None}
+    new = {partition: logs[partition] for partition, position in positions.items() if position is None}
     starts = {partition: log.log_start_offset for partition, log in new.items() if partition.topic in draft.archived}
     starts |= _specified_starts(
         cluster, spec, draft, {partition: log for partition, log in new.items() if partition not in starts}, deadline

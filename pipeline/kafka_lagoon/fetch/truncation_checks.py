@@ -38,18 +38,18 @@ def check_epochs(
 ) -> CheckedEpochs:
     """Ask the leaders for the end of each epoch that was read, and compare."""
     divergences: dict[TopicPartition, Divergence] = {}
-    confirmed: set[TopicPartition] = set()
+    confirmed: list[TopicPartition] = []
     most = max(map(len, read.values()), default=0)
-    requested = [
+    requested = (
         {partition: epochs[n].leader_epoch for partition, epochs in read.items() if n < len(epochs)}
         for n in range(most)
-    ]
+    )
     gathered = several_epoch_ends(cluster, requested, deadline)
     partitions = list(read)
     ends_by_epoch = [map(EpochEnd, *end_columns(one.answers, partitions)) for one in gathered]
     for (partition, epochs), *ends in zip(read.items(), *ends_by_epoch, strict=True):
         if all(map(confirms, epochs, ends)):
-            confirmed.add(partition)
+            confirmed.append(partition)
         elif diverged := divergence(epochs, ends[: len(epochs)]):
             divergences[partition] = diverged
     return CheckedEpochs(divergences=divergences, confirmed=frozenset(confirmed))
@@ -62,16 +62,16 @@ def check_positions(
 
     Of a position that was confirmed before only the last epoch is requested, and its other epochs only if that one diverges.
     """
-    read = {partition: position.read_epochs for partition, position in positions.items()}
-    first = check_epochs(
-        cluster,
-        {partition: epochs[-1:] if positions[partition].confirmed else epochs for partition, epochs in read.items()},
-        deadline,
-    )
+    last = {
+        partition: position.read_epochs[-1:] if position.confirmed else position.read_epochs
+        for partition, position in positions.items()
+    }
+    first = check_epochs(cluster, last, deadline)
+    diverged = {partition: positions[partition] for partition in first.divergences}
     again = {
-        partition: read[partition]
-        for partition in first.divergences
-        if positions[partition].confirmed and len(read[partition]) > 1
+        partition: position.read_epochs
+        for partition, position in diverged.items()
+        if position.confirmed and len(position.read_epochs) > 1
     }
     second = check_epochs(cluster, again, deadline)
     return CheckedEpochs(divergences={**first.divergences, **second.divergences}, confirmed=first.confirmed)

@@ -83,16 +83,19 @@ def to_json(offsets: NextOffsets) -> str:
     """The stored form of next offsets."""
     run = None if offsets.last_run is None else dataclasses.asdict(offsets.last_run)
     with gc_paused():  # otherwise three times as long for 100,000 partitions
-        topics = {
-            name: {
-                "id": topic.topic_id,
-                "partitions": _spelled(topic.partitions),
-                **({"former": former} if (former := _former(topic)) else {}),
-            }
-            for name, topic in sorted(offsets.topics.items())
-        }
-    stored = {"format": _FORMAT, "run": run, "topics": topics, "examined": dict(offsets.examined)}
-    return json.dumps(stored, separators=(",", ":"))
+        # Topic by topic: the lists and strings of a million partitions would take 300 MB.
+        topics = {name: _compact(_spelled(topic)) for name, topic in sorted(offsets.topics.items())}
+    stored = {"format": _compact(_FORMAT), "run": _compact(run), "topics": _object(topics)}
+    return _object({**stored, "examined": _compact(dict(offsets.examined))})
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _object(values: Mapping[str, str]) -> str:
+    """A JSON object of values that are JSON."""
+    return "{" + ",".join(f"{json.dumps(name)}:{value}" for name, value in values.items()) + "}"
 
 
 def from_json(text: str | None) -> NextOffsets:
@@ -108,15 +111,17 @@ def _offsets(stored: dict[str, Any]) -> NextOffsets:
         raise TableError(
             f"table records was written by a newer Kafka Lagoon (format {stored['format']} of next offsets)"
         )
-    topics = {
-        name: Archived(
-            topic_id=topic["id"],
-            partitions=_positions(topic["partitions"]),
-            former={topic_id: _positions(partitions) for topic_id, partitions in topic.get("former", {}).items()},
-        )
-        for name, topic in stored["topics"].items()
-    }
+    by_name = stored["topics"]
+    topics = {name: _archived(by_name.pop(name)) for name in list(by_name)}  # each takes the memory of the one before
     return NextOffsets(topics=topics, last_run=_last_run(stored["run"]), examined=stored.get("examined", {}))
+
+
+def _archived(stored: Mapping[str, Any]) -> Archived:
+    return Archived(
+        topic_id=stored["id"],
+        partitions=_positions(stored["partitions"]),
+        former={topic_id: _positions(partitions) for topic_id, partitions in stored.get("former", {}).items()},
+    )
 
 
 def _last_run(stored: dict[str, Any] | None) -> LastRun | None:
@@ -126,14 +131,16 @@ def _last_run(stored: dict[str, Any] | None) -> LastRun | None:
     return LastRun(**{**stored, **files, "records": tuple(PendingFile(**file) for file in stored["records"])})
 
 
-def _former(topic: Archived) -> Mapping[str, Any]:
-    return {topic_id: _spelled(partitions) for topic_id, partitions in sorted(topic.former.items())}
+def _spelled(topic: Archived) -> Mapping[str, Any]:
+    former = {topic_id: _spelled_positions(positions) for topic_id, positions in sorted(topic.former.items())}
+    spelled = {"id": topic.topic_id, "partitions": _spelled_positions(topic.partitions)}
+    return {**spelled, "former": former} if former else spelled
 
 
-def _spelled(partitions: Mapping[int, Position]) -> Mapping[str, Sequence[Any]]:
+def _spelled_positions(positions: Mapping[int, Position]) -> Mapping[str, Sequence[Any]]:
     return {
         str(number): [one.next_offset, one.leader_epoch, [list(epoch) for epoch in one.epochs], int(one.confirmed)]
-        for number, one in sorted(partitions.items())
+        for number, one in sorted(positions.items())
     }
 
 

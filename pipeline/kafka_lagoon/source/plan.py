@@ -161,7 +161,7 @@ def require_fitting(specs: OffsetSpecs, selected: SelectedPartitions) -> None:
 
 def log_bounds(
     cluster: Cluster, partitions: Sequence[TopicPartition], isolation_level: str, deadline: Deadline
-) -> dict[TopicPartition, LogBounds]:
+) -> Mapping[TopicPartition, LogBounds]:
     """The current start and end of every log."""
     logs, failures = ask_log_bounds(cluster, partitions, isolation_level, deadline)
     refuse_failures(failures.values())
