@@ -43,6 +43,9 @@ def test_a_partition_without_a_leader(state: FakeCluster, connect: Connect) -> N
         partitions[:1],
         ["LEADER_NOT_AVAILABLE"],
     )
+    assert len(logs) == 1
+    assert logs.get(partitions[1]) is None
+    assert TopicPartition("other", 0) not in logs
 
 
 def test_each_partition_has_its_own_bounds(state: FakeCluster, connect: Connect) -> None:
