@@ -1,9 +1,9 @@
 """Runs the parts of the proof, two side by side, and writes a row of figures for each into docs/proof.md.
 
-python -m tests.proof.everything [--long] [--seed N] [--part NAME]... [--folder DIR]
+python -m tests.proof.everything [--long] [--seed N] [--part NAME]... [--folder DIR] [--minutes N]
 
 Without --long (`make proof`) the seed is fixed, and a part of the tests and of the points to die at is tried; with it (`make proof-long`)
-the seed is new, and all of them are. Each part is a command of its own whose output is kept in the folder. Exit 1 if a part failed.
+the seed is new, and all of them are; histories go on where a run with the same folder and seed has ended. Each part is a command of its own whose output is kept in the folder. Exit 1 if a part failed.
 """
 
 import argparse
@@ -30,6 +30,7 @@ HEAD = (
     "|---|---|---|---|---|---|---|",
 )
 _LONGEST = ("tests", "points to die at")  # of `make proof`; they begin first, so that no core is idle at the end
+GOES_ON = "--go-on"
 SHARES = 4  # `make proof` runs one of so many parts of the tests, by its seed: all take two hours
 _SECTIONS = {False: "make proof", True: "make proof-long"}
 
@@ -45,8 +46,8 @@ class Part:
     marker: str = ""
     is_seeded: bool = False
 
-    def command(self, folder: Path, seed: int, *, is_long: bool) -> list[str]:
-        """The command that runs the part, and writes its figures."""
+    def command(self, folder: Path, seed: int, *, is_long: bool, minutes: int | None = None) -> list[str]:
+        """The command that runs the part, and writes its figures; what goes on later may end after some minutes."""
         if self.marker:
             share = [] if is_long else ["--share", f"{seed}/{SHARES}"]
             workers = ["--numprocesses=2", "--dist=loadfile", "--no-loadscope-reorder"]
@@ -54,7 +55,8 @@ class Part:
             return [sys.executable, "-m", "pytest", *workers, *tests, "--junitxml", str(self.file(folder, "xml"))]
         arguments = self.long_arguments if is_long else self.arguments
         seeds = ["--seed", str(seed)] if self.is_seeded else []
-        return [sys.executable, "-m", self.module, *arguments, *seeds, "--json", str(self.file(folder, "json"))]
+        limit = ["--minutes", str(minutes)] if minutes and GOES_ON in arguments else []
+        return [sys.executable, "-m", self.module, *arguments, *seeds, *limit, "--json", str(self.file(folder, "json"))]
 
     def file(self, folder: Path, ending: str) -> Path:
         """A file of the part in the folder of a run."""
@@ -75,14 +77,14 @@ PARTS = (
         name="histories",
         module="tests.proof",
         arguments=("--histories", "8"),
-        long_arguments=("--go-on", "--histories", "120"),
+        long_arguments=(GOES_ON, "--histories", "120"),
         is_seeded=True,
     ),
     Part(
         name="deaths",
         module="tests.proof",
         arguments=("--with-deaths", "--histories", "2"),
-        long_arguments=("--go-on", "--with-deaths", "--histories", "100"),
+        long_arguments=(GOES_ON, "--with-deaths", "--histories", "100"),
         is_seeded=True,
     ),
     Part(name="scenarios", module="tests.proof", arguments=SCENARIOS, long_arguments=SCENARIOS),
@@ -130,6 +132,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="seed of what is drawn (default 1; with --long the day)")
     parser.add_argument("--part", action="append", choices=[part.name for part in PARTS], help="only this part")
     parser.add_argument("--folder", type=Path, help="a folder for outputs and figures")
+    parser.add_argument("--minutes", type=int, help="with --long: begin no history after so many minutes")
     options = parser.parse_args()
     seed = options.seed or (int(f"{datetime.now(UTC):%Y%m%d}") if options.long else 1)
     folder = options.folder or Path(tempfile.mkdtemp(prefix="lagoon-proof-"))
@@ -139,7 +142,9 @@ def main() -> int:
     results: list[Result] = []
     with ThreadPoolExecutor(SIDE_BY_SIDE) as lanes:
         in_order = sorted(parts, key=lambda part: part.name not in _LONGEST)
-        running = [lanes.submit(run, part, folder, seed, is_long=options.long) for part in in_order]
+        running = [
+            lanes.submit(run, part, folder, seed, is_long=options.long, minutes=options.minutes) for part in in_order
+        ]
         for future in as_completed(running):  # a run that is ended keeps the rows of the parts before
             result = future.result()
             results.append(result)
@@ -151,13 +156,13 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def run(part: Part, folder: Path, seed: int, *, is_long: bool) -> Result:
+def run(part: Part, folder: Path, seed: int, *, is_long: bool, minutes: int | None = None) -> Result:
     """Run a part, with its output in a file."""
     started = time.monotonic()
     print(f"{part.name}: begins", flush=True)
     environment = os.environ | ({"TEST_EXAMPLES": "all"} if part.marker else {})
     with part.file(folder, "log").open("wb") as log:
-        command = part.command(folder, seed, is_long=is_long)
+        command = part.command(folder, seed, is_long=is_long, minutes=minutes)
         code = subprocess.run(
             command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False
         ).returncode

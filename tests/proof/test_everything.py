@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.proof.everything import _SECTIONS, HEAD, PAGE, PARTS, Part, Result, row, run, with_rows
+from tests.proof.everything import _SECTIONS, GOES_ON, HEAD, PAGE, PARTS, Part, Result, row, run, with_rows
 from tests.proof.figures import Figures
 
 FIGURES = Figures(
@@ -80,6 +80,8 @@ def test_commands(tmp_path: Path, is_long: bool) -> None:
         assert command[:2] == [sys.executable, "-m"]
         assert str(part.file(tmp_path, "xml" if part.marker else "json")) in command
         assert ("--seed" in command) == part.is_seeded
+        limited = part.command(tmp_path, 7, is_long=is_long, minutes=30)
+        assert (limited != command) == (is_long and GOES_ON in part.long_arguments)
 
 
 def test_rows_of_the_page() -> None:
