@@ -155,14 +155,15 @@ _RUN_ONCE = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.broadcastTimeout": "900",  # the largest view takes minutes where the cores are busy
     "spark.databricks.delta.snapshotPartitions": "1",
-    # Each join and sort of a query takes a page, which Spark makes of 16 MB: some seventy in the largest view. The plans of a
-    # thousand statements, which Spark keeps for its UI, took the rest of the heap.
+    # Each join and sort of a query takes a page, which Spark makes of 16 MB: some seventy in the largest view. Plans of a
+    # thousand statements are kept for Spark's UI.
     "spark.buffer.pageSize": "1m",
     "spark.sql.ui.retainedExecutions": "10",
 }
 _SHORT_LIVED = " ".join(
     [
         *(f"--conf {name}={value}" for name, value in _RUN_ONCE.items()),
+        "--driver-memory 2g",  # of the default, 1 GB, hundreds of tests leave too little for the largest view
         '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" pyspark-shell',
     ]
 )
