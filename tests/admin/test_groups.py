@@ -7,6 +7,7 @@ import pytest
 
 from kafka_lagoon.admin.authorized_operations import group_operations
 from kafka_lagoon.admin.groups import delete_groups, describe_groups, list_groups
+from kafka_lagoon.admin.transactions import list_transactions
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.consumer_group_describe import (
@@ -76,6 +77,22 @@ def test_groups_of_a_broker_that_fails_are_looked_for_again(state: FakeCluster, 
     assert set(listings.groups) == {"a"}
     assert [str(failure.scope) for failure in listings.failures] == ["broker 2"]
     assert sum(1 for node, key, _ in state.requests if (node, key) == (1, LIST_GROUPS.key)) == 2
+
+
+def test_groups_of_a_broker_that_has_just_left(
+    state: FakeCluster, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Metadata names it no more, and who takes over lists nothing of it at first: the list is not complete for a minute."""
+    state.groups = {"a": FakeGroup(coordinator_id=1), "b": FakeGroup(coordinator_id=2)}
+    del state.addresses[2]
+    listings = list_groups(cluster, soon())
+    assert set(listings.groups) == {"a"}
+    assert [(str(failure.scope), failure.name) for failure in listings.failures] == [
+        ("broker 2", "BROKER_NOT_AVAILABLE")
+    ]
+    assert list(list_transactions(cluster, soon()).failures) == [2]
+    monkeypatch.setattr("kafka_lagoon.client.cluster._TAKING_OVER_S", -1)
+    assert not list_groups(cluster, soon()).failures
 
 
 @pytest.mark.parametrize(("listed", "live"), [("classic", "consumer"), ("consumer", "classic")])

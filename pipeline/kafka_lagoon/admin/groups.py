@@ -97,7 +97,7 @@ def list_groups(cluster: Cluster, deadline: Deadline) -> GroupListings:
 def _list_once(cluster: Cluster, deadline: Deadline) -> Gathered[int, ListGroupsResponse]:
     sharded = ShardedRequest(
         api=LIST_GROUPS,
-        items=sorted(cluster.brokers),
+        items=cluster.coordinators(),
         build=lambda _: ListGroupsRequest(),
         read=lambda response, items: [(items[0], response.error_code, response)],
         chunk=1,

@@ -104,7 +104,7 @@ def list_transactions(
     )
     sharded = ShardedRequest(
         api=LIST_TRANSACTIONS,
-        items=sorted(cluster.brokers),
+        items=cluster.coordinators(),
         build=lambda _: request,
         read=lambda response, items: [(items[0], response.error_code, response)],
         chunk=1,

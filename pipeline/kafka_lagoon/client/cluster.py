@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 _ROUNDS = 3
 _AT_ONCE = 64  # brokers
+_TAKING_OVER_S = 60  # how long other brokers may need to learn that they took over from one that left the metadata
 CREATES_NOTHING = Versions(4, LATEST)  # before Kafka 0.11 a request for a topic may create it
 _UNKNOWN = (NO_LEADER, -1)
 _ONE_KEY, _MANY_KEYS = Versions(0, 3), Versions(4, LATEST)  # KIP-699: FindCoordinator takes several groups from v4 on
@@ -94,6 +95,7 @@ class Cluster:
             Failure, None
         ] = {}  # items that were left out of descriptions of the cluster and its topics, each once
         self.unreachable: set[int] = set()  # brokers that a request spent its whole deadline on; they get one attempt
+        self._left_at: dict[int, float] = {}  # when metadata named a broker no more
         self._coordinators: dict[tuple[int, str], int] = {}  # broker ids by FindCoordinator's type of key, and key
         self._topics: dict[str, _TopicLeaders] = {}
         self._leaders: dict[tuple[int, int], tuple[int, int]] = {}  # those of the last response, each once
@@ -311,12 +313,22 @@ class Cluster:
     def _learn(self, response: MetadataResponse) -> None:
         known = self.brokers
         self.brokers = {one.node_id: self._known(known.pop(one.node_id, None), one) for one in response.brokers}
-        for gone in known.values():
+        for node_id, gone in known.items():
             gone.close()
+            self._left_at[node_id] = self.clock.monotonic()
         self.controller_id = response.controller_id if response.controller_id >= 0 else None
         self._leaders = {}
         for topic in response.topics:
             self.learn_topic(topic)
+
+    def coordinators(self) -> list[int]:
+        """The brokers to ask for lists of groups and transactions: those of the metadata, and those that left it just now.
+
+        Who takes over from a broker that failed lists nothing of it at first, and says so only once the takeover has begun.
+        So that broker is one that did not answer.
+        """
+        since = self.clock.monotonic() - _TAKING_OVER_S
+        return sorted(self.brokers.keys() | {node_id for node_id, at in self._left_at.items() if at >= since})
 
     def learn_topic(self, topic: MetadataTopic) -> None:
         """Take over a broker's description of a topic, as Kafka's client does it (Metadata.updateLatestMetadata).
