@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.cli.main import main
@@ -140,3 +142,17 @@ def test_names_of_a_table_of_others(lake: Path, tmp_path: Path) -> None:
     folder = altered(lake, tmp_path / "lake", "records", with_column(name, "string", partition=False))
     query = select_rows(duckdb.connect(), "desired", folder / "records").sql
     assert '"a\'b""c"' in query
+
+
+def test_a_path_is_no_pattern(tmp_path: Path) -> None:
+    """A file that is gone is an error, whatever its name would match as a pattern."""
+    folder, connection = tmp_path / "t", duckdb.connect()
+    write_deltalake(folder, pa.table({"a": [1, 2]}))
+    read = f"SELECT a FROM ({select_rows(connection, 't', folder).sql}) ORDER BY a"
+    assert connection.sql(read).fetchall() == [(1,), (2,)]
+    (file,) = folder.glob("*.parquet")
+    (log,) = (folder / "_delta_log").glob("*.json")
+    log.write_text(log.read_text().replace(file.name, "*.parquet"))
+    query = select_rows(connection, "t", folder).sql
+    with pytest.raises(duckdb.IOException, match="No files found"):
+        connection.sql(query).fetchall()

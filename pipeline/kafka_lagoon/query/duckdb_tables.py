@@ -48,6 +48,7 @@ _TYPES = {
 _FILE = "file of row"  # a column with the path of the file
 _MOST_COUNTED = 1_000  # files whose footers are read for the number of rows: 0.1 ms each
 _DECIMAL = re.compile(r"decimal\(\d{1,2},\d{1,2}\)")
+_OF_PATTERNS = re.compile(r"[*?\[]")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 
 
@@ -151,6 +152,11 @@ def _refuse_features(name: str, table: "DeltaTable") -> None:
         raise NeedsSpark(f"table {name} has {', '.join(sorted(features))}, which DuckDB cannot read here")
 
 
+def _literal(path: str) -> str:
+    """The path as a pattern of DuckDB that only it matches: DuckDB takes the name of a file that is gone for a pattern."""
+    return _OF_PATTERNS.sub(r"[\g<0>]", path)
+
+
 def _is_in_its_place(path: str, values: Mapping[str, Any]) -> bool:
     folders = path.split("/")[:-1]
     return folders == [f"{column}={value}" for column, value in values.items()]
@@ -160,7 +166,7 @@ def _select_files(
     connection: duckdb.DuckDBPyConnection, files: Sequence[Path], fields: Sequence[Field], partition_by: Sequence[str]
 ) -> str:
     """Select every column by name and type: files omit columns that are null in all of their rows, so all may lack one."""
-    paths = ", ".join(text(str(path)) for path in files)
+    paths = ", ".join(text(_literal(str(path))) for path in files)
     columns = {field["name"]: _type(field["type"]) for field in fields if field["name"] not in partition_by}
     selected = {name: _quoted(name) for name in columns}
     schema = ", ".join(
