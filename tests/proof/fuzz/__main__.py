@@ -11,6 +11,7 @@ it, and one line of counts; exit 1 if anything was found. The figures of each ta
 import argparse
 import importlib.util
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,9 @@ _SECONDS = 60.0
 _MISSING = "atheris is not installed: .venv/bin/pip install -e '.[fuzz]'"
 _NEEDS_IT = 2
 _ARTIFACTS = "ended-*"
+_SPARE_S = (
+    300.0  # to start, and for the last input: libFuzzer ends a slow one in a signal handler, which may hang itself
+)
 
 
 @dataclass
@@ -48,7 +52,11 @@ def searched(target: Target, folder: Path, runs: int, seconds: float) -> Outcome
         old.unlink(missing_ok=True)
     with (folder / "output").open("w") as output:
         command = [sys.executable, "-m", "tests.proof.fuzz.worker", target.name, str(folder), str(runs), str(seconds)]
-        code = subprocess.run(command, check=False, stdout=output, stderr=subprocess.STDOUT).returncode
+        limit = None if seconds == _ENOUGH else seconds + _SPARE_S
+        try:
+            code = subprocess.run(command, check=False, stdout=output, stderr=output, timeout=limit).returncode
+        except subprocess.TimeoutExpired:
+            code = -signal.SIGKILL
     figures = json.loads(figures_file.read_text()) if figures_file.is_file() else {"inputs": 0, "findings": {}}
     outcome = Outcome(figures | {"corpus_files": sum(1 for _ in target.corpus.glob("*"))})
     places = {name: text.partition("\n")[0] for name, text in figures.pop("findings").items()}
