@@ -114,7 +114,11 @@ def _files(name: str, folder: Path, added: pa.Table, partition_by: Sequence[str]
     _refuse_foreign_files(name, folder, paths)
     if not all(_is_in_its_place(path, of) for path, of in zip(paths, values, strict=True)):
         raise NeedsSpark(f"table {name}: DuckDB finds partitions by the names of folders, and its files lie elsewhere")
-    return [folder.absolute() / path for path in paths]
+    files = [folder.absolute() / path for path in paths]
+    for file in files:
+        if _OF_PATTERNS.search(str(file)) and not file.is_file():  # DuckDB would read what the name matches
+            raise TableError(f"table {name} at {folder} names a file that is gone: {file}")
+    return files
 
 
 def _refuse_foreign_files(name: str, folder: Path, paths: Sequence[str]) -> None:
@@ -152,11 +156,6 @@ def _refuse_features(name: str, table: "DeltaTable") -> None:
         raise NeedsSpark(f"table {name} has {', '.join(sorted(features))}, which DuckDB cannot read here")
 
 
-def _literal(path: str) -> str:
-    """The path as a pattern of DuckDB that only it matches: DuckDB takes the name of a file that is gone for a pattern."""
-    return _OF_PATTERNS.sub(r"[\g<0>]", path)
-
-
 def _is_in_its_place(path: str, values: Mapping[str, Any]) -> bool:
     folders = path.split("/")[:-1]
     return folders == [f"{column}={value}" for column, value in values.items()]
@@ -166,7 +165,7 @@ def _select_files(
     connection: duckdb.DuckDBPyConnection, files: Sequence[Path], fields: Sequence[Field], partition_by: Sequence[str]
 ) -> str:
     """Select every column by name and type: files omit columns that are null in all of their rows, so all may lack one."""
-    paths = ", ".join(text(_literal(str(path))) for path in files)
+    paths = ", ".join(text(str(path)) for path in files)
     columns = {field["name"]: _type(field["type"]) for field in fields if field["name"] not in partition_by}
     selected = {name: _quoted(name) for name in columns}
     schema = ", ".join(
