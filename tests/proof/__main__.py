@@ -31,7 +31,11 @@ def main() -> int:
     folder = options.folder or Path(tempfile.mkdtemp(prefix="lagoon-proof-"))
     goes_on = options.go_on and options.json and options.json.exists()
     figures = Figures.read(options.json) if goes_on else Figures()
-    histories = _replayed(options.replay) if options.replay else _drawn(options, figures.tried.get("histories", 0))
+    histories = (
+        _replayed(options.replay)
+        if options.replay
+        else _drawn(options, figures.tried.get("histories", 0) + figures.tried.get(NOT_PLAYED, 0))
+    )
     started = time.monotonic()
     with ExitStack() as stack:
         on = stack.enter_context(cluster(folder, options.release))

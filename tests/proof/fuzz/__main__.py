@@ -31,9 +31,8 @@ _SECONDS = 60.0
 _MISSING = "atheris is not installed: .venv/bin/pip install -e '.[fuzz]'"
 _NEEDS_IT = 2
 _ARTIFACTS = "ended-*"
-_SPARE_S = (
-    300.0  # to start, and for the last input: libFuzzer ends a slow one in a signal handler, which may hang itself
-)
+# To start, and for the last input: libFuzzer ends a slow one in a signal handler, which may hang itself.
+_SPARE_S = 300.0
 
 
 @dataclass
