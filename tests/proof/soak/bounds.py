@@ -1,12 +1,13 @@
 """Bounds of what a snapshot may say about lag, from what the load's consumers and librdkafka have observed.
 
 A snapshot reads at some moment between its start and its end. The high watermark never falls, so it is at least what was answered before that
-time, and at most what was answered to a request after it. A commit that was acknowledged before is the least, and the largest that
+time, and at most what was answered to a request after it. During a fault a leader that was replaced may answer with what it remembers:
+that is a least value, but not a most. A commit that was acknowledged before is the least, and the largest that
 was sent until its end is the most; a commit without an answer may still arrive, so for some time it may also be the least.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 from tests.proof.evidence import LagRow
 
 MAY_ARRIVE_WITHIN_MS = 120_000
+RECOVERS_WITHIN_MS = 20_000  # after a fault: brokers catch up and learn who leads, and locks of orphans end
 _OF_COMMITS = ("committed_offset", "lag")  # null until a group commits
 
 
@@ -29,10 +31,16 @@ class Span(NamedTuple):
 
 
 class Period(NamedTuple):
-    """The time in which a snapshot was made, in milliseconds."""
+    """The time of a snapshot, a run, a request or a fault, in milliseconds."""
 
     start_ms: int
     end_ms: int
+
+    def is_disturbed(self, faults: Iterable["Period"]) -> bool:
+        """Return True if a fault, or what follows it, overlaps with this time."""
+        return any(
+            fault.start_ms <= self.end_ms and self.start_ms <= fault.end_ms + RECOVERS_WITHIN_MS for fault in faults
+        )
 
 
 class Answer(NamedTuple):
@@ -54,11 +62,12 @@ class Commit:
 
 @dataclass(slots=True)
 class Observed:
-    """Commits of consumers and answers of Kafka, each in the order of time. Threads append, and nobody removes."""
+    """Commits of consumers, answers of Kafka, and faults, each in the order of time. Threads append, and nobody removes."""
 
     starts: dict[TopicPartition, list[Answer]] = field(default_factory=lambda: defaultdict(list))
     ends: dict[TopicPartition, list[Answer]] = field(default_factory=lambda: defaultdict(list))
     commits: dict[tuple[str, TopicPartition], list[Commit]] = field(default_factory=lambda: defaultdict(list))
+    faults: list[Period] = field(default_factory=list)
 
     def committed(self, group_id: str, partition: TopicPartition, period: Period) -> Span:
         """Bounds of a group's commit."""
@@ -74,11 +83,14 @@ def _may_arrive(commit: Commit, period: Period) -> bool:
     return commit.returned_ms is None and commit.sent_ms > period.start_ms - MAY_ARRIVE_WITHIN_MS
 
 
-def between(answers: Sequence[Answer], period: Period) -> Span:
+def between(answers: Sequence[Answer], period: Period, faults: Sequence[Period] = ()) -> Span:
     """Bounds of an offset that never falls."""
     before = [one.offset for one in answers if one.returned_ms <= period.start_ms]
-    after = [one.offset for one in answers if one.requested_ms >= period.end_ms]
-    return Span(max(before, default=None), min(after, default=None))
+    after = (one for one in answers if one.requested_ms >= period.end_ms)
+    most = next(
+        (one.offset for one in after if not Period(one.requested_ms, one.returned_ms).is_disturbed(faults)), None
+    )
+    return Span(max(before, default=None), most)
 
 
 def wrong_rows(
@@ -102,9 +114,10 @@ def wrong_rows(
 def _faults(row: LagRow, observed: Observed, period: Period, is_complete: bool) -> Iterator[str]:
     partition = TopicPartition(row.topic, row.partition)
     where = f"snapshot {row.snapshot_id}, {row.group_id}, {partition}"
-    commit, end = observed.committed(row.group_id, partition, period), between(observed.ends.get(partition, ()), period)
+    commit = observed.committed(row.group_id, partition, period)
+    start, end = (between(of.get(partition, ()), period, observed.faults) for of in (observed.starts, observed.ends))
     values = {
-        "log_start_offset": (row.log_start_offset, between(observed.starts.get(partition, ()), period)),
+        "log_start_offset": (row.log_start_offset, start),
         "high_watermark": (row.high_watermark, end),
         "committed_offset": (row.committed_offset, commit),
         "lag": (row.lag, _difference(end, commit)),

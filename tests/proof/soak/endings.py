@@ -9,7 +9,6 @@ from tests.proof.soak.bounds import Period
 COMPLETE, FAILED, INCOMPLETE, LOCKED = 0, 1, 3, 4
 DIFFERENT = 3  # of `lagoon compare`
 DOCUMENTED = (COMPLETE, FAILED, INCOMPLETE, LOCKED)  # 2 says that settings are wrong, which they are not
-RECOVERS_WITHIN_MS = 20_000  # after a fault: brokers catch up, and locks of orphans end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +24,8 @@ class Ending:
 
 
 def is_disturbed(ending: Ending, faults: Sequence[Period]) -> bool:
-    """Return True if a fault, or what follows it, overlaps with the run."""
-    return ending.is_signalled or any(
-        fault.start_ms <= ending.period.end_ms and ending.period.start_ms <= fault.end_ms + RECOVERS_WITHIN_MS
-        for fault in faults
-    )
+    """Return True if the job was signalled, or a fault overlaps with the run."""
+    return ending.is_signalled or ending.period.is_disturbed(faults)
 
 
 def problem(ending: Ending, faults: Sequence[Period]) -> str | None:

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
 
@@ -35,7 +35,7 @@ class Faults:
     player: Player
     chance: random.Random
     topics: Sequence[str]
-    periods: list[Period] = field(default_factory=list)
+    periods: list[Period]
 
     def run(self, ends: threading.Event) -> None:
         """Draw faults until the event is set; the last one is mended."""

@@ -68,7 +68,7 @@ class Soak:
         self._pace, self._servers = pace, on.kafka.bootstrap_servers
         self.runs = Runs(self.player, on.folder / f"soak-{seed}" / "runs")
         self._observed, self._gate = Observed(), Gate()
-        self.faults = Faults(self.player, random.Random(f"faults-{seed}"), list(_TOPICS))
+        self.faults = Faults(self.player, random.Random(f"faults-{seed}"), list(_TOPICS), self._observed.faults)
         self._sizes: dict[str, list[disk.Size]] = defaultdict(list)
         self._slots: dict[int, Period] = {}  # of snapshots, by their slot in milliseconds
         self._restores = 0

@@ -97,6 +97,18 @@ def test_no_limit_is_known() -> None:
     assert wrong(row(high_watermark=1, committed=60, lag=-59), kept=Observed()) == []
 
 
+def test_a_leader_that_was_replaced() -> None:
+    """The old answer of a broker that was paused is no most, although it was requested after the snapshot."""
+    kept = Observed()
+    kept.commits[GROUP, ORDERS].append(Commit(800, 60, 810))
+    kept.ends[ORDERS] += [Answer(900, 910, 100), Answer(2_000, 2_900, 105), Answer(30_000, 30_010, 120)]
+    assert wrong(row(110, 60, 50), kept=kept)
+    kept.faults.append(Period(1_900, 2_850))
+    assert wrong(row(110, 60, 50), kept=kept) == []
+    assert wrong(row(121, 60, 61), kept=kept)
+    assert between(kept.ends[ORDERS][:2], SNAPSHOT, kept.faults) == Span(100, None)
+
+
 def test_a_snapshot_that_nobody_made() -> None:
     """A published snapshot without a run is wrong."""
     assert list(wrong_rows([], Observed(), {}, {"s2": True})) == ["snapshot s2: no run has made it"]

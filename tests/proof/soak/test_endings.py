@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.proof.soak.bounds import Period
-from tests.proof.soak.endings import RECOVERS_WITHIN_MS, Ending, problem
+from tests.proof.soak.bounds import RECOVERS_WITHIN_MS, Period
+from tests.proof.soak.endings import Ending, problem
 
 RUN = Period(100_000, 110_000)
 DURING, BEFORE = Period(105_000, 106_000), Period(90_000, 95_000)
