@@ -105,71 +105,6 @@ def test_asking_for_everything_creates_nothing(state: FakeCluster, connect: Conn
     assert state.count(FIND_COORDINATOR.key) == 0
 
 
-def test_older_news_of_a_leader_is_ignored(state: FakeCluster, connect: Connect) -> None:
-    """The leader with the highest epoch stays, independent of the order of responses."""
-    deadline = Deadline.after(CLOCK, 2_000)
-    partition = state.topics["orders"].partitions[0]
-    partition.leader_id, partition.leader_epoch = 2, 5
-    cluster = connect()
-    cluster.refresh(None, deadline)
-    partition.leader_id, partition.leader_epoch = 1, 4
-    cluster.refresh(None, deadline)
-    assert cluster.leader_of(TopicPartition("orders", 0)) == 2
-
-
-def test_a_re_created_topic_has_epochs_of_its_own(state: FakeCluster, connect: Connect) -> None:
-    """A topic with another id is another topic: its leaders are accepted although their epochs begin again."""
-    topic, orders_0, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
-    topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 1, 5
-    cluster = connect()
-    cluster.refresh(None, deadline)
-    topic.topic_id = b"another topic id"
-    del topic.partitions[3:]
-    topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 2, 0
-    cluster.refresh({"orders"}, deadline)
-    assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (2, 0)
-    assert cluster.leader_of(TopicPartition("orders", 5)) is None
-
-
-def test_the_old_topic_from_a_broker_with_old_metadata(state: FakeCluster, connect: Connect) -> None:
-    """The old topic is accepted, as in Kafka's client, until the next response about the new topic."""
-    topic, orders_0, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
-    cluster, seen = connect(), []
-    for topic_id, leader_id, epoch in ((b"old".zfill(16), 1, 5), (b"new".zfill(16), 2, 0)) * 2:
-        topic.topic_id, topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = topic_id, leader_id, epoch
-        cluster.refresh({"orders"}, deadline)
-        seen.append((cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)))
-    assert seen == [(1, 5), (2, 0)] * 2
-
-
-def test_a_re_created_topic_without_ids(state: FakeCluster, connect: Connect) -> None:
-    """Before Kafka 2.8 topics have no ids: a topic that was missing in between is recognized as re-created."""
-    topic, orders_0, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
-    state.highest[METADATA.key] = 9
-    topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 1, 5
-    cluster = connect()
-    cluster.refresh(None, deadline)
-    del state.topics["orders"]
-    cluster.refresh({"orders"}, deadline)
-    assert cluster.leader_of(orders_0) == 1, "a broker may be behind the others"
-    topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 2, 0
-    state.topics["orders"] = topic
-    cluster.refresh({"orders"}, deadline)
-    assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (2, 0)
-
-
-def test_a_leader_without_an_epoch_is_believed(state: FakeCluster, connect: Connect) -> None:
-    """A response without epochs does not count as older, as in Kafka's client."""
-    orders_0, deadline = TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
-    partition = state.topics["orders"].partitions[0]
-    partition.leader_id, partition.leader_epoch = 1, 5
-    cluster = connect()
-    cluster.refresh(None, deadline)
-    partition.leader_id, partition.leader_epoch = 3, -1
-    cluster.refresh(None, deadline)
-    assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (3, -1)
-
-
 @pytest.mark.parametrize("highest", [6, 3])
 def test_coordinators_are_found_in_every_version(
     state: FakeCluster, connect: Callable[[], Cluster], highest: int
@@ -257,14 +192,14 @@ def test_an_api_that_no_broker_offers(state: FakeCluster, brokers: dict[int, Fak
 def test_a_leader_that_another_broker_names(connect: Connect) -> None:
     """The leader is accepted if its epoch is newer and the broker is known."""
     cluster, orders_0 = connect(), TopicPartition("orders", 0)
-    assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (None, -1)
+    assert (cluster.leader_of(orders_0), cluster.topics.leader_epoch_of(orders_0)) == (None, -1)
     cluster.refresh(None, Deadline.after(CLOCK, 1_000))
-    assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (1, 0)
+    assert (cluster.leader_of(orders_0), cluster.topics.leader_epoch_of(orders_0)) == (1, 0)
     assert not cluster.learn_leader(orders_0, 2, 0)
     assert not cluster.learn_leader(orders_0, 9, 1)
     assert not cluster.learn_leader(orders_0, 2, 1, topic_id="of another topic of that name")
-    assert cluster.learn_leader(orders_0, 2, 1, topic_id=cluster.topic_id_of("orders"))
-    assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (2, 1)
+    assert cluster.learn_leader(orders_0, 2, 1, topic_id=cluster.topics.id_of("orders"))
+    assert (cluster.leader_of(orders_0), cluster.topics.leader_epoch_of(orders_0)) == (2, 1)
 
 
 def identified(state: FakeCluster, *cluster_ids: str | None) -> None:

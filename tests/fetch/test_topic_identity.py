@@ -101,7 +101,7 @@ def test_one_broker_that_is_wrong(
     topic = result.topics["u"]
     assert uuid_text(topic.topic_id) == archived["u"].topic_id
     assert missing_partitions(topic, archived["u"]) == []
-    assert [cluster.leader_epoch_of(TopicPartition("u", number)) for number in range(3)] == [4, 4, 4]
+    assert [cluster.topics.leader_epoch_of(TopicPartition("u", number)) for number in range(3)] == [4, 4, 4]
 
 
 def test_what_every_broker_says_is_believed(state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]):

@@ -63,7 +63,7 @@ class Restore:
         with Cluster.connect(self.kafka, CLOCK, RequestStats(), Deadline.after(CLOCK, 30_000)) as cluster:
             cluster.refresh({self.topic}, Deadline.after(CLOCK, 30_000))
             producer = init_producer_id(cluster, Deadline.after(CLOCK, 30_000)).producer
-            topic_id = cluster.topic_id_of(self.topic)
+            topic_id = cluster.topics.id_of(self.topic)
         self.files = write_files(folder, [records(OFFSETS[:200]), records(OFFSETS[200:])])
         self.planned = PlannedPartition(
             source=wanted(0, 400), target=PartitionKey(self.topic, 0), target_topic_id=topic_id, base_offset=0

@@ -58,13 +58,13 @@ def several_epoch_ends(
 def _request(
     cluster: Cluster, order: PartitionOrder, leader_epochs: "array[int]"
 ) -> ShardedRequest[TopicPartition, EpochEndOffset]:
-    topic_ids = {topic: cluster.topic_id_of(topic) for topic in order.topics}
+    topic_ids = {topic: cluster.topics.id_of(topic) for topic in order.topics}
 
     def build(items: Sequence[TopicPartition]) -> OffsetForLeaderEpochRequest:
         chunk = order.chunk(items)
         columns = {
             "partition": chunk.partitions,
-            "current_leader_epoch": array("i", map(cluster.leader_epoch_of, chunk.by_topic)),
+            "current_leader_epoch": array("i", map(cluster.topics.leader_epoch_of, chunk.by_topic)),
             "leader_epoch": array("i", map(leader_epochs.__getitem__, chunk.places)),
         }
         partitions = Lists(chunk.counts, Structs.of(OffsetForLeaderPartition, columns))
@@ -72,7 +72,7 @@ def _request(
         return OffsetForLeaderEpochRequest(replica_id=CONSUMER_REPLICA_ID, topics=topics)
 
     def code_of(topic: str) -> int:
-        return 0 if cluster.may_be_topic(topic, topic_ids.get(topic)) else UNKNOWN_TOPIC_ID
+        return 0 if cluster.topics.may_be(topic, topic_ids.get(topic)) else UNKNOWN_TOPIC_ID
 
     return ShardedRequest(
         api=OFFSET_FOR_LEADER_EPOCH,

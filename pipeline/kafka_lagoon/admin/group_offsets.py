@@ -180,7 +180,7 @@ def _topic_ids(cluster: Cluster, topics: set[str], deadline: Deadline) -> dict[s
         cluster.refresh(topics, deadline)
     except PipelineError:
         return {}
-    topic_ids = {topic: cluster.topic_id_of(topic) for topic in topics}
+    topic_ids = {topic: cluster.topics.id_of(topic) for topic in topics}
     return {topic: uuid_bytes(topic_id) for topic, topic_id in topic_ids.items() if topic_id is not None}
 
 

@@ -1,12 +1,10 @@
-"""Keeps the brokers of one cluster, and the last known leaders and coordinators.
+"""Keeps the brokers of one cluster, and what was last known of its topics and coordinators.
 
-A leader is never replaced by one of an older leader epoch of the same topic. A topic that was re-created has another id
-and its epochs begin again at 0, so epochs are compared within one topic id only (KAFKA-12257). Requests never create
-anything: no topic is auto-created, and FindCoordinator is sent only for groups that exist.
+Requests never create anything: no topic is auto-created, and FindCoordinator is sent only for groups that exist.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -14,6 +12,7 @@ from kafka_lagoon.client.access import access_to
 from kafka_lagoon.client.broker import Broker, Call, Reply
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.identity import cluster_id_fault
+from kafka_lagoon.client.known_topics import KnownTopics
 from kafka_lagoon.client.metadata_checks import checked_metadata
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline, backoff
@@ -30,19 +29,16 @@ from kafka_lagoon.errors import (
     WireError,
 )
 from kafka_lagoon.kafka_settings import KafkaSettings
-from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
+from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.api_versions import ApiVersionsResponse
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, FindCoordinatorRequest
 from kafka_lagoon.protocol.messages.metadata import (
     METADATA,
-    NO_LEADER,
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
-    MetadataTopic,
 )
 from kafka_lagoon.topic_partition import TopicPartition
-from kafka_lagoon.wire.primitives import uuid_text
 from kafka_lagoon.wire.schema import LATEST, Api, Versions
 
 if TYPE_CHECKING:
@@ -53,32 +49,7 @@ _ROUNDS = 3
 _AT_ONCE = 64  # brokers
 _TAKING_OVER_S = 60  # how long other brokers may need to learn that they took over from one that left the metadata
 CREATES_NOTHING = Versions(4, LATEST)  # before Kafka 0.11 a request for a topic may create it
-_UNKNOWN = (NO_LEADER, -1)
 _ONE_KEY, _MANY_KEYS = Versions(0, 3), Versions(4, LATEST)  # KIP-699: FindCoordinator takes several groups from v4 on
-
-
-@dataclass(slots=True)
-class _TopicLeaders:
-    """Leaders of one topic, by partition: broker and leader epoch (-1 if unknown). `topic_id` is None before Kafka 2.8."""
-
-    topic_id: str | None
-    by_partition: dict[int, tuple[int, int]] = field(default_factory=dict)
-
-    def learn(self, topic: MetadataTopic, distinct: dict[tuple[int, int], tuple[int, int]]) -> None:
-        """Learn leaders of the known epochs or later ones; leaders without an epoch are always taken, as in Kafka's client.
-
-        Equal values are stored once, in `distinct`.
-        """
-        known = self.by_partition
-        for partition in topic.partitions:
-            index, epoch = partition.partition_index, partition.leader_epoch
-            if epoch < 0 or epoch >= known.get(index, _UNKNOWN)[1]:
-                leader = (partition.leader_id, epoch)
-                known[index] = distinct.setdefault(leader, leader)
-
-    def forget_epochs(self) -> None:
-        """Accept any epoch from now on."""
-        self.by_partition = {partition: (leader_id, -1) for partition, (leader_id, _) in self.by_partition.items()}
 
 
 class Cluster:
@@ -88,6 +59,7 @@ class Cluster:
         self.settings, self.clock, self.request_stats = settings, clock, request_stats
         self._access = access_to(settings, clock, request_stats)
         self.brokers: dict[int, Broker] = {}
+        self.topics = KnownTopics()
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
         self.cluster_id: str | None = None
         self.answered_by = ""  # the address that `ask_any` asked last
@@ -97,8 +69,6 @@ class Cluster:
         self.unreachable: set[int] = set()  # brokers that a request spent its whole deadline on; they get one attempt
         self._left_at: dict[int, float] = {}  # when metadata named a broker no more
         self._coordinators: dict[tuple[int, str], int] = {}  # broker ids by FindCoordinator's type of key, and key
-        self._topics: dict[str, _TopicLeaders] = {}
-        self._leaders: dict[tuple[int, int], tuple[int, int]] = {}  # those of the last response, each once
         self._bootstrap = [self._broker(None, host, port) for host, port in settings.addresses()]
         self._threads: ThreadPoolExecutor | None = None
         self._lock = Lock()
@@ -153,21 +123,8 @@ class Cluster:
 
     def leader_of(self, partition: TopicPartition) -> int | None:
         """The last known leader, None when there is none."""
-        leader_id = self._leader(partition)[0]
+        leader_id = self.topics.leader_of(partition)
         return leader_id if leader_id in self.brokers else None
-
-    def leader_epoch_of(self, partition: TopicPartition) -> int:
-        """The last known leader epoch, of the last known topic id; -1 before Metadata v7."""
-        return self._leader(partition)[1]
-
-    def topic_id_of(self, topic: str) -> str | None:
-        """The last known id of the topic, None when brokers give none or were not asked yet."""
-        return self._topics[topic].topic_id if topic in self._topics else None
-
-    def may_be_topic(self, topic: str, topic_id: str | None) -> bool:
-        """True if this may be the topic that is known by this name: same id, or either id is unknown."""
-        known = self.topic_id_of(topic)
-        return topic_id is None or known is None or known == topic_id
 
     def learn_leader(
         self, partition: TopicPartition, leader_id: int, leader_epoch: int, topic_id: str | None = None
@@ -176,17 +133,7 @@ class Cluster:
 
         False if its epoch is not newer, if the topic is another one of this name, or if the broker is unknown.
         """
-        if leader_id not in self.brokers or not self.may_be_topic(partition.topic, topic_id):
-            return False
-        if leader_epoch <= self._leader(partition)[1]:
-            return False
-        known = self._topics.setdefault(partition.topic, _TopicLeaders(topic_id))
-        known.by_partition[partition.partition] = (leader_id, leader_epoch)
-        return True
-
-    def _leader(self, partition: TopicPartition) -> tuple[int, int]:
-        topic = self._topics.get(partition.topic)
-        return topic.by_partition.get(partition.partition, _UNKNOWN) if topic else _UNKNOWN
+        return leader_id in self.brokers and self.topics.learn_leader(partition, leader_id, leader_epoch, topic_id)
 
     def coordinator_of(self, key: str, key_type: int = GROUP) -> int | None:
         """Id of the last known coordinator of a group, a transaction or a share, whether or not that broker still exists."""
@@ -317,9 +264,7 @@ class Cluster:
             gone.close()
             self._left_at[node_id] = self.clock.monotonic()
         self.controller_id = response.controller_id if response.controller_id >= 0 else None
-        self._leaders = {}
-        for topic in response.topics:
-            self.learn_topic(topic)
+        self.topics.learn_all(response.topics)
 
     def coordinators(self) -> list[int]:
         """The brokers to ask for lists of groups and transactions: those of the metadata, and those that left it just now.
@@ -329,23 +274,6 @@ class Cluster:
         """
         since = self.clock.monotonic() - _TAKING_OVER_S
         return sorted(self.brokers.keys() | {node_id for node_id, at in self._left_at.items() if at >= since})
-
-    def learn_topic(self, topic: MetadataTopic) -> None:
-        """Take over a broker's description of a topic, as Kafka's client does it (Metadata.updateLatestMetadata).
-
-        Another id is another topic, whatever its epochs. Which of two ids is newer cannot be known, so a broker whose metadata
-        is old may bring the old topic back until the next response. Where brokers give no ids (before Kafka 2.8), a response
-        that the topic does not exist means the same.
-        """
-        name, topic_id = topic.name, uuid_text(topic.topic_id)
-        known = self._topics.get(name) if name is not None else None
-        if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION and known and known.topic_id is None:
-            known.forget_epochs()
-        if name is None or topic.error_code:
-            return
-        if known is None or (topic_id is not None and topic_id != known.topic_id):
-            known = self._topics[name] = _TopicLeaders(topic_id)
-        known.learn(topic, self._leaders)
 
     def _known(self, broker: Broker | None, listed: Any) -> Broker:
         if broker and (broker.host, broker.port) == (listed.host, listed.port):

@@ -28,7 +28,6 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
-from kafka_lagoon.sasl.conversation import Login
 from kafka_lagoon.wire.budget import BUDGET
 from kafka_lagoon.wire.schema import Api, Versions
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:  # see transport.py
     import ssl
 
     from kafka_lagoon.client.tls_stream import TlsSession
+    from kafka_lagoon.sasl.conversation import Login
 
 R = TypeVar("R")
 
@@ -56,7 +56,7 @@ class Access:
 
     settings: KafkaSettings
     tls: "ssl.SSLContext | None"
-    login: Callable[[str], Login] | None  # the login of one connection to the broker at this host
+    login: "Callable[[str], Login] | None"  # the login of one connection to the broker at this host
     clock: Clock
     request_stats: RequestStats
     pace: Pace

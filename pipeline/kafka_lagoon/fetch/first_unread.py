@@ -158,7 +158,7 @@ def _ask(cluster: Cluster, searches: Sequence[_Search], results: _Results, deadl
 
 def _forms(cluster: Cluster, searches: Sequence[_Search]) -> tuple[Versions, Versions]:
     """Versions of the requests: by topic id where brokers have ids, with the epoch of the record before where it is known."""
-    has_ids = all(cluster.topic_id_of(topic) is not None for topic in {search.position.topic for search in searches})
+    has_ids = all(cluster.topics.id_of(topic) is not None for topic in {search.position.topic for search in searches})
     return (_WITH_EPOCH if has_ids else _BY_NAME_WITH_EPOCH), _BY_NAME
 
 
@@ -189,7 +189,7 @@ def _request(
             search = group[item]
             wanted = FetchPartition(
                 partition=item.partition,
-                current_leader_epoch=cluster.leader_epoch_of(item),
+                current_leader_epoch=cluster.topics.leader_epoch_of(item),
                 fetch_offset=search.offset,
                 last_fetched_epoch=-1 if versions is _BY_NAME else search.last_epoch,
                 partition_max_bytes=size,
@@ -221,7 +221,7 @@ def _request(
 
 
 def _topic_id(cluster: Cluster, topic: str) -> bytes:
-    topic_id = cluster.topic_id_of(topic)
+    topic_id = cluster.topics.id_of(topic)
     return _NO_ID if topic_id is None else uuid_bytes(topic_id)
 
 

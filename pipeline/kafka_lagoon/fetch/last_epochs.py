@@ -47,7 +47,7 @@ def _epoch_starts(
     An epoch starts at the end of the largest epoch below it.
     """
     starts: dict[TopicPartition, list[EpochStart]] = {partition: [] for partition in down_to}
-    newest = {partition: cluster.leader_epoch_of(partition) for partition in down_to}
+    newest = {partition: cluster.topics.leader_epoch_of(partition) for partition in down_to}
     for _ in range(_MAX_EPOCHS):
         newest = {partition: epoch for partition, epoch in newest.items() if epoch >= 0}
         if not newest:

@@ -81,7 +81,7 @@ class Prefetcher:
         A replica without records proves nothing, and neither does a leader's answer that only names a replica: then the
         leader is asked for the records themselves. A topic that was re-created since is not requested by its name.
         """
-        if not self._cluster.may_be_topic(self._split.topic, self._split.topic_id):
+        if not self._cluster.topics.may_be(self._split.topic, self._split.topic_id):
             return Reply(code=UNKNOWN_TOPIC_ID)
         if near := self._ask_replica(position):
             return near
@@ -110,7 +110,9 @@ class Prefetcher:
         self._asked_broker = broker
         deadline = self._limits.waiting_for(broker.node_id)
         refusal: PipelineError | None = None
-        for request, versions in requests(self._split, position, self._cluster.leader_epoch_of(self._partition), rack):
+        for request, versions in requests(
+            self._split, position, self._cluster.topics.leader_epoch_of(self._partition), rack
+        ):
             if self._stopped:
                 lost = ConnectionLost(f"{broker.host}:{broker.port}", "exchange", "interrupted", in_flight=0)
                 return Reply(error=lost)

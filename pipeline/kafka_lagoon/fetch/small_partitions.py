@@ -184,7 +184,7 @@ class SmallPartitions:
         is_usual = isolation_at(split, split.from_offset, self._options.isolation_level) == fetch.READ_COMMITTED
         if leader_id in self._silent or self._limits.stalls.gives_up_on(leader_id) or not is_usual:
             return None
-        return leader_id if self._cluster.may_be_topic(split.topic, split.topic_id) else None
+        return leader_id if self._cluster.topics.may_be(split.topic, split.topic_id) else None
 
     def _wanted(self, split: Split, limit: int, *, is_first: bool) -> RequestedPartition:
         """A request for a partition, at first for twice its expected size, so that it does not take the others' room."""
@@ -197,7 +197,7 @@ class SmallPartitions:
             wait_ms=0,
         )
         return RequestedPartition(
-            split, position, self._cluster.leader_epoch_of(TopicPartition(split.topic, split.partition))
+            split, position, self._cluster.topics.leader_epoch_of(TopicPartition(split.topic, split.partition))
         )
 
     def _responses(self, wanted: Mapping[int, Sequence[RequestedPartition]], limit: int) -> dict[int, FetchResponse]:

@@ -55,7 +55,7 @@ def believed_topics(
         for name in sorted(doubtful):
             if topic := _agreed(name, archived.get(name), answers):
                 believed[name] = topic
-                cluster.learn_topic(topic)
+                cluster.topics.learn(topic)
                 doubtful.discard(name)
         if not doubtful:
             break

@@ -115,7 +115,7 @@ def _restore(task: _Task, work: Work) -> WorkResult:
         return written.result()
     try:
         written.topics = task.topics.of(work.planned.target.topic)
-        if not task.cluster.may_be_topic(work.planned.target.topic, work.planned.target_topic_id):
+        if not task.cluster.topics.may_be(work.planned.target.topic, work.planned.target_topic_id):
             raise TargetChanged(*work.planned.target, "is of another topic: it was re-created since the restore began")
         waiting = task.deadline()
         while True:

@@ -69,7 +69,7 @@ def _ends(
 ) -> list[tuple[int, _End | None, _End | None]]:
     """Numbers of positions with the ends around them; not of those without any."""
     rows = [
-        (number, one.topic, cluster.topic_id_of(one.topic), one.partition, one.offset)
+        (number, one.topic, cluster.topics.id_of(one.topic), one.partition, one.offset)
         for number, one in enumerate(positions)
     ]
     spark = warehouse.spark

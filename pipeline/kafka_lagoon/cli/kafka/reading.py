@@ -157,7 +157,7 @@ def _disappearance(cluster: Cluster, source: Source, deadline: Deadline) -> str 
         return None
     if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
         return TOPIC_DELETED
-    return None if cluster.may_be_topic(source.topic, source.topic_id) else TOPIC_RECREATED
+    return None if cluster.topics.may_be(source.topic, source.topic_id) else TOPIC_RECREATED
 
 
 def _rows(cluster: Cluster, split: Split, options: ReadOptions, missing: Missing) -> Iterator[Row]:

@@ -17,7 +17,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
         return CommandOutput(rows=[], failures=[listed])
     if listed.topics:
         context.cluster.refresh({topic.name for topic in listed.topics}, context.deadline)
-    topic_ids = {topic.name: context.cluster.topic_id_of(topic.name) for topic in listed.topics}
+    topic_ids = {topic.name: context.cluster.topics.id_of(topic.name) for topic in listed.topics}
     rows = reassignment_rows(listed, topic_ids)
     return CommandOutput(rows=[RowSet(kind="reassignment", rows=rows, columns=_COLUMNS, wide=("topic_id", *_COLUMNS))])
 
