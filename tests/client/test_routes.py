@@ -1,6 +1,7 @@
 """Routes: the broker of an item, the scope of its failures, and the request that looks it up again."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,11 +10,13 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.client.routes import ByBroker, ByController, ByCoordinator, ByLeader
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, TRANSACTION
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster, FakeGroup
+from tests.fake.faults import Altered, Fault
 
 Connect = Callable[[], Cluster]
 ORDERS = TopicPartition("orders", 0)
@@ -25,10 +28,10 @@ def soon() -> Deadline:
 
 
 def requests(state: FakeCluster, refresh: Callable[[], None]) -> list[int]:
-    """Return the APIs of the requests that a refresh sends."""
+    """Return the APIs of the requests that a refresh sends, without those that open a connection."""
     before = len(state.requests)
     refresh()
-    return [key for _, key, _ in state.requests[before:]]
+    return [key for _, key, _ in state.requests[before:] if key != API_VERSIONS.key]
 
 
 def test_partitions_go_to_their_leaders(state: FakeCluster, connect: Connect) -> None:
@@ -49,6 +52,21 @@ def test_groups_go_to_their_coordinators(state: FakeCluster, connect: Connect) -
     assert requests(state, lambda: route.refresh(["a", "b"], soon())) == [METADATA.key, FIND_COORDINATOR.key]
     assert [route.node_of(group_id) for group_id in "abc"] == [1, 2, None]
     assert route.scope_of("a") == Scope.group("a")
+
+
+def test_a_broker_that_is_behind(state: FakeCluster, connect: Connect) -> None:
+    """After a leader or coordinator turned out to be wrong, another broker is asked than the one that named it."""
+    state.groups = {"a": FakeGroup(coordinator_id=2)}
+    state.faults += [
+        Fault(METADATA.key, Altered(lambda metadata: replace(metadata, topics=())), node_id=1, times=1_000),
+        Fault(FIND_COORDINATOR.key, Altered(lambda answer: replace(answer, coordinators=())), node_id=1, times=1_000),
+    ]
+    cluster = connect()
+    for route, item, node_id in ((ByLeader(cluster), ORDERS, 1), (ByCoordinator(cluster), "a", 2)):
+        cluster.refresh((), soon())
+        assert cluster.answered_by == cluster.brokers[1].address
+        route.refresh([item], soon())
+        assert route.node_of(item) == node_id
 
 
 def test_kinds_of_coordinators_are_apart(connect: Connect) -> None:

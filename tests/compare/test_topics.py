@@ -13,11 +13,13 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import AtOffset, OffsetSpecs
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import NOT_LEADER_OR_FOLLOWER
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from kafka_lagoon.records.digests import ALL_FIELDS
 from kafka_lagoon.records.encoding import Record
 from tests.compare.logs import HOW, append, compare, record
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakePartition
+from tests.fake.faults import Altered, Fault
 from tests.short_timeouts import short_timeouts
 
 LOG = [record(number) for number in range(100)]
@@ -49,6 +51,21 @@ def test_equal_topics(state: FakeCluster, settings: KafkaSettings) -> None:
     assert (comparison.left_records, comparison.right_records, comparison.in_order) == (200, 200, True)
     assert (comparison.counts(), comparison.failures, comparison.notes) == ({}, [], [])
     assert [part.right.to_offset for part in comparison.partitions] == [142, 142]
+
+
+def test_a_broker_that_does_not_know_all_partitions(state: FakeCluster, settings: KafkaSettings) -> None:
+    """The partitions to compare are those that two brokers name: a broker learns of new ones late."""
+    for topic in ("a", "b"):
+        for log in logs(state, topic):
+            append(log, LOG)
+
+    def is_behind(metadata: MetadataResponse) -> MetadataResponse:
+        return replace(metadata, topics=tuple(replace(one, partitions=one.partitions[:1]) for one in metadata.topics))
+
+    state.faults.append(Fault(METADATA.key, Altered(is_behind), node_id=1, times=1_000))
+    comparison = compare(settings, "a", "b")
+    assert comparison.is_equal()
+    assert (comparison.left_records, comparison.right_records) == (200, 200)
 
 
 def test_differences_by_partition(state: FakeCluster, settings: KafkaSettings) -> None:

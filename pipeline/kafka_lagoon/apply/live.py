@@ -18,6 +18,7 @@ from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.apply.desired.resources import Acl, ScramUser
 from kafka_lagoon.apply.kinds.names import DEFAULT, quota_name
 from kafka_lagoon.apply.kinds.quotas import quotas_of
+from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
@@ -144,7 +145,7 @@ class Live:
 def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
     """Read the requested parts of the cluster, with its brokers and topics."""
     failures: list[Failure] = []
-    metadata = cluster.refresh(None, deadline)
+    metadata = agreed_metadata(cluster, None, deadline)
     topics = {topic.name: _live_topic(topic) for topic in metadata.topics if topic.name and not topic.error_code}
     hidden = _hidden(cluster, set(wanted.configs.get("topic") or ()) - set(topics), deadline)
     failures += hidden.values()

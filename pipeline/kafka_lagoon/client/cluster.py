@@ -117,6 +117,10 @@ class Cluster:
         self._learn(response)
         return response
 
+    def refresh_elsewhere(self, topics: Collection[str], deadline: Deadline) -> MetadataResponse:
+        """Refresh after leaders turned out to be wrong: another broker is asked than last time, which may be behind."""
+        return self.refresh(topics, deadline, {self.answered_by})
+
     def api_versions(self) -> list[ApiVersionsResponse]:
         """The ApiVersions response of each connected broker."""
         return [broker.versions for broker in self.brokers.values() if broker.versions]
@@ -143,23 +147,27 @@ class Cluster:
         """Remember coordinators that an answer named, such as a broker's ListGroups or ListTransactions."""
         self._coordinators.update({(key_type, key): node_id for key, node_id in node_ids.items()})
 
-    def find_coordinators(self, keys: Sequence[str], deadline: Deadline, key_type: int = GROUP) -> dict[str, int]:
+    def find_coordinators(
+        self, keys: Sequence[str], deadline: Deadline, key_type: int = GROUP, other_than: Collection[str] = ()
+    ) -> dict[str, int]:
         """Ask for the coordinators of these groups, transactions or shares; returns the error codes of those without one.
 
         Only for those that exist: the request creates __consumer_offsets, and so on. A key without a coordinator keeps the
-        last known one.
+        last known one. Addresses in `other_than` are asked last.
         """
         request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=tuple(keys))
         refused: dict[str, int] = {}
         try:
-            coordinators = self.ask_any(FIND_COORDINATOR, request, deadline, within=_MANY_KEYS).coordinators
+            coordinators = self.ask_any(
+                FIND_COORDINATOR, request, deadline, _MANY_KEYS, other_than=other_than
+            ).coordinators
             known = [one for one in coordinators if one.key in request.coordinator_keys]
             self.learn_coordinators({one.key: one.node_id for one in known if not one.error_code}, key_type)
             refused = {one.key: one.error_code for one in known if one.error_code}
         except UnsupportedVersion:
             for key in keys:
                 single = FindCoordinatorRequest(key_type=key_type, key=key)
-                answer = self.ask_any(FIND_COORDINATOR, single, deadline, within=_ONE_KEY)
+                answer = self.ask_any(FIND_COORDINATOR, single, deadline, _ONE_KEY, other_than=other_than)
                 if answer.error_code:
                     refused[key] = answer.error_code
                 else:

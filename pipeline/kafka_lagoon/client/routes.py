@@ -35,7 +35,7 @@ class ByLeader:
 
     def refresh(self, items: Sequence[TopicPartition], deadline: Deadline) -> None:
         """Ask for the metadata of these partitions' topics."""
-        self._cluster.refresh({item.topic for item in items}, deadline)
+        self._cluster.refresh_elsewhere({item.topic for item in items}, deadline)
 
 
 class ByCoordinator:
@@ -56,9 +56,10 @@ class ByCoordinator:
         return Scope.transaction(item) if self._key_type == TRANSACTION else Scope.group(item)
 
     def refresh(self, items: Sequence[str], deadline: Deadline) -> None:
-        """Ask for the brokers, whose addresses may have changed, and for the coordinators."""
-        self._cluster.refresh((), deadline)
-        self._cluster.find_coordinators(items, deadline, self._key_type)
+        """Ask another broker than last time for the brokers, whose addresses may have changed, and for the coordinators."""
+        asked_before = {self._cluster.answered_by}
+        self._cluster.refresh((), deadline, asked_before)
+        self._cluster.find_coordinators(items, deadline, self._key_type, asked_before)
 
 
 class ByAny:

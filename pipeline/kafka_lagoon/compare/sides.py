@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import field, replace
 from typing import Protocol
 
+from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import RequestStats
@@ -128,7 +129,7 @@ def choose_side(cluster: Cluster, of: TopicOfCluster, wanted: Wanted, deadline: 
     Records of open transactions are not compared: they may still be aborted. A partition whose leader does not answer is a
     failure beside the others.
     """
-    (topic,) = cluster.refresh({of.topic}, deadline).topics
+    (topic,) = agreed_metadata(cluster, {of.topic}, deadline).topics
     if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
         raise ConfigError([f"{of}: no such topic"])
     if not topic.partitions:

@@ -176,7 +176,7 @@ class Recovery:
     def _metadata(self) -> MetadataTopic | None:
         """The topic as a broker describes it now; the cluster learns it too. None if no broker answers."""
         try:
-            answer = self._cluster.refresh({self._split.topic}, self._deadline)
+            answer = self._cluster.refresh_elsewhere({self._split.topic}, self._deadline)
         except PipelineError:
             return None  # the next request meets the same brokers and keeps their refusal
         return next((topic for topic in answer.topics if topic.name == self._split.topic), None)

@@ -234,7 +234,7 @@ class BatchSender:
         if stale:
             deadline = Deadline.after(self._cluster.clock, self._timeout_ms)
             with suppress(PipelineError):
-                self._cluster.refresh({partition.topic for partition in stale}, deadline)
+                self._cluster.refresh_elsewhere({partition.topic for partition in stale}, deadline)
 
 
 def _split(batches: _Batches) -> list[_Request]:

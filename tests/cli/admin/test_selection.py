@@ -1,15 +1,18 @@
 """Partitions on the command line, found in a fake cluster."""
 
 from argparse import ArgumentTypeError, Namespace
+from dataclasses import replace
 
 import pytest
 
 from kafka_lagoon.cli.admin.selection import Selected, find, moved, placed, selected
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import cluster, soon
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
 
 __all__ = ["cluster"]  # a fixture of tests/admin
 
@@ -27,6 +30,14 @@ def test_what_is_found(state: FakeCluster, cluster: Cluster) -> None:
     assert sorted(str(failure.scope) for failure in some.failures) == ["orders-7", "topic absent"]
     everything = find(context, [])
     assert (len(everything.described), list(everything.failures)) == (8, [])
+
+
+def test_topics_that_a_broker_does_not_know_yet(state: FakeCluster, cluster: Cluster) -> None:
+    """Without a selection the topics of a cluster are those that two brokers name."""
+    without_topics = Altered(lambda metadata: replace(metadata, topics=()))
+    state.faults.append(Fault(METADATA.key, without_topics, node_id=1, times=1_000))
+    context = ClusterContext(cluster=cluster, options=Namespace(), deadline=soon())
+    assert len(find(context, []).described) == 6
 
 
 def test_spellings() -> None:

@@ -22,6 +22,7 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.permissions import ALTERS_CLUSTER
 from kafka_lagoon.cli.planned_actions import PlannedActions
+from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.protocol.messages.add_raft_voter import ADD_RAFT_VOTER
 from kafka_lagoon.protocol.messages.remove_raft_voter import REMOVE_RAFT_VOTER
@@ -141,7 +142,7 @@ def _plan_unregistering(context: ClusterContext) -> PlannedActions:
 
 def _still_assigned(context: ClusterContext, brokers: Container[int]) -> Sequence[str]:
     """Return a note if the brokers still have replicas: Kafka does not move them by itself."""
-    topics = context.cluster.refresh(None, context.deadline).topics
+    topics = agreed_metadata(context.cluster, None, context.deadline).topics
     replicas = (replica for topic in topics for partition in topic.partitions for replica in partition.replica_nodes)
     count = sum(replica in brokers for replica in replicas)
     return [f"{count} replicas are still assigned there: `lagoon admin reassign` moves them"] if count else ()

@@ -27,6 +27,7 @@ from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
 from kafka_lagoon.cli.kafka.selection import list_notes
 from kafka_lagoon.cli.permissions import DELETE_ON_GROUP, READ_GROUP, READ_TOPIC, Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
+from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.fetch.offset_specs import SPELLINGS, AtOffset, OffsetSpecs, parse_offset_specs
 from kafka_lagoon.protocol.messages.delete_groups import DELETE_GROUPS
@@ -72,7 +73,7 @@ def _partitions(
     context: ClusterContext, chosen: Mapping[str, Sequence[int] | None]
 ) -> tuple[list[TopicPartition], list[Failure]]:
     """List the partitions of the chosen topics. A missing topic is a failure, a missing partition a fault of the arguments."""
-    metadata = context.cluster.refresh(chosen, context.deadline) if chosen else None
+    metadata = agreed_metadata(context.cluster, chosen, context.deadline) if chosen else None
     topics = {topic.name: topic for topic in metadata.topics if topic.name is not None} if metadata else {}
     failures = [
         failure_of(METADATA, Scope.of_topic(name), topic.error_code)

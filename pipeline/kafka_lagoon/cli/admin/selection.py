@@ -10,6 +10,7 @@ from dataclasses import field
 
 from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.cli.kafka.command import ClusterContext
+from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
@@ -72,7 +73,7 @@ def _brokers(text: str, listed: str) -> list[int]:
 def find(context: ClusterContext, wanted: Sequence[Selected]) -> Partitions:
     """Find the selected partitions; without a selection those of all topics."""
     if not wanted:
-        topics = context.cluster.refresh(None, context.deadline).topics
+        topics = agreed_metadata(context.cluster, None, context.deadline).topics
         return _partitions([topic for topic in topics if not topic.error_code], {})
     by_topic = {one.topic: one.partitions for one in wanted}
     described = describe_topics(context.cluster, list(by_topic), context.deadline)

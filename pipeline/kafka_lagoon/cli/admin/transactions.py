@@ -12,6 +12,7 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.permissions import READ_TOPIC, Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
+from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
@@ -72,7 +73,7 @@ def _plan_abort(context: ClusterContext) -> PlannedActions:
 def _open_producers(context: ClusterContext) -> tuple[Producers, list[Failure]]:
     """Describe the producers of the existing partitions, and return failures of the others."""
     partitions = list(dict.fromkeys(map(parse_partition, context.options.partitions)))
-    metadata = context.cluster.refresh({partition.topic for partition in partitions}, context.deadline)
+    metadata = agreed_metadata(context.cluster, {partition.topic for partition in partitions}, context.deadline)
     missing = {topic.name: topic.error_code for topic in metadata.topics if topic.error_code}
     failures = [failure_of(METADATA, Scope.of_topic(name), code) for name, code in missing.items()]
     there = [partition for partition in partitions if partition.topic not in missing]
