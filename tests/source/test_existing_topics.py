@@ -61,6 +61,23 @@ def test_a_broker_that_learns_a_topic_late(state: FakeCluster, cluster: Cluster,
         assert select_partitions(cluster, options(subscribe="u"), soon(), known).partitions == ALL
 
 
+def has_begun_to_grow(answer: MetadataResponse) -> MetadataResponse:
+    """Describe topic u with its first partition alone."""
+    for topic in answer.topics:
+        topic.partitions = topic.partitions[:1]  # type: ignore[misc]
+    return answer
+
+
+@pytest.mark.parametrize("late", [1, 2, 3])
+@pytest.mark.parametrize("chosen", [{"subscribe": "u"}, {"subscribePattern": "u"}])
+def test_a_broker_that_learns_partitions_late(
+    state: FakeCluster, cluster: Cluster, late: int, chosen: dict[str, str]
+) -> None:
+    """The partitions that two brokers describe are read."""
+    state.faults.append(Fault(METADATA.key, Altered(has_begun_to_grow), node_id=late, times=ALWAYS))
+    assert select_partitions(cluster, options(**chosen), soon()).partitions == ALL
+
+
 @pytest.mark.parametrize("late", [1, 2, 3])
 def test_a_list_that_lacks_a_known_topic(state: FakeCluster, cluster: Cluster, late: int) -> None:
     """A stream with a pattern goes on with the topic."""

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from kafka_lagoon import log
 from kafka_lagoon.admin.offsets import offsets_at
+from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
@@ -89,11 +90,11 @@ def batch_tasks(cluster: Cluster, options: SourceOptions, pushed: Pushed, deadli
 def select_partitions(
     cluster: Cluster, options: SourceOptions, deadline: Deadline, known: Collection[str] = ()
 ) -> SelectedPartitions:
-    """Find the partitions that exist.
+    """Find the partitions that exist, as two brokers describe the topics.
 
     ConfigError names topics that do not; those that are `known` to have existed are left out if every broker says so.
     """
-    answer = cluster.refresh(None if options.pattern else options.topics, deadline)
+    answer = agreed_metadata(cluster, None if options.pattern else options.topics, deadline)
     topics = {topic.name: topic for topic in answer.topics if topic.name is not None}
     if options.pattern:
         pattern = re.compile(options.pattern)
@@ -130,7 +131,7 @@ def _not_listed(name: str) -> MetadataTopic:
 def _existing(
     cluster: Cluster, topics: Mapping[str, MetadataTopic], known: Collection[str], deadline: Deadline
 ) -> Mapping[str, MetadataTopic]:
-    """One broker's descriptions; a topic that it denies is described by another, or denied by all.
+    """The descriptions; a topic that is denied is described by another broker, or denied by all.
 
     A broker learns a new topic late, and one that has just started knows none. ConfigError names unknown topics that are not
     `known`. BrokerError for any other error, and if a topic may exist because not all brokers have answered.

@@ -16,6 +16,7 @@ from kafka_lagoon.cli.kafka.formatting import FORMATS, NULL, as_text, escaped, t
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.people import moment
 from kafka_lagoon.cli.permissions import READ_TOPIC, Requirement
+from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.fetch.offset_specs import SPELLINGS
@@ -139,7 +140,7 @@ def _topic(context: ClusterContext) -> tuple[MetadataTopic, list[TopicPartition]
     """Return the topic and its partitions to read; refuse a topic or partitions that do not exist."""
     selection = cast("re.Match[str]", _SELECTION.fullmatch(context.options.selection))
     name = selection["topic"]
-    (topic,) = context.cluster.refresh({name}, context.deadline).topics
+    (topic,) = agreed_metadata(context.cluster, {name}, context.deadline).topics
     if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
         refuse(f"{name}: no such topic")
     if not topic.partitions:

@@ -13,6 +13,7 @@ from typing import Any
 
 from kafka_lagoon.cli.kafka.fetch_ranges import FetchRange, Missing, whole_logs
 from kafka_lagoon.cli.terminal import warn
+from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.client.request_stats import RequestStats
@@ -152,7 +153,7 @@ def following(
 def _disappearance(cluster: Cluster, source: Source, deadline: Deadline) -> str | None:
     """Return TOPIC_DELETED or TOPIC_RECREATED; None if neither happened, or if no broker answers."""
     try:
-        (topic,) = cluster.refresh({source.topic}, deadline).topics
+        (topic,) = agreed_metadata(cluster, {source.topic}, deadline).topics
     except (BrokerError, ConnectionFailed):
         return None
     if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
