@@ -48,7 +48,8 @@ _TYPES = {
 _FILE = "file of row"  # a column with the path of the file
 _MOST_COUNTED = 1_000  # files whose footers are read for the number of rows: 0.1 ms each
 _DECIMAL = re.compile(r"decimal\(\d{1,2},\d{1,2}\)")
-_OF_PATTERNS = re.compile(r"[*?\[]")
+# Names that DuckDB takes for others: it expands patterns, reads all files of a folder, and cuts names at a NUL, or loops.
+_DOUBTFUL = re.compile(r"[*?\[\0]|(^|/)\.?$")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 
 
@@ -115,9 +116,10 @@ def _files(name: str, folder: Path, added: pa.Table, partition_by: Sequence[str]
     if not all(_is_in_its_place(path, of) for path, of in zip(paths, values, strict=True)):
         raise NeedsSpark(f"table {name}: DuckDB finds partitions by the names of folders, and its files lie elsewhere")
     files = [folder.absolute() / path for path in paths]
-    for file in files:
-        if _OF_PATTERNS.search(str(file)) and not file.is_file():  # DuckDB would read what the name matches
-            raise TableError(f"table {name} at {folder} names a file that is gone: {file}")
+    is_doubtful = _DOUBTFUL.search(str(folder.absolute())) is not None
+    for path, file in zip(paths, files, strict=True):
+        if (is_doubtful or _DOUBTFUL.search(path)) and not file.is_file():
+            raise TableError(f"table {name} at {folder} names a file that is not there: {path!r}")
     return files
 
 

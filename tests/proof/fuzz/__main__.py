@@ -64,7 +64,7 @@ def searched(target: Target, folder: Path, runs: int, seconds: float) -> Outcome
             outcome.findings.append(f"{target.name}: {place}: {folder / name}")
     ended = list(folder.glob(_ARTIFACTS))
     if code or ended:
-        kept = ended[0] if ended else folder / "output"
+        kept = next(path for path in (*ended, folder / "last-input", folder / "output") if path.is_file())
         outcome.findings.append(f"{target.name}: the process ended with {code}: {kept}")
     outcome.figures = outcome.figures | {"findings": len(outcome.findings)}
     return outcome

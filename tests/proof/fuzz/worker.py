@@ -1,7 +1,7 @@
 """Searches for inputs of one target by atheris, in a process of its own: `python -m tests.proof.fuzz.worker` is started by `__main__`.
 
 It goes on after a fault, so that one fault hides no other; the input of each place is kept. What ends the process (a crash, a loop without
-an end) is left to libFuzzer, which keeps the input, too.
+an end) is left to libFuzzer, which keeps the input, too; `last-input` is there where its own handler hangs.
 """
 
 import json
@@ -47,6 +47,7 @@ class Search:
         self.folder, self.runs, self.seconds = folder, runs, seconds
         self.figures, self._places = Figures(), set[str]()
         self._started = self._written = time.monotonic()
+        self._last = (folder / "last-input").open("wb", buffering=0)
 
     def __call__(self, data: bytes) -> None:
         """Try an input, and now and then a longer one that is made of it."""
@@ -62,6 +63,8 @@ class Search:
             os._exit(0)  # libFuzzer would write its statistics
 
     def _try(self, data: bytes) -> None:
+        os.pwrite(self._last.fileno(), data, 0)  # of a process that hangs or is killed nothing else remains
+        os.ftruncate(self._last.fileno(), len(data))
         trial = tried(self.run, data)
         figures = self.figures
         figures.inputs += 1
