@@ -55,14 +55,20 @@ def test_groups_go_to_their_coordinators(state: FakeCluster, connect: Connect) -
 
 
 def test_a_broker_that_is_behind(state: FakeCluster, connect: Connect) -> None:
-    """After a leader or coordinator turned out to be wrong, another broker is asked than the one that named it."""
-    state.groups = {"a": FakeGroup(coordinator_id=2)}
+    """After a leader, coordinator or controller turned out to be wrong, another broker is asked than the one that named it."""
+    state.groups, state.controller_id = {"a": FakeGroup(coordinator_id=2)}, 3
+    is_behind = Altered(lambda metadata: replace(metadata, topics=(), controller_id=1))
     state.faults += [
-        Fault(METADATA.key, Altered(lambda metadata: replace(metadata, topics=())), node_id=1, times=1_000),
+        Fault(METADATA.key, is_behind, node_id=1, times=1_000),
         Fault(FIND_COORDINATOR.key, Altered(lambda answer: replace(answer, coordinators=())), node_id=1, times=1_000),
     ]
     cluster = connect()
-    for route, item, node_id in ((ByLeader(cluster), ORDERS, 1), (ByCoordinator(cluster), "a", 2)):
+    routes: list[tuple[Any, Any, int]] = [
+        (ByLeader(cluster), ORDERS, 1),
+        (ByCoordinator(cluster), "a", 2),
+        (ByController(cluster), "x", 3),
+    ]
+    for route, item, node_id in routes:
         cluster.refresh((), soon())
         assert cluster.answered_by == cluster.brokers[1].address
         route.refresh([item], soon())

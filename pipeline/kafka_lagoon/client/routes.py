@@ -110,7 +110,7 @@ class ByController:
 
     def refresh(self, items: Sequence[Hashable], deadline: Deadline) -> None:  # noqa: ARG002
         """Ask for the controller."""
-        self._cluster.refresh((), deadline)
+        self._cluster.refresh_elsewhere((), deadline)
 
 
 class ByBroker:
