@@ -48,7 +48,8 @@ class Record(NamedTuple):
 class Known:
     """Records as producers know them. Written by their threads, one dict operation at a time, and read when they have ended.
 
-    `ends` are the next offsets after what was acknowledged outside of transactions, which may be read at any time.
+    `ends` are the next offsets after what was acknowledged in topics without transactions, and may be read at any time: elsewhere
+    an open transaction holds back what comes after it.
     """
 
     committed: dict[Partition, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))
@@ -60,8 +61,11 @@ class Known:
     def acknowledge(self, partition: Partition, offset: int, record_digest: str) -> None:
         """Note a record that is in the log of a quorum of brokers, for ever."""
         self.committed[partition][offset] = record_digest
-        self.ends[partition] = max(offset + 1, self.ends.get(partition, 0))
         self.acknowledged += 1
+
+    def extend(self, partition: Partition, offset: int) -> None:
+        """Note that whoever begins to read from now on must find the record at this offset."""
+        self.ends[partition] = max(offset + 1, self.ends.get(partition, 0))
 
 
 def new_record(chance: random.Random, kind: str, size: int, name: str) -> Record:
@@ -119,6 +123,8 @@ class Load:
     def _delivered(self, known: Known, record_digest: str, error: KafkaError | None, message: Message) -> None:
         if error is None:
             known.acknowledge(_place(self.topic, message), _offset(message), record_digest)
+            if self.topic.kind != "transactional":
+                known.extend(_place(self.topic, message), _offset(message))
 
     def _send(self, producer: Producer, chance: random.Random, record: Record, delivered: Callable[..., None]) -> None:
         timestamp_ms, key, value, headers = record
