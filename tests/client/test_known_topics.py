@@ -1,4 +1,4 @@
-"""What brokers say of topics is learned by leader epoch within one topic id, as in Kafka's client."""
+"""Descriptions of topics are learned by leader epoch within one topic id, as in Kafka's client."""
 
 from kafka_lagoon.client.known_topics import KnownTopics
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION

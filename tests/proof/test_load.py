@@ -1,4 +1,4 @@
-"""What a load knows of its records: which are in the log, and which a job that starts now must find."""
+"""A load knows which of its records are in the log, and which of them a job that starts now must find."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -40,7 +40,7 @@ class _Leaders:
 
 
 class KnownTopics:
-    """What brokers have said of topics, as Kafka's client learns it (Metadata.updateLatestMetadata)."""
+    """Topics as brokers have described them, learned as in Kafka's client (Metadata.updateLatestMetadata)."""
 
     def __init__(self) -> None:
         self._topics: dict[str, _Leaders] = {}
