@@ -122,9 +122,10 @@ class Load:
 
     def _delivered(self, known: Known, record_digest: str, error: KafkaError | None, message: Message) -> None:
         if error is None:
-            known.acknowledge(_place(self.topic, message), _offset(message), record_digest)
+            partition, offset = _place(self.topic, message), _offset(message)
+            known.acknowledge(partition, offset, record_digest)
             if self.topic.kind != "transactional":
-                known.extend(_place(self.topic, message), _offset(message))
+                known.extend(partition, offset)
 
     def _send(self, producer: Producer, chance: random.Random, record: Record, delivered: Callable[..., None]) -> None:
         timestamp_ms, key, value, headers = record

@@ -118,7 +118,7 @@ class Cluster:
         return response
 
     def refresh_elsewhere(self, topics: Collection[str], deadline: Deadline) -> MetadataResponse:
-        """Refresh after a leader or the controller turned out to be another one: the broker that named it is not asked."""
+        """Refresh after a leader or the controller turned out to be another one: the broker that named it is asked last."""
         return self.refresh(topics, deadline, {self.answered_by})
 
     def api_versions(self) -> list[ApiVersionsResponse]:

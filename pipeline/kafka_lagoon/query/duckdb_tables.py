@@ -115,8 +115,9 @@ def _files(name: str, folder: Path, added: pa.Table, partition_by: Sequence[str]
     _refuse_foreign_files(name, folder, paths)
     if not all(_is_in_its_place(path, of) for path, of in zip(paths, values, strict=True)):
         raise NeedsSpark(f"table {name}: DuckDB finds partitions by the names of folders, and its files lie elsewhere")
-    files = [folder.absolute() / path for path in paths]
-    is_doubtful = _DOUBTFUL.search(str(folder.absolute())) is not None
+    root = folder.absolute()
+    files = [root / path for path in paths]
+    is_doubtful = _DOUBTFUL.search(str(root)) is not None
     for path, file in zip(paths, files, strict=True):
         if (is_doubtful or _DOUBTFUL.search(path)) and not file.is_file():
             raise TableError(f"table {name} at {folder} names a file that is not there: {path!r}")
