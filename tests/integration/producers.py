@@ -26,6 +26,7 @@ from py4j.java_gateway import JavaGateway
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.every_broker import wait_until
+from tests.integration.state import create_topics
 from tests.java_gateway import SHORT_LIVED, java_gateway
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -95,10 +96,9 @@ def create(kafka: LocalKafka, topic: str, **config: str) -> None:
 
     A producer that comes before may write its second batch first, even with one request in flight.
     """
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
     settings = {name.replace("_", "."): value for name, value in config.items()}
     new = NewTopic(topic, num_partitions=1, replication_factor=1, config={**settings, "min.insync.replicas": "1"})
-    admin.create_topics([new])[topic].result(_TIMEOUT_S)
+    create_topics(kafka.bootstrap_servers, [new])
     wait_until(lambda: _leader_answers(kafka, topic), f"{topic} has no leader")
 
 

@@ -14,6 +14,7 @@ from kafka_lagoon.query import duckdb_engine
 from tests.integration import every_broker
 from tests.integration.administered import Administered
 from tests.integration.secured import LIMITED, allow
+from tests.integration.state import create_topics
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 Output = pytest.CaptureFixture[str]
@@ -29,7 +30,7 @@ def name() -> str:
 @pytest.fixture
 def state(administered: Administered, tmp_path: Path, name: str) -> Iterator[Path]:
     """Return a state with two new topics, an owned topic that the file does not have, and a user's permission."""
-    administered.admin.create_topics([NewTopic(f"{name}-old", 1, 1)], operation_timeout=30)[f"{name}-old"].result(30)
+    create_topics(administered.bootstrap_servers, [NewTopic(f"{name}-old", 1, 1)])
     with administered.cluster() as cluster:
         cluster_id = cluster.cluster_id
     file = tmp_path / "state.toml"
@@ -112,8 +113,7 @@ def test_another_plan_is_not_carried_out(administered: Administered, state: Path
     """The cluster changed after the plan was shown: exit 1, the new plan is shown, and nothing is sent."""
     assert apply(administered, state, "--dry-run", "--json") == 0
     plan_id = json.loads(capsys.readouterr().out.splitlines()[0])["plan_id"]
-    new = NewTopic(f"{name}-b", 1, 1)
-    administered.admin.create_topics([new], operation_timeout=30)[new.topic].result(30)
+    create_topics(administered.bootstrap_servers, [NewTopic(f"{name}-b", 1, 1)])
     assert apply(administered, state, "--plan", plan_id, "--yes", "--allow-deletions") == 1
     shown = capsys.readouterr()
     assert f"+ topic {name}-a" in shown.out

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as Position
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.produce.arrow_writer import ArrowWriter, WriteOptions
@@ -25,6 +25,7 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.integration.every_broker import wait_until
 from tests.integration.producers import ODD, Consumed, JavaProducers, Sent, consume, create, java_producers
+from tests.integration.state import create_topics
 from tests.integration.test_produce_and_fetch import RELEASES, connected, dumped, kept, soon
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
@@ -128,10 +129,9 @@ def test_transactions(release: LocalKafka) -> None:
 
 def test_java_reads_keys_where_it_would_put_them(kafka: LocalKafka) -> None:
     """Kafka's consumer reads each key in the partition of Java's partitioner, with its headers and time, in order."""
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
     kept = {"retention.ms": "-1"}  # the records have times of 2023
     new = NewTopic("columns-keyed", num_partitions=5, replication_factor=3, config=kept)
-    admin.create_topics([new])["columns-keyed"].result(60)
+    create_topics(kafka.bootstrap_servers, [new])
     times = 1_700_000_000_000
     sent = [Sent(b"key-%d" % (number % 40), b"%d" % number, times - number, (("n", b"x"),)) for number in range(400)]
     with connected(kafka) as (cluster, _), writing(cluster, WriteOptions(codec=CODECS["snappy"])) as writer:
@@ -175,9 +175,8 @@ def _consumed_by_java(
 
 def _write_while_leaders_die(kafka: LocalKafka, topic: str, killed: Sequence[int]) -> None:
     """Write to six partitions while some brokers are killed and restarted in turn; then read everything."""
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
     new = NewTopic(topic, num_partitions=6, replication_factor=3, config={"min.insync.replicas": "2"})
-    admin.create_topics([new])[topic].result(60)
+    create_topics(kafka.bootstrap_servers, [new])
     has_ended = threading.Event()
 
     def kill() -> None:

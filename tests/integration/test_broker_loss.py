@@ -10,6 +10,7 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
 from kafka_lagoon.tables.snapshot_rows import Snapshot
 from tests.clock import CLOCK
+from tests.integration import every_broker
 from tests.integration import kafka_tools as tools
 from tests.integration.test_against_kafka_tools import snapshot_of
 from tests.integration.views_of import rows_of_view
@@ -60,6 +61,7 @@ def running(kafka: LocalKafka) -> Running:
         create = ("--create", "--topic", PREFIX + name, "--replica-assignment", replicas)
         config = ("--config", f"min.insync.replicas={needed}")
         kafka.tool(tools.TOPICS, "--bootstrap-server", kafka.bootstrap_servers, *create, *config)
+    every_broker.knows_topics(kafka.bootstrap_servers, [PREFIX + name for name in TOPICS])
     return Running(kafka)
 
 

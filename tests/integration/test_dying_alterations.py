@@ -11,6 +11,7 @@ from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 
 from kafka_lagoon.query import duckdb_engine
 from tests.integration.administered import Administered
+from tests.integration.state import create_topics
 
 Point = tuple[str, str, int, str]
 
@@ -37,9 +38,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def prefix(administered: Administered) -> Iterator[str]:
     """Return the prefix of two existing and two new topics."""
     name = f"dying-{next(_COUNTED)}"
-    made = [NewTopic(f"{name}-{role}", 1, 1) for role in ("old", "kept")]
-    for future in administered.admin.create_topics(made, operation_timeout=30).values():
-        future.result(30)
+    create_topics(administered.bootstrap_servers, [NewTopic(f"{name}-{role}", 1, 1) for role in ("old", "kept")])
     yield name
     left = [topic for topic in administered.admin.list_topics(timeout=30).topics if topic.startswith(f"{name}-")]
     for future in administered.admin.delete_topics(left, operation_timeout=30).values():

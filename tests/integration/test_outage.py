@@ -14,6 +14,7 @@ from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
 from kafka_lagoon.tables.snapshot_rows import Snapshot
 from tests.clock import CLOCK
+from tests.integration import every_broker
 from tests.integration import kafka_tools as tools
 
 TOPIC, STOPPED = "outage", 3
@@ -24,6 +25,7 @@ def without_one(kafka: LocalKafka) -> Iterator[LocalKafka]:
     """Stop a broker of the cluster, with a topic on all of its brokers; restore the cluster's health after the test."""
     where = ("--bootstrap-server", kafka.bootstrap_servers)
     kafka.tool(tools.TOPICS, *where, "--create", "--topic", TOPIC, "--partitions", "4", "--replication-factor", "3")
+    every_broker.knows_topics(kafka.bootstrap_servers, [TOPIC])
     kafka.stop(STOPPED)
     yield kafka
     kafka.start(STOPPED)

@@ -28,6 +28,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.integration.dump import DumpedBatch, dump
 from tests.integration.producers import ODD, Consumed, any_time, consume, create, folder, java_producers
+from tests.integration.state import create_topics
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -171,8 +172,7 @@ def test_without_acks(release: LocalKafka) -> None:
 
 def test_keys_go_where_others_put_them(kafka: LocalKafka) -> None:
     """Kafka's Java producer, and librdkafka with the same configuration, choose the same partition."""
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
-    admin.create_topics([NewTopic("keyed", num_partitions=7, replication_factor=1)])["keyed"].result(60)
+    create_topics(kafka.bootstrap_servers, [NewTopic("keyed", num_partitions=7, replication_factor=1)])
     ours = {key: partition_of(key, 7) for key in KEYS}
     with java_producers(kafka) as java:
         record = java._jvm.org.apache.kafka.clients.producer.ProducerRecord
@@ -339,8 +339,7 @@ def test_which_offsets_a_time_begins_at(release: LocalKafka, ask: Ask) -> None:
 @pytest.mark.proof
 def test_a_leader_that_dies(kafka: LocalKafka) -> None:
     """The leader is killed during writing: the new leader gets the rest, and every record exists once, in order."""
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
-    admin.create_topics([NewTopic("survives", num_partitions=1, replication_factor=3)])["survives"].result(60)
+    create_topics(kafka.bootstrap_servers, [NewTopic("survives", num_partitions=1, replication_factor=3)])
     partition, count = TopicPartition("survives", 0), 400
     with connected(kafka, "survives") as (cluster, ids):
         sequences, leader_id = init_producer_id(cluster, soon()), cluster.leader_of(partition)

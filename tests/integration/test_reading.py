@@ -30,7 +30,7 @@ from kafka_lagoon.topic_partition import TopicPartition as At
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.integration.producers import folder
-from tests.integration.state import delete_topics
+from tests.integration.state import create_topics, delete_topics
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -43,9 +43,8 @@ def soon(seconds: int = 60) -> Deadline:
 
 
 def create(kafka: LocalKafka, topic: str, *, replicas: int, config: dict[str, str] | None = None) -> None:
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     made = NewTopic(topic, num_partitions=1, replication_factor=replicas, config=config or {})
-    admin.create_topics([made])[topic].result(30)
+    create_topics(kafka.bootstrap_servers, [made])
 
 
 def produce(kafka: LocalKafka, topic: str, values: Sequence[bytes], **config: str | int) -> None:

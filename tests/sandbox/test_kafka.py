@@ -16,6 +16,7 @@ from kafka_lagoon.sandbox import kafka as sandbox
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.sandbox.node import Listener
 from kafka_lagoon.sandbox.probe import answers, known_brokers
+from tests.integration import every_broker
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 
@@ -33,8 +34,9 @@ def topics(kafka: LocalKafka) -> list[str]:
 
 
 def create(kafka: LocalKafka, topic: str) -> None:
-    """Create a topic with Kafka's own tool."""
+    """Create a topic with Kafka's own tool, and wait until the broker knows it."""
     kafka.tool(TOPICS, "--bootstrap-server", kafka.bootstrap_servers, "--create", "--topic", topic)
+    every_broker.knows_topics(kafka.bootstrap_servers, [topic])
 
 
 def test_every_broker_knows_every_other(kafka: LocalKafka) -> None:

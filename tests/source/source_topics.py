@@ -15,6 +15,7 @@ from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
+from tests.integration.state import create_topics
 
 DAY_MS = 86_400_000
 START_MS = 1_700_000_000_000
@@ -29,8 +30,7 @@ def admin(kafka: LocalKafka) -> AdminClient:
 def create(kafka: LocalKafka, topic: str, partitions: int = 1, replicas: int = 1, **config: str) -> None:
     """Create a topic that keeps old records; dots in names of properties are written as underscores."""
     properties = {"retention.ms": "-1"} | {name.replace("_", "."): text for name, text in config.items()}
-    client = admin(kafka)  # in scope until it has answered
-    client.create_topics([NewTopic(topic, partitions, replicas, config=properties)])[topic].result()
+    create_topics(kafka.bootstrap_servers, [NewTopic(topic, partitions, replicas, config=properties)])
 
 
 def add_partitions(kafka: LocalKafka, topic: str, total: int) -> None:
