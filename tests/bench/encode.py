@@ -1,12 +1,18 @@
-"""Measures the processor time of the column encoder in every codec, against the tuple encoder and kafka-python's."""
+"""Measures the processor time of the column encoder in every codec, against the tuple encoder and kafka-python's.
 
-from collections.abc import Callable
+The same batches are also compressed by the libraries alone, at other levels and by other libraries.
+"""
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
 import numpy as np
 import pyarrow as pa
+from isal import igzip
 from kafka.record.default_records import DefaultRecordBatchBuilder
+from zstandard import ZstdCompressor
 
 from kafka_lagoon.produce.column_partitioner import ColumnPartitioner, group_by_partition
 from kafka_lagoon.records.compressing import CODECS
@@ -19,6 +25,12 @@ _RECORDS, _A_BATCH, _VALUE_BYTES = 300_000, 4_000, 100
 _OF_TUPLES, _OF_PEERS = 40_000, 20_000
 _ROUNDS = 5
 _START_MS = 1_700_000_000_000
+_HEADER_BYTES = 61  # of a batch; they are not compressed
+_LIBRARIES: Mapping[str, Callable[[bytes], bytes]] = {
+    **{f"isal {level}": partial(igzip.compress, compresslevel=level, mtime=0) for level in range(4)},
+    **{f"zlib {level}": partial(zlib.compress, level=level) for level in (1, 6)},
+    **{f"zstd {level}": ZstdCompressor(level=level).compress for level in (-5, 1, 3)},
+}
 
 
 def run() -> Findings:
@@ -38,6 +50,9 @@ def run() -> Findings:
     cases["12 partitions by key"] = timed(partial(_encode_by_partition, plain))
     cases["tuples"] = timed(partial(_encode_tuples, keys, values))
     cases["kafka-python"] = timed(partial(_encode_by_kafka_python, keys, values))
+    bodies = [bytes(batch.data[_HEADER_BYTES:]) for batch in ColumnEncoder(codec=0).encode(plain)]
+    alone = {name: partial(_compress, compress, bodies) for name, compress in _LIBRARIES.items()}
+    cases |= {name: timed(work) for name, work in alone.items()}
     samples = alternate(cases, rounds=_ROUNDS)
     counts = {"tuples": _OF_TUPLES, "kafka-python": _OF_PEERS}
     scaled = {name: [_scaled(one, counts.get(name, _RECORDS)) for one in some] for name, some in samples.items()}
@@ -47,8 +62,15 @@ def run() -> Findings:
             Comparison(what=what, ours=scaled["none"], peer=peer, theirs=scaled[peer], measure="cpu_s")
             for peer in ("tuples", "kafka-python")
         ],
-        notes=[_speeds(scaled)],
+        notes=[
+            _speeds({name: some for name, some in scaled.items() if name not in alone}),
+            _of_libraries(samples, {name: work() for name, work in alone.items()}, sum(map(len, bodies))),
+        ],
     )
+
+
+def _compress(compress: Callable[[bytes], bytes], bodies: Sequence[bytes]) -> int:
+    return sum(len(compress(body)) for body in bodies)
 
 
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -100,3 +122,12 @@ def _speeds(samples: dict[str, list[Sample]]) -> str:
     """Return the best round of each case, in records per second of one core."""
     parts = [f"{name} {_RECORDS / min(one.cpu_s for one in some) / 1e6:.1f}" for name, some in samples.items()]
     return f"Million records encoded a second and core, checksums included, best of {_ROUNDS}: {', '.join(parts)}."
+
+
+def _of_libraries(samples: Mapping[str, Sequence[Sample]], compressed: Mapping[str, int], size: int) -> str:
+    """Return the best round of each library and level, and what is left of a byte."""
+    parts = (
+        f"{name} {size / min(one.cpu_s for one in samples[name]) / 1e6:.0f} MB, {after / size:.1%}"
+        for name, after in compressed.items()
+    )
+    return f"The libraries alone, MB of these batches compressed a second and core, and what is left of them: {'; '.join(parts)}."
