@@ -11,7 +11,7 @@ def test_a_modules_options_become_settings() -> None:
         "a.OAuthBearerLoginModule required clientId=c clientSecret='s' scope=\"a b\" extension_pool=x;"
     ) == {
         "sasl_oauthbearer_client_id": "c",
-        "sasl_oauthbearer_client_secret": "'s'",
+        "sasl_oauthbearer_client_secret": "s",
         "sasl_oauthbearer_scope": "a b",
         "sasl_oauthbearer_extensions": "pool=x",
     }
@@ -47,6 +47,8 @@ def test_what_cannot_be_read_is_named_without_values(line: str, fault: str) -> N
 
 
 def test_escapes_in_quotes() -> None:
-    """A quoted value may contain quotes, backslashes, semicolons and spaces; an unquoted value is taken literally."""
+    """A value in either quotes may contain quotes, escapes, semicolons and spaces; an unquoted value is taken literally."""
     line = r'a.PlainLoginModule required username="a\"b; c" password=p\w;'
     assert jaas.settings_of(line) == {"sasl_username": 'a"b; c', "sasl_password": r"p\w"}
+    line = r"""a.PlainLoginModule required username='s3 "cret"+/;' password='\t\101\'';"""
+    assert jaas.settings_of(line) == {"sasl_username": 's3 "cret"+/;', "sasl_password": "\tA'"}

@@ -30,7 +30,10 @@ _EXTENSION = "extension_"
 _MODULE = re.compile(
     r"\s*(?P<name>[\w.$]+)\s+(?:required|requisite|sufficient|optional)\b(?P<options>.*);\s*", re.DOTALL
 )
-_OPTION = re.compile(r"""\s*([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s";]+))""")
+_OPTION = re.compile(r"""\s*([\w.]+)\s*=\s*(?:(["'])((?:(?!\2)[^\\]|\\.)*)\2|([^\s"';]+))""", re.DOTALL)
+# Between quotes, as Java's StreamTokenizer reads them.
+_ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
+_CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 def settings_of(text: str) -> dict[str, str]:
@@ -62,4 +65,10 @@ def _options(text: str) -> Iterator[tuple[str, str]]:
         if not option or not text[position].isspace():
             raise ValueError(f'options must be name="value", separated by spaces; option {number} is not')
         position = option.end()
-        yield option[1], re.sub(r"\\(.)", r"\1", option[2]) if option[2] is not None else option[3]
+        yield option[1], _ESCAPE.sub(_unescaped, option[3]) if option[2] else option[4]
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    if escape[1][0] in "01234567":
+        return chr(int(escape[1], 8))
+    return _CONTROLS.get(escape[1], escape[1])
