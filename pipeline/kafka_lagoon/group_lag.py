@@ -36,10 +36,13 @@ class GroupLag:
             self.lag = lag + (self.lag or 0)
             self.highest_lag = lag if self.highest_lag is None else max(lag, self.highest_lag)
         if age_ms is not None:
-            self.time_lag_ms = max(age_ms, self.time_lag_ms or 0)
+            self.time_lag_ms = age_ms if self.time_lag_ms is None else max(age_ms, self.time_lag_ms)
         if records_lost is not None:
             self.records_lost = records_lost + (self.records_lost or 0)
 
     def known_time_lag_ms(self) -> int | None:
-        """The largest age; None if all known ages are 0 and that of another partition is unknown."""
-        return None if self.unknown_time_partitions and not self.time_lag_ms else self.time_lag_ms
+        """The largest age; None if that of a partition is unknown and no other is above 0.
+
+        An age is negative where a producer's clock is ahead.
+        """
+        return None if self.unknown_time_partitions and (self.time_lag_ms or 0) <= 0 else self.time_lag_ms

@@ -47,6 +47,15 @@ def test_an_age_of_zero_is_not_said_of_a_group_with_an_unknown_one() -> None:
     assert lags["h"].sums.known_time_lag_ms() == 0
 
 
+def test_an_age_below_zero() -> None:
+    """A producer's clock is ahead: the age is kept, as in SQL, and is not said of a group with an unknown age."""
+    ahead = lag_row("g", "t", 0, lag=3, time_lag_ms=-60_000)
+    (group,) = group_facts(snapshot(1, ahead)).values()
+    assert group.sums.known_time_lag_ms() == -60_000
+    (group,) = group_facts(snapshot(1, ahead, lag_row("g", "t", 1, lag=3))).values()
+    assert group.sums.known_time_lag_ms() is None
+
+
 @pytest.mark.parametrize(
     ("configs", "expected"),
     [

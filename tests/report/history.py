@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kafka_lagoon.tables import cluster_rows, group_rows, snapshot_rows
 from kafka_lagoon.tables.cluster_rows import StoredReplicaRow
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow
+from kafka_lagoon.tables.table_states import table_state
 from tests.delta.samples import HOUR_MS, NOON_MS, lag_row, row, snapshot
 
 SCRIPT = "<script>alert(1)</script>"
@@ -104,8 +105,14 @@ def _taken(hour: int) -> snapshot_rows.Snapshot:
     failed = row(CollectionFailureRow, api="OffsetFetch", scope=CLOSING, error_name="NOT_COORDINATOR", items=2)
     facts = [*_facts(hour), *([failed] if hour == 3 else [])]
     status = "partial" if hour == 3 else "complete"
+    # The brokers that failed have no rows.
+    outcomes = [
+        table_state(name, "partial" if hour == 5 else "complete", 9, "any") for name in ("log_dirs", "consumer_lag")
+    ]
     counts = {"brokers": 2, "topics": 2, "partitions": 4, "groups": 8, "failures": int(hour == 3)}
-    return snapshot(hour, *facts, status=status, kafka_version_range="4.3", completeness=0.99, **counts)
+    return snapshot(
+        hour, *facts, status=status, kafka_version_range="4.3", completeness=0.99, tables=tuple(outcomes), **counts
+    )
 
 
 SNAPSHOTS = (

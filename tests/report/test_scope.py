@@ -8,7 +8,7 @@ import pytest
 
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.query.duckdb_engine import opened
-from kafka_lagoon.query.statements import Ask
+from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.report.scope import (
     Scope,
     has_all_predecessors,
@@ -17,6 +17,7 @@ from kafka_lagoon.report.scope import (
     windows_of,
     without_snapshot,
 )
+from kafka_lagoon.tables.table_states import table_state
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOUR_MS, NOON_MS, snapshot
 from tests.report.history import HOURS, LAST
@@ -62,6 +63,29 @@ def test_configured_clusters_without_a_snapshot(ask: Ask) -> None:
     assert without_snapshot(scopes(ask, chosen, None, 24, clusters), chosen, clusters) == ["third"]
     with pytest.raises(TableError, match="no published snapshot of third"):
         scopes(ask, ["third"], None, 24, clusters)
+
+
+@pytest.mark.long
+def test_a_late_run_of_an_earlier_slot_is_the_newest(tmp_path: Path) -> None:
+    """Without a slot, the page shows the snapshot of view snapshots_now."""
+    lake = make_lake(tmp_path, [snapshot(1), snapshot(2), snapshot(3, slot_ms=NOON_MS)])
+    with opened(lake, {"snapshots", "snapshots_now"}) as ask:
+        ((newest,),) = tuples(ask("SELECT snapshot_id FROM snapshots_now"))
+        assert [one.snapshot.snapshot_id for one in scopes(ask, None, None, 24)] == [newest]
+        assert hours(scopes(ask, None, None, 24)[0]) == [1, 2, 3]
+        assert scopes(ask, None, NOON_MS + 9 * HOUR_MS, 24)[0].snapshot.slot_ms == NOON_MS + 2 * HOUR_MS
+
+
+@pytest.mark.long
+def test_points_that_lack_rows(tmp_path: Path) -> None:
+    """Requests for a table failed in one snapshot; in another one its settings left the table out."""
+    outcomes = {1: "complete", 2: "partial", 3: "skipped", 4: "complete", 5: "failed"}
+    states = {hour: (table_state("log_dirs", outcome, 0, "any"),) for hour, outcome in outcomes.items()}
+    lake = make_lake(tmp_path, [snapshot(hour, tables=states[hour]) for hour in outcomes])
+    with opened(lake, {"snapshots", "table_states"}) as ask:
+        (scope,) = scopes(ask, None, None, 24)
+        assert scope.incomplete_points("log_dirs") == {1, 4}
+        assert scope.incomplete_points("consumer_lag") == set()
 
 
 def moment(hour: int) -> datetime:

@@ -36,7 +36,9 @@ def test_disks(scope: Scope) -> None:
     assert first.used_share == 0.95
     span_ms = scope.axis.until_ms - scope.axis.from_ms
     assert first.full_in_ms(span_ms) == 12.5 * 3_600_000  # 50 MB at 4 MB per hour
-    assert size_history(scope)[0] == Reading(8_000_000)
+    sizes = size_history(scope)
+    assert sizes[0] == Reading(8_000_000)
+    assert [one and one.is_partial for one in sizes] == [hour == 5 for hour in HOURS]
 
 
 def test_no_estimate_of_a_directory_that_has_failed_or_of_minutes() -> None:

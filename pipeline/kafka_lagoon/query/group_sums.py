@@ -14,16 +14,31 @@ MOST = "lag DESC NULLS LAST"
 UNKNOWN_LAG = f"lag IS NULL AND NOT {UNCOMMITTED}"
 UNKNOWN_TIME = f"{TIME_LAG} IS NULL AND NOT {UNCOMMITTED}"
 
+_GREATEST = 2**63 - 1
+
+
+def whole_sum(column: str) -> str:
+    """The sum of a BIGINT column in SQL: null if all values are, and cut to 2^63-1 and -(2^63-1).
+
+    A client may commit 2^63-1 in several partitions; a sum that does not fit would end the statement for all groups.
+    """
+    total = f"sum(CAST({column} AS DECIMAL(20, 0)))"
+    return (
+        f"CASE WHEN {total} < -{_GREATEST} THEN -{_GREATEST} WHEN {total} > {_GREATEST} THEN {_GREATEST} "
+        f"ELSE CAST({total} AS BIGINT) END"
+    )
+
+
 # Over the partitions of a group.
 SUMS = f"""count(*) AS partitions, count(lag) AS known_partitions,
-    CAST(sum(lag) AS BIGINT) AS lag, max(lag) AS highest_lag, max({TIME_LAG}) AS time_lag_ms,
-    CAST(sum(records_lost) AS BIGINT) AS records_lost,
+    {whole_sum("lag")} AS lag, max(lag) AS highest_lag, max({TIME_LAG}) AS time_lag_ms,
+    {whole_sum("records_lost")} AS records_lost,
     count(CASE WHEN {UNKNOWN_LAG} THEN 1 END) AS unknown_lags,
     count(CASE WHEN {UNKNOWN_TIME} THEN 1 END) AS unknown_time_partitions"""
 # Append conditions and GROUP BY cluster, snapshot_id, group_id.
 SUMS_OF_GROUPS = f"SELECT cluster, snapshot_id, group_id, {SUMS} FROM {LAG_TABLE} WHERE"  # noqa: S608  names of ours
 
-# A group whose known ages are all 0 is not up to date if the age of another partition is unknown.
-KNOWN_AGE = "CASE WHEN sums.unknown_time_partitions > 0 AND sums.time_lag_ms = 0 THEN NULL ELSE sums.time_lag_ms END"
+# A group whose known ages are 0, or less where a producer's clock is ahead, is not up to date if another age is unknown.
+KNOWN_AGE = "CASE WHEN sums.unknown_time_partitions > 0 AND sums.time_lag_ms <= 0 THEN NULL ELSE sums.time_lag_ms END"
 GROUP_AGE = "CASE WHEN unknown_time_partitions > 0 THEN NULL ELSE coalesce(time_lag_ms, -1) END DESC NULLS FIRST"
 WORST_GROUP = f"{LOST}, {GROUP_AGE}, {MOST}, cluster, group_id"

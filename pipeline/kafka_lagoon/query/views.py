@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query.group_sums import SUMS, UNCOMMITTED
+from kafka_lagoon.query.group_sums import SUMS, UNCOMMITTED, whole_sum
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from kafka_lagoon.tables.schema import HEADER, STATE_TABLES, TABLES, WRITE_TABLES
 from kafka_lagoon.tables.table import Table
@@ -70,6 +70,8 @@ def _published(table: Table) -> View:
     return _view(name, "published_when_changed", table=table.name, columns=own)
 
 
+_SUMS = {"sum_of_lag": whole_sum("lag"), "sum_of_lag_behind": whole_sum("behind.lag")}
+
 # Views over several snapshots; tests/query/views/ has worked examples of each.
 HISTORY = (
     "consecutive_snapshots",
@@ -113,7 +115,7 @@ VIEWS = (  # each after those that it reads
         )
     ),
     *map(_published, STATE_TABLES[:-1]),  # every row of the last table, snapshots, is published
-    *(_view(name, name) for name in (*HISTORY, *CHANGES, "owner_totals")),
+    *(_view(name, name, **_SUMS) for name in (*HISTORY, *CHANGES, "owner_totals")),
 )
 NAMES = (*(table.name for table in TABLES), *(view.name for view in VIEWS))
 

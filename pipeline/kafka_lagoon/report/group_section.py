@@ -207,7 +207,7 @@ GROUPS = DeclaredSection(
     relations=frozenset(
         {
             *("consumer_groups_published", "consumer_lag_published", "consumer_lag", data.STATUS, "snapshots"),
-            *("owners_published", "expected_groups_published"),
+            *("owners_published", "expected_groups_published", "table_states"),
         }
     ),
     make=group_section,

@@ -12,6 +12,7 @@ from kafka_lagoon.query.group_sums import (
     UNKNOWN_LAG,
     UNKNOWN_TIME,
     WORST_GROUP,
+    whole_sum,
 )
 from kafka_lagoon.query.statements import tuples
 from kafka_lagoon.report.charts import Reading, Series
@@ -142,7 +143,7 @@ def histories(scope: Scope, groups: Sequence[Group]) -> Mapping[str, GroupHistor
     names = [one.group_id for one in groups]
     statement = f"""
         SELECT group_id, point, max(lag), max(time_lag_ms), max(unknown_lags), max(unknown_times) FROM (
-          SELECT behind.group_id, places.point, places.snapshot_id, CAST(sum(behind.lag) AS BIGINT) AS lag,
+          SELECT behind.group_id, places.point, places.snapshot_id, {whole_sum("behind.lag")} AS lag,
             max({TIME_LAG}) AS time_lag_ms, count(CASE WHEN {UNKNOWN_LAG} THEN 1 END) AS unknown_lags,
             count(CASE WHEN {UNKNOWN_TIME} THEN 1 END) AS unknown_times
           FROM (SELECT * FROM consumer_lag WHERE cluster = ? AND {scope.history_days()} AND {_among(names)}) AS behind
@@ -179,8 +180,9 @@ def total_history(scope: Scope) -> Series:
           GROUP BY places.point, places.snapshot_id
         ) AS snapshot_sums GROUP BY point"""  # noqa: S608  names of ours
     series: list[Reading | None] = [None] * len(scope.axis.points)
+    incomplete = scope.incomplete_points("consumer_lag")
     for point, lag, unknown in scope.rows(statement, scope.snapshot.cluster, scope.snapshot.cluster):
-        series[point] = Reading(lag, bool(unknown))
+        series[point] = Reading(lag, bool(unknown) or point in incomplete)
     return series
 
 

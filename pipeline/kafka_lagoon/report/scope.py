@@ -81,6 +81,19 @@ class Scope:
         """The time from which snapshots are read: the history, and at least a day."""
         return self.snapshot.captured_ms - max(self.hours, _LEAST_HOURS) * _HOUR_MS
 
+    def incomplete_points(self, table: str) -> set[int]:
+        """The points of the history with a snapshot that lacks rows of a table, because requests failed."""
+        statement = f"""
+            SELECT DISTINCT places.point
+            FROM (
+              SELECT * FROM table_states
+              WHERE cluster = ? AND {self.history_days()} AND table_name = ? AND outcome IN ('partial', 'failed')
+            ) AS incomplete
+            JOIN ({self.places()}) AS places
+              ON incomplete.snapshot_id = places.snapshot_id AND incomplete.snapshot_date = places.snapshot_date"""  # noqa: S608
+        cluster = self.snapshot.cluster
+        return {point for (point,) in self.rows(statement, cluster, table, cluster)}
+
     def history_days(self) -> str:
         """A condition that keeps the engines from opening other days."""
         return _days(self.first.snapshot_date, self.snapshot.snapshot_date)
@@ -147,10 +160,11 @@ def scopes(
 
 def _newest(slot_ms: int | None) -> str:
     until = "TRUE" if slot_ms is None else f"unix_millis(slot) <= {slot_ms:d}"
+    order = "" if slot_ms is None else "slot DESC, "  # without a slot as in snapshots_now
     return f"""
         SELECT {_COLUMNS} FROM (
           SELECT snapshots.*,
-            row_number() OVER (PARTITION BY cluster ORDER BY slot DESC, captured_at DESC, snapshot_id DESC) AS recency
+            row_number() OVER (PARTITION BY cluster ORDER BY {order}captured_at DESC, snapshot_id DESC) AS recency
           FROM snapshots WHERE {until}
         ) AS ranked WHERE recency = 1 ORDER BY cluster"""  # noqa: S608  names of ours and a number
 

@@ -164,6 +164,6 @@ TOPICS = DeclaredSection(
 DISKS = DeclaredSection(
     name="disks",
     title="Disk use and growth",
-    relations=frozenset({"log_dirs_published", "snapshots"}),
+    relations=frozenset({"log_dirs_published", "snapshots", "table_states"}),
     make=disk_section,
 )

@@ -188,7 +188,7 @@ def _dirs(snapshot: PublishedSnapshot) -> str:
 
 
 def size_history(scope: Scope) -> Series:
-    """Bytes of all replicas at each point; partial where a log directory had failed."""
+    """Bytes of all replicas at each point; partial where a log directory or a broker had failed."""
     statement = f"""
         SELECT point, max(size_bytes), max(problems) FROM (
           SELECT places.point, places.snapshot_id, CAST(sum(size_bytes) AS BIGINT) AS size_bytes, count(problem) AS problems
@@ -197,7 +197,7 @@ def size_history(scope: Scope) -> Series:
             ON sizes.snapshot_id = places.snapshot_id AND sizes.snapshot_date = places.snapshot_date
           GROUP BY places.point, places.snapshot_id
         ) AS snapshot_sums GROUP BY point"""  # noqa: S608  names of ours
-    series = _nowhere(scope)
+    series, incomplete = _nowhere(scope), scope.incomplete_points("log_dirs")
     for point, size, problems in scope.rows(statement, scope.snapshot.cluster, scope.snapshot.cluster):
-        series[point] = Reading(size, bool(problems))
+        series[point] = Reading(size, bool(problems) or point in incomplete)
     return series

@@ -65,6 +65,7 @@ elected AS (
   SELECT
     hit.cluster,
     hit.snapshot_id,
+    hit.snapshot_date,
     hit.topic,
     hit.partition,
     hit.loss,
@@ -79,7 +80,7 @@ elected AS (
     AND NOT array_contains(hit.lost_ids, up.broker_id)
     AND array_contains(CASE WHEN hit.isr_left > 0 THEN hit.isr ELSE hit.eligible_leader_replicas END, up.broker_id)
   WHERE hit.loses_leader
-  GROUP BY hit.cluster, hit.snapshot_id, hit.topic, hit.partition, hit.loss, hit.lost
+  GROUP BY hit.cluster, hit.snapshot_id, hit.snapshot_date, hit.topic, hit.partition, hit.loss, hit.lost
 ),
 after_loss AS (
   SELECT
@@ -95,6 +96,7 @@ after_loss AS (
   LEFT JOIN elected
     ON hit.cluster = elected.cluster
     AND hit.snapshot_id = elected.snapshot_id
+    AND hit.snapshot_date = elected.snapshot_date
     AND hit.topic = elected.topic
     AND hit.partition = elected.partition
     AND hit.loss = elected.loss

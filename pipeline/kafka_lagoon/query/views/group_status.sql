@@ -55,7 +55,7 @@ SELECT
   count(CASE WHEN status = 'STALL' THEN 1 END) AS stall_partitions,
   count(CASE WHEN status = 'REWIND' THEN 1 END) AS rewind_partitions,
   count(CASE WHEN status IS NULL THEN 1 END) AS unknown_partitions,
-  CAST(sum(lag) AS BIGINT) AS lag,
+  {sum_of_lag} AS lag,
   min(window_from) AS window_from
 FROM ranked
 GROUP BY cluster, cluster_id, snapshot_id, snapshot_date, captured_at, group_id

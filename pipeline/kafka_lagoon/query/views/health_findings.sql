@@ -176,7 +176,7 @@ found AS (
     AND name NOT LIKE 'advertised.%'
     AND name NOT LIKE '%ssl.keystore.%'
   GROUP BY cluster, snapshot_id, snapshot_date, name
-  HAVING count(DISTINCT coalesce(concat('=', value), '')) > 1
+  HAVING count(DISTINCT coalesce('=' || value, '')) > 1
   UNION ALL
   -- Kafka keeps groups that nobody uses any more, so only those that the settings [expected] name count. A group
   -- that should run, and was expected to be stopped before, has another finding than before.
@@ -185,7 +185,7 @@ found AS (
     CASE WHEN expected.should_run THEN 'warning' ELSE 'info' END, 'group', expected.group_id,
     NULL, NULL, NULL, NULL,
     concat_ws(
-      ', ', concat(CAST(CAST(sum(behind.lag) AS BIGINT) AS STRING), ' unread records'), concat('hours ', expected.hours),
+      ', ', concat(CAST({sum_of_lag_behind} AS STRING), ' unread records'), concat('hours ', expected.hours),
       expected.reason
     ),
     CASE WHEN expected.should_run THEN '' ELSE 'expected' END
@@ -206,12 +206,27 @@ found AS (
     expected.cluster, expected.snapshot_id, expected.snapshot_date, expected.group_id, expected.should_run, expected.hours,
     expected.reason
 ),
+-- The findings of an incomplete table count, and a finding that it lacks may go on: it comes after as many complete ones.
+steps AS (
+  SELECT
+    cluster,
+    cluster_id,
+    snapshot_id,
+    snapshot_date,
+    captured_at,
+    table_name,
+    place,
+    coalesce(
+      max(place) OVER (PARTITION BY cluster, cluster_id, table_name ORDER BY captured_at, snapshot_id), 0
+    ) AS complete_so_far
+  FROM table_coverage
+),
 placed AS (
   SELECT
     found.*,
     steps.cluster_id,
     steps.captured_at,
-    steps.place - row_number() OVER (
+    steps.complete_so_far - count(steps.place) OVER (
       PARTITION BY
         found.cluster,
         steps.cluster_id,
@@ -219,10 +234,10 @@ placed AS (
         found.entity_type,
         found.entity,
         found.identity
-      ORDER BY steps.place
+      ORDER BY steps.captured_at, found.snapshot_id
     ) AS episode
   FROM found
-  JOIN table_coverage AS steps
+  JOIN steps
     ON found.cluster = steps.cluster
     AND found.snapshot_id = steps.snapshot_id
     AND found.snapshot_date = steps.snapshot_date

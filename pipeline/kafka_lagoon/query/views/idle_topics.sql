@@ -32,20 +32,43 @@ ends_now AS (
     AND snapshots_now.snapshot_id = partition_offsets.snapshot_id
     AND snapshots_now.snapshot_date = partition_offsets.snapshot_date
 ),
-ends_since AS (
+-- A log that was truncated may have an end again that it had before.
+ends_before AS (
   SELECT
     ends_now.cluster,
     ends_now.topic,
+    ends_now.topic_id,
     ends_now.partition,
-    min(history.captured_at) AS end_since
+    ends_now.high_watermark,
+    min(history.captured_at) AS listed_since,
+    max(CASE WHEN history.high_watermark <> ends_now.high_watermark THEN history.captured_at END) AS other_end_at
   FROM ends_now
   JOIN partition_offsets_published AS history
     ON history.cluster = ends_now.cluster
     AND history.topic = ends_now.topic
     AND history.topic_id IS NOT DISTINCT FROM ends_now.topic_id
     AND history.partition = ends_now.partition
-    AND history.high_watermark = ends_now.high_watermark
-  GROUP BY ends_now.cluster, ends_now.topic, ends_now.partition
+  GROUP BY ends_now.cluster, ends_now.topic, ends_now.topic_id, ends_now.partition, ends_now.high_watermark
+),
+ends_since AS (
+  SELECT
+    ends_before.cluster,
+    ends_before.topic,
+    ends_before.partition,
+    -- An end that was only unknown before has not moved.
+    CASE
+      WHEN max(ends_before.other_end_at) IS NOT NULL OR min(ends_before.listed_since) = min(history.captured_at)
+        THEN min(history.captured_at)
+    END AS end_since
+  FROM ends_before
+  JOIN partition_offsets_published AS history
+    ON history.cluster = ends_before.cluster
+    AND history.topic = ends_before.topic
+    AND history.topic_id IS NOT DISTINCT FROM ends_before.topic_id
+    AND history.partition = ends_before.partition
+    AND history.high_watermark = ends_before.high_watermark
+    AND (ends_before.other_end_at IS NULL OR history.captured_at > ends_before.other_end_at)
+  GROUP BY ends_before.cluster, ends_before.topic, ends_before.partition
 ),
 logs AS (
   SELECT
@@ -75,21 +98,44 @@ commits_now AS (
     AND snapshots_now.snapshot_date = committed_offsets.snapshot_date
   WHERE committed_offsets.committed_offset IS NOT NULL
 ),
-commits_since AS (
+-- A group that was reset may have a commit again that it had before.
+commits_before AS (
   SELECT
     commits_now.cluster,
     commits_now.topic,
     commits_now.partition,
     commits_now.group_id,
-    min(history.captured_at) AS commit_since
+    commits_now.committed_offset,
+    max(CASE WHEN history.committed_offset <> commits_now.committed_offset THEN history.captured_at END) AS other_commit_at
   FROM commits_now
   JOIN committed_offsets_published AS history
     ON history.cluster = commits_now.cluster
     AND history.group_id = commits_now.group_id
     AND history.topic = commits_now.topic
     AND history.partition = commits_now.partition
-    AND history.committed_offset = commits_now.committed_offset
-  GROUP BY commits_now.cluster, commits_now.topic, commits_now.partition, commits_now.group_id
+  GROUP BY
+    commits_now.cluster,
+    commits_now.topic,
+    commits_now.partition,
+    commits_now.group_id,
+    commits_now.committed_offset
+),
+commits_since AS (
+  SELECT
+    commits_before.cluster,
+    commits_before.topic,
+    commits_before.partition,
+    commits_before.group_id,
+    min(history.captured_at) AS commit_since
+  FROM commits_before
+  JOIN committed_offsets_published AS history
+    ON history.cluster = commits_before.cluster
+    AND history.group_id = commits_before.group_id
+    AND history.topic = commits_before.topic
+    AND history.partition = commits_before.partition
+    AND history.committed_offset = commits_before.committed_offset
+    AND (commits_before.other_commit_at IS NULL OR history.captured_at > commits_before.other_commit_at)
+  GROUP BY commits_before.cluster, commits_before.topic, commits_before.partition, commits_before.group_id
 ),
 readers AS (
   SELECT

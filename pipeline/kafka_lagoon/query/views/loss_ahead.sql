@@ -94,7 +94,9 @@ sizes AS (
     replicas.snapshot_date,
     replicas.topic,
     replicas.partition,
-    max(replicas.size_bytes) AS size_bytes
+    max(replicas.size_bytes) AS size_bytes,
+    -- The local disk of a tiered topic has its last offsets only.
+    max(ends.high_watermark - coalesce(ends.local_log_start_offset, ends.log_start_offset)) AS offsets_on_disk
   FROM log_dirs_published AS replicas
   JOIN partitions AS led
     ON led.cluster = replicas.cluster
@@ -103,6 +105,12 @@ sizes AS (
     AND led.topic = replicas.topic
     AND led.partition = replicas.partition
     AND led.leader_id = replicas.broker_id
+  LEFT JOIN partition_offsets AS ends
+    ON ends.cluster = replicas.cluster
+    AND ends.snapshot_id = replicas.snapshot_id
+    AND ends.snapshot_date = replicas.snapshot_date
+    AND ends.topic = replicas.topic
+    AND ends.partition = replicas.partition
   WHERE NOT replicas.is_future
   GROUP BY replicas.cluster, replicas.snapshot_id, replicas.snapshot_date, replicas.topic, replicas.partition
 ),
@@ -117,7 +125,10 @@ joined AS (
     rates.history_from,
     rates.produce_rate,
     rates.delete_rate,
-    sizes.size_bytes * 1.0E0 / nullif(lags.high_watermark - lags.log_start_offset, 0) AS record_bytes,
+    sizes.size_bytes * 1.0E0
+      / nullif(coalesce(sizes.offsets_on_disk, lags.high_watermark - lags.log_start_offset), 0) AS record_bytes,
+    -- Behind the last record there may be markers of transactions only.
+    lags.lag > 0 AND lags.time_lag_method IS DISTINCT FROM 'caught_up' AS has_unread,
     unix_millis(lags.captured_at) AS captured_ms,
     unix_millis(lags.first_unread_timestamp) AS first_unread_ms,
     -- A timestamp far out of range would give a time that no engine can represent.
@@ -146,15 +157,15 @@ joined AS (
 estimated AS (
   SELECT
     joined.*,
-    CASE WHEN lag > 0 AND is_deleted AND has_expiry THEN first_unread_ms + retention_ms END AS expires_ms,
+    CASE WHEN has_unread AND is_deleted AND has_expiry THEN first_unread_ms + retention_ms END AS expires_ms,
     CASE
-      WHEN lag > 0 AND is_deleted AND retention_bytes >= 0 AND produce_rate > 0 AND record_bytes > 0
+      WHEN has_unread AND is_deleted AND retention_bytes >= 0 AND produce_rate > 0 AND record_bytes > 0
         THEN captured_ms + CAST(
           least(greatest(retention_bytes - lag * record_bytes, 0.0E0) / (produce_rate * record_bytes), 1.0E10) * 1000
           AS BIGINT)
     END AS size_ms,
     CASE
-      WHEN lag > 0 AND delete_rate > 0
+      WHEN has_unread AND delete_rate > 0
         THEN captured_ms + CAST(least(greatest(retention_margin, 0) / delete_rate, 1.0E10) * 1000 AS BIGINT)
     END AS log_start_ms
   FROM joined
@@ -201,7 +212,7 @@ SELECT
   evidence,
   CASE
     WHEN loss_ms IS NOT NULL THEN NULL
-    WHEN lag <= 0 OR time_lag_method = 'caught_up' THEN 'nothing_unread'
+    WHEN NOT has_unread THEN 'nothing_unread'
     WHEN cleanup_policy IS NULL THEN 'configs_unknown'
     WHEN NOT is_deleted THEN 'compacted'
     WHEN retention_ms = -1 AND retention_bytes = -1 THEN 'not_deleted'

@@ -74,7 +74,7 @@ behind AS (
     group_id,
     count(*) AS partitions,
     count(lag) AS known_partitions,
-    sum(lag) AS lag
+    {sum_of_lag} AS lag
   FROM lag_now
   GROUP BY cluster, group_id
 ),
@@ -115,7 +115,7 @@ of_groups AS (
     count(CASE WHEN NOT expected.should_run THEN 1 END) AS stopped_groups,
     coalesce(sum(behind.partitions), 0) AS partitions,
     coalesce(sum(behind.known_partitions), 0) AS known_partitions,
-    sum(behind.lag) AS lag
+    {sum_of_lag_behind} AS lag
   FROM consumer_groups
   JOIN snapshots_now
     ON snapshots_now.cluster = consumer_groups.cluster

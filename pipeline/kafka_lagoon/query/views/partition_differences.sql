@@ -97,7 +97,6 @@ ends AS (
     offsets.partition,
     offsets.high_watermark,
     offsets.log_start_offset,
-    lag(seen.place) OVER earlier AS previous_place,
     lag(offsets.high_watermark) OVER earlier AS previous_high_watermark,
     lag(offsets.log_start_offset) OVER earlier AS previous_log_start_offset
   FROM partition_offsets AS offsets
@@ -106,10 +105,10 @@ ends AS (
     AND offsets.snapshot_id = seen.snapshot_id
     AND offsets.snapshot_date = seen.snapshot_date
     AND seen.table_name = 'topics'
-  -- A partition with one unknown offset is not compared.
+  -- A partition with an unknown offset is compared in the next snapshot that knows both.
   WHERE offsets.high_watermark IS NOT NULL AND offsets.log_start_offset IS NOT NULL
   WINDOW earlier AS (
-    PARTITION BY seen.cluster, seen.cluster_id, seen.day, offsets.topic, offsets.partition
+    PARTITION BY seen.cluster, seen.cluster_id, seen.day, offsets.topic, offsets.topic_id, offsets.partition
     ORDER BY seen.place
   )
 ),
@@ -284,8 +283,7 @@ SELECT
 FROM ends
 CROSS JOIN (VALUES ('high_watermark'), ('log_start_offset')) AS names (attribute)
 WHERE
-  previous_place = place - 1
-  AND CASE names.attribute
+  CASE names.attribute
     WHEN 'high_watermark' THEN high_watermark < previous_high_watermark
     ELSE log_start_offset < previous_log_start_offset
   END

@@ -4,7 +4,7 @@ AS
 SELECT
   places.snapshot_id,
   {table}.cluster,
-  {table}.cluster_id,
+  places.cluster_id,
   places.captured_at,
   {columns},
   {table}.snapshot_date,
@@ -15,6 +15,7 @@ JOIN (
   SELECT
     snapshots.snapshot_id,
     snapshots.cluster,
+    snapshots.cluster_id,
     snapshots.captured_at,
     snapshots.snapshot_date,
     snapshots.slot,

@@ -19,7 +19,7 @@ CREATE OR REPLACE VIEW topology_changes (
   broker_id COMMENT 'node.id of the broker; null if the change is not about a broker.',
   is_proven COMMENT 'False for a topic or group that was added or removed while the list may be incomplete: permissions or settings may have changed instead.'
 )
-COMMENT 'Changes between two published snapshots of a cluster, one row per change. An entity that appears or disappears is a single row, without its parts. The changes of a table that is incomplete in a snapshot show in the next snapshot with the whole table.'
+COMMENT 'Changes between two published snapshots of a cluster, one row per change. An entity that appears or disappears is a single row, without its parts. The changes of a table that is incomplete in a snapshot show in the next snapshot with the whole table. Of single items that a snapshot does not know, such as the configs of a broker that did not answer, only ends and starts of logs are compared with an earlier snapshot.'
 AS
 -- Most facts hold in all snapshots of a day. So the snapshots of each fact are listed by day first, and only facts that some of
 -- them lack are compared.

@@ -129,6 +129,9 @@ SELECT
   ),
   name,
   CASE
+    -- Larger values are no limit, and no decimal of both engines.
+    WHEN value >= 1E22 THEN '1E22 or more'
+    WHEN value <= -1E22 THEN '-1E22 or less'
     WHEN value = floor(value) AND abs(value) < 1E15 THEN CAST(CAST(value AS BIGINT) AS STRING)
     ELSE CAST(CAST(value AS DECIMAL(28, 6)) AS STRING)
   END,
