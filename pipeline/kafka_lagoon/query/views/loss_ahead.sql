@@ -127,7 +127,7 @@ joined AS (
     rates.delete_rate,
     sizes.size_bytes * 1.0E0
       / nullif(coalesce(sizes.offsets_on_disk, lags.high_watermark - lags.log_start_offset), 0) AS record_bytes,
-    -- Behind the last record there may be markers of transactions only.
+    -- After the last record there may be markers of transactions only.
     lags.lag > 0 AND lags.time_lag_method IS DISTINCT FROM 'caught_up' AS has_unread,
     unix_millis(lags.captured_at) AS captured_ms,
     unix_millis(lags.first_unread_timestamp) AS first_unread_ms,
