@@ -151,6 +151,12 @@ class IngestSettings(Strict):
     check_crcs: bool = Field(True, description="True to verify the checksums of batches.")
     lock_wait_ms: int = Field(0, ge=0, description="Longest wait for another run's lock, before exit 4.")
 
+    @field_validator("pattern")
+    @classmethod
+    def _is_a_pattern(cls, value: str | None) -> str | None:
+        compile_pattern(value or "")
+        return value
+
 
 class RecordsSettings(Strict):
     """Settings of the data files of table `records`."""

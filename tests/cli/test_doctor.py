@@ -104,6 +104,23 @@ def test_settings_with_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert results["disk"]
 
 
+def test_values_that_only_jobs_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A start, a pattern and a table that `lagoon ingest` and `lagoon snapshot` refuse are faults of the settings."""
+    conf = tmp_path / "lagoon.toml"
+    conf.write_text(
+        '[kafka]\nbootstrap_servers = "localhost:1"\n[ingest]\nstart = "tomorow"\n[snapshot]\nskip_tables = "nope"\n'
+    )
+    code, results = doctor(capsys, "--conf", str(conf))
+    assert code == 1
+    start, tables = [row["observed"] for row in results["settings"] if row["status"] == "failed"]
+    assert start.startswith("ingest.start: ")
+    assert "nope" in tables
+    conf.write_text('[kafka]\nbootstrap_servers = "localhost:1"\n[ingest]\npattern = "[a"\n')
+    code, results = doctor(capsys, "--conf", str(conf))
+    assert code == 1
+    assert "'[a' is not a regular expression" in results["settings"][0]["observed"]
+
+
 def test_the_settings_file_that_nobody_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -75,7 +75,7 @@ def _of_settings(args: Namespace, environ: Mapping[str, str], clock: Clock) -> I
         conf = ConfFile(None)
     check = Check("settings", str(conf))
     loaded: list[Settings] = []
-    yield from results.run_alone(check, lambda: _loaded(check, args, environ, loaded))
+    yield from results.run_alone(check, lambda: _loaded(check, args, environ, clock, loaded))
     settings = loaded[0] if loaded else None
     yield from checks.examine(
         checks.Examination(
@@ -91,13 +91,32 @@ def _of_settings(args: Namespace, environ: Mapping[str, str], clock: Clock) -> I
     )
 
 
-def _loaded(check: Check, options: Namespace, environ: Mapping[str, str], into: "list[Settings]") -> Iterator[Result]:
+def _loaded(
+    check: Check, options: Namespace, environ: Mapping[str, str], clock: Clock, into: "list[Settings]"
+) -> Iterator[Result]:
     from kafka_lagoon.cli import file_modes  # noqa: PLC0415  pydantic may be missing
 
     servers = assigned_servers(options)
     settings = file_modes.loaded(options, environ, servers, cluster_needed=False, tables_needed=False)
     into.append(settings)
+    if faults := list(_faults_of_jobs(settings, clock)):
+        raise ConfigError(faults)
     yield check.ok(f"no faults; clusters: {', '.join(settings.named_clusters()) or 'none'}")
+
+
+def _faults_of_jobs(settings: "Settings", clock: Clock) -> Iterator[str]:
+    """The faults of values that only the jobs read."""
+    from kafka_lagoon.fetch.offset_specs import parse_offset_specs  # noqa: PLC0415  pydantic may be missing
+    from kafka_lagoon.snapshot.collectors import skipped_tables  # noqa: PLC0415  all messages and tables
+
+    try:
+        parse_offset_specs("ingest.start", settings.ingest.start, clock.now_ms())
+    except ValueError as error:
+        yield f"ingest.start: {error}"
+    try:
+        skipped_tables(settings.snapshot.skip_tables)
+    except ConfigError as error:
+        yield from error.problems
 
 
 def _chosen(name: str | None, settings: "Settings | None") -> "dict[str, KafkaSettings]":

@@ -60,6 +60,20 @@ def test_json_is_parsed_where_it_is_json() -> None:
     assert FORMATS["json"][1](b"\xff") == b"\xff"
 
 
+@pytest.mark.parametrize(
+    "raw", [b"null", b'"x"', b'{"base64":"aGk="}', b"NaN", b'{"p":1e400}', b"0.12345678901234567890", b'{"a":1,"a":2}']
+)
+def test_json_that_would_be_read_as_something_else(raw: bytes) -> None:
+    """It stays text: a tombstone, other bytes or another number would come out of it."""
+    assert FORMATS["json"][1](raw) == raw.decode()
+    assert json.loads(json.dumps({"value": FORMATS["json"][1](raw)}))["value"] == raw.decode()
+
+
+def test_numbers_that_a_double_holds() -> None:
+    """They are printed as they are."""
+    assert FORMATS["json"][1](b"[0.1, 1.50, 1e3, -0.0, 18446744073709551616]") == [0.1, 1.5, 1000.0, -0.0, 2**64]
+
+
 def test_text_or_bytes() -> None:
     """In JSON, UTF-8 is a string, and everything else an object {"base64": ...}."""
     assert text_or_bytes(b"a") == "a"

@@ -92,6 +92,10 @@ def test_what_fetch_prints_is_taken(
         (b'{"timestamp": 9223372036854775808}', "a timestamp is epoch milliseconds or ISO 8601"),
         (b'{"timestamp": "yesterday"}', "a timestamp is epoch milliseconds or ISO 8601"),
         (b"[" * 5_000, "values are nested too deeply"),
+        (b'{"value": {"p": 1e400}}', "the number 1e400 is not exact as a double"),
+        (b'{"value": 0.12345678901234567890}', "is not exact as a double"),
+        (b'{"value": NaN}', "NaN is not JSON"),
+        (b'{"value": 1, "value": 2}', "an object has a field twice"),
     ],
 )
 def test_json_that_is_refused(line: bytes, reason: str) -> None:

@@ -44,10 +44,37 @@ def as_base64(raw: bytes) -> str:
     return b64encode(raw).decode()
 
 
+def exact_json(raw: bytes) -> Any:
+    """Parse JSON whose every value is printed again as it is; ValueError names what would not be.
+
+    That is NaN, an infinity, a number with more digits than a double has, and a field that an object has twice.
+    """
+    return json.loads(raw, parse_float=_exact_float, parse_constant=_refused_constant, object_pairs_hook=_once_each)
+
+
+def _exact_float(text: str) -> float:
+    from decimal import Decimal  # noqa: PLC0415  most records have no such number
+
+    if Decimal(repr(number := float(text))) != Decimal(text):
+        raise ValueError(f"the number {text} is not exact as a double")
+    return number
+
+
+def _refused_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("an object has a field twice")
+    return fields
+
+
 def as_json(raw: bytes) -> str:
     """Format JSON on one line, and everything else as text."""
     try:
-        return escaped(json.dumps(json.loads(raw), ensure_ascii=False, separators=(",", ":")))
+        return escaped(json.dumps(exact_json(raw), ensure_ascii=False, separators=(",", ":")))
     except (ValueError, RecursionError):  # a record of n bytes may nest n levels deep
         return as_text(raw)
 
@@ -66,14 +93,23 @@ def base64_object(raw: bytes) -> dict[str, str]:
 
 
 def parsed_or_text(raw: bytes) -> Any:
-    """Return the parsed value of bytes that are JSON, else the same as `text_or_bytes`."""
+    """Return the parsed value of bytes that are JSON, else the same as `text_or_bytes`.
+
+    `null`, strings and what looks like other bytes stay text, which `produce --json` writes as it was.
+    """
     try:
-        parsed = json.loads(raw)
+        parsed = exact_json(raw)
+        if parsed is None or isinstance(parsed, str) or _looks_like_bytes(parsed):
+            return text_or_bytes(raw)
         if raw.count(b"[") + raw.count(b"{") > _DEEP:
             json.dumps(_nested_more(parsed))
     except (ValueError, RecursionError):
         return text_or_bytes(raw)
     return parsed
+
+
+def _looks_like_bytes(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"base64"}
 
 
 def _nested_more(value: Any) -> Any:

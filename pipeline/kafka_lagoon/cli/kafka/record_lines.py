@@ -9,6 +9,7 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kafka_lagoon.cli.kafka.formatting import exact_json
 from kafka_lagoon.produce.batching import ProducerRecord
 from kafka_lagoon.records.encoding import Header
 from kafka_lagoon.times import parse_moment
@@ -67,7 +68,7 @@ def json_parser(defaults: ProducerRecord, partitions: int) -> Parser:
 
 
 def _object(line: bytes) -> dict[str, Any]:
-    match json.loads(line):
+    match exact_json(line):
         case dict() as fields:
             return fields
         case _:
