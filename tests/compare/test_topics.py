@@ -8,9 +8,10 @@ from kafka_lagoon.compare.differences import Kind
 from kafka_lagoon.compare.in_order import LOST_MEANWHILE
 from kafka_lagoon.compare.result import Comparison
 from kafka_lagoon.compare.sequences import CompareLimits
-from kafka_lagoon.compare.sides import Wanted
+from kafka_lagoon.compare.sides import Side, TopicOfCluster, Wanted, of_one_log
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import AtOffset, OffsetSpecs
+from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import NOT_LEADER_OR_FOLLOWER
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
@@ -220,3 +221,36 @@ def test_what_does_not_exist(state: FakeCluster, settings: KafkaSettings) -> Non
         compare(settings, "a", "none")
     with pytest.raises(ConfigError, match="c:a: no partition 7: it has 2, from 0 on"):
         compare(settings, "a", "a", Wanted(partitions=[7]))
+
+
+def side(splits: dict[int, tuple[int, int]], *, partitions: int, is_archive: bool) -> Side:
+    """Make a side of one cluster and topic with these ranges."""
+    ranges = {
+        number: Split(topic="t", topic_id="id", partition=number, from_offset=start, to_offset=end, stable_end=end)
+        for number, (start, end) in splits.items()
+    }
+    of = TopicOfCluster(cluster="a", kafka=KafkaSettings(bootstrap_servers="localhost:1"), topic="t")
+    return Side(
+        of=of,
+        cluster_id="c",
+        topic_id="id",
+        partitions=partitions,
+        splits=ranges,
+        log_starts=dict.fromkeys(splits, 0),
+        is_archive=is_archive,
+    )
+
+
+def test_partitions_that_an_archive_lacks() -> None:
+    """A topic and its own archive are compared in order where both have records; a note names what is left out."""
+    live = side({0: (0, 100), 1: (0, 0), 2: (0, 100)}, partitions=3, is_archive=False)
+    archived = side({0: (0, 90)}, partitions=1, is_archive=True)
+    left, right = of_one_log(live, archived)
+    assert (left.partitions, right.partitions) == (1, 1)
+    assert {number: (one.from_offset, one.to_offset) for number, one in left.splits.items()} == {0: (0, 90)}
+    assert left.splits.keys() == right.splits.keys()
+    assert left.notes == [
+        "a:t: 10 offsets after what the other side has are not compared",
+        "a:t: partition 2 with 100 offsets is not in the other side, and is not compared",
+    ]
+    assert right.notes == []

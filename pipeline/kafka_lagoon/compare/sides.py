@@ -191,7 +191,10 @@ def _shared(left: Split, right: Split) -> tuple[int, int]:
 
 
 def _clipped(side: Side, ranges: Mapping[int, tuple[int, int]]) -> Side:
-    """Limit the side to these offsets; the log then starts where it is read from, because nothing before is compared."""
+    """Limit the side to these offsets of shared partitions; the log then starts where it is read from.
+
+    Both sides number their partitions alike, so those that they share are compared in order. Notes say what is left out.
+    """
     before = sum(
         min(ranges[number][0], side.splits[number].to_offset) - side.splits[number].from_offset for number in ranges
     )
@@ -201,9 +204,18 @@ def _clipped(side: Side, ranges: Mapping[int, tuple[int, int]]) -> Side:
         for count, where in ((before, "before"), (after, "after"))
         if count
     ]
+    left_out = {
+        number: split.to_offset - split.from_offset for number, split in side.splits.items() if number not in ranges
+    }
+    notes += [
+        f"{side.of}: partition {number} with {count:,} offsets is not in the other side, and is not compared"
+        for number, count in sorted(left_out.items())
+        if count
+    ]
     splits = {
         number: replace(split, from_offset=ranges[number][0], to_offset=ranges[number][1])
         for number, split in side.splits.items()
         if number in ranges
     }
-    return replace(side, splits=splits, log_starts=dict.fromkeys(splits, 0), notes=[*side.notes, *notes])
+    log_starts = dict.fromkeys(splits, 0)
+    return replace(side, partitions=len(splits), splits=splits, log_starts=log_starts, notes=[*side.notes, *notes])
