@@ -119,6 +119,17 @@ def test_bounds_of_joined_rows() -> None:
     assert merged([statistics_of(first), statistics_of(second)]) == statistics_of(pa.concat_tables([first, second]))
 
 
+def test_a_deletion_vector_is_refused() -> None:
+    """The file still has the rows that it deletes; a file without it is described."""
+    add = {"path": "day=1/a%20b.parquet", "size": 1, "deletionVector": None}
+    assert described_file("file:/t", add).url == "file:/t/day=1/a b.parquet"
+    vector = {"storageType": "u", "pathOrInlineDv": "x", "offset": 1, "sizeInBytes": 34, "cardinality": 2}
+    with pytest.raises(
+        TableError, match=r"a%20b\.parquet are deleted by a deletion vector.*REORG TABLE delta\.`file:/t` APPLY"
+    ):
+        described_file("file:/t", {**add, "deletionVector": vector})
+
+
 @pytest.mark.parametrize(
     "add", [{}, {"path": 5}, {"path": "a", "stats": "{"}, {"path": "a", "size": 1, "stats": "[1]"}]
 )

@@ -1,22 +1,25 @@
 """The archive of a topic is found in the ranges of all runs: its last topic id, truncations, and files by the log's bounds."""
 
 from datetime import date
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from kafka_lagoon.delta.arrow import plain_table
 from kafka_lagoon.delta.files import DescribedFile
+from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.errors import ConfigError, SchemaChanged
 from kafka_lagoon.fetch.range_history import SupersededRange
-from kafka_lagoon.restore.archived import find_archived, source_files
+from kafka_lagoon.restore.archived import ArchivedTopic, files_of, find_archived, source_files
 from kafka_lagoon.restore.open_files import SourceFile
+from kafka_lagoon.restore.topic_names import matching_topics
 from kafka_lagoon.tables.record_rows import RecordProblemRow, RecordRangeRow
-from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES
+from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORD_TABLES
 from tests.delta.record_samples import range_row
 from tests.restore.lake import wanted
 
-pytestmark = pytest.mark.spark
 DAY = date(2026, 11, 21)
 
 
@@ -37,6 +40,7 @@ def a_range(ingest_id: str, start: int, end: int, **more: object) -> RecordRange
     return row
 
 
+@pytest.mark.spark
 def test_the_last_topic_of_a_name(warehouse: Warehouse) -> None:
     """Truncations become filters, escaped keys become ranges of offsets; an earlier topic is found by its id."""
     store(
@@ -101,3 +105,43 @@ def test_files_by_the_bounds_of_the_log() -> None:
         SourceFile("mixed", False),
         SourceFile("unknown", False),
     ]
+
+
+def with_deletion_vectors(name: str) -> Warehouse:
+    """A warehouse whose table of this name needs readers that know deletion vectors, and whose other tables are empty."""
+    tables = {table.name: table for table in RECORD_TABLES}
+
+    def load(location: str) -> State:
+        return State(
+            location=location,
+            version=3,
+            reader_version=3 if location == name else 1,
+            schema=tables[location].delta_schema(),
+            partition_by=(tables[location].partition_by,),
+            snapshot=None,
+        )
+
+    kernel = SimpleNamespace(load=load, files=lambda *_: [], described_files=lambda *_: [])
+    return Warehouse(
+        session=None,
+        kernel=cast("Any", kernel),
+        name="here",
+        in_catalog=False,
+        identifiers={},
+        locations={table: table for table in tables},
+    )
+
+
+def test_tables_with_deleted_rows_are_refused() -> None:
+    """Rows that a deletion vector deletes are still in the files: they are not restored, and the cure is named."""
+    topic = ArchivedTopic(
+        cluster_id="c", topic="t", topic_id=None, other_ids=[], partitions={}, records={}, codecs=frozenset()
+    )
+    complaint = "it needs readers of version 3, not 1 .*DROP FEATURE deletionVectors"
+    assert files_of(with_deletion_vectors("record_ranges"), topic) == []
+    with pytest.raises(SchemaChanged, match=f"table records .*{complaint}"):
+        files_of(with_deletion_vectors("records"), topic)
+    with pytest.raises(SchemaChanged, match=f"table record_ranges .*{complaint}"):
+        find_archived(with_deletion_vectors("record_ranges"), "c", ["t"], {})
+    with pytest.raises(SchemaChanged, match=f"table record_ranges .*{complaint}"):
+        matching_topics(with_deletion_vectors("record_ranges"), "c", ".*")

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafka_lagoon.delta.stored_json import reading
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
 
 Value = str | int | bool | float | date | datetime
@@ -69,8 +70,16 @@ class DescribedFile:
 
 
 def described_file(location: str, add: Mapping[str, Any]) -> DescribedFile:
-    """Parse an `add` action of the log of the table at `location`; TableError if it is none."""
+    """Parse an `add` action of the log of the table at `location`; TableError if it is none, or has a deletion vector.
+
+    The file still has the rows that a deletion vector deletes.
+    """
     with reading(f"an add action in the log of {location}"):
+        if add.get("deletionVector") is not None:
+            raise TableError(
+                f"{location}: rows of {add['path']} are deleted by a deletion vector, which is not read here: "
+                f"REORG TABLE delta.`{location}` APPLY (PURGE) rewrites the file without them"
+            )
         statistics = json.loads(add.get("stats") or "{}")
         path = unquote(add["path"])
         return DescribedFile(

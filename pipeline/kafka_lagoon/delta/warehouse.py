@@ -87,6 +87,15 @@ class Warehouse:
         """
         return self.opened.get(table) or self.state(table)
 
+    def state_to_read(self, table: Table) -> State:
+        """The latest version of a table whose files are read as they are; SchemaChanged if it is not as we made it.
+
+        A deletion vector deletes rows that are still in a file, and column mapping gives columns other names in files.
+        """
+        state = self.state(table.name)
+        columns_to_add(table, state)
+        return state
+
     def write_rows(self, table: Table, rows: Sequence[Any], day: date) -> DataFile:
         """Write rows as a new data file of a day, which no commit names yet; TableError if it cannot be written."""
         url = f"{self.locations[table.name]}/{table.partition_by}={day}/{uuid.uuid4().hex}.parquet"
@@ -203,7 +212,10 @@ def columns_to_add(table: Table, state: State) -> tuple[Column, ...]:
     """Nullable columns of ours that an existing table lacks; SchemaChanged if it differs in any other way."""
     faults = differences(table, state.schema["fields"], state.partition_by, spelled)
     if state.reader_version != 1:
-        faults.append(f"it needs readers of version {state.reader_version}, not 1")
+        faults.append(
+            f"it needs readers of version {state.reader_version}, not 1 (ALTER TABLE {table.name} DROP FEATURE "
+            "deletionVectors, or columnMapping, rewrites it without them)"
+        )
     if faults:
         raise SchemaChanged(f"table {table.name} at {state.location} is not as we made it: {'; '.join(faults)}")
     theirs = {field["name"] for field in state.schema["fields"]}

@@ -170,7 +170,7 @@ def _rows(
 ) -> list[Mapping[str, Any]]:
     """Rows of a table with all values `wanted`, from the files that may have some."""
     rows: list[Mapping[str, Any]] = []
-    for url in warehouse.kernel.files(warehouse.state(table.name), wanted):
+    for url in warehouse.kernel.files(warehouse.state_to_read(table), wanted):
         arrow: pa.Table = table_of(warehouse.kernel.storage.read(url))
         present = [name for name in columns if name in arrow.column_names]
         rows += [
@@ -183,7 +183,7 @@ def _rows(
 
 def files_of(warehouse: Warehouse, topic: ArchivedTopic) -> list[DescribedFile]:
     """The data files that may have records of a topic, in the latest version of table `records`."""
-    return warehouse.kernel.described_files(warehouse.state(RECORDS.name), topic.identity)
+    return warehouse.kernel.described_files(warehouse.state_to_read(RECORDS), topic.identity)
 
 
 def source_files(

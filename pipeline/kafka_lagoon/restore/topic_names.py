@@ -17,7 +17,7 @@ def matching_topics(warehouse: Warehouse, cluster: str, pattern: str) -> list[st
     In files written before records had the name of their cluster, only the id is known.
     """
     compiled, names = re.compile(pattern), set[str]()
-    for file in warehouse.kernel.described_files(warehouse.state(RECORD_RANGES.name), {}):
+    for file in warehouse.kernel.described_files(warehouse.state_to_read(RECORD_RANGES), {}):
         arrow = table_of(warehouse.kernel.storage.read(file.url))
         for row in arrow.select([name for name in _NAMES if name in arrow.column_names]).to_pylist():
             if cluster in (row.get("cluster"), row["cluster_id"]):
