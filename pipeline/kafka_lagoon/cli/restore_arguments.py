@@ -115,7 +115,7 @@ def restore_arguments(args: Namespace, environ: Mapping[str, str], clock: Clock)
         is_new=args.new,
         is_dry_run=args.dry_run,
     )
-    problems += _same_names(request)
+    problems += request.same_targets(request.topics)
     if not (args.topics or args.pattern):
         problems.append("--topics or --pattern: name the topics")
     if problems or settings is None:
@@ -148,14 +148,6 @@ def _pairs(option: str, texts: Sequence[str], topics: Sequence[str], problems: l
         elif pairs.setdefault(topic, value) != value:
             problems.append(f"{option} {text}: {topic} has {pairs[topic]} already")
     return pairs
-
-
-def _same_names(request: RestoreRequest) -> list[str]:
-    """List problems of topics that would get the same name."""
-    targets = [request.target_of(topic) for topic in request.topics]
-    return [
-        f"--rename: several topics would become {name}" for name in dict.fromkeys(targets) if targets.count(name) > 1
-    ]
 
 
 def _condition(

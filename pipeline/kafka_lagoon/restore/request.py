@@ -39,6 +39,17 @@ class RestoreRequest:
         """The name of a topic in the target."""
         return self.renames.get(topic, topic)
 
+    def same_targets(self, topics: Sequence[str]) -> list[str]:
+        """List a problem for each name in the target that several of these topics would get."""
+        sources: dict[str, list[str]] = {}
+        for topic in dict.fromkeys(topics):
+            sources.setdefault(self.target_of(topic), []).append(topic)
+        return [
+            f"--rename: several topics would become {name}: {', '.join(several)}"
+            for name, several in sources.items()
+            if len(several) > 1
+        ]
+
     def identity(self) -> Mapping[str, Any]:
         """The arguments that decide which records are written where.
 

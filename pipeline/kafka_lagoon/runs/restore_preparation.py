@@ -111,12 +111,15 @@ class Preparation:
 
 
 def requested_topics(run: RestoreRun) -> Sequence[str]:
-    """The topics that are requested by name and by pattern."""
+    """The topics that are requested by name and by pattern; ConfigError if several would get one name in the target."""
     request = run.request
     if request.pattern is None:
         return request.topics
     matched = matching_topics(run.warehouse, request.from_cluster, request.pattern)
-    return list(dict.fromkeys([*request.topics, *matched]))
+    topics = list(dict.fromkeys([*request.topics, *matched]))
+    if faults := request.same_targets(topics):
+        raise ConfigError(faults)
+    return topics
 
 
 def find_source(run: RestoreRun, topics: Sequence[str], topic_ids: Mapping[str, str]) -> RestoreSource:
