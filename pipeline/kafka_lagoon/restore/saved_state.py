@@ -14,16 +14,16 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query import duckdb_engine, spark_engine
 from kafka_lagoon.query.duckdb_tables import NeedsSpark
 from kafka_lagoon.query.statements import Ask
-from kafka_lagoon.restore import group_offsets, topics
+from kafka_lagoon.restore import group_offsets, snapshot_choice, topics
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.group_offsets import RestoredPartition, offset_actions, saved_commits, translated
 from kafka_lagoon.restore.request import RestoreRequest
-from kafka_lagoon.restore.saved_rows import rows_of
+from kafka_lagoon.restore.snapshot_choice import ChosenSnapshot, last_with, saved_names, spelled
 from kafka_lagoon.restore.topics import acl_actions, saved_acls, saved_topics, topic_actions
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.warehouse_urls import local_folder
 
-_NAMES = frozenset({"snapshots", *topics.VIEWS, *group_offsets.VIEWS})
+_NAMES = frozenset({*snapshot_choice.VIEWS, *topics.VIEWS, *group_offsets.VIEWS})
 
 
 @frozen
@@ -49,32 +49,27 @@ def _ask(stack: ExitStack, warehouse: Warehouse) -> Ask:
     return stack.enter_context(spark_engine.opened(warehouse, _NAMES))
 
 
-def choose_snapshot(ask: Ask, cluster_id: str, at_ms: int | None) -> str | None:
-    """The newest snapshot of a cluster, or the newest that had begun at a time; None if there is none."""
-    rows = rows_of(
-        ask, "SELECT snapshot_id, captured_at FROM snapshots WHERE cluster_id = ? ORDER BY captured_at DESC", cluster_id
-    )
-    known = (row for row in rows if at_ms is None or row["captured_at"].timestamp() * 1000 <= at_ms)
-    return next((row["snapshot_id"] for row in known), None)
-
-
 def creations(
-    ask: Ask, snapshot_id: str | None, request: RestoreRequest, missing: Sequence[ArchivedTopic], brokers: int
+    ask: Ask,
+    snapshot: ChosenSnapshot | None,
+    request: RestoreRequest,
+    missing: Sequence[ArchivedTopic],
+    brokers: int,
 ) -> Alterations:
     """Actions that create the topics that the target lacks, as in the snapshot.
 
     Of a topic that the snapshot does not have, only the archived partitions are known. ConfigError for topics that cannot be
     created.
     """
-    known = saved_names(ask, snapshot_id) if snapshot_id else frozenset()
+    known = saved_names(ask, snapshot.snapshot_id) if snapshot else frozenset[str]()
     saved = [topic for topic in missing if topic.topic in known]
     others = [topic for topic in missing if topic.topic not in known]
     if others and request.with_configs:
-        raise ConfigError([f"--with-configs: no snapshot of the source has topic {topic.topic}" for topic in others])
+        raise ConfigError([_without_configs(ask, snapshot, topic) for topic in others])
     actions, notes = list[Action](), list[str]()
-    if saved and snapshot_id:
+    if saved and snapshot:
         names = {topic.topic: request.target_of(topic.topic) for topic in saved}
-        results = saved_topics(ask, snapshot_id, names)
+        results = saved_topics(ask, snapshot.snapshot_id, names)
         notes += [
             f"topic {topic.topic}: the snapshot has another topic of that name ({results[topic.topic].topic_id})"
             for topic in saved
@@ -93,14 +88,18 @@ def creations(
         partitions = max(topic.partitions, default=0) + 1
         name = request.target_of(topic.topic)
         actions.append(create_topic(name, partitions=partitions, replication_factor=request.replication_factor))
-        notes.append(f"topic {topic.topic}: no snapshot has it, so {name} gets as many partitions as have records")
+        without = f"{snapshot} does not have it" if snapshot else "no snapshot has it"
+        notes.append(f"topic {topic.topic}: {without}, so {name} gets as many partitions as have records")
     return Alterations(actions=actions, notes=notes)
 
 
-def saved_names(ask: Ask, snapshot_id: str) -> frozenset[str]:
-    """The topics that a snapshot has, with their partitions."""
-    statement = "SELECT topic FROM topics_published WHERE snapshot_id = ? AND partitions > 0"
-    return frozenset(row["topic"] for row in rows_of(ask, statement, snapshot_id))
+def _without_configs(ask: Ask, snapshot: ChosenSnapshot | None, topic: ArchivedTopic) -> str:
+    """Say why a topic has no configs, and which snapshot has the topic, as one from before it was deleted."""
+    last = last_with(ask, topic.cluster_id, topic.topic)
+    if last is None or snapshot is None:
+        return f"--with-configs: no snapshot of the source has topic {topic.topic}"
+    option = f"--at {spelled(last.captured_at)}"
+    return f"--with-configs: {snapshot} does not have topic {topic.topic}: {option} chooses the last that has it"
 
 
 def acl_creations(

@@ -13,7 +13,6 @@ from kafka_lagoon.apply.outcomes import ActionResult, Outcome
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.finished import FinishedRestore, topics_of
@@ -24,6 +23,7 @@ from kafka_lagoon.restore.progress import Progress, ProgressStore
 from kafka_lagoon.restore.receipts import OTHER_RECORDS
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.saved_state import Alterations, commits, opened
+from kafka_lagoon.restore.snapshot_choice import check_snapshot
 from kafka_lagoon.restore.writing import Writing
 from kafka_lagoon.runs.context import Progress as Steps
 from kafka_lagoon.runs.context import RunContext
@@ -135,7 +135,20 @@ def _begin_or_continue(run: RestoreRun, confirm: Callable[[RestoreResult], bool]
         return _after_finished(run, plan, progress) or _begin(run, confirm)
     topic_ids = {one.source.topic: one.source.topic_id for one in plan.partitions if one.source.topic_id}
     source = find_source(run, topics_of(plan), topic_ids)
-    return _carry_out(run, source, replace(_result(run, source), plan=plan, progress=progress, went_on=True))
+    notes = _check_snapshot(run, source, plan)
+    return _carry_out(
+        run, source, replace(_result(run, source), notes=notes, plan=plan, progress=progress, went_on=True)
+    )
+
+
+def _check_snapshot(run: RestoreRun, source: RestoreSource, plan: RestorePlan) -> list[str]:
+    """Check that the snapshot of the plan has what the options need, and return notes; ConfigError if it does not."""
+    request = run.request
+    if request.at_ms is None and not (request.with_acls or request.with_offsets):
+        return []
+    with opened(run.warehouse) as ask:
+        names = [topic.topic for topic in source.topics]
+        return list(check_snapshot(ask, plan.source_cluster_id, plan.snapshot_id, request, names))
 
 
 def _after_finished(run: RestoreRun, plan: RestorePlan, progress: Progress) -> RestoreResult | None:
@@ -144,7 +157,7 @@ def _after_finished(run: RestoreRun, plan: RestorePlan, progress: Progress) -> R
     finished = FinishedRestore(plan=plan, receipts=run.store.receipts(plan.restore_id))
     if not (finished.is_of(source.topics) and finished.is_in(run.described(source.topics))):
         return None
-    notes = list(finished.not_restored(source.topics))
+    notes = [*finished.not_restored(source.topics), *_check_snapshot(run, source, plan)]
     result = replace(_result(run, source), notes=notes, finished_at=finished.finished_at, plan=plan)
     if not run.request.with_offsets:
         return replace(result, receipts=finished.receipts)
@@ -215,10 +228,6 @@ def _offset_commits(
 
     Partitions that had records before the restore are read back with those, which is no fault there.
     """
-    if plan.snapshot_id is None:
-        raise ConfigError(
-            ["--with-offsets: this restore was begun when no snapshot was published: start it with --new"]
-        )
     accepted = (None, OTHER_RECORDS) if run.request.into_existing else (None,)
     whole = {(row.target_topic, row.target_partition) for row in receipts if row.problem in accepted}
     partitions = {
@@ -228,6 +237,8 @@ def _offset_commits(
         for planned in plan.partitions
         if planned.target in whole
     }
+    if plan.snapshot_id is None:  # refused before
+        return Alterations()
     with opened(run.warehouse) as ask:
         return commits(ask, plan.snapshot_id, run.request, partitions, run.cluster, run.deadline())
 

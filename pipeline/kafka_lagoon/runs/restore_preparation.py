@@ -29,7 +29,8 @@ from kafka_lagoon.restore.finished import earlier_restores
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import ProgressStore
 from kafka_lagoon.restore.request import RestoreRequest
-from kafka_lagoon.restore.saved_state import Alterations, acl_creations, choose_snapshot, creations, opened
+from kafka_lagoon.restore.saved_state import Alterations, acl_creations, creations, opened
+from kafka_lagoon.restore.snapshot_choice import ChosenSnapshot, choose_snapshot
 from kafka_lagoon.restore.survey import SurveyItem, Times, logged_times, survey_partitions, times_by_topic
 from kafka_lagoon.restore.target import TargetTopic, default_configs, describe_target, verdict
 from kafka_lagoon.restore.topic_names import matching_topics
@@ -149,8 +150,9 @@ def prepare(run: RestoreRun, source: RestoreSource) -> Preparation:
     """Compare the source with the target; ConfigError lists every clash."""
     described = run.described(source.topics)
     with opened(run.warehouse) as ask:
-        snapshot_id = _snapshot(run, ask, source)
-        made = _creations(run, ask, snapshot_id, source, described)
+        names = [topic.topic for topic in source.topics]
+        snapshot = choose_snapshot(ask, source.topics[0].cluster_id, run.request, names)
+        made = _creations(run, ask, snapshot, source, described)
     defaults = {} if all(described.values()) else default_configs(run.cluster, run.deadline())
     unknown = [f"the configs of new topics are not known: {defaults.name}"] if isinstance(defaults, Failure) else []
     targets = _targets(run, source, described, made, {} if isinstance(defaults, Failure) else defaults)
@@ -165,8 +167,8 @@ def prepare(run: RestoreRun, source: RestoreSource) -> Preparation:
         source=source,
         targets=targets,
         actions=made.actions,
-        notes=[*made.notes, *unknown, *said.notes],
-        snapshot_id=snapshot_id,
+        notes=[*(snapshot.notes if snapshot else ()), *made.notes, *unknown, *said.notes],
+        snapshot_id=snapshot.snapshot_id if snapshot else None,
         records=records if run.request.is_dry_run else None,
     )
 
@@ -186,29 +188,20 @@ def create_targets(run: RestoreRun, prepared: Preparation) -> tuple[RestorePlan,
     return _plan(run, prepared, targets, ends), altered
 
 
-def _snapshot(run: RestoreRun, ask: Ask, source: RestoreSource) -> str | None:
-    request, cluster_id = run.request, source.topics[0].cluster_id
-    snapshot_id = choose_snapshot(ask, cluster_id, request.at_ms)
-    if snapshot_id is None and (request.with_configs or request.with_acls or request.with_offsets):
-        when = "" if request.at_ms is None else " from before --at"
-        raise ConfigError([f"--from-cluster: no snapshot of cluster {cluster_id} is published{when}"])
-    return snapshot_id
-
-
 def _creations(
     run: RestoreRun,
     ask: Ask,
-    snapshot_id: str | None,
+    snapshot: ChosenSnapshot | None,
     source: RestoreSource,
     described: Mapping[str, TargetTopic | None],
 ) -> Alterations:
     """Actions that create topics and ACLs which the target lacks."""
     request = run.request
     missing = [topic for topic in source.topics if described[request.target_of(topic.topic)] is None]
-    made = creations(ask, snapshot_id, request, missing, len(run.cluster.brokers))
-    if not request.with_acls or snapshot_id is None:
+    made = creations(ask, snapshot, request, missing, len(run.cluster.brokers))
+    if not request.with_acls or snapshot is None:
         return made
-    acls = acl_creations(ask, snapshot_id, request, run.cluster, run.deadline())
+    acls = acl_creations(ask, snapshot.snapshot_id, request, run.cluster, run.deadline())
     return Alterations(actions=[*made.actions, *acls.actions], notes=[*made.notes, *acls.notes])
 
 
