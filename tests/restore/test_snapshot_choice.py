@@ -17,6 +17,7 @@ from tests.restore.saved import saved
 
 OLDEST = datetime(2026, 11, 20, 12, 0, 0, 250_000, UTC)
 EVERY = {"with_configs": True, "with_acls": True, "with_offsets": True}
+RETENTION = {"name": "retention.ms", "value": "7", "source": "TOPIC_CONFIG"}
 TABLES = ("topics", "configs", "acls", "committed_offsets", "consumer_groups")
 
 
@@ -33,6 +34,7 @@ def published(
     topics: Sequence[tuple[int, str]] | None = None,
     configs: Sequence[tuple[int, str]] | None = None,
     failures: Sequence[Mapping[str, Any]] = (),
+    acls: Sequence[Mapping[str, Any]] = (),
 ) -> Iterator[Ask]:
     """Snapshots `s0`, `s1` and so on of consecutive days, whole except for `states`, each with topics t and u and their configs."""
     number = range(days)
@@ -54,10 +56,11 @@ def published(
         ],
         topics_published=[{**of[day], **shape, "topic": name} for day, name in (every if topics is None else topics)],
         configs_published=[
-            {"snapshot_id": f"s{day}", "resource_type": "topic", "resource_name": name, "name": "retention.ms"}
+            {"snapshot_id": f"s{day}", "resource_type": "topic", "resource_name": name, **RETENTION}
             for day, name in (every if configs is None else configs)
         ],
         collection_failures=failures,
+        acls_published=acls,
     ) as ask:
         yield ask
 
@@ -174,15 +177,19 @@ def test_the_snapshot_of_a_restore_that_goes_on() -> None:
     with published(2, states={(0, "acls"): {"problem": "SKIPPED"}}) as ask:
         assert list(check_snapshot(ask, "c", "s0", request(with_offsets=True), ["t", "u"])) == []
         assert list(check_snapshot(ask, "c", None, request(), ["t", "u"])) == []
+        assert list(check_snapshot(ask, "c", "gone", request(with_configs=True), ["t", "u"])) == []
         first, second = "snapshot s0 of 2026-11-20T12:00:01+00:00", "snapshot s1 of 2026-11-21T12:00:01+00:00"
         assert (
             fault(ask, "s0", with_acls=True)
-            == f"{first}, from which the restore was planned, lacks ACLs (SKIPPED): {new}"
+            == f"{first}, from which the restore was planned, lacks ACLs (SKIPPED): leave the option out, or {new}"
         )
         assert fault(ask, "gone", with_offsets=True) == (
             f"snapshot gone, from which the restore was planned, is not published any more: {new}"
         )
-        assert fault(ask, None, with_offsets=True) == f"the restore was begun when no snapshot had what it needs: {new}"
+        assert (
+            fault(ask, None, with_offsets=True)
+            == f"the restore was begun when no snapshot had what it needs: leave the option out, or {new}"
+        )
         early, late = (int(captured_at(day).timestamp() * 1000) for day in (0, 1))
         assert list(check_snapshot(ask, "c", "s0", request(at_ms=early), ["t", "u"])) == []
         assert fault(ask, "s0", at_ms=late) == (

@@ -1,6 +1,6 @@
 """Carries topics, ACLs and offsets of groups from a published snapshot of the source to the target, as actions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import field
 
@@ -19,6 +19,7 @@ from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.group_offsets import RestoredPartition, offset_actions, saved_commits, translated
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.snapshot_choice import ChosenSnapshot, last_with, saved_names, spelled
+from kafka_lagoon.restore.target import TargetTopic
 from kafka_lagoon.restore.topics import acl_actions, saved_acls, saved_topics, topic_actions
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.warehouse_urls import local_folder
@@ -102,14 +103,35 @@ def _without_configs(ask: Ask, snapshot: ChosenSnapshot | None, topic: ArchivedT
     return f"--with-configs: {snapshot} does not have topic {topic.topic}: {option} chooses the last that has it"
 
 
+def unset_configs(
+    ask: Ask, snapshot_id: str, request: RestoreRequest, targets: Mapping[str, TargetTopic | None]
+) -> list[str]:
+    """Notes about topics of the target that exist without the configs of the snapshot, which only a created topic gets.
+
+    `targets` are by source topic.
+    """
+    known = saved_names(ask, snapshot_id)
+    existing = {topic: target for topic, target in targets.items() if target is not None and topic in known}
+    unset = {
+        topic: {name: value for name, value in saved.configs.items() if existing[topic].configs.get(name, "") != value}
+        for topic, saved in saved_topics(ask, snapshot_id, existing).items()
+    }
+    return [
+        f"topic {request.target_of(topic)} exists, and --with-configs changes none of its configs: the snapshot has "
+        f"{', '.join(f'{name}={value}' for name, value in sorted(configs.items()))}"
+        for topic, configs in unset.items()
+        if configs
+    ]
+
+
 def acl_creations(
-    ask: Ask, snapshot_id: str, request: RestoreRequest, cluster: Cluster, deadline: Deadline
+    ask: Ask, snapshot_id: str, request: RestoreRequest, topics: Iterable[str], cluster: Cluster, deadline: Deadline
 ) -> Alterations:
     """Actions that create the ACLs that the target lacks; TableError if its ACLs cannot be read.
 
     They are those about the topics, and with offsets those about the groups that have commits.
     """
-    names = {topic: request.target_of(topic) for topic in request.topics}
+    names = {topic: request.target_of(topic) for topic in topics}
     groups = {one.group_id for one in saved_commits(ask, snapshot_id, names)} if request.with_offsets else set[str]()
     saved, notes = saved_acls(ask, snapshot_id, names, groups)
     actions, failures = acl_actions(cluster, saved, deadline)

@@ -92,15 +92,18 @@ def check_snapshot(
     if snapshot_id is None:
         if sought.is_optional:
             return ()
-        raise ConfigError([f"the restore was begun when no snapshot had what it needs: {cure}"])
+        raise ConfigError(
+            [f"the restore was begun when no snapshot had what it needs: leave the option out, or {cure}"]
+        )
+    if snapshot_id not in known and sought.is_optional and request.at_ms is None:
+        return ()
     if snapshot_id not in known:
         raise ConfigError(
             [f"snapshot {snapshot_id}, from which the restore was planned, is not published any more: {cure}"]
         )
     if lacks := sought.lacking(snapshot_id):
-        raise ConfigError(
-            [f"{known[snapshot_id]}, from which the restore was planned, lacks {one}: {cure}" for one in lacks]
-        )
+        planned = f"{known[snapshot_id]}, from which the restore was planned"
+        raise ConfigError([f"{planned}, lacks {one}: leave the option out, or {cure}" for one in lacks])
     if request.at_ms is not None:
         chosen = choose_snapshot(ask, cluster_id, request, topics)
         if chosen and chosen.snapshot_id != snapshot_id:

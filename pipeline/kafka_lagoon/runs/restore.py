@@ -5,7 +5,7 @@ restore has finished and is still in the target, nothing is written again; a run
 and commits them, because groups that had members may have none now.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from kafka_lagoon.apply.action import Action
@@ -24,12 +24,14 @@ from kafka_lagoon.restore.receipts import OTHER_RECORDS
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.saved_state import Alterations, commits, opened
 from kafka_lagoon.restore.snapshot_choice import check_snapshot
+from kafka_lagoon.restore.topic_names import matching_topics
 from kafka_lagoon.restore.writing import Writing
 from kafka_lagoon.runs.context import Progress as Steps
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.restore_preparation import (
     RestoreRun,
     RestoreSource,
+    added,
     create_targets,
     find_source,
     prepare,
@@ -135,20 +137,41 @@ def _begin_or_continue(run: RestoreRun, confirm: Callable[[RestoreResult], bool]
         return _after_finished(run, plan, progress) or _begin(run, confirm)
     topic_ids = {one.source.topic: one.source.topic_id for one in plan.partitions if one.source.topic_id}
     source = find_source(run, topics_of(plan), topic_ids)
-    notes = _check_snapshot(run, source, plan)
-    return _carry_out(
-        run, source, replace(_result(run, source), notes=notes, plan=plan, progress=progress, went_on=True)
-    )
+    result = replace(_result(run, source), plan=plan, progress=progress, went_on=True)
+    return _carry_out(run, source, _with_later_options(run, source, plan, result))
 
 
-def _check_snapshot(run: RestoreRun, source: RestoreSource, plan: RestorePlan) -> list[str]:
-    """Check that the snapshot of the plan has what the options need, and return notes; ConfigError if it does not."""
-    request = run.request
-    if request.at_ms is None and not (request.with_acls or request.with_offsets):
-        return []
-    with opened(run.warehouse) as ask:
-        names = [topic.topic for topic in source.topics]
-        return list(check_snapshot(ask, plan.source_cluster_id, plan.snapshot_id, request, names))
+def _with_later_options(
+    run: RestoreRun, source: RestoreSource, plan: RestorePlan, result: RestoreResult
+) -> RestoreResult:
+    """Follow the options that an earlier run may not have had: create ACLs, and note what they cannot change any more.
+
+    ConfigError if the snapshot of the plan is not the one that `--at` chooses, or lacks what the options need; TableError if
+    an ACL was not created.
+    """
+    request, notes, acls = run.request, list(_not_of_plan(run, plan)), Alterations()
+    if request.at_ms is not None or request.with_acls or request.with_offsets or request.with_configs:
+        described = run.described(source.topics) if request.with_configs else {}
+        with opened(run.warehouse) as ask:
+            names = [topic.topic for topic in source.topics]
+            notes += check_snapshot(ask, plan.source_cluster_id, plan.snapshot_id, request, names)
+            if plan.snapshot_id is not None:
+                acls = added(run, ask, plan.snapshot_id, source, described)
+    result = replace(result, notes=[*result.notes, *notes, *acls.notes], actions=acls.actions)
+    return result if request.is_dry_run else replace(result, altered=run.execute_all(acls.actions))
+
+
+def _not_of_plan(run: RestoreRun, plan: RestorePlan) -> Iterator[str]:
+    """Notes about topics that match the pattern now, and did not when the restore began."""
+    if run.request.pattern is None:
+        return
+    planned = {*topics_of(plan), *run.request.topics}
+    for topic in matching_topics(run.warehouse, run.request.from_cluster, run.request.pattern):
+        if topic not in planned:
+            yield (
+                f"topic {topic} matches --pattern now, and is not part of restore {plan.restore_id}: --topics {topic} "
+                "restores it"
+            )
 
 
 def _after_finished(run: RestoreRun, plan: RestorePlan, progress: Progress) -> RestoreResult | None:
@@ -157,8 +180,9 @@ def _after_finished(run: RestoreRun, plan: RestorePlan, progress: Progress) -> R
     finished = FinishedRestore(plan=plan, receipts=run.store.receipts(plan.restore_id))
     if not (finished.is_of(source.topics) and finished.is_in(run.described(source.topics))):
         return None
-    notes = [*finished.not_restored(source.topics), *_check_snapshot(run, source, plan)]
+    notes = list(finished.not_restored(source.topics))
     result = replace(_result(run, source), notes=notes, finished_at=finished.finished_at, plan=plan)
+    result = _with_later_options(run, source, plan, result)
     if not run.request.with_offsets:
         return replace(result, receipts=finished.receipts)
     return _carry_out(run, source, replace(result, progress=progress, went_on=True))

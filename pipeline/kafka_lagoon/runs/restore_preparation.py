@@ -29,7 +29,7 @@ from kafka_lagoon.restore.finished import earlier_restores
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import ProgressStore
 from kafka_lagoon.restore.request import RestoreRequest
-from kafka_lagoon.restore.saved_state import Alterations, acl_creations, creations, opened
+from kafka_lagoon.restore.saved_state import Alterations, acl_creations, creations, opened, unset_configs
 from kafka_lagoon.restore.snapshot_choice import ChosenSnapshot, choose_snapshot
 from kafka_lagoon.restore.survey import SurveyItem, Times, logged_times, survey_partitions, times_by_topic
 from kafka_lagoon.restore.target import TargetTopic, default_configs, describe_target, verdict
@@ -76,6 +76,13 @@ class RestoreRun:
         run = Run.new("restore", self.cluster.settings, self.clock.now_ms())
         with recording(self.warehouse, self.cluster_id, self.clock) as store:
             return execute(self.cluster, plan, (), run, store, self.deadline()).results
+
+    def execute_all(self, actions: Sequence[Action]) -> Sequence[ActionResult]:
+        """Carry out actions; TableError if one was not."""
+        results = self.execute(actions)
+        if failed := [result for result in results if result.outcome is not Outcome.DONE]:
+            raise TableError("; ".join(f"{result.action.resource}: {result.message}" for result in failed))
+        return results
 
 
 @frozen
@@ -181,9 +188,7 @@ def create_targets(run: RestoreRun, prepared: Preparation) -> tuple[RestorePlan,
         for target in prepared.targets.values()
         for number, log in target.logs.items()
     }
-    altered = run.execute(prepared.actions)
-    if failed := [result for result in altered if result.outcome is not Outcome.DONE]:
-        raise TableError("; ".join(f"{result.action.resource}: {result.message}" for result in failed))
+    altered = run.execute_all(prepared.actions)
     targets = _when_led(run, prepared.targets) if altered else prepared.targets
     return _plan(run, prepared, targets, ends), altered
 
@@ -199,10 +204,23 @@ def _creations(
     request = run.request
     missing = [topic for topic in source.topics if described[request.target_of(topic.topic)] is None]
     made = creations(ask, snapshot, request, missing, len(run.cluster.brokers))
-    if not request.with_acls or snapshot is None:
-        return made
-    acls = acl_creations(ask, snapshot.snapshot_id, request, run.cluster, run.deadline())
-    return Alterations(actions=[*made.actions, *acls.actions], notes=[*made.notes, *acls.notes])
+    more = added(run, ask, snapshot.snapshot_id, source, described) if snapshot else Alterations()
+    return Alterations(actions=[*made.actions, *more.actions], notes=[*made.notes, *more.notes])
+
+
+def added(
+    run: RestoreRun, ask: Ask, snapshot_id: str, source: RestoreSource, described: Mapping[str, TargetTopic | None]
+) -> Alterations:
+    """Actions that create the ACLs which the target lacks, and notes about configs that topics which exist do not get."""
+    request, topics = run.request, [topic.topic for topic in source.topics]
+    acls, notes = Alterations(), list[str]()
+    if request.with_acls:
+        acls = acl_creations(ask, snapshot_id, request, topics, run.cluster, run.deadline())
+    if request.with_configs:
+        notes = unset_configs(
+            ask, snapshot_id, request, {topic: described[request.target_of(topic)] for topic in topics}
+        )
+    return Alterations(actions=acls.actions, notes=[*acls.notes, *notes])
 
 
 def _targets(

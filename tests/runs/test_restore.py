@@ -1,0 +1,127 @@
+"""A restore that goes on, or has finished, follows the options of the run, or says what they cannot change any more."""
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from kafka_lagoon.apply.action import Action
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.job_settings import RestoreSettings
+from kafka_lagoon.restore.progress import start_of
+from kafka_lagoon.restore.request import RestoreRequest
+from kafka_lagoon.runs import restore as restore_steps
+from kafka_lagoon.runs.restore import RestoreResult
+from kafka_lagoon.runs.restore_preparation import RestoreRun, RestoreSource
+from tests.clock import CLOCK
+from tests.fake.cluster import FakeCluster
+from tests.restore.test_finished import PLAN, RECEIPT, archived, target
+from tests.restore.test_progress import KEY
+from tests.restore.test_snapshot_choice import captured_at, published
+
+OF_SNAPSHOT = replace(PLAN, snapshot_id="s0", source_cluster_id="c")
+ACL = {
+    "snapshot_id": "s0",
+    "resource_type": "TOPIC",
+    "resource_name": "t",
+    "pattern_type": "LITERAL",
+    "principal": "User:alice",
+    "host": "*",
+    "operation": "READ",
+    "permission": "ALLOW",
+}
+Repeated = Callable[..., tuple[RestoreResult, list[Action]]]
+
+
+@pytest.fixture
+def repeated(monkeypatch: pytest.MonkeyPatch, connect: Callable[[], Cluster]) -> Repeated:
+    """Run a finished restore of topic t again, or one that is not finished; returns the result and what was carried out."""
+    source = RestoreSource(topics=[archived()], files={"t": []})
+    monkeypatch.setattr(restore_steps, "find_source", lambda *_: source)
+    monkeypatch.setattr(RestoreRun, "described", lambda *_: target(11, 20, configs={"retention.ms": "5"}))
+    cluster = connect()
+
+    def run_again(*, is_finished: bool = True, **options: Any) -> tuple[RestoreResult, list[Action]]:
+        done: list[Action] = []
+
+        def execute(_: RestoreRun, actions: Sequence[Action]) -> list[Any]:
+            done.extend(actions)
+            return []
+
+        progress = replace(start_of(OF_SNAPSHOT), is_finished=is_finished)
+        store = SimpleNamespace(last=lambda: (OF_SNAPSHOT, progress), receipts=lambda _: [RECEIPT])
+        request = RestoreRequest(
+            from_cluster="old", to_cluster="new", topics=("t",), renames={"t": KEY.topic}, **options
+        )
+        run = RestoreRun(
+            request=request,
+            cluster=cluster,
+            cluster_id="new-id",
+            warehouse=cast("Any", None),
+            clock=CLOCK,
+            limits=RestoreSettings(),
+            store=cast("Any", store),
+            steps=cast("Any", SimpleNamespace(step=lambda *_: None)),
+        )
+        views = published(2, acls=[ACL], topics=[(0, "t"), (1, "t")], configs=[(0, "t"), (1, "t")])
+        with views as ask, monkeypatch.context() as patch:
+            patch.setattr(restore_steps, "opened", lambda _: nullcontext(ask))
+            patch.setattr(RestoreRun, "execute", execute)
+            return restore_steps._begin_or_continue(run, lambda _: True), done
+
+    return run_again
+
+
+def test_nothing_more_is_asked(repeated: Repeated) -> None:
+    """A finished restore says so, and nothing is carried out."""
+    result, done = repeated()
+    assert (result.plan, result.notes, result.actions, done) == (OF_SNAPSHOT, [], (), [])
+    assert result.is_complete
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_acls_that_are_asked_for_later(repeated: Repeated, state: FakeCluster, is_finished: bool) -> None:
+    """They are created for the topic's name in the target; a dry run only shows them."""
+    state.acls = ()
+    planned, done = repeated(is_finished=is_finished, with_acls=True, is_dry_run=True)
+    (action,) = planned.actions
+    assert (action.kind, action.resource.name) == (
+        "create_acl",
+        f"ALLOW User:alice READ topic LITERAL {KEY.topic} from *",
+    )
+    assert done == []
+    if is_finished:
+        result, done = repeated(with_acls=True)
+        assert list(result.actions) == done == [action]
+
+
+def test_configs_that_are_asked_for_later(repeated: Repeated) -> None:
+    """A topic that exists does not get them, which is said with those that it lacks."""
+    result, done = repeated(with_configs=True)
+    assert result.notes == [
+        f"topic {KEY.topic} exists, and --with-configs changes none of its configs: the snapshot has retention.ms=7"
+    ]
+    assert done == []
+
+
+def test_another_time_is_refused(repeated: Repeated) -> None:
+    """The snapshot of the plan stays; --at may only choose the same."""
+    early, late = (int(captured_at(day).timestamp() * 1000) for day in (0, 1))
+    assert repeated(at_ms=early)[0].notes == []
+    for is_finished in (True, False):
+        with pytest.raises(ConfigError, match=r"--at: the restore was planned from snapshot s0 .*chooses snapshot s1 "):
+            repeated(at_ms=late, with_offsets=True, is_finished=is_finished)
+
+
+def test_topics_that_match_since_then(repeated: Repeated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are no part of the restore, and are named."""
+    monkeypatch.setattr(restore_steps, "matching_topics", lambda *_: ["t", "t2"])
+    for is_finished in (True, False):
+        result, _ = repeated(pattern="t.*", is_finished=is_finished, is_dry_run=True)
+        assert result.notes == [
+            f"topic t2 matches --pattern now, and is not part of restore {PLAN.restore_id}: --topics t2 restores it"
+        ]
