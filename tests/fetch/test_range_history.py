@@ -6,7 +6,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.fetch.range_history import COPY, TRUNCATED, SupersededRange, in_order_of_runs, superseded
+from kafka_lagoon.fetch.range_history import (
+    COPY,
+    TRUNCATED,
+    SupersededRange,
+    in_order_of_runs,
+    incarnations,
+    superseded,
+)
 
 
 def a_range(
@@ -105,3 +112,51 @@ def test_each_offset_counts_once(steps: list[tuple[str, int]]):
 
 def _has(superseded: SupersededRange, run: str, offset: int) -> bool:
     return superseded.ingest_id == run and superseded.from_offset <= offset < superseded.to_offset
+
+
+def ids_and_ranges(*rows: Mapping[str, Any]) -> list[tuple[str | None, list[tuple[int, int]], bool]]:
+    """Return the incarnations of a name, each with its ranges that have offsets."""
+    return [
+        (
+            one.topic_id,
+            [(row["from_offset"], row["to_offset"]) for row in one.rows if row["from_offset"] != row["to_offset"]],
+            one.began_without_id,
+        )
+        for one in incarnations(rows)
+    ]
+
+
+def test_a_topic_that_got_an_id_later():
+    """Brokers were upgraded: the topic goes on under its id, unless it had ended before."""
+    first, second = a_range("a", 0, 5, 1, topic_id=None), a_range("b", 5, 8, 2, topic_id=None)
+    pause, going_on = a_range("c", 8, 8, 3), a_range("c", 8, 9, 3)
+    ended = a_range("b", 5, 5, 2, "TOPIC_RECREATED", topic_id=None)
+    assert ids_and_ranges(first, second, pause, going_on) == [("x", [(0, 5), (5, 8), (8, 9)], True)]
+    assert ids_and_ranges(first, ended, a_range("c", 0, 9, 3)) == [("x", [(0, 9)], False), (None, [(0, 5)], False)]
+    again = a_range("b", 0, 8, 2, topic_id=None)
+    both = [ended, again, first, pause, going_on]
+    assert ids_and_ranges(*both) == [("x", [(0, 8), (8, 9)], True), (None, [(0, 5)], False)]
+    (newest, _) = incarnations([{**row, "partition": 0} for row in both])
+    assert [(one.ingest_id, one.from_offset, one.to_offset) for one in newest.earlier_ranges(0)] == [("a", 0, 5)]
+    assert newest.earlier_ranges(1) == []
+
+
+def test_topics_without_ids_that_are_others():
+    """Without later ranges there is no id; an id that was known before is that of another topic, and so is one after an end."""
+    without = [a_range("a", 0, 5, 1, topic_id=None), a_range("b", 5, 8, 2, topic_id=None)]
+    assert ids_and_ranges(*without) == [(None, [(0, 5), (5, 8)], False)]
+    rows = [a_range("0", 0, 4, 0), *without, a_range("c", 8, 9, 3)]
+    assert ids_and_ranges(*rows) == [("x", [(0, 4), (8, 9)], False), (None, [(0, 5), (5, 8)], False)]
+    gone = [a_range("c", 8, 8, 3, "TOPIC_DELETED", topic_id=None), a_range("d", 0, 2, 4, topic_id="y")]
+    assert ids_and_ranges(*without, *gone) == [("y", [(0, 2)], False), (None, [(0, 5), (5, 8)], False)]
+
+
+def test_the_newest_topic_may_be_empty():
+    """Its first range, without a record, stands before the event that ended the earlier topic in the same run."""
+    rows = [
+        a_range("a", 0, 9, 1, topic_id="old"),
+        a_range("b", 0, 0, 2, topic_id="new"),
+        a_range("b", 9, 9, 2, "TOPIC_RECREATED", topic_id="old"),
+    ]
+    assert [one.topic_id for one in incarnations(rows)] == ["new", "old"]
+    assert incarnations([]) == []

@@ -45,6 +45,7 @@ def write_files(
     topic: str = "t",
     partition: int = 0,
     ingest_id: str = "0192-0001",
+    topic_id: str | None = TOPIC_ID,
     is_one_topic: bool = True,
 ) -> list[SourceFile]:
     """Write these records to files, in this order."""
@@ -57,7 +58,7 @@ def write_files(
         compression="zstd-fast",
     )
     for batch in batches:
-        files.write(topic, TOPIC_ID, partition, batch)
+        files.write(topic, topic_id, partition, batch)
     return [SourceFile(file.url, is_one_topic) for file in files.close()]
 
 

@@ -62,6 +62,21 @@ def test_other_topics_and_partitions_are_left_out(tmp_path: Path, is_one_topic: 
     assert offsets(files[:1], wanted(0, 100, cluster_id="other")) == ([] if not is_one_topic else [0, 1, 2, 3, 4])
 
 
+def test_records_from_before_topics_had_ids(tmp_path: Path) -> None:
+    """They are read if the topic began without an id, and then not those that an earlier topic of the name had."""
+    files = [
+        *write_files(tmp_path, [records(range(5))], topic_id=None, is_one_topic=False, ingest_id="0192-0002"),
+        *write_files(tmp_path, [records(range(5, 9))], ingest_id="0192-0003"),
+        *write_files(tmp_path, [records(range(9))], topic_id=None, is_one_topic=False, ingest_id="0192-0001"),
+    ]
+    assert offsets(files, wanted(0, 9)) == [5, 6, 7, 8]
+    earlier = SupersededRange(ingest_id="0192-0001", from_offset=0, to_offset=9, reason="EARLIER_TOPIC")
+    assert offsets(files, wanted(0, 9, began_without_id=True, superseded=(earlier,))) == list(range(9))
+    assert offsets(files[:2], wanted(0, 9, began_without_id=True)) == list(range(9))
+    with pytest.raises(TableError, match="more than once"):
+        offsets(files, wanted(0, 9, began_without_id=True))
+
+
 def test_records_without_an_end_are_left_out(tmp_path: Path) -> None:
     """Records of aborted transactions, and of transactions that were open when they were archived, are left out."""
     files = write_files(tmp_path, [records(range(4), is_aborted=[False, True, None, False])])

@@ -47,17 +47,19 @@ def _append(folder: Path, table: Table, rows: Sequence[dict[str, Any]]) -> None:
 
 
 @pytest.fixture
-def archive(tmp_path: Path, state: FakeCluster) -> Callable[[Sequence[Record], int], Path]:
+def archive(tmp_path: Path, state: FakeCluster) -> Callable[..., Path]:
     """Make an archive of topic orders with these records, from an offset on."""
 
-    def made(records: Sequence[Record], first: int) -> Path:
+    def made(records: Sequence[Record], first: int, **more: Any) -> Path:
         of = {
             "cluster": "a",
             "cluster_id": "fake",
             "topic": "orders",
             "topic_id": uuid_text(state.topics["orders"].topic_id),
             "ingest_id": "1",
+            **more,
         }
+        problem, of["sequence"] = of.pop("problem", None), int(of["ingest_id"])
         rows = [
             {
                 "offset": first + index,
@@ -68,14 +70,17 @@ def archive(tmp_path: Path, state: FakeCluster) -> Callable[[Sequence[Record], i
             }
             for index, sent in enumerate(records)
         ]
-        _append(tmp_path, RECORDS, [{**of, "partition": 0, **row} for row in rows])
-        ends = [(0, first, first + len(records)), (1, 0, 0)]
+        no_ranges = {name: value for name, value in of.items() if name != "sequence"}
+        if rows:
+            _append(tmp_path, RECORDS, [{**no_ranges, "partition": 0, **row} for row in rows])
+        ends = [(0, first, first + len(records)), (1, 0, 0)] if records else [(0, first, first)]
         ranges = [
             {
                 **of,
                 "partition": number,
                 "from_offset": low,
                 "to_offset": high,
+                "problem": problem,
                 "planned_at": datetime(2026, 11, 21, tzinfo=UTC),
             }
             for number, low, high in ends
@@ -113,6 +118,17 @@ def test_an_archive_that_is_whole(archive: Callable[[Sequence[Record], int], Pat
     code, lines, _ = compare(folder, "a:copy", "records@a:orders")
     assert code == 3
     assert lines[-2:] == ["not compared: 10 before what records@a still has", "different: 10 missing in records@a"]
+
+
+@pytest.mark.long
+def test_an_archive_that_began_without_an_id(archive: Callable[..., Path], compare: Compare) -> None:
+    """Records from before the brokers gave ids are of the topic; those of an earlier topic of its name are not."""
+    archive(LOG[:20], 0, topic_id=None)
+    archive([], 20, topic_id=None, ingest_id="2", problem="TOPIC_RECREATED")
+    archive(LOG[:60], 0, topic_id=None, ingest_id="3")
+    folder = archive(LOG[60:], 60, ingest_id="4")
+    code, lines, notes = compare(folder, "records@a:orders", "a:orders")
+    assert (code, lines, notes) == (0, ["records@a:orders: 100 records; a:orders: 100", "equal"], [])
 
 
 @pytest.mark.long

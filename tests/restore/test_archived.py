@@ -12,6 +12,7 @@ from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError, SchemaChanged
 from kafka_lagoon.fetch.range_history import SupersededRange
+from kafka_lagoon.restore import archived
 from kafka_lagoon.restore.archived import ArchivedTopic, files_of, find_archived, source_files
 from kafka_lagoon.restore.open_files import SourceFile
 from kafka_lagoon.restore.topic_names import matching_topics
@@ -83,11 +84,14 @@ def test_the_last_topic_of_a_name(warehouse: Warehouse) -> None:
     ]
 
 
-def file(url: str, partitions: tuple[int, int], offsets: tuple[int, int], topic_id: str) -> DescribedFile:
+def file(
+    url: str, partitions: tuple[int, int], offsets: tuple[int, int], topic_id: str, without_id: int = 0
+) -> DescribedFile:
     """Make a file as the log describes it."""
     least = {"cluster_id": "cluster", "topic_id": topic_id, "partition": partitions[0], "offset": offsets[0]}
     greatest = {**least, "partition": partitions[1], "offset": offsets[1]}
-    return DescribedFile(url=url, size=1, rows=1, least=least, greatest=greatest)
+    nulls = {"cluster_id": 0, "topic_id": without_id}
+    return DescribedFile(url=url, size=1, rows=1, least=least, greatest=greatest, nulls=nulls)
 
 
 def test_files_by_the_bounds_of_the_log() -> None:
@@ -98,11 +102,13 @@ def test_files_by_the_bounds_of_the_log() -> None:
         file("wanted", (0, 0), (9, 10), str(partition.topic_id)),
         file("of others", (1, 3), (0, 99), "x"),
         file("mixed", (0, 3), (0, 99), "x"),
+        file("with older", (0, 0), (0, 99), str(partition.topic_id), without_id=1),
         DescribedFile(url="unknown", size=1, rows=None, least={}, greatest={}),
     ]
     assert source_files(files, partition) == [
         SourceFile("wanted", True),
         SourceFile("mixed", False),
+        SourceFile("with older", False),
         SourceFile("unknown", False),
     ]
 
@@ -145,3 +151,52 @@ def test_tables_with_deleted_rows_are_refused() -> None:
         find_archived(with_deletion_vectors("record_ranges"), "c", ["t"], {})
     with pytest.raises(SchemaChanged, match=f"table record_ranges .*{complaint}"):
         matching_topics(with_deletion_vectors("record_ranges"), "c", ".*")
+
+
+def rows_of(*rows: RecordRangeRow | RecordProblemRow) -> list[dict[str, Any]]:
+    return [
+        vars(row) if hasattr(row, "__dict__") else {name: getattr(row, name) for name in row.__slots__} for row in rows
+    ]
+
+
+def test_a_topic_that_got_an_id_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its ranges without an id are of it, and not those of a topic that had its name before; both can be chosen."""
+    ranges = [
+        a_range("0192-0001", 0, 30, topic_id=None),
+        a_range("0192-0002", 30, 30, topic_id=None, problem="TOPIC_RECREATED"),
+        a_range("0192-0002", 0, 10, topic_id=None),
+        a_range("0192-0003", 10, 10, topic_id="new"),
+        a_range("0192-0003", 10, 11, topic_id="new"),
+    ]
+    problems = [
+        RecordProblemRow(
+            ingest_id=run,
+            cluster="c",
+            cluster_id="cluster-id",
+            topic="t",
+            topic_id=None,
+            partition=0,
+            base_offset=offset,
+            last_offset=offset,
+            reason="HEADER_KEY_NOT_UTF8",
+            detail=None,
+            raw=None,
+        )
+        for run, offset in (("0192-0001", 20), ("0192-0002", 2))
+    ]
+    stored = {RECORD_RANGES.name: ranges, RECORD_PROBLEMS.name: problems}
+    monkeypatch.setattr(archived, "_rows", lambda _warehouse, table, *_: rows_of(*stored[table.name]))
+    (topic,) = find_archived(cast("Any", None), "cluster-id", ["t"], {})
+    assert (topic.topic_id, topic.began_without_id, list(topic.other_ids)) == ("new", True, [None])
+    assert "topic_id" not in topic.identity
+    whole = topic.partitions[0]
+    assert (whole.from_offset, whole.to_offset, whole.began_without_id, whole.escaped) == (0, 11, True, ((2, 2),))
+    assert whole.superseded == (
+        SupersededRange(ingest_id="0192-0001", from_offset=0, to_offset=30, reason="EARLIER_TOPIC"),
+    )
+    (earlier,) = find_archived(cast("Any", None), "cluster-id", ["t"], {"t": "none"})
+    assert (earlier.topic_id, earlier.partitions[0].to_offset, list(earlier.other_ids)) == (None, 30, ["new"])
+    stored[RECORD_RANGES.name] = ranges[2:]
+    for topic_ids in ({}, {"t": "none"}, {"t": "new"}):
+        (topic,) = find_archived(cast("Any", None), "cluster-id", ["t"], topic_ids)
+        assert (topic.topic_id, list(topic.other_ids), topic.partitions[0].from_offset) == ("new", [], 0)

@@ -43,7 +43,7 @@ def declare(parser: ArgumentParser) -> None:
     repeated = (
         ("--partitions", "TOPIC:0,1", "restore only these partitions of a topic"),
         ("--rename", "OLD=NEW", "name of a topic in the target cluster"),
-        ("--topic-id", "TOPIC=ID", "id of an earlier topic of this name; default: the last topic"),
+        ("--topic-id", "TOPIC=ID", "id of an earlier topic of this name, or none; default: the last topic"),
     )
     for option, form, meaning in repeated:
         parser.add_argument(option, action="append", default=[], metavar=form, help=meaning)

@@ -8,6 +8,7 @@ import io
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
@@ -60,13 +61,14 @@ class LiveFile:
 
 @frozen
 class DescribedFile:
-    """A file that a version of a table names, with the bounds of its columns from the log (text may be cut)."""
+    """A file that a version of a table names, with bounds and nulls of its columns from the log (text may be cut)."""
 
     url: str
     size: int
     rows: int | None
     least: Mapping[str, Any]
     greatest: Mapping[str, Any]
+    nulls: Mapping[str, Any] = field(default_factory=dict)
 
 
 def described_file(location: str, add: Mapping[str, Any]) -> DescribedFile:
@@ -88,6 +90,7 @@ def described_file(location: str, add: Mapping[str, Any]) -> DescribedFile:
             rows=statistics.get("numRecords"),
             least=statistics.get("minValues") or {},
             greatest=statistics.get("maxValues") or {},
+            nulls=statistics.get("nullCount") or {},
         )
 
 

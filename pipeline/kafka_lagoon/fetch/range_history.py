@@ -10,7 +10,8 @@ from typing import Any
 from kafka_lagoon.fetch.ranges import TOPIC_DELETED, TOPIC_RECREATED
 from kafka_lagoon.frozen import frozen
 
-TRUNCATED, COPY = "TRUNCATED", "COPY"
+TRUNCATED, COPY, EARLIER_TOPIC = "TRUNCATED", "COPY", "EARLIER_TOPIC"
+_ENDS = (TOPIC_DELETED, TOPIC_RECREATED)
 
 
 @frozen
@@ -42,6 +43,69 @@ def _place(row: Mapping[str, Any]) -> tuple[int, str, bool, int]:
     )
 
 
+@frozen
+class Incarnation:
+    """A topic among those that had one name, with its rows of record_ranges in the order of the runs.
+
+    Brokers before Kafka 2.8 give no ids. If `began_without_id`, the first rows have none, because the brokers were upgraded
+    later; `earlier` are rows without an id that belong to topics which had the name before.
+    """
+
+    topic_id: str | None
+    rows: Sequence[Mapping[str, Any]]
+    began_without_id: bool = False
+    earlier: Sequence[Mapping[str, Any]] = ()
+
+    def earlier_ranges(self, partition: int) -> list[SupersededRange]:
+        """The records without an id of a partition that belong to earlier topics."""
+        return [
+            SupersededRange(
+                ingest_id=row["ingest_id"],
+                from_offset=row["from_offset"],
+                to_offset=row["to_offset"],
+                reason=EARLIER_TOPIC,
+            )
+            for row in self.earlier
+            if row["partition"] == partition and row["from_offset"] < row["to_offset"]
+        ]
+
+
+def incarnations(rows: Iterable[Mapping[str, Any]]) -> list[Incarnation]:
+    """The topics that had one name in a cluster, the newest first; those that never had an id are taken together.
+
+    A topic without an id goes on under the next id of its ranges, unless an event says that it had ended (fetch/plan.py).
+    """
+    ordered = in_order_of_runs(rows)
+    # The end of a topic may stand after the first row of the next topic: both are of one run.
+    newest = [row["topic_id"] for row in reversed(ordered) if row["problem"] not in _ENDS]
+    by_id: dict[str | None, list[Mapping[str, Any]]] = {topic_id: [] for topic_id in newest}
+    for row in ordered:
+        by_id.setdefault(row["topic_id"], []).append(row)
+    without = by_id.get(None, [])
+    ended = max((number for number, row in enumerate(without, 1) if row["problem"] in _ENDS), default=0)
+    heir = _next_id(ordered) if without[ended:] else None
+    if heir is None:
+        return [Incarnation(topic_id=topic_id, rows=some) for topic_id, some in by_id.items()]
+    return [
+        Incarnation(
+            topic_id=topic_id,
+            rows=[*without[ended:], *some] if topic_id == heir else without[:ended] if topic_id is None else some,
+            began_without_id=topic_id == heir,
+            earlier=without[:ended] if topic_id == heir else (),
+        )
+        for topic_id, some in by_id.items()
+        if topic_id is not None or ended
+    ]
+
+
+def _next_id(ordered: Sequence[Mapping[str, Any]]) -> str | None:
+    """The id of the ranges that follow the last one without an id; None if there are none, or if it was known before."""
+    last = max(place for place, row in enumerate(ordered) if row["topic_id"] is None)
+    known = {row["topic_id"] for row in ordered[:last]}
+    following = [row["topic_id"] for row in ordered[last + 1 :]]
+    return following[0] if following and following[0] not in known else None
+
+
 def superseded(rows: Iterable[Mapping[str, Any]]) -> list[SupersededRange]:
     """The superseded ranges of one partition under one topic id."""
     ordered = in_order_of_runs(rows)
@@ -53,7 +117,7 @@ def _lives(ordered: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[st
     life: list[Mapping[str, Any]] = []
     for row in ordered:
         life.append(row)
-        if row["topic_id"] is None and row["problem"] in (TOPIC_DELETED, TOPIC_RECREATED):
+        if row["topic_id"] is None and row["problem"] in _ENDS:
             yield life
             life = []
     yield life

@@ -34,7 +34,8 @@ class ArchivedPartition:
     """The records to read of a partition: offsets from `from_offset` to `to_offset` (not included).
 
     `condition` is SQL over the columns of `records`, `superseded` are offsets of runs that were archived again later.
-    `escaped` are ranges of offsets whose header keys are not UTF-8.
+    `escaped` are ranges of offsets whose header keys are not UTF-8. If the topic `began_without_id`, records without an id are
+    of it, too.
     """
 
     cluster_id: str
@@ -46,6 +47,7 @@ class ArchivedPartition:
     condition: str | None = None
     superseded: tuple[SupersededRange, ...] = ()
     escaped: tuple[tuple[int, int], ...] = ()
+    began_without_id: bool = False
 
     @property
     def key(self) -> tuple[str, int]:
@@ -178,7 +180,9 @@ def _is_of(table: pa.Table, wanted: ArchivedPartition, identity: Sequence[str] =
     """True for each row of the wanted partition."""
     values = dict(zip(_IDENTITY, (wanted.cluster_id, wanted.topic, wanted.topic_id, wanted.partition), strict=True))
     alike = [
-        pc.is_null(table[name]) if values[name] is None else pc.fill_null(pc.equal(table[name], values[name]), False)
+        pc.is_null(table[name])
+        if values[name] is None
+        else pc.fill_null(pc.equal(table[name], values[name]), name == "topic_id" and wanted.began_without_id)
         for name in identity
     ]
     return reduce(pc.and_, alike)

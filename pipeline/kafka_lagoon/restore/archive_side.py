@@ -16,7 +16,7 @@ from kafka_lagoon.compare.reading import Chunk
 from kafka_lagoon.compare.sides import Connection, Reader, Side, Wanted
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import AtOffset, BeforeEnd, Earliest, Latest, OffsetSpec
-from kafka_lagoon.fetch.range_history import in_order_of_runs
+from kafka_lagoon.fetch.range_history import Incarnation, in_order_of_runs, incarnations
 from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.statements import Ask
@@ -27,15 +27,16 @@ from kafka_lagoon.restore.saved_rows import rows_of
 _PREFIX = "records@"
 _NAMES = ("records_now", "record_ranges")
 _RANGES = """
-    SELECT cluster_id, topic_id, partition, from_offset, to_offset, ingest_id, sequence, compacted, lost, corrupt
+    SELECT cluster_id, topic_id, partition, from_offset, to_offset, ingest_id, sequence, compacted, lost, corrupt, problem
     FROM record_ranges WHERE topic = ? AND (cluster = ? OR cluster_id = ?)
 """
 _RECORDS = """
     SELECT offset, timestamp_ms, key, value, headers FROM records_now
-    WHERE cluster_id = ? AND topic = ? AND coalesce(topic_id, '') = ? AND partition = ? AND offset >= ? AND offset < ?
+    WHERE cluster_id = ? AND topic = ? AND {of_topic} AND partition = ? AND offset >= ? AND offset < ?
       AND is_aborted IS NOT TRUE
     ORDER BY offset
 """
+_OF_ID = "coalesce(topic_id, '') = ?"
 
 
 @frozen
@@ -65,25 +66,18 @@ class _Archive:
 
     def choose(self, wanted: Wanted) -> Side:
         of = self.of
-        rows = in_order_of_runs(rows_of(self.ask, _RANGES, of.topic, of.cluster, of.cluster))
-        if not rows:
-            raise ConfigError([f"{of}: nothing is archived of it"])
-        newest = rows[-1]
-        ranges = [
-            row for row in rows if (row["cluster_id"], row["topic_id"]) == (newest["cluster_id"], newest["topic_id"])
-        ]
+        newest = self._newest()
+        ranges = newest.rows
         known = sorted({row["partition"] for row in ranges})
         if absent := sorted(set(wanted.partitions or ()) - set(known)):
             raise ConfigError([f"{of}: nothing is archived of partition {number}" for number in absent])
         splits = {
-            number: self._split([row for row in ranges if row["partition"] == number], wanted)
-            for number in known
-            if number in (wanted.partitions or known)
+            number: self._split(newest, number, wanted) for number in known if number in (wanted.partitions or known)
         }
         return Side(
             of=of,
-            cluster_id=newest["cluster_id"],
-            topic_id=newest["topic_id"],
+            cluster_id=ranges[0]["cluster_id"],
+            topic_id=newest.topic_id,
             partitions=len(known),
             splits=splits,
             log_starts={number: split.from_offset for number, split in splits.items()},
@@ -91,23 +85,31 @@ class _Archive:
             is_archive=True,
         )
 
-    def _split(self, rows: Sequence[Mapping[str, Any]], wanted: Wanted) -> Split:
+    def _newest(self) -> Incarnation:
+        """The newest topic of the name."""
+        of = self.of
+        rows = in_order_of_runs(rows_of(self.ask, _RANGES, of.topic, of.cluster, of.cluster))
+        if not rows:
+            raise ConfigError([f"{of}: nothing is archived of it"])
+        return incarnations(row for row in rows if row["cluster_id"] == rows[-1]["cluster_id"])[0]
+
+    def _split(self, newest: Incarnation, partition: int, wanted: Wanted) -> Split:
+        rows = [row for row in newest.rows if row["partition"] == partition]
         first, end = min(row["from_offset"] for row in rows), max(row["to_offset"] for row in rows)
         low, high = (_resolved(spec, first, end) for spec in (wanted.start.default, wanted.end.default))
         return Split(
             topic=self.of.topic,
-            topic_id=rows[0]["topic_id"],
-            partition=rows[0]["partition"],
+            topic_id=newest.topic_id,
+            partition=partition,
             from_offset=min(low, end),
             to_offset=max(low, min(high, end)),
             stable_end=end,
         )
 
     def read(self, split: Split, options: ReadOptions, fields: frozenset[str]) -> Reader:  # noqa: ARG002
-        rows = rows_of(self.ask, _RANGES, split.topic, self.of.cluster, self.of.cluster)
-        of_split = [row for row in rows if (row["topic_id"], row["partition"]) == (split.topic_id, split.partition)]
-        compacted = sum(row["compacted"] for row in of_split)
-        return _ArchiveReader(self.ask, of_split[-1]["cluster_id"], split, fields, Counts(compacted=compacted))
+        newest = self._newest()
+        compacted = sum(row["compacted"] for row in newest.rows if row["partition"] == split.partition)
+        return _ArchiveReader(self.ask, newest, split, fields, Counts(compacted=compacted))
 
 
 def _resolved(spec: OffsetSpec | None, first: int, end: int) -> int:
@@ -134,7 +136,7 @@ class _ArchiveReader:
     """Reads a range of a partition from the table."""
 
     ask: Ask
-    cluster_id: str
+    of: Incarnation
     split: Split
     fields: frozenset[str]
     counts: Counts = field(default_factory=Counts)
@@ -146,9 +148,16 @@ class _ArchiveReader:
 
     def chunks(self) -> Generator[Chunk, None, None]:
         """The records in the order of their offsets."""
-        split = self.split
-        values = (split.topic, split.topic_id or "", split.partition, split.from_offset, split.to_offset)
-        for batch in self.ask(_RECORDS, self.cluster_id, *values).batches:
+        split, of = self.split, self.of
+        condition, runs = _OF_ID, list[str]()
+        if of.began_without_id:
+            runs = sorted({one.ingest_id for one in of.earlier_ranges(split.partition)})
+            others = f" AND ingest_id NOT IN ({', '.join('?' * len(runs))})" if runs else ""
+            condition = f"({_OF_ID} OR (topic_id IS NULL{others}))"
+        cluster_id: str = of.rows[0]["cluster_id"]
+        topic = (cluster_id, split.topic, split.topic_id or "", *runs)
+        statement = _RECORDS.format(of_topic=condition)
+        for batch in self.ask(statement, *topic, split.partition, split.from_offset, split.to_offset).batches:
             yield _chunk(batch, self.fields)
 
 

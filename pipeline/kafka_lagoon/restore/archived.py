@@ -15,7 +15,7 @@ from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.fetch.range_history import in_order_of_runs, superseded
+from kafka_lagoon.fetch.range_history import Incarnation, incarnations, superseded
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.restore.archive_reader import ArchivedPartition
@@ -41,12 +41,16 @@ _RANGE = [
     "problem",
     "sequence",
 ]
-_PROBLEM = ["cluster_id", "topic", "topic_id", "partition", "base_offset", "last_offset", "reason"]
+_PROBLEM = ["ingest_id", "cluster_id", "topic", "topic_id", "partition", "base_offset", "last_offset", "reason"]
+
+NO_ID = "none"  # how people name the id of a topic that has none
 
 
 @frozen
 class ArchivedTopic:
-    """The archived records of a topic under one of its ids; `other_ids` are earlier ids, and `missing` counts offsets.
+    """The archived records of a topic; `other_ids` are those of other topics of its name, and `missing` counts offsets.
+
+    If it `began_without_id`, its first records have none, because its brokers gave none then.
 
     `sizes` are bytes of the partitions as the brokers stored them; partitions whose ranges do not say it are left out.
     """
@@ -60,6 +64,7 @@ class ArchivedTopic:
     codecs: frozenset[str]
     missing: Counter[str] = field(default_factory=Counter)
     sizes: Mapping[int, int] = field(default_factory=dict)
+    began_without_id: bool = False
 
     def only(self, numbers: Iterable[int], condition: str | None) -> "ArchivedTopic":
         """Select partitions, and records that meet a condition."""
@@ -70,7 +75,7 @@ class ArchivedTopic:
     def identity(self) -> Mapping[str, str]:
         """The columns by which files of table `records` are found."""
         known = {"cluster_id": self.cluster_id, "topic": self.topic}
-        return known if self.topic_id is None else {**known, "topic_id": self.topic_id}
+        return known if self.topic_id is None or self.began_without_id else {**known, "topic_id": self.topic_id}
 
 
 def find_archived(
@@ -78,8 +83,8 @@ def find_archived(
 ) -> list[ArchivedTopic]:
     """Find the archived records of topics of a cluster, given by its name or by Kafka's id of it.
 
-    Of a re-created topic, those since then, unless `topic_ids` names another id. ConfigError lists every topic that is not
-    archived, and a name that several clusters had.
+    Of a re-created topic, those since then, unless `topic_ids` names another id ("none" for a topic that had none). ConfigError
+    lists every topic that is not archived, and a name that several clusters had.
     """
     faults, results = list[str](), list[ArchivedTopic]()
     by_topic = {topic: _rows(warehouse, RECORD_RANGES, {"topic": topic}, _RANGE) for topic in topics}
@@ -93,32 +98,31 @@ def find_archived(
         )
     for topic, rows in by_topic.items():
         of_cluster = [row for row in rows if row["cluster_id"] in cluster_ids]
-        ids = {row["topic_id"]: None for row in reversed(in_order_of_runs(of_cluster))}
-        chosen = topic_ids.get(topic, next(iter(ids), None))
+        known = incarnations(of_cluster)
+        by_id = {one.topic_id or NO_ID: one for one in known}
+        for incarnation in known:
+            if incarnation.began_without_id:
+                by_id.setdefault(NO_ID, incarnation)
+        chosen = topic_ids.get(topic, known[0].topic_id or NO_ID if known else NO_ID)
         if not of_cluster:
             faults.append(f"--topics: nothing is archived of topic {topic} of cluster {cluster}")
-        elif chosen not in ids:
+        elif chosen not in by_id:
             faults.append(
-                f"--topics: nothing is archived of topic {topic} with id {chosen}{did_you_mean(str(chosen), map(str, ids))}"
+                f"--topics: nothing is archived of topic {topic} with id {chosen}{did_you_mean(chosen, by_id)}"
             )
         else:
-            results.append(_topic(warehouse, topic, chosen, ids, of_cluster))
+            others = [one.topic_id for one in known if one is not by_id[chosen]]
+            results.append(_topic(warehouse, topic, by_id[chosen], others))
     if faults:
         raise ConfigError(faults)
     return results
 
 
-def _topic(
-    warehouse: Warehouse,
-    topic: str,
-    topic_id: str | None,
-    ids: Mapping[str | None, None],
-    rows: Sequence[Mapping[str, Any]],
-) -> ArchivedTopic:
-    """The archived records of one topic under one id, from its ranges."""
-    ranges = [row for row in rows if row["topic_id"] == topic_id]
+def _topic(warehouse: Warehouse, topic: str, of: Incarnation, other_ids: Sequence[str | None]) -> ArchivedTopic:
+    """The archived records of one topic, from its ranges."""
+    ranges, topic_id = of.rows, of.topic_id
     cluster_id: str = ranges[0]["cluster_id"]
-    escaped = _escaped(warehouse, cluster_id, topic, topic_id)
+    escaped = _escaped(warehouse, cluster_id, topic, of)
     partitions: dict[int, ArchivedPartition] = {}
     for number in sorted({row["partition"] for row in ranges}):
         of_one = [row for row in ranges if row["partition"] == number]
@@ -130,8 +134,9 @@ def _topic(
             partition=number,
             from_offset=min(ends),
             to_offset=max(ends),
-            superseded=tuple(superseded(of_one)),
+            superseded=(*superseded(of_one), *of.earlier_ranges(number)),
             escaped=tuple(escaped.get(number, ())),
+            began_without_id=of.began_without_id,
         )
     records, sizes, missing = Counter[int](), Counter[int](), Counter[str]()
     for row in ranges:
@@ -145,22 +150,23 @@ def _topic(
         cluster_id=cluster_id,
         topic=topic,
         topic_id=topic_id,
-        other_ids=[one for one in ids if one != topic_id],
+        other_ids=other_ids,
         partitions=partitions,
         records=records,
         codecs=frozenset(codecs),
         missing=missing,
         sizes={number: sizes[number] for number in sizes if number not in unsized},
+        began_without_id=of.began_without_id,
     )
 
 
-def _escaped(
-    warehouse: Warehouse, cluster_id: str, topic: str, topic_id: str | None
-) -> Mapping[int, list[tuple[int, int]]]:
+def _escaped(warehouse: Warehouse, cluster_id: str, topic: str, of: Incarnation) -> Mapping[int, list[tuple[int, int]]]:
     """Ranges of offsets, by partition, whose header keys are not UTF-8."""
     results: dict[int, list[tuple[int, int]]] = {}
     for row in _rows(warehouse, RECORD_PROBLEMS, {"cluster_id": cluster_id, "reason": HEADER_KEY_NOT_UTF8}, _PROBLEM):
-        if row["topic"] == topic and row["topic_id"] == topic_id:
+        is_earlier = row["ingest_id"] in {one.ingest_id for one in of.earlier_ranges(row["partition"])}
+        has_no_id = of.began_without_id and row["topic_id"] is None and not is_earlier
+        if row["topic"] == topic and (row["topic_id"] == of.topic_id or has_no_id):
             results.setdefault(row["partition"], []).append((row["base_offset"], row["last_offset"]))
     return results
 
@@ -205,9 +211,12 @@ def _may_have(file: DescribedFile, column: str, low: int, high: int) -> bool:
 
 
 def _is_one_topic(file: DescribedFile, partition: ArchivedPartition) -> bool:
-    """True if all rows of a file are of the partition's cluster and topic id; ids are too short to be cut in the log."""
+    """True if all rows of a file are of the partition's cluster and topic id; ids are too short to be cut in the log.
+
+    Bounds say nothing of rows without an id.
+    """
     ids = {"cluster_id": partition.cluster_id, "topic_id": partition.topic_id}
     return all(
-        value is not None and file.least.get(name) == value and file.greatest.get(name) == value
+        value is not None and file.least.get(name) == file.greatest.get(name) == value and file.nulls.get(name) == 0
         for name, value in ids.items()
     )

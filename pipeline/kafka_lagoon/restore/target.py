@@ -18,7 +18,7 @@ from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import READ_UNCOMMITTED
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.describe_configs import BROKER, DESCRIBE_CONFIGS, TOPIC
-from kafka_lagoon.restore.archived import ArchivedTopic
+from kafka_lagoon.restore.archived import NO_ID, ArchivedTopic
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.survey import Times
 from kafka_lagoon.topic_partition import TopicPartition
@@ -215,8 +215,8 @@ def _refusals(target: TargetTopic, now_ms: int, times: Times | None) -> Iterator
 def _remarks(source: ArchivedTopic, target: TargetTopic) -> Iterator[str]:
     """Notes for the user."""
     if source.other_ids:
-        known = ", ".join(str(one) for one in source.other_ids)
-        yield f"topic {source.topic} was re-created: of its earlier ids ({known}) nothing is restored"
+        known = ", ".join(one or NO_ID for one in source.other_ids)
+        yield f"topic {source.topic} was re-created: of its other ids ({known}) nothing is restored (--topic-id)"
     gone = {name: count for name, count in source.missing.items() if count}
     if gone:
         counts = ", ".join(f"{count:,} {name}" for name, count in gone.items())

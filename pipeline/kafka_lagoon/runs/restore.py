@@ -14,7 +14,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.restore.archived import ArchivedTopic
+from kafka_lagoon.restore.archived import NO_ID, ArchivedTopic
 from kafka_lagoon.restore.finished import FinishedRestore, topics_of
 from kafka_lagoon.restore.group_offsets import RestoredPartition
 from kafka_lagoon.restore.offset_map import PartitionMap
@@ -135,7 +135,7 @@ def _begin_or_continue(run: RestoreRun, confirm: Callable[[RestoreResult], bool]
     plan, progress = last
     if progress.is_finished:
         return _after_finished(run, plan, progress) or _begin(run, confirm)
-    topic_ids = {one.source.topic: one.source.topic_id for one in plan.partitions if one.source.topic_id}
+    topic_ids = {one.source.topic: one.source.topic_id or NO_ID for one in plan.partitions}
     source = find_source(run, topics_of(plan), topic_ids)
     result = replace(_result(run, source), plan=plan, progress=progress, went_on=True)
     return _carry_out(run, source, _with_later_options(run, source, plan, result))
