@@ -156,6 +156,13 @@ def verdict(
     return Verdict(faults=faults, notes=notes)
 
 
+def is_about_times(target: TargetTopic, now_ms: int, times: Times) -> bool:
+    """True if the times of records make a fault or a change in a target."""
+    if not target.keeps_time:
+        return False
+    return any([*_changes(target, now_ms, times), *_refusals(target, now_ms, times)])
+
+
 def _clashes(request: RestoreRequest, source: ArchivedTopic, target: TargetTopic, earlier: str | None) -> Iterator[str]:
     """Conditions that prevent the restore."""
     highest = max(source.partitions, default=-1)

@@ -32,7 +32,7 @@ from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.saved_state import Alterations, acl_creations, creations, opened, unset_configs
 from kafka_lagoon.restore.snapshot_choice import ChosenSnapshot, choose_snapshot
 from kafka_lagoon.restore.survey import SurveyItem, Times, logged_times, survey_partitions, times_by_topic
-from kafka_lagoon.restore.target import TargetTopic, default_configs, describe_target, verdict
+from kafka_lagoon.restore.target import TargetTopic, default_configs, describe_target, is_about_times, verdict
 from kafka_lagoon.restore.topic_names import matching_topics
 from kafka_lagoon.restore.writing import memory_bytes
 from kafka_lagoon.runs.context import Progress as Steps
@@ -102,6 +102,16 @@ class RestoreSource:
             for topic in self.topics
         )
 
+    def has_all_rows(self, topic: ArchivedTopic) -> bool:
+        """True if the log and the ranges show that every row of a topic's files is restored."""
+        files = self.files[topic.topic]
+        is_selective = any(one.condition or one.superseded for one in topic.partitions.values())
+        has_aborted = any(
+            file.greatest.get("is_aborted") is not False or file.nulls.get("is_aborted") != 0 for file in files
+        )
+        rows = sum(file.rows or 0 for file in files)
+        return not (is_selective or has_aborted) and rows == sum(topic.records[number] for number in topic.partitions)
+
 
 @frozen
 class Preparation:
@@ -163,11 +173,12 @@ def prepare(run: RestoreRun, source: RestoreSource) -> Preparation:
     defaults = {} if all(described.values()) else default_configs(run.cluster, run.deadline())
     unknown = [f"the configs of new topics are not known: {defaults.name}"] if isinstance(defaults, Failure) else []
     targets = _targets(run, source, described, made, {} if isinstance(defaults, Failure) else defaults)
-    times, records = _times(run, source)
+    now_ms = run.clock.now_ms()
+    times, records = _times(run, source, targets, now_ms)
     pairs = [(topic, targets[topic.topic]) for topic in source.topics]
     full = {target.name: target.topic_id for target in targets.values() if target.full}
     earlier = earlier_restores(run.warehouse, run.cluster_id, full)
-    said = verdict(run.request, pairs, run.clock.now_ms(), times, earlier)
+    said = verdict(run.request, pairs, now_ms, times, earlier)
     if said.faults:
         raise ConfigError(said.faults)
     return Preparation(
@@ -247,12 +258,21 @@ def _targets(
     return targets
 
 
-def _times(run: RestoreRun, source: RestoreSource) -> tuple[Mapping[str, Times], int]:
+def _times(
+    run: RestoreRun, source: RestoreSource, targets: Mapping[str, TargetTopic], now_ms: int
+) -> tuple[Mapping[str, Times], int]:
     """Bounds of the times of each topic's records, and how many records were read to know them.
 
-    Bounds come from the files' statistics where those have them. A dry run reads all records, because it counts them.
+    Bounds come from the files' statistics where those have them, unless they are those of records that are not chosen, and
+    would be a fault in the target. A dry run reads all records, because it counts them.
     """
-    known = {} if run.request.is_dry_run else logged_times(source.files)
+    logged = {} if run.request.is_dry_run else logged_times(source.files)
+    known = {
+        topic.topic: times
+        for topic in source.topics
+        if (times := logged.get(topic.topic))
+        and (source.has_all_rows(topic) or not is_about_times(targets[topic.topic], now_ms, times))
+    }
     access = s3_access(run.warehouse.kernel.storage, run.warehouse.locations[RECORDS.name])
     items = [
         SurveyItem(partition, source_files(source.files[topic.topic], partition, access))
