@@ -174,6 +174,8 @@ def test_the_snapshot_of_a_restore_that_goes_on() -> None:
         return str(raised.value)
 
     new = "--new starts the restore again with another snapshot"
+    with published(1, states={(0, "topics"): {"problem": "NO_ANSWER"}}, topics=[]) as ask:
+        assert list(check_snapshot(ask, "c", "s0", request(with_offsets=True), ["t", "u"])) == []
     with published(2, states={(0, "acls"): {"problem": "SKIPPED"}}) as ask:
         assert list(check_snapshot(ask, "c", "s0", request(with_offsets=True), ["t", "u"])) == []
         assert list(check_snapshot(ask, "c", None, request(), ["t", "u"])) == []

@@ -17,10 +17,11 @@ from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.job_settings import RestoreSettings
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.request import RestoreRequest
+from kafka_lagoon.restore.saved_state import Alterations
 from kafka_lagoon.restore.survey import Times
 from kafka_lagoon.restore.target import TargetTopic, verdict
 from kafka_lagoon.runs import restore_preparation
-from kafka_lagoon.runs.restore_preparation import RestoreRun, RestoreSource, requested_topics
+from kafka_lagoon.runs.restore_preparation import RestoreRun, RestoreSource, added, requested_topics
 from tests.restore.lake import CLUSTER_ID, TOPIC_ID, records, wanted
 
 NOW_MS, DAY_MS = 1_800_000_000_000, 86_400_000
@@ -42,6 +43,19 @@ def test_topics_of_a_pattern_keep_names_apart(monkeypatch: pytest.MonkeyPatch, i
     with pytest.raises(ConfigError) as raised:
         requested_topics(a_run(renames={"orders": "orders-copy"}, **arguments))
     assert raised.value.problems == ("--rename: several topics would become orders-copy: orders, orders-copy",)
+
+
+def test_acls_of_all_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of topics that only the pattern names are created, too, as those of the others."""
+    about: list[Any] = []
+    monkeypatch.setattr(
+        restore_preparation, "acl_creations", lambda *arguments: about.append(arguments[3]) or Alterations()
+    )
+    run = a_run(topics=("t",), pattern="u", with_acls=True)
+    more = {"cluster": None, "deadline": lambda: None}
+    source = RestoreSource(topics=[TOPIC, replace(TOPIC, topic="u")], files={})
+    added(cast("RestoreRun", SimpleNamespace(**vars(run), **more)), cast("Any", None), "s0", source, {})
+    assert about == [["t", "u"]]
 
 
 def stored(folder: Path, **columns: Sequence[Any]) -> list[DescribedFile]:

@@ -84,11 +84,11 @@ def check_snapshot(
 ) -> Sequence[str]:
     """Check that the snapshot of a restore that goes on has what is still needed, and is the one that `--at` chooses.
 
-    Topics exist by then, so no configs are needed. Returns notes; ConfigError names the cure.
+    Topics exist by then, so neither they nor their configs are needed. Returns notes; ConfigError names the cure.
     """
     cure = "--new starts the restore again with another snapshot"
     known = {one.snapshot_id: one for one in _published(ask, cluster_id)}
-    sought = _Sought(ask, cluster_id, replace(request, with_configs=False), topics)
+    sought = _Sought(ask, cluster_id, replace(request, with_configs=False), ())
     if snapshot_id is None:
         if sought.is_optional:
             return ()
