@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_lagoon.cli.admin.selection import Selected, find, moved, placed, selected
+from kafka_lagoon.cli.admin.selection import Selected, find, merged, moved, placed, selected
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -30,6 +30,18 @@ def test_what_is_found(state: FakeCluster, cluster: Cluster) -> None:
     assert sorted(str(failure.scope) for failure in some.failures) == ["orders-7", "topic absent"]
     everything = find(context, [])
     assert (len(everything.described), list(everything.failures)) == (8, [])
+
+
+def test_several_selections_of_a_topic(state: FakeCluster, cluster: Cluster) -> None:
+    """A topic that is named several times stands for all its named partitions, in every order; a bare name for all."""
+    state.add_topic("other", 2)
+    context = ClusterContext(cluster=cluster, options=Namespace(), deadline=soon())
+    named = find(context, [selected("orders:0"), selected("other:1"), selected("orders:5,7"), selected("orders:2,0")])
+    assert [str(one) for one in named.described] == ["orders-0", "orders-2", "orders-5", "other-1"]
+    assert [str(failure.scope) for failure in named.failures] == ["orders-7"]
+    for words in (["orders:0", "orders"], ["orders", "orders:0"]):
+        assert len(find(context, [*map(selected, words)]).described) == 6
+    assert merged(map(selected, ["a:0", "b", "a:3,1", "b:0"])) == {"a": frozenset({0, 1, 3}), "b": None}
 
 
 def test_topics_that_a_broker_does_not_know_yet(state: FakeCluster, cluster: Cluster) -> None:

@@ -1,8 +1,14 @@
 """Arguments of the verbs about topics; tests on real brokers are in integration/test_admin_topics.py."""
 
+import json
+
 import pytest
 
+from kafka_lagoon.cli.main import main
 from tests.cli.admin.faults import faults
+from tests.fake import topic_changes
+from tests.fake.answers import SPOKEN
+from tests.fake.broker import FakeBroker
 
 Output = pytest.CaptureFixture[str]
 
@@ -37,3 +43,16 @@ def test_faults_of_one_argument(capsys: Output, arguments: tuple[str, ...], faul
     """A line names the fault before anything is connected."""
     (line,) = faults(capsys, *arguments)
     assert fault in line
+
+
+def test_each_named_partition_is_in_the_plan(
+    brokers: dict[int, FakeBroker], monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    """A topic may be named once for each of its partitions: none of them is left out of a plan."""
+    for api, answer in topic_changes.ANSWERS:
+        monkeypatch.setitem(SPOKEN, api.key, (api, answer))
+    server = f"127.0.0.1:{next(iter(brokers.values())).server_address[1]}"
+    named = ["orders:0", "orders:1", "orders:2"]
+    assert main(["admin", "delete-records", *named, "-b", server, "--before", "5", "--dry-run", "--json"]) == 0
+    planned = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [action["resource_name"] for action in planned] == ["orders-0", "orders-1", "orders-2"]

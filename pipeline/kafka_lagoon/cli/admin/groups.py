@@ -1,6 +1,5 @@
 """Verbs of `lagoon admin` about groups and their stored offsets: commits, and start offsets of share groups."""
 
-import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from kafka_lagoon.apply.kinds.groups import (
 from kafka_lagoon.apply.offset_resets import ResetSpec, ShiftBy, members_failure, reset_actions
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.offsets_file import read_offsets_file
+from kafka_lagoon.cli.admin.selection import SELECTION, merged, selected
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
 from kafka_lagoon.cli.kafka.selection import list_notes
@@ -35,7 +35,6 @@ from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.topic_partition import TopicPartition
 
-_TOPIC = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>\d{1,10}(?:,\d{1,10})*))?", re.ASCII)
 _NOT_LISTED = "no broker lists it: it is not there, or we may not describe it"
 
 
@@ -51,7 +50,9 @@ def _declare_topics(parser: ArgumentParser) -> None:
 
 
 def _topic_problems(options: Namespace) -> list[str]:
-    problems = [f"--topic: {text!r} is not TOPIC or TOPIC:0,1" for text in options.topic if not _TOPIC.fullmatch(text)]
+    problems = [
+        f"--topic: {text!r} is not TOPIC or TOPIC:0,1" for text in options.topic if not SELECTION.fullmatch(text)
+    ]
     if options.all_topics and options.topic:
         problems.append("--all-topics and --topic exclude each other")
     return problems
@@ -59,14 +60,8 @@ def _topic_problems(options: Namespace) -> list[str]:
 
 def _chosen(options: Namespace) -> Mapping[str, Sequence[int] | None]:
     """Return the named topics with their named partitions; None means all partitions."""
-    chosen: dict[str, list[int] | None] = {}
-    for text in options.topic:
-        match = _TOPIC.fullmatch(text)
-        assert match  # noqa: S101  `_topic_problems` has refused others
-        some = None if match["partitions"] is None else [int(number) for number in match["partitions"].split(",")]
-        known = chosen.get(match["topic"], [])
-        chosen[match["topic"]] = None if some is None or known is None else sorted({*known, *some})
-    return chosen
+    by_topic = merged(map(selected, options.topic))
+    return {topic: None if partitions is None else sorted(partitions) for topic, partitions in by_topic.items()}
 
 
 def _partitions(

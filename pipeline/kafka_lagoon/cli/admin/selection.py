@@ -5,7 +5,7 @@ TOPIC stands for all of its partitions, TOPIC:0,1 for two of them. Names of topi
 
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
 from kafka_lagoon.admin.topics import describe_topics
@@ -17,7 +17,7 @@ from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataPartition, MetadataTopic
 from kafka_lagoon.topic_partition import TopicPartition
 
-_SELECTED = re.compile(r"([a-zA-Z0-9._-]{1,249})(?::(\d+(?:,\d+)*))?", re.ASCII)
+SELECTION = re.compile(r"([a-zA-Z0-9._-]{1,249})(?::(\d{1,10}(?:,\d{1,10})*))?", re.ASCII)
 _PLACED = re.compile(r"(\d+)=(\d+(?:,\d+)*)", re.ASCII)
 _MOVED = re.compile(r"([a-zA-Z0-9._-]{1,249}):(\d+)=(\d+(?:,\d+)*)", re.ASCII)
 SPELLING = "TOPIC[:0,1]"
@@ -41,10 +41,20 @@ class Partitions:
 
 def selected(text: str) -> Selected:
     """Parse a selection of partitions."""
-    match = _SELECTED.fullmatch(text)
+    match = SELECTION.fullmatch(text)
     if match is None:
         raise ArgumentTypeError(f"{text!r} is not {SPELLING}")
     return Selected(match[1], frozenset(map(int, match[2].split(","))) if match[2] else None)
+
+
+def merged(wanted: Iterable[Selected]) -> dict[str, frozenset[int] | None]:
+    """Unite the selections of each topic; a selection of all partitions includes the others."""
+    by_topic: dict[str, frozenset[int] | None] = {}
+    for selection in wanted:
+        topic, partitions = selection.topic, selection.partitions
+        known = by_topic.get(topic, frozenset())
+        by_topic[topic] = None if known is None or partitions is None else known | partitions
+    return by_topic
 
 
 def placed(text: str) -> tuple[int, list[int]]:
@@ -75,7 +85,7 @@ def find(context: ClusterContext, wanted: Sequence[Selected]) -> Partitions:
     if not wanted:
         topics = agreed_metadata(context.cluster, None, context.deadline).topics
         return _partitions([topic for topic in topics if not topic.error_code], {})
-    by_topic = {one.topic: one.partitions for one in wanted}
+    by_topic = merged(wanted)
     described = describe_topics(context.cluster, list(by_topic), context.deadline)
     failures = [_missing(topic) for topic, known in described.items() if known is None]
     failures += [known for known in described.values() if isinstance(known, Failure)]
