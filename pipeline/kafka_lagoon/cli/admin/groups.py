@@ -119,7 +119,8 @@ def _check_reset(options: Namespace) -> list[str]:
         except ValueError as error:
             problems.append(f"--to: {error}")
     if options.from_file is not None:
-        problems += read_offsets_file(options.from_file, options.group)[1]
+        options.offsets, faults = read_offsets_file(options.from_file, options.group)  # read once: it may be a pipe
+        problems += faults
     return problems
 
 
@@ -127,8 +128,7 @@ def _plan_reset(context: ClusterContext) -> PlannedActions:
     options = context.options
     if options.from_file is not None:
         specs: dict[TopicPartition, ResetSpec] = {
-            partition: AtOffset(offset)
-            for partition, offset in read_offsets_file(options.from_file, options.group)[0].items()
+            partition: AtOffset(offset) for partition, offset in options.offsets.items()
         }
         _, failures = _partitions(context, _by_topic(specs))
     else:
