@@ -1,5 +1,6 @@
 """Secrets are resolved where they are used, and never shown."""
 
+import os
 import pickle
 from dataclasses import asdict
 from pathlib import Path
@@ -46,6 +47,30 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"file:.*key: not text") as raised:
         Secret(f"file:{tmp_path / 'key'}").reveal()
     assert "hunter2" not in str(raised.value)
+
+
+def test_a_secret_in_a_pipe() -> None:
+    """A pipe can be read once, so all logins of a process get the same value; the reference alone travels."""
+    reading, writing = os.pipe()
+    os.write(writing, b"hunter2\n")
+    os.close(writing)
+    secret = Secret(f"file:/dev/fd/{reading}")
+    assert [secret.reveal(), secret.reveal(), Secret(f"file:/dev/fd/{reading}").reveal()] == ["hunter2"] * 3
+    assert b"hunter2" not in pickle.dumps(secret)
+    assert f"{secret} {secret!r}" == "*** ***"
+    os.close(reading)
+
+
+def test_a_reference_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty value is a fault and is not sent; an empty text is a value of its own: it resets a config."""
+    (tmp_path / "empty").write_text("\n")
+    monkeypatch.setenv("LAGOON_TEST_KEY", "")
+    for given in (f"file:{tmp_path}/empty", "env:LAGOON_TEST_KEY"):
+        with pytest.raises(ConfigError, match=f"^{given}: it is empty"):
+            Secret(given).reveal()
+    assert Secret("").reveal() == ""
+    text = SECURE + 'sasl_username = "u"\nsasl_password = ""\n'
+    assert faults(tmp_path, text) == ["kafka: sasl_mechanism PLAIN needs sasl_password"]
 
 
 def test_equal_secrets() -> None:

@@ -25,6 +25,7 @@ CONF_VARIABLE = "LAGOON_CONF"  # the settings file where no option names one
 _OTHER_VARIABLES = frozenset({"LAGOON_CACHE", CONF_VARIABLE})
 _TLS_VERSIONS = frozenset({"TLSv1.2", "TLSv1.3"})
 _JAAS = "sasl_jaas_config"
+_UNSET = (None, "", Secret(""))
 _WITH_USER = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
 # Properties of Java's login and cryptography, which do not change the connection to a listener.
 _JAVA_ONLY = (
@@ -264,15 +265,15 @@ class KafkaSettings:
 
     def _faults_of(self, mechanism: Mechanism) -> Iterator[str]:
         for name in mechanism.needs:
-            if not getattr(self, name):
+            if getattr(self, name) in _UNSET:
                 yield f"sasl_mechanism {mechanism.name} needs {name}"
-        given = [name for name in mechanism.needs_one_of if getattr(self, name)]
+        given = [name for name in mechanism.needs_one_of if getattr(self, name) not in _UNSET]
         if mechanism.needs_one_of and len(given) != 1:
             one_of = ", ".join(mechanism.needs_one_of)
             yield f"{mechanism.name} needs one of {one_of}, and has {' and '.join(given) or 'none'}"
         for setting, others in mechanism.needs_with.items():
             for name in others:
-                if getattr(self, setting) and not getattr(self, name):
+                if getattr(self, setting) and getattr(self, name) in _UNSET:
                     yield f"{setting} needs {name}"
         for name in mechanism.local_only:
             if getattr(self, name) and not self.is_local():

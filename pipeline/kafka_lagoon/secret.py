@@ -6,15 +6,24 @@ A secret is never shown: printing and logging give `***`, and a reference stays 
 import os
 from collections.abc import Callable
 from pathlib import Path
+from stat import S_ISREG
+from threading import Lock
 from typing import Any
 
 from kafka_lagoon.errors import ConfigError
 
 _FROM_ENVIRONMENT, _FROM_FILE = "env:", "file:"
 
+# Values that were read from pipes, by their paths: a second read of a pipe is empty. They stay in this process.
+_OF_PIPES: dict[str, str] = {}
+_READING = Lock()
+
 
 class Secret:
-    """A value given as text, as `env:NAME` or as `file:/path`; every `reveal` resolves the reference again."""
+    """A value given as text, as `env:NAME` or as `file:/path`.
+
+    Every `reveal` resolves the reference again, so that the secret can be renewed. Only a pipe is read once in a process.
+    """
 
     __slots__ = ("_given",)
 
@@ -22,19 +31,24 @@ class Secret:
         self._given = given
 
     def reveal(self) -> str:
-        """The value itself. ConfigError when a reference leads nowhere; it names the reference, which is no secret."""
+        """The value itself. ConfigError if a reference leads nowhere or to nothing; it names the reference, no secret."""
+        if self.is_text() or not self._given:
+            return self._given
+        if value := self._resolved():
+            return value
+        raise ConfigError([f"{self._given}: it is empty"])
+
+    def _resolved(self) -> str:
         if self._given.startswith(_FROM_ENVIRONMENT):
             name = self._given.removeprefix(_FROM_ENVIRONMENT)
             if name not in os.environ:
                 raise ConfigError([f"{self._given}: this environment variable is not set where it is needed"])
             return os.environ[name]
-        if self._given.startswith(_FROM_FILE):
-            try:
-                return Path(self._given.removeprefix(_FROM_FILE)).read_text("utf-8").rstrip("\r\n")
-            except (OSError, UnicodeDecodeError) as error:
-                reason = error.strerror if isinstance(error, OSError) else "not text"
-                raise ConfigError([f"{self._given}: {reason}"]) from None
-        return self._given
+        try:
+            return _content(self._given.removeprefix(_FROM_FILE))
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not text"
+            raise ConfigError([f"{self._given}: {reason}"]) from None
 
     def is_text(self) -> bool:
         """True if the value itself was given, and travels where the secret does. An empty value tells nothing."""
@@ -61,3 +75,18 @@ class Secret:
 
         from_text = core_schema.no_info_after_validator_function(cls, core_schema.str_schema(strict=True))
         return core_schema.union_schema([core_schema.is_instance_schema(cls), from_text])
+
+
+def _content(path: str) -> str:
+    """Return the text of a file without its last line break."""
+    file = Path(path)
+    if S_ISREG(file.stat().st_mode):
+        return _text(file)
+    with _READING:
+        if path not in _OF_PIPES:
+            _OF_PIPES[path] = _text(file)
+        return _OF_PIPES[path]
+
+
+def _text(file: Path) -> str:
+    return file.read_text("utf-8").rstrip("\r\n")

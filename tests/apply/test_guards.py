@@ -79,7 +79,7 @@ def test_secrets_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [line.partition(": password: ")[2] for line in unresolved(actions)] == [
         "env:UNSET: this environment variable is not set where it is needed",
         f"file:{tmp_path}/none: No such file or directory",
-        "it is empty",
+        f"file:{empty}: it is empty",
     ]
     assert next(iter(unresolved(actions))).startswith("x.toml:3: ")
     things, rows = Things(), Rows()

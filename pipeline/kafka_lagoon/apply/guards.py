@@ -7,8 +7,6 @@ from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.secret import Secret
 
-_SCRAM = "alter_scram"  # a config may be empty, a password may not
-
 
 def require_guards(
     actions: Sequence[Action], allowed: Collection[Guard], kinds: Mapping[str, ActionKind] = KINDS
@@ -29,17 +27,17 @@ def missing_guards(
 
 
 def unresolved(actions: Sequence[Action], kinds: Mapping[str, ActionKind] = KINDS) -> Iterator[str]:
-    """One line for each secret whose reference leads to nothing."""
+    """One line for each secret whose reference leads nowhere or to nothing."""
     for action in actions:
         place = f"{action.source}: " if action.source else ""
         for name, secret in action.secrets.items():
-            if fault := _secret_fault(action, secret):
+            if fault := _secret_fault(secret):
                 yield f"{place}{kinds[action.kind].about(action.resource)}: {name}: {fault}"
 
 
-def _secret_fault(action: Action, secret: Secret) -> str | None:
+def _secret_fault(secret: Secret) -> str | None:
     try:
-        is_empty = not secret.reveal()
+        secret.reveal()
     except ConfigError as error:
         return "; ".join(error.problems)
-    return "it is empty" if is_empty and action.kind == _SCRAM else None
+    return None

@@ -46,8 +46,7 @@ def _check_password(options: Namespace) -> list[str]:
     if options.password is None or not options.password.startswith(_REFERENCES):
         return [*problems, "--password: give env:NAME or file:PATH, where the password is"]
     try:
-        if not Secret(options.password).reveal():
-            problems.append(f"--password: {options.password} is empty")
+        Secret(options.password).reveal()
     except ConfigError as error:
         problems += [f"--password: {problem}" for problem in error.problems]
     return problems
