@@ -2,12 +2,14 @@
 
 import os
 import re
+from argparse import ArgumentTypeError
 from pathlib import Path
 
 import pytest
 
 from kafka_lagoon.cli import habits
-from kafka_lagoon.cli.main import SPARK_SETTINGS, main
+from kafka_lagoon.cli.arguments import Parser
+from kafka_lagoon.cli.main import SPARK_SETTINGS, declaration, main
 from kafka_lagoon.cli.registry import ALIASES, COMMANDS
 
 
@@ -35,6 +37,38 @@ def test_a_wrong_word_is_one_line(argv: list[str], line: str, capsys: pytest.Cap
     assert main(argv) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
+    assert printed.err.startswith(f"lagoon: {line}")
+    assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", sorted(name for name, listed in COMMANDS.items() if listed.place))
+def test_a_list_without_names_is_refused(name: str) -> None:
+    """An empty variable of a script must not select everything, nor nothing, nor switch off a limit."""
+    for action in Parser(name, declaration(name))._actions:  # argparse has no other list of them
+        metavar = str(action.metavar)
+        if action.option_strings and "," in metavar and ":" not in metavar:  # TOPIC:0,1 has a check of its own
+            for text in ("", " , "):
+                assert callable(action.type), action.option_strings
+                with pytest.raises(ArgumentTypeError):
+                    action.type(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("kafka lag reader --topic", "--topic: '' has no names: write them as A,B; see lagoon kafka lag --help"),
+        ("kafka lag reader --fail-above", "--fail-above: '' has no limits: write them as NAME=LIMIT,...; see"),
+        ("kafka health --fail", "--fail: '' has no names: write them as A,B; see"),
+        ("health --topic", "--topic: '' has no names"),
+        ("maintain --tables", "--tables: '' has no names"),
+        ("ingest --pattern a --topics", "--topics: '' has no names"),
+        ("compare a:t b:t --partitions", "--partitions: '' is not a list of numbers, such as 0,1; see"),
+    ],
+)
+def test_an_empty_list_is_one_line(words: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 2 with the option that has no names, before anything is connected."""
+    assert main([*words.split(), ""]) == 2
+    printed = capsys.readouterr()
     assert printed.err.startswith(f"lagoon: {line}")
     assert printed.err.count("\n") == 1
 

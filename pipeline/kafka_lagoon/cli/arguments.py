@@ -127,27 +127,36 @@ def add_flags(parser: argparse.ArgumentParser, meanings: Mapping[str, str]) -> N
         parser.add_argument(name, action="store_true", help=meaning)
 
 
-def names(text: str) -> list[str]:
-    """Parse names that are separated by commas."""
+def split_names(text: str) -> list[str]:
+    """Split names that are separated by commas; blanks around them are not part of them."""
     return [name for part in text.split(",") if (name := part.strip())]
+
+
+def names(text: str) -> list[str]:
+    """Parse names that are separated by commas. A text without names is refused: a script's variable may be empty."""
+    if listed := split_names(text):
+        return listed
+    raise argparse.ArgumentTypeError(f"{text!r} has no names: write them as A,B")
 
 
 def names_among(known: Collection[str]) -> Callable[[str], list[str]]:
     """Parse names that are separated by commas; each must be in a list."""
 
     def parse_names(text: str) -> list[str]:
-        if unknown := [name for name in names(text) if name not in known]:
+        given = names(text)
+        if unknown := [name for name in given if name not in known]:
             raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: there are {', '.join(known)}")
-        return names(text)
+        return given
 
     return parse_names
 
 
 def ids(text: str) -> list[int]:
     """Parse numbers of brokers or partitions that are separated by commas."""
-    if not all(part.isdecimal() for part in names(text)):
+    given = split_names(text)
+    if not given or not all(part.isdecimal() for part in given):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers, such as 0,1")
-    return [int(part) for part in names(text)]
+    return [int(part) for part in given]
 
 
 def pattern(text: str) -> re.Pattern[str]:

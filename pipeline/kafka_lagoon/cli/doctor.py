@@ -9,7 +9,7 @@ from dataclasses import asdict
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from kafka_lagoon.cli.arguments import add_warehouse, names
+from kafka_lagoon.cli.arguments import add_warehouse, names, split_names
 from kafka_lagoon.cli.clusters import add_cluster_options, assigned_servers, named_cluster
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.conf_file import ConfFile, conf_file
@@ -148,7 +148,7 @@ def _needs(commands: Sequence[str] | None, settings: "Settings") -> "Sequence[Ne
         command="ingest",
         permissions=OF_JOBS["ingest"].permissions,
         chosen_topics=Names.of(ingest.pattern, None),
-        topics=names(ingest.topics or ""),
+        topics=split_names(ingest.topics or ""),
     )
     return [chosen[name] for name in wanted]
 

@@ -6,7 +6,7 @@ Clusters do not depend on each other: if one fails, the others are archived.
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
-from kafka_lagoon.cli.arguments import add_create, add_flags, parsed_time
+from kafka_lagoon.cli.arguments import add_create, add_flags, names, parsed_time
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.file_modes import check_creation, loaded
 from kafka_lagoon.cli.jobs import JOB
@@ -42,7 +42,7 @@ class IngestArguments:
 
 
 def _declare(parser: ArgumentParser) -> None:
-    parser.add_argument("--topics", metavar="A,B", help="names of topics")
+    parser.add_argument("--topics", type=names, metavar="A,B", help="names of topics")
     parser.add_argument(
         "--pattern", metavar="REGEX", help="regular expression of whole names of topics, e.g. 'orders-.*'"
     )
@@ -70,7 +70,8 @@ def _declare(parser: ArgumentParser) -> None:
 
 def ingest_arguments(options: Namespace, environ: Mapping[str, str], clock: Clock) -> IngestArguments:
     """Check options and settings; ConfigError lists every fault."""
-    short = {"topics": options.topics, "pattern": options.pattern, "start": options.start}
+    topics = ",".join(options.topics) if options.topics else None
+    short = {"topics": topics, "pattern": options.pattern, "start": options.start}
     assigned = [f"ingest.{name}={value}" for name, value in short.items() if value is not None]
     for name in ("accept_loss", "accept_incomplete"):
         assigned += [f"ingest.{name}=true"] if getattr(options, name) else []

@@ -33,7 +33,9 @@ class MaintainArguments:
 
 
 def _declare(parser: ArgumentParser) -> None:
-    parser.add_argument("--tables", metavar="NAMES", help="names of tables, separated by commas; default: all")
+    parser.add_argument(
+        "--tables", type=names, metavar="NAMES", help="names of tables, separated by commas; default: all"
+    )
     parser.add_argument(
         "--keep-hours",
         type=int,
@@ -54,7 +56,7 @@ def maintain_arguments(given: Namespace, environ: Mapping[str, str]) -> Maintain
     """Check options and settings; ConfigError lists every fault."""
     options = MaintainOptions(keep_hours=given.keep_hours, force=given.force, dry_run=given.dry_run)
     if given.tables:
-        options = replace(options, tables=in_order(names(given.tables)))
+        options = replace(options, tables=in_order(given.tables))
     check_options(options)
     settings = loaded(given, environ, cluster_needed=False)
     return MaintainArguments(settings=settings, options=replace(options, retention=settings.retention))

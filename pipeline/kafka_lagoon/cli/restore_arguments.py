@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
-from kafka_lagoon.cli.arguments import MOST_INT16, add_flags, names, number_from, parsed_time, pattern
+from kafka_lagoon.cli.arguments import MOST_INT16, add_flags, names, number_from, parsed_time, pattern, split_names
 from kafka_lagoon.cli.file_modes import check_creation, loaded
 from kafka_lagoon.cli.planned_actions import confirmation_problems
 from kafka_lagoon.clock import Clock
@@ -127,7 +127,7 @@ def _partitions(texts: Sequence[str], topics: Sequence[str], problems: list[str]
     results: dict[str, tuple[int, ...]] = {}
     for text in texts:
         topic, _, numbers = text.rpartition(":")
-        parts = names(numbers)
+        parts = split_names(numbers)
         if not topic or not parts or not all(part.isdecimal() for part in parts):
             problems.append(f"--partitions {text}: write it as TOPIC:0,1")
         elif topic not in topics:

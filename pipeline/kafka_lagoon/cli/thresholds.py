@@ -83,7 +83,10 @@ def _parser(
     known: Mapping[str, tuple[Unit, str]], elsewhere: Mapping[str, str]
 ) -> Callable[[str], Sequence[Threshold]]:
     def parse(text: str) -> Sequence[Threshold]:
-        return [_threshold(word.strip(), known, elsewhere) for word in text.split(",") if word.strip()]
+        words = [word for part in text.split(",") if (word := part.strip())]
+        if not words:
+            raise argparse.ArgumentTypeError(f"{text!r} has no limits: write them as NAME=LIMIT,...")
+        return [_threshold(word, known, elsewhere) for word in words]
 
     return parse
 

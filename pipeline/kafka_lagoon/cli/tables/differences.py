@@ -3,7 +3,7 @@
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
 
-from kafka_lagoon.cli.arguments import names
+from kafka_lagoon.cli.arguments import split_names
 from kafka_lagoon.cli.output import CommandOutput
 from kafka_lagoon.cli.tables.command import Condition, QueriedRows, TablesContext, over
 from kafka_lagoon.cli.tables.limits import age_lines, partial_lines
@@ -21,7 +21,7 @@ _OF_TOPICS, _OF_GROUPS = ("topic", "config"), ("group", "config")
 
 def two_clusters(text: str) -> list[str]:
     """Parse the names of two clusters."""
-    match names(text):
+    match split_names(text):
         case [here, there] if here != there:
             return [here, there]
         case _:
