@@ -54,7 +54,9 @@ def alter(
     if not plan.actions:
         return AlterationResult(exit_code=FAILED if planned.failures else COMPLETE, plan=plan)
     if options.dry_run:
-        return AlterationResult(exit_code=_show_refused(check(cluster, plan, _deadline(cluster, options))), plan=plan)
+        refused = check(cluster, plan, _deadline(cluster, options))
+        _show_refused(refused)
+        return AlterationResult(exit_code=INCOMPLETE if refused or planned.failures else COMPLETE, plan=plan)
     require_guards(plan.actions, allowed_guards(options))
     if not options.yes:
         recorder.begin()
@@ -117,11 +119,10 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
     yield f"plan {plan.id} for cluster {plan.cluster_id}: {summary(plan.actions)}"
 
 
-def _show_refused(refused: Refused) -> int:
-    """Print the actions that brokers refuse; return the exit code of a dry run."""
+def _show_refused(refused: Refused) -> None:
+    """Print the actions that brokers refuse."""
     for (name, resource), failure in refused.items():
         warn(f"{KINDS[name].about(resource)}: {_reason(failure)}")
-    return INCOMPLETE if refused else COMPLETE
 
 
 def _show_execution(execution: Execution, failures: Sequence[Failure], options: Namespace) -> int:

@@ -125,6 +125,14 @@ def test_a_dry_run_validates(things: Things, server: str, capsys: Output) -> Non
     assert things.sent == []
 
 
+@pytest.mark.usefixtures("things")
+@pytest.mark.parametrize(("names", "exit_code"), [("b", 0), ("b ?c", 3), ("?c", 1)])
+def test_a_dry_run_counts_what_could_not_be_planned(server: str, names: str, exit_code: int, capsys: Output) -> None:
+    """The exit code is that of the run: 3 if only some of the named resources have actions, 1 if none of them."""
+    assert main(["admin", "set", *names.split(), server, "--dry-run"]) == exit_code
+    assert ("DENIED" in capsys.readouterr().err) == ("?c" in names)
+
+
 def test_what_changed_since_is_refused(things: Things, server: str, capsys: Output) -> None:
     """Exit 1, with both states."""
     things.live["a"] = {"value": 7}
