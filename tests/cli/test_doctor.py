@@ -166,6 +166,22 @@ def test_lines_for_people(machine: list[Result], capsys: pytest.CaptureFixture[s
     assert re.fullmatch(r"\d+ ok, \d+ warning, 0 failed, \d+ not checked", lines[-1])
 
 
+@pytest.mark.parametrize("variable", ["NO_COLOR=1", "TERM=dumb"])  # words: ok, the variable of terminals
+def test_colours_for_terminals_that_have_them(
+    machine: list[Result], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """The state of a check has a colour on a terminal, unless a variable forbids it."""
+    machine.append(Check("disk", "/lake").ok("70 GB free"))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")  # words: ok, the variable of terminals
+    main(["doctor"])
+    assert capsys.readouterr().out.startswith("\x1b[32mok ")
+    monkeypatch.setenv(*variable.split("="))
+    main(["doctor"])
+    assert "\x1b" not in capsys.readouterr().out
+
+
 def test_a_broken_installation(tmp_path: Path) -> None:
     """Without Java, PySpark, pyarrow or even pydantic, each check names the missing package, and others run."""
     absent = ("pyspark", "pyarrow", "llvmlite", "pydantic", "pydantic_core", "deltalake", "rich", "cryptography")

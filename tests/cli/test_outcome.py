@@ -128,7 +128,13 @@ with Steps("a", ["x", "y"]) as a, Steps("b", ["x", "y"]) as b:
 def test_a_terminal_has_one_line_for_all_clusters() -> None:
     """The live line has the step of each cluster; other lines are printed whole, and the live line is removed at the end."""
     ours, theirs = os.openpty()
-    done = subprocess.run([sys.executable, "-c", TWO_CLUSTERS], stdout=subprocess.PIPE, stderr=theirs, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", TWO_CLUSTERS],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        check=True,
+        env={**os.environ, "TERM": "xterm"},
+    )
     os.close(theirs)
     shown = os.read(ours, 1 << 16).decode()
     os.close(ours)

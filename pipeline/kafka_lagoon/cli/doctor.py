@@ -1,7 +1,6 @@
 """Runs `lagoon doctor`: prints a line for each check, with its result and a remedy."""
 
 import json
-import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from kafka_lagoon.cli.arguments import add_warehouse, names, split_names
 from kafka_lagoon.cli.clusters import add_cluster_options, assigned_servers, named_cluster
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.conf_file import ConfFile, conf_file
+from kafka_lagoon.cli.people import RED, YELLOW, Screen, coloured, screen
 from kafka_lagoon.cli.registry import COMMANDS
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, say, say_exactly
 from kafka_lagoon.clock import Clock
@@ -32,7 +32,7 @@ Nothing is altered, except that probe files are written into the warehouse and r
 Exit codes: 0 no check failed, 1 a check failed, 2 bad arguments, 3 no check failed, but there are warnings. A check that
 was not made says why, and does not change the exit code.
 """
-_COLOURS = {results.FAILED: "31", results.WARNING: "33", results.OK: "32", results.NOT_CHECKED: "2"}
+_COLOURS = {results.FAILED: RED, results.WARNING: YELLOW, results.OK: "32", results.NOT_CHECKED: "2"}
 
 
 def _declare(parser: ArgumentParser) -> None:
@@ -59,9 +59,10 @@ def _declare(parser: ArgumentParser) -> None:
 
 def _examine(call: Invocation) -> int:
     counts: Counter[str] = Counter()
+    on = screen(call.environ)
     for result in chain(checks.machine(), _of_settings(call.options, call.environ, call.clock)):
         counts[result.status] += 1
-        say_exactly(json.dumps(asdict(result)) if call.options.json else _line(result))
+        say_exactly(json.dumps(asdict(result)) if call.options.json else _line(result, on))
     if not call.options.json:
         say(", ".join(f"{counts[status]} {status.replace('_', ' ')}" for status in results.STATUSES))
     return FAILED if counts[results.FAILED] else INCOMPLETE if counts[results.WARNING] else COMPLETE
@@ -153,10 +154,8 @@ def _needs(commands: Sequence[str] | None, settings: "Settings") -> "Sequence[Ne
     return [chosen[name] for name in wanted]
 
 
-def _line(result: Result) -> str:
-    status = f"{result.status.replace('_', ' '):<11}"
-    if sys.stdout.isatty():
-        status = f"\x1b[{_COLOURS[result.status]}m{status}\x1b[0m"
+def _line(result: Result, on: Screen) -> str:
+    status = coloured(f"{result.status.replace('_', ' '):<11}", _COLOURS[result.status], on)
     to_do = f" -> {result.to_do}" if result.to_do else ""
     return f"{status}  {result.check:<13}  {printable(f'{result.subject}: {result.observed}{to_do}')}"
 

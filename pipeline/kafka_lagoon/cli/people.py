@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kafka_lagoon.cli.terminal import takes_escapes
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.cluster_rows import TopicPartitions
 from kafka_lagoon.text import aligned_line, byte_count, duration, padded, printable
@@ -74,7 +75,7 @@ def screen(environ: Mapping[str, str] = os.environ, *, wide: bool = False) -> Sc
         return Screen()
     import shutil  # noqa: PLC0415  only on a terminal
 
-    has_colours = not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"  # words: ok, the variable of terminals
+    has_colours = not environ.get("NO_COLOR") and takes_escapes(sys.stdout, environ)
     return Screen(width=None if wide else shutil.get_terminal_size().columns, has_colours=has_colours)
 
 

@@ -3,12 +3,13 @@
 An expected error is printed as one line, without a traceback.
 """
 
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Self
+from typing import Self, TextIO
 
 from kafka_lagoon import __version__, log
 from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError
@@ -30,6 +31,11 @@ def worst_of_clusters(codes: Iterable[int]) -> int:
     each = list(codes)
     was_written = not set(each).isdisjoint((COMPLETE, INCOMPLETE))
     return min(worst(each), INCOMPLETE, key=_SEVERITY.index) if was_written else worst(each)
+
+
+def takes_escapes(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Return True if a stream is a terminal that understands escape sequences: colours, and moves of the cursor."""
+    return stream.isatty() and environ.get("TERM") != "dumb"  # words: ok, the variable of terminals
 
 
 class UsageError(ConfigError):
@@ -69,7 +75,7 @@ class _LiveLine:
 
     def show(self, cluster: str, text: str | None) -> None:
         """Show the step of a cluster; None removes it."""
-        if not sys.stderr.isatty():
+        if not takes_escapes(sys.stderr):
             return
         with self._lock:
             if text:
@@ -181,7 +187,7 @@ def was_interrupted(error: BaseException) -> bool:
 
 def warn_of_interrupt() -> None:
     """Print the one line of a command that Ctrl-C ends, over what the terminal shows for the key."""
-    if sys.stderr.isatty():
+    if takes_escapes(sys.stderr):
         sys.stderr.write(_ERASE_LINE)
     warn("interrupted")
 

@@ -46,6 +46,7 @@ def test_a_cluster_that_does_not_answer_is_asked_again(capsys: pytest.CaptureFix
 def test_on_a_terminal_each_answer_takes_the_place_of_the_last(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """It starts at the top of the screen, clears the remainder of the earlier output, and is cut to the height."""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")  # words: ok, the variable of terminals
     monkeypatch.setenv("LINES", "6")
     monkeypatch.setenv("COLUMNS", "80")
     shown = ask("lag", "--watch", "1", "--timeout", "0.5").out
@@ -54,3 +55,22 @@ def test_on_a_terminal_each_answer_takes_the_place_of_the_last(ask: Ask, monkeyp
     lines = shown.removesuffix("\x1b[J").splitlines()
     assert len(lines) == 5
     assert lines[-1] == "... 5 more lines\x1b[K"
+
+
+def test_names_are_escaped_on_a_terminal(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines about failures and limits have the names of groups, which others choose."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")  # words: ok, the variable of terminals
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown = ask("lag", "x\x1b[31mred\x1b]0;owned\x07", "--watch", "1", "--timeout", "0.5").out
+    assert "x\\u001b[31mred\\u001b]0;owned\\u0007" in shown
+    for ours in ("\x1b[H", "\x1b[K", "\x1b[J"):
+        shown = shown.replace(ours, "")
+    assert "\x1b" not in shown
+
+
+def test_a_terminal_without_escapes_gets_lines(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal that cannot move its cursor gets one output after the other, as a pipe does."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")  # words: ok, the variable of terminals
+    assert "\x1b" not in ask("lag", "--watch", "1", "--timeout", "0.5").out

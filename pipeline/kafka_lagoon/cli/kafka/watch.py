@@ -9,10 +9,11 @@ from kafka_lagoon.cli.arguments import number_from
 from kafka_lagoon.cli.output import CommandOutput, Ending, ending, output_blocks
 from kafka_lagoon.cli.people import moment, screen
 from kafka_lagoon.cli.pipes import write
-from kafka_lagoon.cli.terminal import complain, say, warn
+from kafka_lagoon.cli.terminal import complain, say, takes_escapes, warn
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.text import printable
 
 _TO_THE_TOP, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
@@ -61,8 +62,8 @@ def _show(once: Callable[[], Round], clock: Clock, *, as_json: bool) -> tuple[in
     except PipelineError as error:
         return complain(error), False
     now, end = str(moment(clock.now_ms())), shown.ending
-    if not as_json and sys.stdout.isatty():
-        _redraw([now, "", *"".join(shown.blocks).splitlines(), *end.lines])
+    if not as_json and takes_escapes(sys.stdout):
+        _redraw([now, "", *"".join(shown.blocks).splitlines(), *map(printable, end.lines)])
         return end.exit_code, end.is_passed
     if not as_json:
         say(now)
@@ -75,7 +76,7 @@ def _show(once: Callable[[], Round], clock: Clock, *, as_json: bool) -> tuple[in
 
 
 def _redraw(lines: Sequence[str]) -> None:
-    """Overwrite the screen without clearing it first. A line counts those that do not fit."""
+    """Overwrite the screen without clearing it first. Lines are escaped already. A line counts those that do not fit."""
     height = shutil.get_terminal_size().lines - 1
     shown = lines if len(lines) <= height else [*lines[: height - 1], f"... {len(lines) - height + 1:,} more lines"]
     sys.stdout.write(_TO_THE_TOP + "".join(f"{line}{_CLEAR_LINE}\n" for line in shown) + _CLEAR_BELOW)
