@@ -7,6 +7,7 @@ import pytest
 from kafka_lagoon.cli.ingest import ingest_arguments
 from kafka_lagoon.cli.main import options_of
 from kafka_lagoon.cli.snapshot import snapshot_arguments
+from kafka_lagoon.cli.terminal import UsageError
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.fetch.offset_specs import AtTime
 from kafka_lagoon.times import parse_time_ms
@@ -54,6 +55,30 @@ def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
     """The error repeats the text, and lists the valid spellings."""
     with pytest.raises(ValueError, match=r"is not a time like 2026-11-21T06:00:00Z, 14:05, 2h ago or yesterday"):
         parse_time_ms(text, NOW_MS)
+
+
+@pytest.mark.parametrize("text", ["999999999w ago", "102800w ago", "0001-01-01T00:00+02:00", "9999-12-31T23:59-02:00"])
+def test_times_outside_of_the_calendar_are_refused(text: str) -> None:
+    """Neither Python nor the tables have years before 1 or after 9999."""
+    with pytest.raises(ValueError, match=r"^'.*' is outside of the years 1 to 9999$"):
+        parse_time_ms(text, NOW_MS)
+
+
+@pytest.mark.parametrize("text", ["9" * 20, "-62135596800001", "253402300800000", "999999999w ago"])
+@pytest.mark.parametrize("command", ["lag", "changes", "health", "kafka offsets"])
+def test_far_times_are_usage_errors(command: str, text: str) -> None:
+    """The line names the option and the text, before anything is read."""
+    with pytest.raises(UsageError, match=f"--at: '{text}' is outside of the years 1 to 9999; see"):
+        options_of(command, [f"--at={text}"])
+
+
+def test_the_ends_of_the_calendar() -> None:
+    """The first and the last millisecond can be shown; thousands of digits are a usage error."""
+    for text in ("-62135596800000", "253402300799999"):
+        assert datetime.fromtimestamp(options_of("lag", [f"--at={text}"]).at.at_ms(NOW_MS) / 1000, UTC)
+    assert parse_time_ms("102000w ago", NOW_MS) < 0
+    with pytest.raises(UsageError, match="is outside of the years 1 to 9999"):
+        options_of("lag", ["--at", "1" * 5000])
 
 
 def test_every_option_that_takes_a_time_takes_these() -> None:

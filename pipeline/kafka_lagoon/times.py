@@ -8,6 +8,10 @@ from kafka_lagoon.frozen import frozen
 FORMS = "ISO 8601, UTC without a zone; 14:05; 2h ago; yesterday"  # for --help
 
 _DAY_MS = 86_400_000
+_FIRST_MS, _LAST_MS = (
+    -62_135_596_800_000,
+    253_402_300_799_999,
+)  # of the years 1 to 9999, which calendars and tables have
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": _DAY_MS, "w": 7 * _DAY_MS}
 # Compiled by their first use: most commands parse no time.
 _AGO = r"(\d{1,9}) ?(?:(s)|(m)|(h)|(d)|(w)|(s)ec(?:ond)?s?|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?|(w)eeks?) ago"
@@ -38,6 +42,20 @@ class Moment:
         return now_ms - now_ms % _DAY_MS - (self.days_ago or 0) * _DAY_MS
 
 
+class FarTimeError(ValueError):
+    """A time outside of the years 1 to 9999."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"{text!r} is outside of the years 1 to 9999")
+
+
+def epoch_moment(text: str, epoch_ms: int) -> Moment:
+    """Make a fixed time; FarTimeError if it is outside of the calendar."""
+    if not _FIRST_MS <= epoch_ms <= _LAST_MS:
+        raise FarTimeError(text)
+    return Moment(epoch_ms=epoch_ms)
+
+
 def parse_moment(text: str) -> Moment:
     """`2026-11-21T06:00`, `2026-11-21T07:00+01:00`, `14:05`, `2h ago`, `today`, `yesterday`, `now`; else ValueError."""
     words = " ".join(text.lower().split())
@@ -47,10 +65,13 @@ def parse_moment(text: str) -> Moment:
         return Moment(days_ago=_DAYS_AGO[words])
     if match := re.fullmatch(_AGO, words):
         unit = next(filter(None, match.groups()[1:]))
-        return Moment(ago_ms=int(match[1]) * _UNITS_MS[unit])
+        ago_ms = int(match[1]) * _UNITS_MS[unit]
+        if ago_ms > -_FIRST_MS:
+            raise FarTimeError(text)
+        return Moment(ago_ms=ago_ms)
     if match := re.fullmatch(_OF_DAY, words):
         return Moment(of_day_ms=int(match[1]) * _UNITS_MS["h"] + int(match[2]) * _UNITS_MS["m"])
-    return Moment(epoch_ms=_iso_ms(text))
+    return epoch_moment(text, _iso_ms(text))
 
 
 def parse_time_ms(text: str, now_ms: int) -> int:

@@ -133,7 +133,7 @@ def test_a_terminal_has_one_line_for_all_clusters() -> None:
         stdout=subprocess.PIPE,
         stderr=theirs,
         check=True,
-        env={**os.environ, "TERM": "xterm"},
+        env={**os.environ, "TERM": "xterm"},  # words: ok, the variable of terminals
     )
     os.close(theirs)
     shown = os.read(ours, 1 << 16).decode()

@@ -1,5 +1,8 @@
 """A command that a reader or Ctrl-C ends: the exit code, and one line at most. Real pipes and pagers are in test_sql.py."""
 
+import subprocess
+import sys
+
 import pytest
 
 from kafka_lagoon.cli.outcome import MAINTAIN, RunOutcome, one_by_one
@@ -63,3 +66,44 @@ def test_ctrl_c_ends_a_job_for_all_its_tables(capsys: pytest.CaptureFixture[str]
     assert piped(lambda: max(one_by_one(outcomes, CLOCK, maintain))) == 130
     assert capsys.readouterr().err == "lagoon: interrupted\n"
     assert [outcome.error for outcome in outcomes] == ["KeyboardInterrupt", None]
+
+
+def _shell(words: str, streams: str) -> tuple[int, str, str]:
+    """Run a command with redirected streams; return its exit code, output and lines on standard error."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"exec {sys.executable} -m kafka_lagoon {words} {streams}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("words", ["path conf", "--help", "kafka --help", "kafka topics --help", "--version", "sql"])
+def test_a_full_disk_is_one_line(words: str) -> None:
+    """Exit 1 if standard output cannot be written, also where help is printed."""
+    assert _shell(words, ">/dev/full") == (1, "", "lagoon: standard output: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("admin create-topic x -b 127.0.0.1:1", "lagoon: there is no terminal to ask on: give --yes"),
+        ("kafka produce t -b 127.0.0.1:1", "lagoon: 127.0.0.1:1: connect: Connection refused"),
+    ],
+)
+def test_a_closed_input_is_empty(words: str, line: str) -> None:
+    """A command without standard input behaves as with an empty one: nobody is asked."""
+    code, printed, lines = _shell(words, "<&-")
+    assert code in (1, 2)
+    assert printed == ""
+    assert lines.startswith(line)
+    assert lines.count("\n") == 1
+
+
+@pytest.mark.parametrize("streams", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_output_is_discarded(streams: str) -> None:
+    """A closed stream is /dev/null: a socket or a file never gets its number."""
+    code, _, lines = _shell("path conf", streams)
+    assert (code, lines) == (0, "")

@@ -72,7 +72,7 @@ EXACT = {
     "cli/terminal.py": "what `say` has escaped; usages",
 }
 WRITES = {
-    *("__main__.py", "cli/kafka/watch.py", "cli/pipes.py", "cli/terminal.py", "jars/__main__.py", "log.py"),
+    *("__main__.py", "cli/terminal.py", "jars/__main__.py", "log.py"),
     "records/kernel_cache.py",
 }
 

@@ -12,7 +12,7 @@ from kafka_lagoon.cli.terminal import UsageError
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.patterns import compile_pattern
-from kafka_lagoon.times import Moment, parse_moment, parse_time_ms
+from kafka_lagoon.times import FarTimeError, Moment, epoch_moment, parse_moment, parse_time_ms
 
 if TYPE_CHECKING:
     from kafka_lagoon.cli.command import Command
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 DUCKDB, SPARK = ENGINES = ("duckdb", "spark")
 MOST_INT16, MOST_INT32, MOST_INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 _DIGITS = re.compile(r"[0-9]{1,19}")
+_EPOCH_MS = re.compile(r"-?[0-9]+")
+_MOST_DIGITS = 20  # more are outside of the calendar, and Python refuses to read thousands
 
 
 class Parser(argparse.ArgumentParser):
@@ -169,10 +171,10 @@ def pattern(text: str) -> re.Pattern[str]:
 
 def moment_argument(text: str) -> Moment:
     """Parse a time: epoch milliseconds, or as `parse_moment` reads it."""
-    if text.removeprefix("-").isdecimal():
-        return Moment(epoch_ms=int(text))
     try:
-        return parse_moment(text)
+        return epoch_moment(text, int(text[:_MOST_DIGITS])) if _EPOCH_MS.fullmatch(text) else parse_moment(text)
+    except FarTimeError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{error}, nor epoch milliseconds") from None
 

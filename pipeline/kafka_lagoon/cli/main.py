@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_lagoon.cli.extras import with_extra
 from kafka_lagoon.cli.habits import not_here
-from kafka_lagoon.cli.pipes import piped
+from kafka_lagoon.cli.pipes import open_missing_streams, piped
 from kafka_lagoon.cli.registry import ALIASES, COMMANDS, INSTALLATION, JOBS, aliases_of, names_of, usage
 from kafka_lagoon.cli.terminal import reported, say_version
 from kafka_lagoon.garbage import gc_paused
@@ -40,6 +40,7 @@ _OF_LAGOON = frozenset(["-h", "--help", "--version"])
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name, as the only one of its process; return the exit code."""
+    open_missing_streams()
     words = sys.argv[1:] if argv is None else argv
     listed = COMMANDS.get(words[0]) if words else None
     if listed:
@@ -63,16 +64,20 @@ def _find_spark_settings() -> None:
 
 def run(words: Sequence[str], environ: Mapping[str, str], clock: "Clock") -> int:
     """Run the command that the words name; return the exit code."""
+    return piped(lambda: _run(words, environ, clock))
+
+
+def _run(words: Sequence[str], environ: Mapping[str, str], clock: "Clock") -> int:
     family, name, argv = _split(words)
     if name == "--version":
         return say_version()
     command = f"{family} {name}".strip()
     if command in ALIASES:
-        return run([*ALIASES[command].split(), *argv], environ, clock)
+        return _run([*ALIASES[command].split(), *argv], environ, clock)
     if command not in COMMANDS or command == family:
         return not_here(f"lagoon {family}".strip(), name, [*names_of(family), *aliases_of(family)], usage(family))
     extra = COMMANDS[family or command].extra
-    return with_extra(extra, lambda: piped(lambda: reported(lambda: _executed(command, argv, environ, clock))))
+    return with_extra(extra, lambda: reported(lambda: _executed(command, argv, environ, clock)))
 
 
 def _split(words: Sequence[str]) -> tuple[str, str, Sequence[str]]:

@@ -5,11 +5,19 @@ import signal
 import sys
 from collections.abc import Callable, Iterable
 from io import TextIOWrapper
+from pathlib import Path
 
-from kafka_lagoon.cli.terminal import warn_of_interrupt, was_interrupted
+from kafka_lagoon.cli.terminal import FAILED, OutputFailed, put, warn, warn_of_interrupt, was_interrupted
 
 # Exit codes that shells report for tools that SIGPIPE or SIGINT ended.
 _BROKEN_PIPE, _INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
+
+
+def open_missing_streams() -> None:
+    """Open /dev/null for each standard stream that the caller has closed: a socket must not get its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  open until the process ends
 
 
 def piped(run: Callable[[], int]) -> int:
@@ -18,11 +26,17 @@ def piped(run: Callable[[], int]) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # the terminal's encoding may lack letters of a name
     try:
-        return run()
+        try:
+            return run()
+        finally:
+            put("")  # argparse has not flushed its help
     except BrokenPipeError:
-        # Python must not try again at exit to write the rest of the buffer.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return _BROKEN_PIPE
+    except OutputFailed as error:
+        _discard_output()
+        warn(f"standard output: {error}")
+        return FAILED
     except BaseException as error:
         if not was_interrupted(error):
             raise
@@ -30,8 +44,12 @@ def piped(run: Callable[[], int]) -> int:
         return _INTERRUPTED
 
 
+def _discard_output() -> None:
+    """Let Python write the rest of the buffer to /dev/null: it would try again when the process ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def write(blocks: Iterable[str]) -> None:
     """Write blocks of lines to standard output, and flush after each block."""
     for block in blocks:
-        sys.stdout.write(block)
-        sys.stdout.flush()
+        put(block)

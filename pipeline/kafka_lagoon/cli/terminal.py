@@ -38,6 +38,21 @@ def takes_escapes(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bo
     return stream.isatty() and environ.get("TERM") != "dumb"  # words: ok, the variable of terminals
 
 
+class OutputFailed(Exception):
+    """Standard output cannot be written, for example because the disk is full. `cli/pipes.py` ends the command."""
+
+
+def put(text: str) -> None:
+    """Write to standard output, and flush. OutputFailed if that fails; BrokenPipeError if the reader has closed it."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputFailed(error.strerror) from error
+
+
 class UsageError(ConfigError):
     """A command line that cannot be parsed, or a log file that cannot be written. No event reports it."""
 
@@ -120,7 +135,7 @@ def say(line: str) -> None:
 def say_exactly(text: str) -> None:
     """Print lines that the caller has escaped: with colours, JSON, or the content of a file."""
     with _LIVE_LINE.hidden():
-        print(text, flush=True)  # noqa: T201  this is where the product speaks
+        put(f"{text}\n")
 
 
 def say_version() -> int:

@@ -57,6 +57,15 @@ def test_on_a_terminal_each_answer_takes_the_place_of_the_last(ask: Ask, monkeyp
     assert lines[-1] == "... 5 more lines\x1b[K"
 
 
+def test_the_longest_pause(ask: Ask) -> None:
+    """More than a day is a typo, and longer than some clocks can wait."""
+    shown = ask("lag", "--watch", "99999999999")
+    assert (shown.code, shown.err.partition(";")[0]) == (
+        2,
+        "lagoon: --watch: '99999999999' is not a whole number from 1 to 86400",
+    )
+
+
 def test_names_are_escaped_on_a_terminal(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines about failures and limits have the names of groups, which others choose."""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)

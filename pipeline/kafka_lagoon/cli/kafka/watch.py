@@ -9,12 +9,13 @@ from kafka_lagoon.cli.arguments import number_from
 from kafka_lagoon.cli.output import CommandOutput, Ending, ending, output_blocks
 from kafka_lagoon.cli.people import moment, screen
 from kafka_lagoon.cli.pipes import write
-from kafka_lagoon.cli.terminal import complain, say, takes_escapes, warn
+from kafka_lagoon.cli.terminal import complain, put, say, takes_escapes, warn
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.text import printable
 
+_DAY_S = 86_400
 _TO_THE_TOP, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
@@ -30,7 +31,7 @@ def add_watch(parser: ArgumentParser) -> None:
     """Declare `--watch`."""
     parser.add_argument(
         "--watch",
-        type=number_from(1),
+        type=number_from(1, _DAY_S),
         metavar="SECONDS",
         help="repeat every N seconds, until Ctrl-C, until --timeout, or until a limit of --fail-above is passed",
     )
@@ -79,5 +80,4 @@ def _redraw(lines: Sequence[str]) -> None:
     """Overwrite the screen without clearing it first. Lines are escaped already. A line counts those that do not fit."""
     height = shutil.get_terminal_size().lines - 1
     shown = lines if len(lines) <= height else [*lines[: height - 1], f"... {len(lines) - height + 1:,} more lines"]
-    sys.stdout.write(_TO_THE_TOP + "".join(f"{line}{_CLEAR_LINE}\n" for line in shown) + _CLEAR_BELOW)
-    sys.stdout.flush()
+    put(_TO_THE_TOP + "".join(f"{line}{_CLEAR_LINE}\n" for line in shown) + _CLEAR_BELOW)
