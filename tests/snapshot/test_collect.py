@@ -96,13 +96,24 @@ def test_the_order_is_ends_groups_commits_ends_metadata() -> None:
     assert compact == [
         METADATA.key,
         LIST_OFFSETS.key,
-        METADATA.key,  # of the brokers only
+        METADATA.key,  # of the brokers and of __consumer_offsets
         LIST_GROUPS.key,
         DESCRIBE_GROUPS.key,
         OFFSET_FETCH.key,
         LIST_OFFSETS.key,
         METADATA.key,
     ]
+
+
+def test_groups_that_no_broker_lists() -> None:
+    """While a partition of __consumer_offsets has no leader, the list of groups has failed: no group counts as removed."""
+    state = healthy()
+    state.add_topic("__consumer_offsets", 2).partitions[0].leader_id = -1
+    snapshot = captured(state)
+    assert snapshot.published.status == "partial"
+    assert ("ListGroups", "COORDINATOR_NOT_AVAILABLE") in {
+        (row.api, row.error_name) for row in snapshot.of(CollectionFailureRow)
+    }
 
 
 def test_requests_do_not_grow_with_partitions_or_groups() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafka_lagoon.client.agreement import agree_on_brokers
+from kafka_lagoon.admin.offline_coordinators import OF_GROUPS, offline_coordinators
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator
@@ -60,7 +60,7 @@ class GroupListing:
 
 @frozen
 class GroupListings:
-    """Groups by id, and the brokers that did not list theirs."""
+    """Groups by id, and failures: of brokers that did not list theirs, and of partitions whose groups no broker lists."""
 
     groups: Mapping[str, GroupListing]
     failures: Sequence[Failure]
@@ -83,15 +83,17 @@ class GroupDescriptions:
 def list_groups(cluster: Cluster, deadline: Deadline) -> GroupListings:
     """Every group that any broker coordinates; the coordinators are remembered.
 
-    Other brokers take over the groups of a broker that fails, so after a failure all brokers are asked once more.
+    Other brokers take over the groups of a broker that fails, so after a failure all brokers are asked once more. Groups of a
+    partition of __consumer_offsets that has no leader are listed by none, which is a failure of the list.
     """
-    agree_on_brokers(cluster, deadline)
+    offline = offline_coordinators(cluster, LIST_GROUPS, OF_GROUPS, deadline)
     gathered = _list_once(cluster, deadline)
     groups = dict(_listings(gathered))
     if gathered.failures:
         groups = {**dict(_listings(_list_once(cluster, deadline))), **groups}
     cluster.learn_coordinators({group_id: listing.node_id for group_id, listing in groups.items()})
-    return GroupListings(groups=groups, failures=list(gathered.failures.values()))
+    failures = [*gathered.failures.values(), *filter(None, [offline])]
+    return GroupListings(groups=groups, failures=failures)
 
 
 def _list_once(cluster: Cluster, deadline: Deadline) -> Gathered[int, ListGroupsResponse]:

@@ -6,8 +6,10 @@ describe.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from kafka_lagoon.admin.offline_coordinators import OF_TRANSACTIONS, offline_coordinators
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator, ByLeader
@@ -41,6 +43,7 @@ from kafka_lagoon.protocol.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
 )
+from kafka_lagoon.protocol.messages.metadata import NO_LEADER
 from kafka_lagoon.protocol.messages.write_txn_markers import (
     ABORT,
     WRITE_TXN_MARKERS,
@@ -96,8 +99,10 @@ def list_transactions(
 ) -> Listings:
     """List the transactions of all brokers, of these producers and in these states (none: of all); learn their coordinators.
 
-    Brokers before Kafka 3.8 cannot filter by `longer_than_ms`: UNSUPPORTED_VERSION.
+    Brokers before Kafka 3.8 cannot filter by `longer_than_ms`: UNSUPPORTED_VERSION. The failure of NO_LEADER is about
+    partitions of __transaction_state without a leader: no broker lists their transactions.
     """
+    offline = offline_coordinators(cluster, LIST_TRANSACTIONS, OF_TRANSACTIONS, deadline)
     duration_filter = EVERY_DURATION if longer_than_ms is None else longer_than_ms
     request = ListTransactionsRequest(
         state_filters=tuple(states), producer_id_filters=tuple(producer_ids), duration_filter=duration_filter
@@ -114,7 +119,7 @@ def list_transactions(
     for node_id, response in listings.answers.items():
         node_ids = {transaction.transactional_id: node_id for transaction in response.transaction_states}
         cluster.learn_coordinators(node_ids, TRANSACTION)
-    return listings
+    return listings if offline is None else replace(listings, failures={**listings.failures, NO_LEADER: offline})
 
 
 def describe_transactions(cluster: Cluster, transactional_ids: Sequence[str], deadline: Deadline) -> Descriptions:

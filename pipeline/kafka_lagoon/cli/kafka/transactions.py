@@ -11,7 +11,6 @@ from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topic_option, list_notes, not_listed, selected_topology
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import READ_TOPIC, TOPICS_OF_TRANSACTIONS, TRANSACTIONS, Requirement
-from kafka_lagoon.client.agreement import agree_on_brokers
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
@@ -60,7 +59,6 @@ def _answer(context: ClusterContext) -> CommandOutput:
 
 def _transactions(context: ClusterContext) -> CommandOutput:
     options = context.options
-    agree_on_brokers(context.cluster, context.deadline)
     listings = list_transactions(context.cluster, context.deadline, options.longer_than_ms)
     failures = list(listings.failures.values())
     if not listings.answers:  # no answer proves that a transactional id does not exist
