@@ -31,7 +31,7 @@ class Loopback:
     """Answers requests from a table, in the order in which they are sent."""
 
     def __init__(self, answers: Answers, offered: Mapping[int, Versions] | None = None) -> None:
-        self.address = "127.0.0.1:9092"
+        self.address, self.ip_address = "127.0.0.1:9092", "127.0.0.1"
         self.requests: list[int] = []  # API keys, in order of arrival
         self.is_closed = False
         self._answers = {API_VERSIONS.key: lambda: _offering(offered), **answers}

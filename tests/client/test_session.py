@@ -178,3 +178,18 @@ def test_how_many_requests_are_in_flight(opened: Opened) -> None:
         session, _ = opened({}, {API_VERSIONS.key: API_VERSIONS.versions, FETCH.key: Versions(0, highest)})
         session._is_secure = True
         assert session.max_in_flight == expected
+
+
+def test_the_address_that_worked_is_tried_first(monkeypatch: pytest.MonkeyPatch, hands: Hands) -> None:
+    """A host may have several addresses, of which one never answers: it is waited for only once."""
+    preferred: list[object] = []
+
+    def connect(*arguments: object) -> Loopback:
+        preferred.append(arguments[-1])
+        return Loopback({})
+
+    monkeypatch.setattr(Transport, "connect", connect)
+    shared = access(hands.clock())
+    for host in ("two", "two", "other"):
+        Session.open(7, host, 9092, shared, soon(hands))
+    assert preferred == [None, "127.0.0.1", None]

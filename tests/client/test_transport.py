@@ -3,6 +3,9 @@
 import socket
 import ssl
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -217,3 +220,32 @@ def test_hosts_that_are_no_names(host: str) -> None:
 def test_the_name_to_check(host: str, name: str) -> None:
     """The final dot of a full name and the zone of an address are not part of a certificate's names."""
     assert server_name(host) == name
+
+
+@pytest.fixture
+def two_addresses(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The port of a host whose first address never answers, and whose second one accepts."""
+    with ExitStack() as stack:
+        good = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        port = good.getsockname()[1]
+        stack.enter_context(socket.create_server(("127.0.0.2", port), backlog=0))
+        for _ in range(8):  # the kernel drops what a full backlog has no room for
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.2", port))
+        look_up = socket.getaddrinfo
+        addresses = [
+            entry for address in ("127.0.0.2", "127.0.0.1") for entry in look_up(address, port, type=socket.SOCK_STREAM)
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
+        yield port
+
+
+def test_an_address_without_an_answer_leaves_time_for_the_next(two_addresses: int) -> None:
+    """Each address of a host gets a share of the time; one that worked is tried first the next time."""
+    transport = Transport.connect("two", two_addresses, Deadline.after(CLOCK, 2_000))
+    assert transport.ip_address == "127.0.0.1"
+    transport.close()
+    started = time.monotonic()
+    Transport.connect("two", two_addresses, Deadline.after(CLOCK, 20_000), preferred=transport.ip_address).close()
+    assert time.monotonic() - started < 5

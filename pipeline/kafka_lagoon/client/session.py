@@ -6,6 +6,7 @@ authenticated again before it expires (KIP-368).
 
 import random
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -60,6 +61,7 @@ class Access:
     clock: Clock
     request_stats: RequestStats
     pace: Pace
+    ip_addresses: dict[tuple[str, int], str] = field(default_factory=dict)  # that worked last time, by host and port
 
 
 class Session:
@@ -92,13 +94,14 @@ class Session:
     ) -> "Session":
         """A new connection, ready for any request."""
         is_bootstrap = (host, port) in access.settings.addresses()  # named by the settings, not by a broker
-        transport = Transport.connect(
-            host, port, deadline, access.tls, None if is_bootstrap else partial(vet, access.settings)
-        )
+        vetted = None if is_bootstrap else partial(vet, access.settings)
+        preferred = access.ip_addresses.get((host, port))
+        transport = Transport.connect(host, port, deadline, access.tls, vetted, preferred)
         try:
             session = cls(transport, node_id, host, access)
             session.versions = session._negotiate(deadline)
             session.authenticate(deadline)
+            access.ip_addresses[host, port] = transport.ip_address
         except BaseException:
             transport.close()
             raise

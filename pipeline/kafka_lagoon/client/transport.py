@@ -44,28 +44,34 @@ class _Stream(Protocol):
 class Transport:
     """One open stream to `address`; callers need not know whether it is encrypted."""
 
-    def __init__(self, opened: socket.socket, stream: _Stream, address: str) -> None:
+    def __init__(self, opened: socket.socket, stream: _Stream, address: str, ip_address: str) -> None:
         self._socket, self._stream = opened, stream
-        self.address = address
+        self.address, self.ip_address = address, ip_address
 
     @classmethod
     def connect(
-        cls, host: str, port: int, deadline: Deadline, tls: "ssl.SSLContext | None" = None, vet: Vet | None = None
+        cls,
+        host: str,
+        port: int,
+        deadline: Deadline,
+        tls: "ssl.SSLContext | None" = None,
+        vet: Vet | None = None,
+        preferred: str | None = None,
     ) -> "Transport":
         """A stream to the first of the host's addresses that accepts, through TLS if there is a context for it.
 
-        `vet` returns the reason against a numeric address. ConnectionFailed names the last refusal, or the fault of a
-        certificate.
+        The IP address `preferred` is tried first if the host still has it. `vet` returns the reason against an IP address.
+        ConnectionFailed names the last refusal, or the fault of a certificate.
         """
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        opened = _first(host, port, address, deadline, vet)
+        opened, ip_address = _first(host, port, address, deadline, vet, preferred)
         opened.setblocking(False)
         if tls is None:
-            return cls(opened, _Plain(opened), address)
+            return cls(opened, _Plain(opened), address, ip_address)
         from kafka_lagoon.client.tls_stream import TlsStream, secured  # noqa: PLC0415  not needed without TLS
 
         encrypted = secured(opened, tls, host, address, deadline)
-        return cls(encrypted, TlsStream(encrypted, address), address)
+        return cls(encrypted, TlsStream(encrypted, address), address, ip_address)
 
     def exchange(self, outgoing: bytearray, room: memoryview, deadline: Deadline, phase: str) -> int:
         """Move bytes in whichever direction is ready: sent bytes are removed from `outgoing`, received ones put into `room`.
@@ -133,8 +139,13 @@ class _Plain:
         self._socket.close()
 
 
-def _first(host: str, port: int, address: str, deadline: Deadline, vet: Vet | None) -> socket.socket:
-    """A connection to the first of the host's addresses that accepts."""
+def _first(
+    host: str, port: int, address: str, deadline: Deadline, vet: Vet | None, preferred: str | None
+) -> tuple[socket.socket, str]:
+    """A connection to the first of the host's addresses that accepts, and that IP address.
+
+    Each address gets an equal share of the time that is left, so that one without an answer leaves time for the others.
+    """
     name = host.encode() if host.isascii() else host  # Python loads its IDNA codec, for 4 ms, for any text
     try:
         addresses = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
@@ -142,17 +153,18 @@ def _first(host: str, port: int, address: str, deadline: Deadline, vet: Vet | No
         raise ConnectionFailed(address, "resolve", cause.strerror or str(cause)) from cause
     except ValueError as cause:  # an advertised host can be any text
         raise ConnectionFailed(address, "resolve", "not a host's name") from cause
+    reasons = [vet(str(endpoint[0])) if vet else None for *_, endpoint in addresses]
+    allowed = [entry for entry, reason in zip(addresses, reasons, strict=True) if not reason]
+    if not allowed and any(reasons):
+        raise AddressRefused(address, "resolve", reasons[-1] or "")
+    allowed.sort(key=lambda entry: entry[-1][0] != preferred)
     refusal: OSError | None = None
-    refused: str | None = None
-    for family, kind, protocol, _, endpoint in addresses:
-        if vet and (refused := vet(str(endpoint[0]))):
-            continue
+    for i, (family, kind, protocol, _, endpoint) in enumerate(allowed):
         try:
-            return _open(family, kind, protocol, endpoint, deadline)
+            share_s = deadline.remaining() / (len(allowed) - i)
+            return _open(family, kind, protocol, endpoint, share_s), str(endpoint[0])
         except OSError as cause:
             refusal = cause
-    if refused and not refusal:
-        raise AddressRefused(address, "resolve", refused)
     if isinstance(refusal, TimeoutError):
         raise DeadlinePassed(address, "connect", deadline.budget_ms) from refusal
     reason = (refusal.strerror or str(refusal)) if refusal else "the name has no address"
@@ -160,11 +172,11 @@ def _first(host: str, port: int, address: str, deadline: Deadline, vet: Vet | No
 
 
 def _open(
-    family: socket.AddressFamily, kind: socket.SocketKind, protocol: int, endpoint: object, deadline: Deadline
+    family: socket.AddressFamily, kind: socket.SocketKind, protocol: int, endpoint: object, wait_s: float
 ) -> socket.socket:
     stream = socket.socket(family, kind, protocol)
     try:
-        stream.settimeout(max(deadline.remaining(), 0.001))
+        stream.settimeout(max(wait_s, 0.001))
         stream.connect(endpoint)  # type: ignore[arg-type]
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError:
