@@ -20,6 +20,7 @@ PipelineError
 |  +- DeadlinePassed      no answer in time
 |  +- AuthenticationFailed
 +- ClusterRefused         a cluster id that Kafka does not allow, or another id than before
++- Throttled              an answer without the items, as a quota is exceeded
 +- UnsupportedVersion     no version of an API that both sides speak
 +- BrokerError            an error code in an answer, with its scope
 +- PlanOutdated           the cluster is not as it was when a plan was made; nothing was sent
@@ -212,6 +213,17 @@ class AuthenticationFailed(ConnectionFailed):
 
 class ClusterRefused(PipelineError):
     """An answer of a cluster whose id Kafka does not allow, or of another cluster than before."""
+
+
+class Throttled(PipelineError):
+    """An answer without the items, because the broker throttles us: it answers so for `throttle_ms` (KIP-219)."""
+
+    def __init__(self, node_id: int, throttle_ms: int) -> None:
+        super().__init__(node_id, throttle_ms)
+        self.node_id, self.throttle_ms = node_id, throttle_ms
+
+    def __str__(self) -> str:
+        return f"broker {self.node_id} throttles us: the last answer was empty, for {self.throttle_ms} ms"
 
 
 class UnsupportedVersion(PipelineError):

@@ -40,6 +40,7 @@ from tests.short_timeouts import short_timeouts
 
 ORDERS = [TopicPartition("orders", partition) for partition in range(6)]
 Connect = Callable[[], Cluster]
+ALWAYS = 1_000
 
 
 def soon(budget_ms: int = 4_000) -> Deadline:
@@ -352,6 +353,25 @@ def test_throttling_is_obeyed(state: FakeCluster, connect: Connect) -> None:
     assert len(list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK].answers) == 6
     assert time.monotonic() - started > 0.25
     assert sum(one.throttle_ms for one in cluster.request_stats.by_api.values()) == 900
+
+
+@pytest.mark.parametrize("times", [2, ALWAYS])
+def test_what_a_throttled_answer_leaves_out(state: FakeCluster, connect: Connect, times: int) -> None:
+    """It is requested again without looking for another leader; a broker that throttles us to the end is not unreachable."""
+
+    def empty(answer: Any) -> Any:
+        answer.throttle_time_ms, answer.topics = 20, ()
+        return answer
+
+    cluster = connect()
+    cluster.refresh(None, soon())
+    refreshes = state.count(METADATA.key)
+    state.faults.append(Fault(LIST_OFFSETS.key, Altered(empty), node_id=1, times=times))
+    gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(500))[HIGH_WATERMARK]
+    assert state.count(METADATA.key) == refreshes
+    assert not cluster.unreachable
+    assert len(gathered.answers) == (6 if times == 2 else 4)
+    assert {one.name for one in gathered.failures.values()} == (set() if times == 2 else {"THROTTLED"})
 
 
 def test_a_moved_coordinator_is_found(state: FakeCluster, connect: Connect) -> None:

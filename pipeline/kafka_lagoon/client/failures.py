@@ -14,6 +14,7 @@ from kafka_lagoon.errors import (
     ConnectionLost,
     DeadlinePassed,
     PipelineError,
+    Throttled,
     UnsupportedVersion,
 )
 from kafka_lagoon.frozen import frozen
@@ -21,6 +22,16 @@ from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.wire.schema import Api
 
 UNSUPPORTED = "UNSUPPORTED_VERSION"
+# Names of errors without a broker's code; a class is before those that it extends.
+_NAMES: tuple[tuple[type[PipelineError], str], ...] = (
+    (UnsupportedVersion, UNSUPPORTED),
+    (Throttled, "THROTTLED"),
+    (DeadlinePassed, "DEADLINE_PASSED"),
+    (ConnectionLost, "CONNECTION_LOST"),
+    (AddressRefused, "ADDRESS_REFUSED"),
+    (AuthenticationFailed, "AUTHENTICATION_FAILED"),
+    (ConnectionFailed, "CONNECTION_FAILED"),
+)
 
 
 class ScopeType(StrEnum):
@@ -207,21 +218,7 @@ def refusal_name(refusal: PipelineError | int) -> str:
     code = _code(refusal)
     if code is not None:
         return error_code(code).name
-    match refusal:
-        case UnsupportedVersion():
-            return UNSUPPORTED
-        case DeadlinePassed():
-            return "DEADLINE_PASSED"
-        case ConnectionLost():
-            return "CONNECTION_LOST"
-        case AddressRefused():
-            return "ADDRESS_REFUSED"
-        case AuthenticationFailed():
-            return "AUTHENTICATION_FAILED"
-        case ConnectionFailed():
-            return "CONNECTION_FAILED"
-        case _:
-            return "PROTOCOL_ERROR"
+    return next((name for kind, name in _NAMES if isinstance(refusal, kind)), "PROTOCOL_ERROR")
 
 
 def _code(refusal: PipelineError | int) -> int | None:

@@ -25,6 +25,7 @@ from kafka_lagoon.errors import (
     Contradiction,
     DeadlinePassed,
     PipelineError,
+    Throttled,
     UnsupportedVersion,
     WireError,
 )
@@ -307,9 +308,16 @@ def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply
     refused = gathering.intake.take(reply.outcome, items, Source(node_id, reply.at_ms))
     if len(refused) < len(items):
         gathering.answered[node_id] += len(items) - len(refused)
+    throttle_ms = 0 if gathering.request.once else getattr(reply.outcome, "throttle_time_ms", 0)
     for item, code in refused.items():
-        left_out = ConnectionFailed(f"broker {node_id}", "exchange", "the answer leaves it out")
-        gathering.refuse(item, node_id, left_out if code is None else code)
+        if code is not None:
+            gathering.refuse(item, node_id, code)
+        elif throttle_ms:
+            gathering.refuse(item, node_id, Throttled(node_id, throttle_ms))
+        else:
+            gathering.refuse(
+                item, node_id, ConnectionFailed(f"broker {node_id}", "exchange", "the answer leaves it out")
+            )
 
 
 def _reconcile(
@@ -327,6 +335,8 @@ def _reconcile(
             elif isinstance(refusal, int):
                 is_final = not error_code(refusal).retriable or refusal in gathering.request.final
                 is_final = is_final or (refusal in _GONE and attempts > _GONE_ROUNDS)
+            elif isinstance(refusal, Throttled):
+                is_final = False
             else:
                 is_final = _is_final(refusal) or node_id in cluster.unreachable
             if is_final or (gathering.request.once and item in gathering.unsure):
@@ -373,7 +383,7 @@ def _refresh(route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline
 def _is_stale(refusal: PipelineError | int) -> bool:
     if isinstance(refusal, int):
         return error_code(refusal).refresh is not Refresh.NOTHING
-    return True
+    return not isinstance(refusal, Throttled)
 
 
 def _fail(
