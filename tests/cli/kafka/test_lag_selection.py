@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from kafka_lagoon.protocol.messages.list_offsets import EARLIEST_LOCAL
 from tests.cli.kafka.conftest import Ask
 from tests.clock import CLOCK
+from tests.fake.answers import SPECIAL
 from tests.fake.cluster import FakeBatch, FakeCluster, FakeCommit, FakeGroup, FakeMember
 from tests.records.examples import Batch, Record
 
@@ -137,6 +139,19 @@ def test_ages_are_measured_if_somebody_asks(ask: Ask) -> None:
         rows = ask("lag", "reader", "--topic", "orders", "--json", *argv).rows("lag")
         ages = {one["partition"]: one["time_lag_ms"] for one in rows}
         assert 60_000 <= ages[1] < 120_000
+
+
+@pytest.mark.usefixtures("written")
+def test_tiered_storage_is_not_read(ask: Ask, state: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit below the first offset on the leader's own disks has an unknown age: its record is not fetched."""
+    monkeypatch.setitem(SPECIAL, EARLIEST_LOCAL, "high_watermark")
+    (row,) = (
+        one
+        for one in ask("lag", "reader", "--json", "--time").rows("lag")
+        if one["topic"] == "orders" and one["partition"] == 1
+    )
+    assert row["time_lag_problem"] == "IN_TIERED_STORAGE"
+    assert not state.fetches
 
 
 @pytest.mark.usefixtures("written")

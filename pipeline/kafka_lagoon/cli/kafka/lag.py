@@ -6,7 +6,7 @@ Beside each sum is the number of partitions that it includes: unknown lag does n
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafka_lagoon.admin.offsets import KINDS_OF_LAG
+from kafka_lagoon.admin.offsets import KINDS_OF_LAG, LOCAL_START
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.lag_selection import (
@@ -77,7 +77,9 @@ def _answer(context: ClusterContext) -> CommandOutput:
     options = context.options
     topology = read_topology(context.cluster, None, context.deadline)
     only = selected_groups(options)
-    state = read_groups(context.cluster, topology, context.deadline, _ignore_progress, KINDS_OF_LAG, only=only)
+    # What is below the local start is in tiered storage, and not fetched.
+    kinds = (*KINDS_OF_LAG, LOCAL_START) if is_timed(options) else KINDS_OF_LAG
+    state = read_groups(context.cluster, topology, context.deadline, _ignore_progress, kinds, only=only)
     topology, unchecked = check_again(context.cluster, topology, context.deadline)
     share_rows = of_topics(list(share_offset_rows(state.shares.answers, topology.names())), options)
     offsets = offset_rows(topology, state.after)
