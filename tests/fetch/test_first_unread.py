@@ -162,6 +162,14 @@ def test_a_truncated_log(state: FakeCluster, connect: Callable[..., Cluster]) ->
     assert ask(connect(), position(0, 4, last_epoch=3))[0].outcome is FirstUnreadOutcome.RECORD
 
 
+def test_an_epoch_without_records(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """Compaction removed all records of the commit's epoch, and the log goes on beyond the commit: nothing was truncated."""
+    log = state.topics["t"].partitions[0]
+    log.epoch_ends, log.leader_epoch = {2: 8, 4: 10}, 4
+    (answer,) = ask(connect(), position(0, 6, last_epoch=3))
+    assert (answer.outcome, answer.offset, answer.problem) == (FirstUnreadOutcome.RECORD, 6, None)
+
+
 @pytest.mark.parametrize("highest", [18, 12, 11, 4])
 def test_brokers_of_any_release(state: FakeCluster, connect: Callable[..., Cluster], highest: int) -> None:
     """Requests are by id, by name with the epoch, or by name without it."""

@@ -82,7 +82,7 @@ class _FetchedPartition(NamedTuple):
     first: FirstRecord | NoRecord | UnreadableBatch
     end: int
     has_more: bool  # the log continues between the last stable offset and the high watermark
-    is_truncated: bool
+    common_end: int  # of the epochs that the leader's log shares with the position; -1 if it has the position's epoch
     size: int
 
 
@@ -233,7 +233,7 @@ def _answer(search: _Search, data: PartitionData) -> _FetchedPartition:
         first=first_record(records, search.offset, aborted),
         end=data.last_stable_offset if is_committed else data.high_watermark,
         has_more=is_committed and data.last_stable_offset < data.high_watermark,
-        is_truncated=data.diverging_epoch.end_offset >= 0,
+        common_end=data.diverging_epoch.end_offset,
         size=len(records),
     )
 
@@ -256,8 +256,11 @@ def _answered(results: _Results, search: _Search, answer: _FetchedPartition, rea
     """Keep the result of the answer, or yield the search with its next offset and limit."""
     results.bytes_fetched += answer.size
     search.rounds += 1
-    if answer.is_truncated:
+    if 0 <= answer.common_end < search.offset:
         results.records[search.position] = FirstUnread(outcome=FirstUnreadOutcome.UNREADABLE, problem=LOG_TRUNCATED)
+    elif answer.common_end >= 0:
+        search.last_epoch = -1  # the leader has no records of the epoch, after compaction: nothing was truncated
+        yield search
     elif isinstance(answer.first, NoRecord):
         yield from _read_on(results, search, answer, answer.first, read_at_ms)
     else:
