@@ -12,7 +12,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ClusterRefused, ConfigError, ConnectionFailed, UnsupportedVersion
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
-from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
+from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, Coordinator, FindCoordinatorResponse
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
@@ -117,6 +117,32 @@ def test_coordinators_are_found_in_every_version(
     expected = {name: group.coordinator_id for name, group in state.groups.items()}
     assert {name: cluster.coordinator_of(name) for name in state.groups} == expected
     assert state.count(FIND_COORDINATOR.key) == (1 if highest >= 4 else 4)
+
+
+class _Counted(str):
+    """A text that counts how often it is compared."""
+
+    __slots__ = ()
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        type(self).compared += 1
+        return super().__eq__(other)
+
+    __hash__ = str.__hash__
+
+
+def test_the_time_to_find_coordinators_is_linear(
+    connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each key of an answer is looked up, and not compared with every key of the request."""
+    keys = [f"g{number}" for number in range(200)]
+    answered = tuple(Coordinator(key=_Counted(key), node_id=1) for key in reversed(keys))
+    cluster = connect()
+    monkeypatch.setattr(cluster, "ask_any", lambda *_, **__: FindCoordinatorResponse(coordinators=answered))
+    cluster.find_coordinators(keys, Deadline.after(CLOCK, 2_000))
+    assert _Counted.compared < 5 * len(keys)
+    assert cluster.coordinator_of("g7") == 1
 
 
 @pytest.mark.parametrize("action", [Close(), Close(sent=9), Hang(), Raw(b"\x00\x00\x00\x02hi"), WrongCorrelation()])

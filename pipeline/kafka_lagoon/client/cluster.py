@@ -161,7 +161,8 @@ class Cluster:
             coordinators = self.ask_any(
                 FIND_COORDINATOR, request, deadline, _MANY_KEYS, other_than=other_than
             ).coordinators
-            known = [one for one in coordinators if one.key in request.coordinator_keys]
+            requested = frozenset(keys)
+            known = [one for one in coordinators if one.key in requested]
             self.learn_coordinators({one.key: one.node_id for one in known if not one.error_code}, key_type)
             refused = {one.key: one.error_code for one in known if one.error_code}
         except UnsupportedVersion:
