@@ -22,14 +22,70 @@ def test_faults_of_moves(capsys: Output) -> None:
     ]
 
 
-@pytest.mark.parametrize("content", ["{}", "[1]", '{"partitions": [{"topic": "a"}]}', "no JSON", None])
-def test_files_that_are_no_list_of_moves(
-    brokers: dict[int, FakeBroker], tmp_path: Path, capsys: Output, content: str | None
+MOVE = '{"topic": "orders", "partition": %s, "replicas": %s}'
+
+
+def faults_of_file(server: str, file: Path, capsys: Output) -> list[str]:
+    """Return the lines about a file of moves; the exit code is 2."""
+    assert main(["admin", "reassign", "--file", str(file), "-b", server, "--yes"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    return [text for line in lines if (text := line.removeprefix(f"lagoon: --file: {file}: ")) != line]
+
+
+@pytest.fixture
+def server(brokers: dict[int, FakeBroker]) -> str:
+    """Return the address of the cluster."""
+    return f"127.0.0.1:{next(iter(brokers.values())).server_address[1]}"
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        "{}",
+        "[1]",
+        '{"partitions": [{"topic": "a"}]}',
+        '{"partitions": {"topic": "a"}}',
+        *(
+            f'{{"partitions": [{MOVE % values}]}}'
+            for values in (
+                ("0.9", "[1]"),
+                ('"0"', "[1]"),
+                ("true", "[1]"),
+                ("-1", "[1]"),
+                ("0", '["2", true]'),
+                ("0", "[]"),
+                ("0", '"12"'),
+                ("0", "[2147483648]"),
+            )
+        ),
+    ],
+)
+def test_files_that_are_no_list_of_moves(server: str, tmp_path: Path, capsys: Output, moves: str) -> None:
+    """A line names the file and shows the form, and nothing is sent: no value is made a number."""
+    file = tmp_path / "moves.json"
+    file.write_text(moves)
+    (line,) = faults_of_file(server, file, capsys)
+    assert line.startswith("not moves as kafka-reassign-partitions has them: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [(None, "No such file or directory"), (b"no JSON", "not JSON: Expecting value"), (b"\xe4", "not text in UTF-8")],
+)
+def test_files_that_cannot_be_read(
+    server: str, tmp_path: Path, capsys: Output, content: bytes | None, line: str
 ) -> None:
-    """A line names the file, and nothing is sent."""
+    """The line has the reason, without an error of Python."""
     file = tmp_path / "moves.json"
     if content is not None:
-        file.write_text(content)
-    server = f"127.0.0.1:{next(iter(brokers.values())).server_address[1]}"
-    assert main(["admin", "reassign", "--file", str(file), "-b", server, "--yes"]) == 2
-    assert f"--file: {file}: " in capsys.readouterr().err
+        file.write_bytes(content)
+    (shown,) = faults_of_file(server, file, capsys)
+    assert shown.startswith(line)
+
+
+def test_a_file_that_names_something_twice(server: str, tmp_path: Path, capsys: Output) -> None:
+    """Partitions and brokers that are named twice are listed; a byte order mark is no fault."""
+    file = tmp_path / "moves.json"
+    moves = ", ".join(MOVE % values for values in ((0, "[1]"), (1, "[2, 2]"), (0, "[2]")))
+    file.write_text(f'{{"version": 1, "partitions": [{moves}]}}', "utf-8-sig")
+    assert faults_of_file(server, file, capsys) == ["orders-0 stands there 2 times", "orders-1 names a broker twice"]

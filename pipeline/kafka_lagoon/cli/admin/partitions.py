@@ -2,8 +2,10 @@
 
 import json
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from kafka_lagoon.admin.log_dirs import Replica, replica_places
 from kafka_lagoon.admin.reassignments import list_reassignments
@@ -14,12 +16,14 @@ from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.selection import SPELLING, Partitions, Selected, find, moved, selected
 from kafka_lagoon.cli.arguments import MOST_INT32, number_from
 from kafka_lagoon.cli.command import Command
-from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
+from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.permissions import MOVES
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.topic_partition import TopicPartition
 
+_FORM = '{"partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2]}]}'
 _WITHOUT_LEADER = "an unclean election is for partitions without a leader only, and may lose records"
 
 
@@ -77,16 +81,41 @@ def _moves_in(file: Path | None) -> Mapping[TopicPartition, Sequence[int]]:
     if file is None:
         return {}
     try:
-        listed = json.loads(file.read_text("utf-8"))["partitions"]
-        return {
-            TopicPartition(str(one["topic"]), int(one["partition"])): [int(broker) for broker in one["replicas"]]
-            for one in listed
-        }
+        moves = list(map(_move, json.loads(file.read_text("utf-8-sig"))["partitions"]))
     except OSError as error:
-        refuse(f"--file: {file}: {error.strerror}")
-    except (ValueError, KeyError, TypeError) as error:
-        refuse(f"--file: {file}: not a list of moves as kafka-reassign-partitions has it ({error!r})")
-    return {}
+        raise ConfigError([f"--file: {file}: {error.strerror}"]) from None
+    except UnicodeDecodeError:
+        raise ConfigError([f"--file: {file}: not text in UTF-8"]) from None
+    except json.JSONDecodeError as error:
+        raise ConfigError([f"--file: {file}: not JSON: {error}"]) from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ConfigError([f"--file: {file}: not moves as kafka-reassign-partitions has them: {_FORM}"]) from None
+    counts = Counter(partition for partition, _ in moves)
+    problems = [
+        f"--file: {file}: {partition} stands there {count} times" for partition, count in counts.items() if count > 1
+    ]
+    problems += [
+        f"--file: {file}: {partition} names a broker twice"
+        for partition, brokers in moves
+        if len(set(brokers)) < len(brokers)
+    ]
+    if problems:
+        raise ConfigError(problems)
+    return dict(moves)
+
+
+def _move(entry: Any) -> tuple[TopicPartition, list[int]]:
+    """Read an entry of the list; KeyError, TypeError or ValueError for other JSON."""
+    topic, partition, brokers = entry["topic"], entry["partition"], entry["replicas"]
+    if not (
+        isinstance(topic, str) and isinstance(brokers, list) and brokers and all(map(_is_id, [partition, *brokers]))
+    ):
+        raise ValueError(entry)
+    return TopicPartition(topic, partition), brokers
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_INT32
 
 
 def _declare_cancelling(parser: ArgumentParser) -> None:
