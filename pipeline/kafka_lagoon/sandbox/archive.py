@@ -6,15 +6,17 @@
 import tempfile
 from pathlib import Path
 
-from kafka_lagoon.jars.class_archives import archive, keep, making_options
+from kafka_lagoon.jars.class_archives import archive, archive_options, keep, making_options
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
 from kafka_lagoon.sandbox.node import archive_of
 
 
 def make_archive() -> None:
-    """Let one broker start and end, and keep the classes that it has read."""
+    """Let one broker start and end, and keep the classes that it has read, unless there is an archive of these jars."""
     name = archive_of(jar_paths(f"kafka-{DEFAULT_VERSION}"))
+    if archive_options(name):  # a JVM that starts from one cannot make it
+        return
     cache = archive(name).parent
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as folder:
