@@ -84,6 +84,11 @@ class FrameTooLarge(WireError):
         super().__init__(size, limit, looks_like)
         self.size, self.limit, self.looks_like = size, limit, looks_like
 
+    @property
+    def is_beyond_limit(self) -> bool:
+        """True if it may be an answer of Kafka that is only too large."""
+        return self.size > self.limit and not self.looks_like
+
     def __str__(self) -> str:
         if self.looks_like:
             return f"the answer is {self.looks_like}, not Kafka"

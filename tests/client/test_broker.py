@@ -3,14 +3,16 @@
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from kafka_lagoon.client.broker import Broker
-from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.broker import Broker, Call
+from kafka_lagoon.client.cluster import CREATES_NOTHING, Cluster, metadata_request
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import ConnectionLost
+from kafka_lagoon.errors import ConnectionLost, FrameTooLarge
 from kafka_lagoon.protocol.messages.fetch import BY_NAME, FETCH, FetchPartition, FetchRequest, FetchTopic
+from kafka_lagoon.protocol.messages.metadata import METADATA
 from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeCluster
@@ -73,3 +75,16 @@ def test_a_request_that_is_interrupted(state: FakeCluster, connect: Callable[...
     assert state.count(FETCH.key) == 1
     broker.close()
     assert fetched(broker) is not None
+
+
+def test_a_response_that_is_too_large(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """It is an error of its own request; the others are sent again, unless they must be sent once."""
+    state.topics["orders"].partitions[0].high_watermark = 0
+    state.topics["orders"].partitions[0].append(batch(0, [bytes(100_000)]))
+    broker = connect(receive_message_max_bytes=50_000).brokers[1]
+    large, small = Call(FETCH, EVERYTHING, BY_NAME), Call(METADATA, metadata_request(None), CREATES_NOTHING)
+    calls = [small, large, small, large, small, replace(small, once=True)]
+    replies = broker.ask_all(calls, Deadline.after(CLOCK, 30_000))
+    is_too_large = [isinstance(reply.outcome, FrameTooLarge) for reply in replies]
+    assert is_too_large[:5] == [False, True, False, True, False]
+    assert not broker.failing

@@ -397,6 +397,18 @@ def test_many_groups_are_few_requests(state: FakeCluster, connect: Connect) -> N
     assert state.count(9) == 3
 
 
+def test_an_answer_that_is_too_large(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """Its items are requested again in halves; one that is too large by itself fails, and the others have their answers."""
+    state.groups = {f"g{number}": FakeGroup(1, {("orders", 0): FakeCommit(number)}) for number in range(1_200)}
+    state.groups["g7"].commits = {("orders", partition): FakeCommit(1) for partition in range(3_000)}
+    cluster = connect(receive_message_max_bytes=50_000, default_api_timeout_ms=20_000, request_timeout_ms=10_000)
+    cluster.learn_coordinators(dict.fromkeys(state.groups, 1))
+    fetched = committed_offsets(cluster, list(state.groups), soon(20_000))
+    assert set(state.groups) - set(fetched.answers) == {"g7"}
+    assert [(one.scope.group_id, one.name) for one in fetched.failures] == [("g7", "PROTOCOL_ERROR")]
+    assert "frames from 0 to 50000 bytes are read" in str(fetched.failures[0].message)
+
+
 def test_old_brokers_are_asked_group_by_group(state: FakeCluster, connect: Connect) -> None:
     """If a request can hold only one group, every group still has its commits."""
     state.groups = {f"g{i}": FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(i)}) for i in range(5)}

@@ -1,7 +1,8 @@
 """Sends requests to one broker, over one connection that is opened when it is needed.
 
 A connection is closed after anything unexpected, and every request in flight gets the same error. Requests that a lost
-connection left unanswered are sent again here, unless they must arrive only once.
+connection left unanswered are sent again here, unless they must arrive only once. A response that is too large is an error of
+its own request only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from kafka_lagoon.errors import (
     ConnectionFailed,
     ConnectionLost,
     DeadlinePassed,
+    FrameTooLarge,
     PipelineError,
     UnsupportedVersion,
     WireError,
@@ -101,7 +103,8 @@ class Broker:
         attempts = 1 if self.failing else _ATTEMPTS
         for attempt in range(1, attempts + 1):
             try:
-                self._run(calls, _open(replies), replies, deadline)
+                while not self._run(calls, _open(replies), replies, deadline):
+                    self._disconnect()  # each time one more request has its error
                 self.failing = False
                 break
             except (ConnectionFailed, WireError, BrokerError) as error:
@@ -151,8 +154,11 @@ class Broker:
             ):  # a request that may have arrived keeps that mark
                 replies[i] = Reply(error, self._access.clock.now_ms())
 
-    def _run(self, calls: Sequence[Call], order: list[int], replies: list[Reply | None], deadline: Deadline) -> None:
-        """Send the calls of `order`, with at most a few unanswered, and put the responses into `replies`."""
+    def _run(self, calls: Sequence[Call], order: list[int], replies: list[Reply | None], deadline: Deadline) -> bool:
+        """Send the calls of `order`, with at most a few unanswered, and put the responses into `replies`.
+
+        False after a response that is too large: it ends the connection, and the others need another one.
+        """
         session, clock = self._ready(deadline), self._access.clock
         ready = [(i, v) for i in order if (v := self._version(calls[i], session, replies, i)) is not None]
         outgoing, answered = bytearray(), 0
@@ -170,11 +176,20 @@ class Broker:
                 i, version = ready[len(sent_at)]
                 outgoing += session.frame(calls[i].api, version, calls[i].request)
                 sent_at.append(clock.monotonic())
-            for answer in self._move(session, outgoing, deadline):
-                outcome = impossible_value(answer.message) or answer.message
-                replies[ready[answered][0]] = Reply(outcome, clock.now_ms())
-                session.record(answer, sent_at[answered])
-                answered += 1
+            try:
+                for answer in self._move(session, outgoing, deadline):
+                    outcome = impossible_value(answer.message) or answer.message
+                    replies[ready[answered][0]] = Reply(outcome, clock.now_ms())
+                    session.record(answer, sent_at[answered])
+                    answered += 1
+            except FrameTooLarge as error:
+                if not error.is_beyond_limit or answered == len(sent_at):
+                    raise
+                in_flight = [i for i, _ in ready[answered : len(sent_at)]]
+                for i in in_flight[:1] + [i for i in in_flight[1:] if calls[i].once]:
+                    replies[i] = Reply(error, clock.now_ms())
+                return False
+        return True
 
     def _version(self, call: Call, session: Session, replies: list[Reply | None], i: int) -> int | None:
         try:

@@ -24,6 +24,7 @@ from kafka_lagoon.errors import (
     ConnectionFailed,
     Contradiction,
     DeadlinePassed,
+    FrameTooLarge,
     PipelineError,
     Throttled,
     UnsupportedVersion,
@@ -246,6 +247,11 @@ class _ChunkCall(Generic[I]):
         request = self.gathering.request
         return Call(request.api, request.build(self.items), request.within, request.once)
 
+    def halves(self) -> "Sequence[_ChunkCall[I]]":
+        """Two requests about half of the items each."""
+        middle = len(self.items) // 2
+        return [_ChunkCall(self.gathering, some) for some in (self.items[:middle], self.items[middle:])]
+
 
 class _Calls(Mapping[int, Sequence[Call]], Generic[I]):
     """The calls to each broker. Requests are built when the broker is asked: those about a million items take 150 MB."""
@@ -273,9 +279,15 @@ def _ask_round(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gatherin
             gathering.refuse(item, None, route.unroutable_code)
         for node_id, chunks in division.chunks.items():
             by_broker[node_id] += [_ChunkCall(gathering, chunk) for chunk in chunks]
-    for node_id, replies in cluster.ask_brokers(_Calls(by_broker), deadline):
-        for chunk_call, reply in zip(by_broker[node_id], replies, strict=True):
-            _take(chunk_call.gathering, chunk_call.items, node_id, reply)
+    while by_broker:
+        halves: defaultdict[int, list[_ChunkCall[I]]] = defaultdict(list)
+        for node_id, replies in cluster.ask_brokers(_Calls(by_broker), deadline):
+            for chunk_call, reply in zip(by_broker[node_id], replies, strict=True):
+                if _may_be_halved(chunk_call, reply):
+                    halves[node_id] += chunk_call.halves()
+                else:
+                    _take(chunk_call.gathering, chunk_call.items, node_id, reply)
+        by_broker = halves
     for gathering in gatherings:
         gathering.open, gathering.refused = gathering.refused, []
 
@@ -292,6 +304,12 @@ def _divide(route: Route[I], gathering: _Gathering[I, Any]) -> _Division[I]:
         if node_id is not None
     }
     return _Division(gathering.open, size, chunks, unroutable)
+
+
+def _may_be_halved(chunk_call: _ChunkCall[I], reply: Reply) -> bool:
+    """True if the answer was too large, and answers about fewer items may not be."""
+    is_too_large = isinstance(reply.outcome, FrameTooLarge) and reply.outcome.is_beyond_limit
+    return is_too_large and len(chunk_call.items) > 1 and not chunk_call.gathering.request.once
 
 
 def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply: Reply) -> None:
