@@ -238,3 +238,12 @@ def test_a_relative_warehouse_is_beside_its_file(tmp_path: Path, warehouse: str,
     assert load(path, {}).warehouse == expected.format(folder=tmp_path)
     assert load(path, {}, ["warehouse=lake"]).warehouse == "lake"
     assert load(path, {"LAGOON_WAREHOUSE": "lake"}).warehouse == "lake"
+
+
+def test_a_byte_order_mark_belongs_to_no_key(tmp_path: Path) -> None:
+    """Editors of Windows write it: the first line of properties was lost with it, and with SSL there, encryption."""
+    properties, toml = tmp_path / "client.properties", tmp_path / "lagoon.toml"
+    properties.write_text("security.protocol=SSL\nbootstrap.servers=kafka-1:9093\n", "utf-8-sig")
+    toml.write_text('warehouse = "/lake"\n', "utf-8-sig")
+    settings = load(toml, {}, kafka_properties=properties)
+    assert (settings.warehouse, settings.kafka and settings.kafka.security_protocol) == ("/lake", "SSL")

@@ -207,7 +207,7 @@ def _merged(sources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _toml(path: Path, named: str, problems: list[str]) -> dict[str, Any]:
     try:
-        return parse_toml(path.read_text("utf-8"))
+        return parse_toml(path.read_text("utf-8-sig"))
     except OSError as error:
         problems.append(f"{named}: {error.strerror}")
     except UnicodeDecodeError:
@@ -245,7 +245,7 @@ def _with_owners(values: dict[str, Any], problems: list[str]) -> dict[str, Any]:
 def _properties(path: Path, problems: list[str]) -> dict[str, Any]:
     """Read the properties of a Java client that are settings here; the others are about consumers and producers."""
     try:
-        properties = java_properties.read(path.read_text("utf-8"))
+        properties = java_properties.read(path.read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         problems.append(f"--kafka-properties {path}: {getattr(error, 'strerror', 'not text')}")
         return {}

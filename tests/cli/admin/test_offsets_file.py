@@ -23,6 +23,12 @@ def test_with_and_without_the_group(file: Path) -> None:
     )
 
 
+def test_a_byte_order_mark(file: Path) -> None:
+    """Files of Windows begin with a byte order mark, which belongs to no name."""
+    file.write_text("orders,0,7\n", "utf-8-sig")
+    assert read_offsets_file(str(file), "billing") == ({TopicPartition("orders", 0): 7}, [])
+
+
 def test_all_faults_at_once(file: Path) -> None:
     """Wrong numbers, a partition that is named twice, and another group are reported together."""
     file.write_text("a,0\na,x,1\na,0,-1\na,0,1\na,0,2\nother,a,1,1\nb,c,d,1,1\n")

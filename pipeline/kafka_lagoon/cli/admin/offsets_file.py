@@ -14,7 +14,7 @@ def read_offsets_file(path: str, group_id: str) -> tuple[Mapping[TopicPartition,
     offsets: dict[TopicPartition, int] = {}
     problems: list[str] = []
     try:
-        lines = Path(path).read_text("utf-8").splitlines()
+        lines = Path(path).read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         return {}, [f"{path}: {error.strerror if isinstance(error, OSError) else 'not text'}"]
     for number, fields in enumerate(csv.reader(lines), 1):
