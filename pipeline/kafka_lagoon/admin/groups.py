@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafka_lagoon.admin.offline_coordinators import OF_GROUPS, offline_coordinators
+from kafka_lagoon.client.agreement import OF_GROUPS, offline_coordinators
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator

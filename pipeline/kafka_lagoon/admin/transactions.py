@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from kafka_lagoon.admin.offline_coordinators import OF_TRANSACTIONS, offline_coordinators
+from kafka_lagoon.client.agreement import OF_TRANSACTIONS, offline_coordinators
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator, ByLeader

@@ -11,16 +11,19 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
+from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure, refusal_name
 from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, ConnectionFailed, PipelineError, WireError
+from kafka_lagoon.protocol.error_codes import COORDINATOR_NOT_AVAILABLE, error_code
 from kafka_lagoon.protocol.messages.metadata import MetadataBroker, MetadataResponse, MetadataTopic
 from kafka_lagoon.wire.schema import Api, Versions
 
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 T = TypeVar("T")
+
+OF_GROUPS, OF_TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 
 _PARTITION_INDEX = attrgetter("partition_index")
 _OF_ANSWERS = frozenset({"throttle_time_ms"})  # fields that are about the answer, and not about the cluster
@@ -148,3 +151,35 @@ def content(value: Any, left_out: frozenset[str] = _OF_ANSWERS) -> Any:
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return frozenset(Counter(content(one, left_out) for one in value).items())
     return value
+
+
+def offline_coordinators(cluster: Cluster, api: Api[Any, Any], topic: str, deadline: Deadline) -> Failure | None:
+    """A failure of the API that lists what `topic` stores, if partitions of the topic have no leader; brokers agree on that.
+
+    The leader of a partition of __consumer_offsets or __transaction_state coordinates what is stored in it. Without a leader no
+    broker lists those groups or transactions, and none reports an error.
+
+    Must be called before the list is requested: a leader that fails afterwards gives no list, and that is a failure, too.
+    """
+    try:
+        metadata = agreed_metadata(cluster, (topic,), deadline)
+    except (ConnectionFailed, WireError, BrokerError) as error:
+        return _short_list(cluster, api, refusal_name(error), f"the leaders of {topic} are unknown: {error}")
+    # Until the first group or transaction there is no such topic. Where we may not describe it, brokers answer
+    # TOPIC_AUTHORIZATION_FAILED without partitions: then the list is believed.
+    partitions = [partition for one in metadata.topics for partition in one.partitions]
+    node_ids = {broker.node_id for broker in metadata.brokers}
+    offline = sum(partition.leader_id not in node_ids for partition in partitions)
+    if not offline:
+        return None
+    message = (
+        f"{offline} of {len(partitions)} partitions of {topic} have no leader: no broker lists what is stored in them"
+    )
+    return _short_list(cluster, api, error_code(COORDINATOR_NOT_AVAILABLE).name, message)
+
+
+def _short_list(cluster: Cluster, api: Api[Any, Any], name: str, message: str) -> Failure:
+    """Make the failure, and count it as an item of the API that no broker answered."""
+    cluster.request_stats.item_counts[api.name, None].failed += 1
+    failure = own_failure(api, Scope.list("the whole list"), name, message)
+    return replace(failure, is_required=True)
