@@ -121,15 +121,50 @@ def test_many_partitions(state: FakeCluster, connect: Connect) -> None:
     assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == 1
 
 
-def test_a_re_created_topic(state: FakeCluster, connect: Connect) -> None:
-    """Its epochs begin again at 0 and prove nothing about the topic that was read."""
+@pytest.mark.parametrize("newest", [12, 13])
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_re_created_topic(state: FakeCluster, connect: Connect, newest: int, *, is_known: bool) -> None:
+    """It is refused where topics are fetched by id; by name its records are read, and left out.
+
+    So they are whatever id the metadata had before the check. Its epochs begin again at 0 and prove nothing.
+    """
     in_epochs(state, 0, 0)
-    cluster, planned = connect(), whole(state)
-    outcome = done(state, 0, 8, EpochRange(0, 0, 8))
+    state.highest[FETCH.key] = newest
+    of_task, cluster, planned = connect(), connect(), whole(state)
+    (part,) = splits(cluster, planned, into=1)
     state.topics["t"].topic_id = bytes(15) + b"\x99"
-    in_epochs(state, 0)
+    in_epochs(state, 0, 0)
+    rows, outcome = read(of_task, part, small())
+    assert len(rows) == (0 if newest == 13 else 8)
+    if is_known:
+        cluster.refresh({"t"}, soon())
     checked = checked_outcomes(cluster, planned, outcome)
     assert (checked.divergences, checked.confirmed) == ({}, frozenset())
+    assert checked.foreign == (frozenset() if newest == 13 else {PARTITION})
+
+
+@pytest.mark.parametrize("newest", [12, 13])
+def test_a_topic_deleted_meanwhile(state: FakeCluster, connect: Connect, newest: int) -> None:
+    """No broker says any more which topic was read by name, so the records are left out."""
+    in_epochs(state, 0, 0)
+    state.highest[FETCH.key] = newest
+    cluster, planned = connect(), whole(state)
+    outcome = done(state, 0, 8, EpochRange(0, 0, 8))
+    del state.topics["t"]
+    checked = checked_outcomes(cluster, planned, outcome)
+    assert checked == CheckedEpochs(foreign=frozenset() if newest == 13 else frozenset({PARTITION}))
+
+
+@pytest.mark.parametrize("newest", [12, 13])
+def test_without_metadata(state: FakeCluster, connect: Connect, newest: int) -> None:
+    """Records read by name are left out: nothing shows which topic has the name."""
+    in_epochs(state, 0, 0)
+    state.highest[FETCH.key] = newest
+    cluster, planned = connect(), whole(state)
+    outcome = done(state, 0, 8, EpochRange(0, 0, 8))
+    state.faults.append(Fault(METADATA.key, Close(), times=1_000))
+    checked = checked_outcomes(cluster, planned, outcome)
+    assert checked == CheckedEpochs(foreign=frozenset() if newest == 13 else frozenset({PARTITION}))
 
 
 def test_compaction_between_epochs(state: FakeCluster, connect: Connect) -> None:

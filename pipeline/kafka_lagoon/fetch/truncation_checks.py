@@ -16,6 +16,7 @@ from kafka_lagoon.fetch.ranges import PlannedRange, Position
 from kafka_lagoon.fetch.split import SplitOutcome
 from kafka_lagoon.fetch.topic_identity import is_same_id, same_for_leaders
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.protocol.messages.api_versions import ApiVersionsResponse
 from kafka_lagoon.protocol.messages.fetch import BY_ID, FETCH
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
@@ -25,7 +26,7 @@ from kafka_lagoon.wire.primitives import uuid_text
 class CheckedEpochs:
     """Divergences of the leaders' logs from the records read, partitions that have all of them, and partitions of other topics.
 
-    `foreign` partitions were read by name from leaders whose topic has another id, or that did not say which one it has.
+    `foreign` partitions were read by name, and their topic has another id now or is gone, or their leaders did not say.
     """
 
     divergences: Mapping[TopicPartition, Divergence] = field(default_factory=dict)
@@ -87,33 +88,42 @@ def check_outcomes(
     """Check that logs have the offsets that all splits of the ranges read; topics that were re-created meanwhile are left out.
 
     A leader may change between two splits, and after an unclean election its log may hold other records. Leaders are asked by
-    name, and leaders too old to fetch by topic id also served the reads by name: their own metadata must have that id.
+    name, and leaders too old to fetch by topic id also served the reads by name: both the metadata read now and their own
+    must have that id, or else their records may be those of a topic that was re-created meanwhile.
     """
     read = epochs_read(ranges, outcomes)
+    by_name = _fetched_by_name(cluster, read)
     try:
         answer = cluster.refresh({partition.topic for partition in read}, deadline)
     except PipelineError:
-        return CheckedEpochs()
+        return CheckedEpochs(foreign=frozenset(by_name))
     now = {topic.name: uuid_text(topic.topic_id) for topic in answer.topics if not topic.error_code}
     same = {
         partition: epochs
         for partition, epochs in read.items()
         if partition.topic in now and is_same_id(now[partition.topic], topic_ids[partition.topic])
     }
-    by_name = {partition for partition in same if _fetches_by_name(cluster, partition)}
-    foreign = frozenset(by_name - same_for_leaders(cluster, by_name, topic_ids, deadline))
+    by_name |= _fetched_by_name(cluster, read)
+    foreign = frozenset(by_name - same_for_leaders(cluster, by_name & same.keys(), topic_ids, deadline))
     checked = check_epochs(cluster, {partition: same[partition] for partition in same.keys() - foreign}, deadline)
     return replace(checked, foreign=foreign)
 
 
-def _fetches_by_name(cluster: Cluster, partition: TopicPartition) -> bool:
-    """True if the leader is too old to fetch by topic id, as far as its connection shows."""
-    leader_id = cluster.leader_of(partition)
-    versions = None if leader_id is None else cluster.brokers[leader_id].versions
-    if versions is None:
-        return False
-    newest = max((one.max_version for one in versions.api_keys if one.api_key == FETCH.key), default=-1)
-    return newest < BY_ID.lowest
+def _fetched_by_name(cluster: Cluster, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+    """The partitions whose leaders are too old to fetch by topic id; without a connected leader, as any connected broker is."""
+    is_any_old = any(map(_is_too_old, cluster.api_versions()))
+    by_name = set()
+    for partition in partitions:
+        leader_id = cluster.leader_of(partition)
+        versions = None if leader_id is None else cluster.brokers[leader_id].versions
+        if is_any_old if versions is None else _is_too_old(versions):
+            by_name.add(partition)
+    return by_name
+
+
+def _is_too_old(versions: ApiVersionsResponse) -> bool:
+    """True if a broker cannot fetch by topic id."""
+    return max((one.max_version for one in versions.api_keys if one.api_key == FETCH.key), default=-1) < BY_ID.lowest
 
 
 def epochs_read(
