@@ -49,6 +49,24 @@ def test_kinds(log: bytes | None, kind: Kind) -> None:
     assert commit_of(7, log).kind is kind
 
 
+DOMAIN = {"domainMetadata": {"domain": "lagoon.x", "configuration": "{}", "removed": False}}
+
+
+@pytest.mark.parametrize(
+    ("actions", "engine", "expected"),
+    [
+        ((DOMAIN,), "Kernel-4.4.0/kafka-lagoon", True),
+        ((DOMAIN,), "another", False),
+        ((DOMAIN, ADD), "Kernel-4.4.0/kafka-lagoon", False),
+        ((DOMAIN, {"txn": {"appId": "lagoon/records/x", "version": 1}}), "Kernel-4.4.0/kafka-lagoon", False),
+        (MOVED, "Kernel-4.4.0/kafka-lagoon", False),
+    ],
+)
+def test_commits_with_domains_alone(actions: tuple[dict[str, Any], ...], engine: str, *, expected: bool) -> None:
+    """Only ours are known to say nothing about rows."""
+    assert commit_of(7, log_of("WRITE", *actions, engine=engine)).has_only_domains is expected
+
+
 @pytest.mark.parametrize(
     "log",
     [

@@ -1,7 +1,7 @@
 """Foreign commits to the tables of an archive are detected, while a run reads or commits, and after it died."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -9,8 +9,9 @@ import pytest
 from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.ingest import examined_commits
 from kafka_lagoon.ingest.archive_lock import archive_lock
-from kafka_lagoon.ingest.commit import commit
+from kafka_lagoon.ingest.commit import commit, commit_examined
 from kafka_lagoon.tables.record_tables import RECORDS
 from tests.clock import CLOCK
 from tests.delta import foreign
@@ -64,6 +65,13 @@ def go_on(warehouse: Warehouse, number: int, upto: int, after_restore: str | Non
     with archive_lock(warehouse, CLUSTER, CLOCK, after_restore=after_restore) as lock:
         start = lock.topics["t"].partitions[0].next_offset
         commit(lock, run(lock, number, start, upto, problems=1))
+        return list(lock.notes)
+
+
+def idle(warehouse: Warehouse, after_restore: str | None = None, cluster_id: str = CLUSTER) -> list[str]:
+    """Return the notes of a run that finds no new records."""
+    with archive_lock(warehouse, cluster_id, CLOCK, after_restore=after_restore) as lock:
+        commit_examined(lock)
         return list(lock.notes)
 
 
@@ -290,3 +298,132 @@ class TestLogFilesThatAreGone:
         refused(archived, "--after-restore keep")
         go_on(archived, 3, 12, "keep")
         assert contents(archived)[0] == [*range(5), *range(9, 12)]
+
+    def test_a_run_without_records(self, archived: Warehouse, forgotten: Callable[[], None]):
+        """It counts rows once and stores that; from then on rows of the last run may be deleted."""
+        forgotten()
+        assert len(idle(archived)) == 1
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Warehouse, "spark", None)  # no later run needs it
+            assert idle(archived) == []
+            foreign.write(archived, "records", "DELETE", *foreign.removes(foreign.live(archived, "records")[-1:]))
+            assert idle(archived)[0].startswith("table records had rows changed")
+            assert idle(archived) == []
+
+
+class TestRunsWithoutRecords:
+    """They store up to which version they have examined commits of others, if the next run must not do so again."""
+
+    @pytest.fixture
+    def other(self, archived: Warehouse) -> Callable[[int, int], None]:
+        """Make runs of another cluster that archives into the same tables."""
+
+        def runs(first: int, last: int) -> None:
+            for number in range(first, last + 1):
+                with archive_lock(archived, "other", CLOCK) as lock:
+                    commit(lock, run(lock, 100 + number, number, number + 1))
+
+        return runs
+
+    @pytest.mark.parametrize(
+        "operation", first([restored(), lambda warehouse: foreign.overwrite(warehouse, "records")])
+    )
+    def test_keep(self, archived: Warehouse, operation: Foreign):
+        """The choice of the user is final, and the records that come later are archived as usual."""
+        operation(archived)
+        refused(archived, "keep to go on without")
+        idle(archived, "keep")
+        version = archived.state("records").version
+        assert idle(archived) == []
+        assert archived.state("records").version == version
+        assert go_on(archived, 3, 12) == []
+        assert contents(archived)[0][-3:] == [9, 10, 11]
+
+    @pytest.mark.parametrize("table", first(["record_ranges", "record_problems"]))
+    def test_keep_of_accounts(self, archived: Warehouse, table: str):
+        """It is the same for the other tables, whose versions are stored with the next offsets."""
+        foreign.restore(archived, table, 1)
+        refused(archived, "keep to go on without")
+        idle(archived, "keep")
+        assert idle(archived) == []
+
+    def test_a_note_is_made_once(self, archived: Warehouse):
+        """A DELETE is not reported by every run until there are records."""
+        foreign.delete(archived, "records")
+        assert len(idle(archived)) == 1
+        assert idle(archived) == []
+
+    @pytest.mark.parametrize("bound", [("_MOST_COMMITS", 2), ("_LONGEST_MS", -3_600_000)])
+    def test_commits_of_another_cluster(
+        self,
+        archived: Warehouse,
+        other: Callable[[int, int], None],
+        monkeypatch: pytest.MonkeyPatch,
+        bound: tuple[str, int],
+    ):
+        """They are stored if they are many or old, and not by every run."""
+        other(0, 0)
+        idle(archived)
+        before = archived.state("records").version
+        assert before == 3
+        monkeypatch.setattr(examined_commits, *bound)
+        idle(archived)
+        assert archived.state("records").version == before + 1
+        monkeypatch.undo()
+        with archive_lock(archived, CLUSTER, CLOCK) as lock:
+            assert lock.unstored is None
+        other(1, 1)
+        assert go_on(archived, 3, 12) == []
+
+    def test_two_clusters_do_not_answer_each_other(
+        self, archived: Warehouse, other: Callable[[int, int], None], monkeypatch: pytest.MonkeyPatch
+    ):
+        """A commit that only stores versions is none that another cluster has to store."""
+        monkeypatch.setattr(examined_commits, "_MOST_COMMITS", 1)
+        other(0, 0)
+        foreign.optimize(archived, "records")
+        for _ in range(3):
+            for cluster_id in (CLUSTER, "other"):
+                idle(archived, cluster_id=cluster_id)
+        assert archived.state("records").version == 6
+
+    def test_a_restore_after_it(self, archived: Warehouse, other: Callable[[int, int], None]):
+        """One that takes away records of another cluster only contradicts that one; one that takes ours is refused."""
+        other(0, 1)
+        foreign.delete(archived, "record_problems")
+        idle(archived)
+        for table in ("records", "record_ranges"):
+            foreign.restore(archived, table, 3)
+        assert idle(archived) == []
+        with pytest.raises(TableError, match="restored to version 3"):
+            idle(archived, cluster_id="other")
+        foreign.restore(archived, "records", 1)
+        refused_then_repeated(archived, 12)
+
+    def test_another_run_commits_meanwhile(self, archived: Warehouse, monkeypatch: pytest.MonkeyPatch):
+        """Where no lock keeps them apart, the next offsets of the run that has archived records stay."""
+        monkeypatch.setattr(Warehouse, "exclusively", lambda *_: nullcontext())
+        foreign.delete(archived, "record_problems")
+        for number, upto in ((3, 12), (4, 14)):
+            with archive_lock(archived, CLUSTER, CLOCK) as lock:
+                assert lock.unstored
+                if number == 3:
+                    go_on(archived, number, upto)
+                    commit_examined(lock)
+                else:
+                    with before_append(archived, "records", lambda warehouse: go_on(warehouse, 4, 14) and None):
+                        commit_examined(lock)
+            foreign.delete(archived, "record_problems")
+        go_on(archived, 5, 15)
+        assert_whole(archived, 15)
+
+    @pytest.mark.parametrize("moment", [0, 1])
+    def test_it_dies(self, archived: Warehouse, moment: int):
+        """Before its commit or after it, the next run begins at the same offsets."""
+        foreign.delete(archived, "record_problems")
+        if moment:
+            with dies(Kernel, "append", 1), pytest.raises(Died):
+                idle(archived)
+        assert len(idle(archived)) == 1 - moment
+        assert go_on(archived, 3, 12) == []
+        assert_whole(archived, 12)

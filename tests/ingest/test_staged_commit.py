@@ -9,7 +9,7 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.ingest import staged_commit
 from kafka_lagoon.ingest.next_offsets import LastRun
-from kafka_lagoon.ingest.staged_commit import _StagingFolder, commit_staged, staged_lock
+from kafka_lagoon.ingest.staged_commit import _StagingFolder, commit_staged, staged_lock, store_examined
 from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.delta.record_samples import CLUSTER, run
@@ -62,6 +62,25 @@ def test_a_restore_of_records(warehouse: Warehouse, tmp_path: Path):
     foreign.overwrite(warehouse, "records")
     ingest(spark_writer(warehouse, tmp_path, after_restore="keep"), 5, 14)
     assert contents(warehouse)[0] == [12, 13]
+
+
+@pytest.mark.proof
+def test_a_run_without_records_keeps_the_table_as_it_is(warehouse: Warehouse, tmp_path: Path):
+    """The next run does not ask again, and a run that dies while it stores that examines the tables again."""
+    writer, keeping = spark_writer(warehouse, tmp_path), spark_writer(warehouse, tmp_path, after_restore="keep")
+    ingest(writer, 1, 5)
+    foreign.overwrite(warehouse, "records")
+    with keeping.lock() as lock, dies(Storage, "delete", 1), pytest.raises(Died):
+        store_examined(lock)
+    with pytest.raises(TableError, match="had rows replaced"), writer.lock():
+        pass
+    for _ in range(2):
+        with keeping.lock() as lock:
+            store_examined(lock)
+    with writer.lock() as lock:
+        assert (lock.unstored, lock.notes) == (None, [])
+    ingest(writer, 2, 9)
+    assert contents(warehouse)[0] == [5, 6, 7, 8]
 
 
 @pytest.mark.proof

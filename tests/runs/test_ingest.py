@@ -10,13 +10,16 @@ from kafka_lagoon.cli.ingest import ingest_arguments
 from kafka_lagoon.cli.main import options_of
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.plan import Plan
 from kafka_lagoon.ingest.pending_files import Report
 from kafka_lagoon.job_settings import IngestSettings
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.ingest import STEPS, ArchivedRecords, IngestResult, RunDeadline, ingest, read_options
+from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from tests.clock import CLOCK
+from tests.delta import foreign
 from tests.delta.record_samples import range_row
 from tests.fake.batches import batch
 from tests.fake.broker import fake_cluster
@@ -98,3 +101,28 @@ def test_losses_are_forgotten_when_they_are_reported(tmp_path: Path) -> None:
         run(results.append)
     assert [len(reported.reports) for reported in results] == [0, 0, 1, 0]
     assert [reported.archived.counts()["records"] for reported in results] == [4, 2, 0, 0]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_choice_is_kept_without_new_records(tmp_path: Path) -> None:
+    """After `--after-restore keep` on a quiet topic no later run asks again."""
+    results: list[IngestResult] = []
+    state = FakeCluster()
+    (partition,) = state.add_topic("t", 1, end=0).partitions
+    partition.append(batch(0, [b"v"] * 4))
+    with fake_cluster(state):
+        servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+        argv = ["--warehouse", str(tmp_path / "lake"), "--set", f"kafka.bootstrap_servers={servers}", "--topics", "t"]
+        arguments = ingest_arguments(options_of("ingest", argv), {}, CLOCK)
+        with RunContext("ingest", arguments.settings, CLOCK, RECORD_TABLES, needs_session=False) as context:
+
+            def run(after_restore: str | None = None) -> None:
+                ingest(context, "default", arguments.spec, after_restore, RequestStats(), Heard(), results.append)
+
+            run()
+            foreign.overwrite(context.warehouse, "records")
+            with pytest.raises(TableError, match="--after-restore keep"):
+                run()
+            run("keep")
+            run()

@@ -21,6 +21,7 @@ _OUR_APPLICATIONS = "lagoon/"  # the prefix of the application ids of all our tr
 _ROW_OPERATIONS = frozenset({"DELETE", "UPDATE", "MERGE", "TRUNCATE"})
 _RESTORE = "RESTORE"
 _READ_AT_ONCE = 16  # commits; on object stores each is a request
+_OF_A_FILE: Mapping[str, Any] = {"add": None}  # in place of an action whose content does not matter
 
 
 class Kind(StrEnum):
@@ -38,7 +39,8 @@ class Kind(StrEnum):
 class Commit:
     """A commit of a table's log; `restored_version` of a RESTORE to a version, `transactions` by application id.
 
-    `at_ms` is the writer's clock, 0 if the commit does not have it.
+    `at_ms` is the writer's clock, 0 if the commit does not have it. `has_only_domains`: it is ours, and sets domain metadata
+    and nothing else.
     """
 
     version: int
@@ -48,6 +50,7 @@ class Commit:
     engine: str = ""
     restored_version: int | None = None
     transactions: Mapping[str, int] = field(default_factory=dict)
+    has_only_domains: bool = False
 
     def __str__(self) -> str:
         """A description of the commit for messages."""
@@ -82,7 +85,9 @@ def _commit_of(version: int, log: bytes) -> Commit:
     info: Mapping[str, Any] = {}
     transactions: dict[str, int] = {}
     adds = removes = False
+    names = set[str]()
     for action in _actions(log):
+        names.update(action)
         info = action.get("commitInfo") or info
         if transaction := action.get("txn"):
             transactions[transaction["appId"]] = transaction["version"]
@@ -90,24 +95,26 @@ def _commit_of(version: int, log: bytes) -> Commit:
         removes = removes or bool((action.get("remove") or {}).get("dataChange"))
     operation = str(info.get("operation") or "")
     restored = (info.get("operationParameters") or {}).get("version") if operation == _RESTORE else None
+    kind = _kind(info, operation, transactions, adds=adds, removes=removes)
     return Commit(
         version=version,
-        kind=_kind(info, operation, transactions, adds=adds, removes=removes),
+        kind=kind,
         at_ms=int(info.get("timestamp") or 0),
         operation=operation,
         engine=str(info.get("engineInfo") or info.get("clientVersion") or ""),
         restored_version=None if restored is None else int(restored),
         transactions=transactions,
+        has_only_domains=kind is Kind.OURS and names <= {"commitInfo", "domainMetadata"},
     )
 
 
 def _actions(log: bytes) -> Iterator[Mapping[str, Any]]:
-    """The actions of a commit; of our own commits, which may have thousands of files, without those about files."""
+    """The actions of a commit; of our own commits, which may have thousands of files, those about files without content."""
     is_ours = False
     for line in log.splitlines():
         if is_ours and line.startswith((b'{"add"', b'{"remove"')):
-            continue
-        if line.strip():
+            yield _OF_A_FILE
+        elif line.strip():
             action = json.loads(line)
             is_ours = is_ours or _names_us(action.get("commitInfo") or {})
             yield action

@@ -20,7 +20,7 @@ from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.ingest.examined_commits import KEEP, commits_of, conflict_in, refusal
+from kafka_lagoon.ingest.examined_commits import KEEP, commits_of, conflict_with, refusal
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, domain, from_json
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 from kafka_lagoon.tables.table import Table
@@ -39,7 +39,7 @@ def offsets_to_repeat(
 ) -> NextOffsets | None:
     """The next offsets to go back to, if table `records` lost what the stored ones count on and that is to be read again.
 
-    `commits` are those after the version that the last run built on. None if they took nothing away, or if the user wants to
+    `commits` are those after the version that was examined last. None if they took nothing away, or if the user wants to
     `keep` the table as it is; TableError without either.
     """
     conflict = _conflict_with(warehouse, cluster_id, stored.last_run, commits)
@@ -54,7 +54,7 @@ def _conflict_with(
     warehouse: Warehouse, cluster_id: str, run: LastRun | None, commits: Sequence[Commit]
 ) -> Contradiction | None:
     """The commit that removed rows which the next offsets of a run rely on."""
-    conflict = conflict_in(commits, cluster_id) if run else None
+    conflict = conflict_with(warehouse, RECORDS, cluster_id, commits, run.sequence) if run else None
     is_unknown = conflict is not None and conflict.commit.kind is Kind.GONE
     return None if run and is_unknown and _has_records_of(warehouse, run) else conflict
 
@@ -87,8 +87,8 @@ def _offsets_before(warehouse: Warehouse, cluster_id: str, state: State, conflic
             raise TableError(refusal(RECORDS, contradiction, has_offsets=True))
         earlier = warehouse.kernel.load(state.location, contradiction.rolled_back_to)
         before = from_json(warehouse.kernel.domain(earlier, domain(cluster_id)) if earlier else None)
-        run = before.last_run
-        commits = commits_of(warehouse, RECORDS, run.base_version, earlier.version) if earlier and run else []
+        run, after = before.last_run, before.examined_records
+        commits = commits_of(warehouse, RECORDS, after, earlier.version) if earlier and run else []
         contradiction = _conflict_with(warehouse, cluster_id, run, commits)
     return before
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 
 from kafka_lagoon.clock import Clock
@@ -10,8 +11,8 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.after_restore import go_back, offsets_to_repeat
-from kafka_lagoon.ingest.examined_commits import commits_of, examine, notes_of
-from kafka_lagoon.ingest.next_offsets import app_id, domain, from_json
+from kafka_lagoon.ingest.examined_commits import are_worth_storing, commits_of, examine, notes_of
+from kafka_lagoon.ingest.next_offsets import NextOffsets, app_id, domain, from_json
 from kafka_lagoon.ingest.pending_commits import commit_pending, refuse_replaced_tables
 from kafka_lagoon.ingest.pending_files import PendingFiles, Report
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
@@ -25,7 +26,8 @@ class ArchiveLock:
 
     `reports` has what earlier runs had to report and did not live to, by URL of the file that keeps it. The holder reports
     that and its own losses, and then calls `remove_reports` before the lock is released. `versions` has the versions of tables
-    up to which it was looked at what others have committed, and `notes` what is to be said of that.
+    up to which it was looked at what others have committed, and `notes` what is to be said of that. `unstored` are the next
+    offsets with these versions, if a run that archives nothing has to store them.
     """
 
     warehouse: Warehouse
@@ -38,6 +40,7 @@ class ArchiveLock:
     reports: Mapping[str, Report]
     versions: Mapping[str, int]
     notes: Sequence[str] = ()
+    unstored: NextOffsets | None = None
 
     def folder(self, day: date) -> str:
         """URL of the folder for data files of a day."""
@@ -65,13 +68,17 @@ def archive_lock(
         stored = from_json(warehouse.kernel.domain(state, domain(cluster_id)))
         refuse_replaced_tables(warehouse, cluster_id, stored.last_run, after_restore)
         last_run = stored.last_run
-        commits = commits_of(warehouse, RECORDS, last_run.base_version, state.version) if last_run else []
+        commits = commits_of(warehouse, RECORDS, stored.examined_records, state.version) if last_run else []
         repeated = offsets_to_repeat(warehouse, cluster_id, state, stored, commits, after_restore)
         examined = examine(warehouse, cluster_id, _ACCOUNTS, stored, repeated, after_restore)
         if last_run:
             commit_pending(warehouse, cluster_id, stored, clock)
         if repeated:
             go_back(warehouse, cluster_id, stored, repeated, clock)
+        versions = {RECORDS.name: state.version, **examined.versions}
+        is_unstored = (
+            last_run and not repeated and are_worth_storing([*commits, *examined.commits], cluster_id, clock.now_ms())
+        )
         pending = PendingFiles(storage=warehouse.kernel.storage, root=state.location, cluster_id=cluster_id)
         yield ArchiveLock(
             warehouse=warehouse,
@@ -82,6 +89,7 @@ def archive_lock(
             root=state.location,
             pending=pending,
             reports=pending.reports(last_run),
-            versions={RECORDS.name: state.version, **examined.versions},
+            versions=versions,
             notes=[*notes_of(RECORDS, commits), *examined.notes],
+            unstored=replace(stored, examined=versions) if is_unstored else None,
         )

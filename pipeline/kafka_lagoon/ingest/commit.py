@@ -82,6 +82,32 @@ def commit(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LOCK_WAIT
     commit_pending(warehouse, lock.cluster_id, next_offsets, lock.clock, wait_ms)
 
 
+def commit_examined(lock: ArchiveLock, wait_ms: int = COMMIT_LOCK_WAIT_MS) -> None:
+    """Commit what the lock's holder, which has archived nothing, has examined of others' commits, if that is to be stored.
+
+    The next offsets and the last run stay. Nothing is committed if another run has committed since the lock was taken.
+    """
+    unstored = lock.unstored
+    if unstored is None or unstored.last_run is None:
+        return
+    warehouse, name = lock.warehouse, domain(lock.cluster_id)
+    day = date.fromisoformat(unstored.last_run.ingest_date)
+
+    def is_overtaken(state: State) -> bool:
+        return from_json(warehouse.kernel.domain(state, name)).last_run != unstored.last_run
+
+    with warehouse.exclusively("commit", lock.clock, wait_ms):
+        state = warehouse.state(RECORDS.name)
+        if is_overtaken(state):
+            return
+        try:
+            # No fence: the Kernel refuses a commit that sets a domain which another one has set since this state.
+            warehouse.kernel.append(state, [], (RECORDS.partition_by, day), domains={name: to_json(unstored)})
+        except TableError:
+            if not is_overtaken(warehouse.state(RECORDS.name)):
+                raise
+
+
 def _refuse_changed(lock: ArchiveLock, output: RunOutput, state: State) -> None:
     """Raise TableError if others have changed tables since the lock was taken, so that the run's output does not fit."""
     try:

@@ -5,6 +5,7 @@ reported after it; what changed single rows is said in a line and goes on: those
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from kafka_lagoon.delta.foreign_commits import (
     Commit,
@@ -22,13 +23,18 @@ from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RE
 from kafka_lagoon.tables.table import Table
 
 KEEP = "keep"
+# Each run reads the commits after the stored versions again, and after a week the log does not have them any more. So a run
+# without new records stores what it has examined if others have made this many commits, or if one is this old.
+_MOST_COMMITS = 100
+_LONGEST_MS = 3 * 24 * 3_600_000
 
 
 @frozen
 class Examined:
-    """Versions of tables up to which commits were examined, and the notes about these commits."""
+    """Versions of tables up to which commits were examined, these commits, and the notes about them."""
 
     versions: Mapping[str, int]
+    commits: Sequence[Commit] = ()
     notes: Sequence[str] = ()
 
 
@@ -40,6 +46,37 @@ def commits_of(warehouse: Warehouse, table: Table, after: int, upto: int) -> lis
 def conflict_in(commits: Sequence[Commit], cluster_id: str) -> Contradiction | None:
     """The commit that contradicts a cluster's archive, or None."""
     return contradiction(commits, app_id(cluster_id))
+
+
+def conflict_with(
+    warehouse: Warehouse, table: Table, cluster_id: str, commits: Sequence[Commit], sequence: int | None
+) -> Contradiction | None:
+    """The commit that contradicts a cluster's archive, whose last rows in the table are those of run `sequence`, or None.
+
+    A RESTORE to a version that has these rows took away rows of other clusters only. None for `sequence`: it is not known.
+    """
+    conflict = conflict_in(commits, cluster_id)
+    if conflict is None or conflict.rolled_back_to is None or sequence is None:
+        return conflict
+    with suppress(TableError):
+        state = warehouse.kernel.load(warehouse.locations[table.name], conflict.rolled_back_to)
+        if state and (warehouse.kernel.last_transaction(state, app_id(cluster_id)) or 0) >= sequence:
+            return None
+    return conflict
+
+
+def are_worth_storing(commits: Sequence[Commit], cluster_id: str, now_ms: int) -> bool:
+    """True if a run without new records must store that it has examined these commits.
+
+    It must if rows were changed, or if the user keeps what contradicts the archive, because the next run would report it
+    again; and if commits are many or old. Those that store the same, of this cluster or another, are not counted among many.
+    """
+    needing = [one for one in commits if not one.has_only_domains and app_id(cluster_id) not in one.transactions]
+    return (
+        len(needing) >= _MOST_COMMITS
+        or any(one.kind not in {Kind.OURS, Kind.HARMLESS} for one in needing)
+        or any(one.at_ms < now_ms - _LONGEST_MS for one in commits)
+    )
 
 
 def refusal(table: Table, conflict: Contradiction, *, has_offsets: bool) -> str:
@@ -74,7 +111,7 @@ def examine(
     TableError if rows are gone that it knew, unless the user keeps the tables as they are, or everything goes back to
     `repeated` and the table still has what was added until then.
     """
-    versions, notes = dict[str, int](), list[str]()
+    versions, examined, notes = dict[str, int](), list[Commit](), list[str]()
     for table in tables:
         known = stored.examined.get(table.name)
         if known is None:
@@ -82,14 +119,21 @@ def examine(
             continue
         commits = commits_since(warehouse.kernel.storage, warehouse.locations[table.name], known)
         versions[table.name] = commits[-1].version if commits else min(known, warehouse.state(table.name).version)
+        examined += commits
         notes += notes_of(table, commits)
-        conflict = conflict_in(commits, cluster_id)
+        conflict = conflict_with(warehouse, table, cluster_id, commits, _last_rows(table, stored))
         is_excused = after_restore == KEEP or (
             repeated is not None and conflict is not None and _reaches(warehouse, table, cluster_id, conflict, repeated)
         )
         if conflict and conflict.commit.kind is not Kind.GONE and not is_excused:
             raise TableError(refusal(table, conflict, has_offsets=False))
-    return Examined(versions=versions, notes=notes)
+    return Examined(versions=versions, commits=examined, notes=notes)
+
+
+def _last_rows(table: Table, stored: NextOffsets) -> int | None:
+    """The number of the last run that has added rows to a table, None if it is not known."""
+    run = stored.last_run
+    return None if run is None or (table == RECORD_PROBLEMS and not run.problems) else run.sequence
 
 
 def _reaches(

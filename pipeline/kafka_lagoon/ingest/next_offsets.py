@@ -17,6 +17,7 @@ from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.garbage import gc_paused
+from kafka_lagoon.tables.record_tables import RECORDS
 
 # In format 1 an epoch has its first offset only, next offsets are never confirmed, and rows to be added lie beside the data
 # files of their tables. Formats 1 and 2 have no offsets of ids that topics had before.
@@ -61,12 +62,19 @@ class LastRun:
 class NextOffsets:
     """The archive of one cluster: the next offset of each partition, by topic, and the run that committed them.
 
-    `examined` has the versions of record_ranges and record_problems up to which that run knew what others have committed.
+    `examined` has the versions of record_ranges and record_problems up to which that run knew what others have committed. A
+    later run without new records may have gone on to later versions, and then it has that of `records`, too.
     """
 
     topics: Mapping[str, Archived] = field(default_factory=dict)
     last_run: LastRun | None = None
     examined: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def examined_records(self) -> int:
+        """The version of `records` up to which commits of others are known; 0 before the first run."""
+        base_version = self.last_run.base_version if self.last_run else 0
+        return self.examined.get(RECORDS.name, base_version)
 
 
 def domain(cluster_id: str) -> str:

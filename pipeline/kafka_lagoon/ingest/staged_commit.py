@@ -5,10 +5,12 @@ staging folder. From then on every append has the run's number as its transactio
 already. Wherever a run dies, the next one repeats the rest.
 """
 
+import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -22,13 +24,14 @@ from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import DataFile, parquet_bytes
 from kafka_lagoon.delta.kernel import Fence
 from kafka_lagoon.delta.storage import Storage, reason
+from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.archive_lock import ArchiveLock
 from kafka_lagoon.ingest.commit import RunOutput
-from kafka_lagoon.ingest.examined_commits import examine, refuse_after, refuse_before
+from kafka_lagoon.ingest.examined_commits import are_worth_storing, examine, refuse_after, refuse_before
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, app_id, from_json, to_json
 from kafka_lagoon.ingest.pending_commits import is_added, rebuild_rows, refuse_replaced_tables
 from kafka_lagoon.ingest.pending_files import PendingFiles, Report
@@ -36,6 +39,7 @@ from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RE
 from kafka_lagoon.tables.table import Table
 
 _NEXT_OFFSETS, _COMMITTED = ".ledger.json", ".paid"  # words: ok, the names of files that 0.1.0 has written
+_EXAMINED = ".examined.json"
 _FOLDERS = {RECORD_RANGES.name: "ranges", RECORD_PROBLEMS.name: "problems"}
 _STAGED = re.compile(rf"\d{{12}}\.|{RECORDS.partition_by}=|({'|'.join(_FOLDERS.values())})$")
 _READ_AGAIN = "had staged data files that were removed before Spark wrote them: their offsets are read again"
@@ -55,8 +59,21 @@ class _StagingFolder:
         return max(numbers, default=0)
 
     def next_offsets(self, number: int) -> NextOffsets:
-        """The next offsets that a run wrote."""
-        return from_json(self.storage.read(self.url(number, _NEXT_OFFSETS)).decode() if number else None)
+        """The next offsets that a run wrote, with the versions that a later run without new records has examined."""
+        if not number:
+            return NextOffsets()
+        stored = from_json(self.storage.read(self.url(number, _NEXT_OFFSETS)).decode())
+        url = self.url(number, _EXAMINED)
+        if not self.storage.size(url):
+            return stored
+        with reading(url):
+            return replace(stored, examined={**stored.examined, **json.loads(self.storage.read(url))})
+
+    def write_examined(self, number: int, versions: Mapping[str, int]) -> None:
+        """Write the versions of tables that were examined after a run; if this process dies, they are examined again."""
+        url = self.url(number, _EXAMINED)
+        self.storage.delete(url)
+        self.storage.write_whole(url, json.dumps(dict(versions)))
 
     def is_committed(self, number: int) -> bool:
         """True if all files of a run are in the tables."""
@@ -99,6 +116,7 @@ def staged_lock(
         stored = folder.next_offsets(number)
         refuse_replaced_tables(warehouse, cluster_id, stored.last_run, after_restore)
         examined = examine(warehouse, cluster_id, RECORD_TABLES, stored, None, after_restore)
+        is_unstored = are_worth_storing(examined.commits, cluster_id, clock.now_ms())
         pending = PendingFiles(storage=folder.storage, root=folder.root, cluster_id=cluster_id)
         if stored.last_run and _is_lost(warehouse, folder, cluster_id, stored.last_run):
             pending.write_report(Report(stored.last_run.ingest_id, _READ_AGAIN, is_loss=False))
@@ -116,6 +134,7 @@ def staged_lock(
             reports=pending.reports(stored.last_run),
             versions=examined.versions,
             notes=examined.notes,
+            unstored=replace(stored, examined=examined.versions) if is_unstored else None,
         )
 
 
@@ -145,6 +164,13 @@ def commit_staged(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LO
     # Whole, because it counts as soon as it is there.
     folder.storage.write_whole(folder.url(run.sequence, _NEXT_OFFSETS), next_offsets)
     _commit_files(lock.warehouse, folder, lock.pending, run, output.reconciled.topics, lock.clock, wait_ms)
+
+
+def store_examined(lock: ArchiveLock) -> None:
+    """Write what the lock's holder, which has archived nothing, has examined of others' commits, if that is to be stored."""
+    if lock.unstored and lock.unstored.last_run:
+        folder = _StagingFolder(storage=lock.warehouse.kernel.storage, root=lock.root)
+        folder.write_examined(lock.unstored.last_run.sequence, lock.unstored.examined)
 
 
 def _staging_folder(warehouse: Warehouse, staging: str, cluster_id: str) -> _StagingFolder:

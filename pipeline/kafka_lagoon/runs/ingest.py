@@ -29,10 +29,10 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.ingest.archive_lock import ArchiveLock, archive_lock
 from kafka_lagoon.ingest.archive_task import TaskSettings
-from kafka_lagoon.ingest.commit import RunOutput, commit
+from kafka_lagoon.ingest.commit import RunOutput, commit, commit_examined
 from kafka_lagoon.ingest.execution import run_tasks
 from kafka_lagoon.ingest.pending_files import Report
-from kafka_lagoon.ingest.staged_commit import commit_staged, staged_lock
+from kafka_lagoon.ingest.staged_commit import commit_staged, staged_lock, store_examined
 from kafka_lagoon.job_settings import IngestSettings
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.records.decoding import DecodeOptions
@@ -225,10 +225,14 @@ def archive_new_records(
     reconciled = reconcile(run, planned, outcomes, checked)
     files = [file for number in sorted(reconciled.kept) for file in results[number].files]
     step("commit", len(files))
+    wait_ms = deadline.within(LONGEST_COMMIT_WAIT_MS, COMMIT_LOCK_WAIT_MS).budget_ms
     if reconciled.ranges:
         write = commit_staged if settings.staging() else commit
-        wait_ms = deadline.within(LONGEST_COMMIT_WAIT_MS, COMMIT_LOCK_WAIT_MS).budget_ms
         write(lock, RunOutput(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files), wait_ms)
+    elif settings.staging():
+        store_examined(lock)
+    else:
+        commit_examined(lock, wait_ms)
     return ArchivedRecords(plan=planned, reconciled=reconciled)
 
 

@@ -1,5 +1,6 @@
 """The jobs whose points are tried: how each is started, and how readers that are not ours judge its result."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -131,6 +132,30 @@ class Ingest:
         left = [str(path) for path in (*lake.glob("records/_lagoon/*/*"), *lake.glob("_staging/*/_lagoon/*/*"))]
         pending = (f"{len(left)} pending files are left, such as {left[0]}",) if left else ()
         return Verdict.of(self._expected, archived(lake), *checked(assert_tiled, lake), *wrong, *pending)  # type: ignore[arg-type]
+
+
+@dataclass
+class IdleIngest(Ingest):
+    """An ingest without new records, which stores that it has examined a RESTORE by others that took nothing away."""
+
+    name: str = "ingest-without-records"
+
+    @cached_property
+    def template(self) -> Path:
+        """A lake with an ingest, and the RESTORE."""
+        lake = self.world.new_folder()
+        create_topics(self.world.servers, [NewTopic(self.topic, 2, 1)])
+        fill(self.world, self.topic, 300, "all")
+        self.world.run(self._command(lake), spark_environment())
+        self._expected = Counter(dict.fromkeys(consumed(self.world.servers, [self.topic]), 1))
+        log = lake / "records" / "_delta_log"
+        version = max(int(path.stem) for path in log.glob("*.json") if path.stem.isdigit())
+        restore = {"operation": "RESTORE", "operationParameters": {"version": version}, "engineInfo": "another"}
+        (log / f"{version + 1:020d}.json").write_text(json.dumps({"commitInfo": {"timestamp": 1, **restore}}) + "\n")
+        return lake
+
+    def _judge(self, lake: Path) -> Verdict:
+        return Verdict.of(self._expected, archived(lake), *checked(assert_tiled, lake))  # type: ignore[arg-type]
 
 
 @dataclass
@@ -479,6 +504,7 @@ def new_jobs(world: World) -> dict[str, Job]:
         Snapshot(world),
         Snapshot(world, name="first-snapshot", is_first=True),
         Ingest(world),
+        IdleIngest(world),
         Ingest(world, name="ingest-on-executors", settings=("ingest.local_max_bytes=0",)),
         Ingest(world, name="ingest-by-spark", settings=("records.writer=spark", "records.staging={lake}/_staging")),
         Maintain(world),
