@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_lagoon.fetch.archived import Archived
+from kafka_lagoon.fetch.offset_specs import LATEST
 from kafka_lagoon.fetch.ranges import Position
 
 AT_10, AT_20 = {0: Position(next_offset=10)}, {0: Position(next_offset=20)}
@@ -11,10 +12,10 @@ AT_10, AT_20 = {0: Position(next_offset=10)}, {0: Position(next_offset=20)}
 
 def test_an_id_that_returns_goes_on_where_it_was():
     """It has its next offsets again, after a deletion and after another topic with the name."""
-    first = Archived(topic_id="a", partitions=AT_10)
+    first = Archived(topic_id="a", partitions=AT_10, unstarted={1: LATEST})
     assert first.deleted().re_created("a") == first
     second = first.re_created("b")
-    assert (second.topic_id, second.partitions, second.former) == ("b", {}, {"a": AT_10})
+    assert second == Archived(topic_id="b", partitions={}, former={"a": AT_10})
     again = Archived(topic_id="b", partitions=AT_20, former=second.former).re_created("a")
     assert (again.partitions, again.former) == (AT_10, {"b": AT_20})
 

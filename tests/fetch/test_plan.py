@@ -1,6 +1,7 @@
 """Plans with brokers in every state: each partition is planned, or is a failure with its reason."""
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.accounting import RunIdentity, reconcile
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import EpochRange
-from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, AtOffset, AtTime, OffsetSpec, OffsetSpecs
+from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, AtOffset, AtTime, BeforeEnd, OffsetSpec, OffsetSpecs
 from kafka_lagoon.fetch.plan import Plan, plan
 from kafka_lagoon.fetch.ranges import (
     END_BEFORE_POSITION,
@@ -113,6 +114,31 @@ def test_new_partitions_of_an_archived_topic_begin_at_their_beginning(state: Fak
     state.add_topic("grown", 2, end=10)
     result = planned(connect, spec("grown", start=LATEST), archived_to(state, 10, topic="grown"))
     assert spans(result) == [("grown", 1, 0, 10)]
+
+
+@pytest.mark.parametrize(
+    ("start", "offset"), [(EARLIEST, 0), (LATEST, 40), (BeforeEnd(10), 90), (AtTime(5_000), 20), (AtOffset(33), 33)]
+)
+@pytest.mark.parametrize("later", [EARLIEST, LATEST])
+def test_a_partition_that_did_not_answer_in_the_first_run(
+    state: FakeCluster, connect: Connect, start: OffsetSpec, offset: int, later: OffsetSpec
+):
+    """It starts where that run would have started it, at the latest at its time; a partition that came later starts at 0."""
+    topic = state.add_topic("led", 2, end=100)
+    for partition in topic.partitions:
+        partition.times = ((5_000, 20), (CLOCK.now_ms() + 3_600_000, 40))
+    topic.partitions[1].leader_id = -1
+    first = planned(connect, spec("led", start=start))
+    expected = {1: AtTime(first.planned_at_ms) if start == LATEST else start}
+    archived = reconcile(RUN, first, []).topics
+    assert archived["led"].unstarted == expected
+    silent = planned(connect, spec("led", start=later), archived)
+    assert reconcile(RUN, silent, []).topics["led"].unstarted == expected
+    topic.partitions[1].leader_id = 1
+    topic.partitions.append(deepcopy(topic.partitions[0]))
+    second = planned(connect, spec("led", start=later), archived)
+    assert {one.partition: one.from_offset for one in second.ranges if one.partition} == {1: offset, 2: 0}
+    assert reconcile(RUN, second, []).topics["led"].unstarted == {}
 
 
 def test_a_pattern_finds_topics_as_they_come(state: FakeCluster, connect: Connect):

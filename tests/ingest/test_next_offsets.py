@@ -8,6 +8,7 @@ import pytest
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import EpochRange
+from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, AtOffset, AtTime, BeforeEnd
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, from_json, to_json
 
@@ -27,6 +28,11 @@ TOPICS = {
         topic_id="x", partitions={11: Position(next_offset=1 << 62, leader_epoch=3, epochs=EPOCHS, confirmed=True)}
     ),
     "gone": Archived(topic_id=None, partitions={}),
+    "partly": Archived(
+        topic_id="y",
+        partitions={0: Position(next_offset=1)},
+        unstarted={1: EARLIEST, 2: LATEST, 3: AtOffset(5), 4: AtTime(1 << 40), 10: BeforeEnd(100)},
+    ),
 }
 
 

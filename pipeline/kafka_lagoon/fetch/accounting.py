@@ -171,11 +171,18 @@ def _next_topics(plan: Plan, positions: Mapping[TopicPartition, Position]) -> di
     for partition, position in positions.items():
         topics.setdefault(partition.topic, {})[partition.partition] = position
     return {
-        name: replace(plan.archived[name], partitions=partitions)
-        if name in plan.archived
-        else Archived(topic_id=plan.topic_ids[name], partitions=partitions)
+        name: _with_partitions(
+            plan.archived.get(name)
+            or Archived(topic_id=plan.topic_ids[name], partitions={}, unstarted=plan.unstarted.get(name, {})),
+            partitions,
+        )
         for name, partitions in topics.items()
     }
+
+
+def _with_partitions(known: Archived, partitions: Mapping[int, Position]) -> Archived:
+    unstarted = {number: start for number, start in known.unstarted.items() if number not in partitions}
+    return replace(known, partitions=partitions, unstarted=unstarted)
 
 
 @frozen(kw_only=False)

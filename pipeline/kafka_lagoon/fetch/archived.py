@@ -6,6 +6,7 @@ Brokers may be wrong about a topic for a while, so offsets are never dropped: an
 from collections.abc import Mapping
 from dataclasses import field, replace
 
+from kafka_lagoon.fetch.offset_specs import OffsetSpec
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.frozen import frozen
 
@@ -15,12 +16,14 @@ class Archived:
     """An archived topic: its id, the next position of each partition, and the positions of its former ids.
 
     `partitions` is empty once the topic was deleted. `topic_id` is None where brokers give none (before Kafka 2.8); a topic
-    without an id that returns after its deletion is not distinguished from a new one.
+    without an id that returns after its deletion is not distinguished from a new one. `unstarted` has the starts of partitions
+    that did not answer in the topic's first run; partitions that are not there either were added later.
     """
 
     topic_id: str | None
     partitions: Mapping[int, Position]
     former: Mapping[str, Mapping[int, Position]] = field(default_factory=dict)
+    unstarted: Mapping[int, OffsetSpec] = field(default_factory=dict)
 
     def deleted(self) -> "Archived":
         """The topic without partitions to continue; their positions are kept under its id."""
@@ -32,4 +35,5 @@ class Archived:
         """The topic under another id, at the positions that this id had reached before, if it was archived."""
         former = dict(self.deleted().former)
         partitions = former.pop(topic_id, {}) if topic_id is not None else {}
-        return Archived(topic_id=topic_id, partitions=partitions, former=former)
+        unstarted = self.unstarted if topic_id is not None and topic_id == self.topic_id else {}
+        return Archived(topic_id=topic_id, partitions=partitions, former=former, unstarted=unstarted)

@@ -15,6 +15,7 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds, range_bytes
 from kafka_lagoon.fetch.offset_resolution import resolve
+from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, AtTime, OffsetSpec, OffsetSpecs
 from kafka_lagoon.fetch.ranges import (
     END_BEFORE_POSITION,
     TOPIC_DELETED,
@@ -46,7 +47,10 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 @frozen
 class Plan:
-    """The plan of one run: `archived` is where it starts from, `topic_ids` those of its topics, `sizes` bytes by partition."""
+    """The plan of one run: `archived` is where it starts from, `topic_ids` those of its topics, `sizes` bytes by partition.
+
+    `unstarted` has the starts of partitions that did not answer, of topics that are archived for the first time.
+    """
 
     archived: Mapping[str, Archived]
     topic_ids: Mapping[str, str | None]
@@ -55,6 +59,7 @@ class Plan:
     failures: Sequence[Failure]
     sizes: Mapping[TopicPartition, int]
     planned_at_ms: int
+    unstarted: Mapping[str, Mapping[int, OffsetSpec]] = field(default_factory=dict)
 
     def bytes_of(self, planned: PlannedRange) -> int:
         """About how many bytes a range has on its leader's disk."""
@@ -103,6 +108,7 @@ def plan(cluster: Cluster, spec: ReadSpec, archived: Mapping[str, Archived], dea
         failures=[*draft.failures, *cluster.refusals],
         sizes=range_bytes(cluster, ranges, logs, deadline),
         planned_at_ms=planned_at_ms,
+        unstarted=_unstarted(spec, draft, archived, starts, planned_at_ms),
     )
 
 
@@ -251,12 +257,53 @@ def _starts(
     """The offset at which each partition continues, or starts."""
     positions = {partition: draft.position(partition) for partition in logs}
     new = {partition: logs[partition] for partition, position in positions.items() if position is None}
-    starts = {partition: log.log_start_offset for partition, log in new.items() if partition.topic in draft.archived}
+    starts = _later_starts(
+        cluster,
+        draft,
+        {partition: log for partition, log in new.items() if partition.topic in draft.archived},
+        deadline,
+    )
     starts |= _specified_starts(
-        cluster, spec, draft, {partition: log for partition, log in new.items() if partition not in starts}, deadline
+        cluster,
+        spec,
+        draft,
+        {partition: log for partition, log in new.items() if partition.topic not in draft.archived},
+        deadline,
     )
     positions |= {partition: Position(next_offset=offset) for partition, offset in starts.items()}
     return {partition: position for partition, position in positions.items() if position is not None}
+
+
+def _later_starts(
+    cluster: Cluster, draft: _Draft, logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
+) -> dict[TopicPartition, int]:
+    """The offsets at which partitions of archived topics start: those of the first run if they were there, else earliest."""
+    specs = {
+        partition: draft.archived[partition.topic].unstarted.get(partition.partition, EARLIEST) for partition in logs
+    }
+    resolved = resolve(cluster, OffsetSpecs(name="the first run", by_partition=specs), logs, deadline)
+    draft.fail(resolved.failures)
+    return dict(resolved.offsets)
+
+
+def _unstarted(
+    spec: ReadSpec,
+    draft: _Draft,
+    archived: Mapping[str, Archived],
+    starts: Mapping[TopicPartition, Position],
+    planned_at_ms: int,
+) -> dict[str, dict[int, OffsetSpec]]:
+    """The starts of partitions that did not answer, in topics that were never archived.
+
+    The end of a log is one at the time of this run, so that records after that are not left out.
+    """
+    unstarted: dict[str, dict[int, OffsetSpec]] = {}
+    for partition in draft.partitions:
+        if partition.topic not in archived and partition not in starts:
+            start = spec.start.of(partition)
+            later = AtTime(planned_at_ms) if start == LATEST else start
+            unstarted.setdefault(partition.topic, {})[partition.partition] = later
+    return unstarted
 
 
 def _specified_starts(

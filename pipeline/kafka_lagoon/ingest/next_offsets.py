@@ -7,13 +7,14 @@ without the other.
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import astuple, field
 from typing import Any
 
 from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import EpochRange
+from kafka_lagoon.fetch.offset_specs import AtOffset, AtTime, BeforeEnd, Earliest, Latest, OffsetSpec
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.garbage import gc_paused
@@ -22,6 +23,13 @@ from kafka_lagoon.tables.record_tables import RECORDS
 # In format 1 an epoch has its first offset only, next offsets are never confirmed, and rows to be added lie beside the data
 # files of their tables. Formats 1 and 2 have no offsets of ids that topics had before.
 _FORMAT, _KNOWN_FORMATS = 3, (1, 2, 3)
+_STARTS: Mapping[str, type[OffsetSpec]] = {
+    "earliest": Earliest,
+    "latest": Latest,
+    "offset": AtOffset,
+    "time": AtTime,
+    "before_end": BeforeEnd,
+}
 
 
 @frozen
@@ -129,6 +137,9 @@ def _archived(stored: Mapping[str, Any]) -> Archived:
         topic_id=stored["id"],
         partitions=_positions(stored["partitions"]),
         former={topic_id: _positions(partitions) for topic_id, partitions in stored.get("former", {}).items()},
+        unstarted={
+            int(number): _STARTS[name](*values) for number, (name, *values) in stored.get("unstarted", {}).items()
+        },
     )
 
 
@@ -141,8 +152,14 @@ def _last_run(stored: dict[str, Any] | None) -> LastRun | None:
 
 def _spelled(topic: Archived) -> Mapping[str, Any]:
     former = {topic_id: _spelled_positions(positions) for topic_id, positions in sorted(topic.former.items())}
+    unstarted = {str(number): [_name(start), *astuple(start)] for number, start in sorted(topic.unstarted.items())}
     spelled = {"id": topic.topic_id, "partitions": _spelled_positions(topic.partitions)}
-    return {**spelled, "former": former} if former else spelled
+    more = {"former": former, "unstarted": unstarted}
+    return {**spelled, **{name: values for name, values in more.items() if values}}
+
+
+def _name(start: OffsetSpec) -> str:
+    return next(name for name, kind in _STARTS.items() if isinstance(start, kind))
 
 
 def _spelled_positions(positions: Mapping[int, Position]) -> Mapping[str, Sequence[Any]]:
