@@ -24,7 +24,7 @@ LEADER_MISSING, NOT_LEADER, UNKNOWN_TOPIC, NOT_COORDINATOR, GROUP_MISSING = 5, 6
 UNSTABLE, NO_COORDINATOR = 88, 15
 UNSUPPORTED_VERSION = 35
 _TELLS_ITS_OWN = 3  # KIP-511: since ApiVersions v3 a refused version is answered with the broker's own versions
-SPECIAL = {-1: "high_watermark", -2: "log_start_offset", -4: "log_start_offset"}
+SPECIAL = {-1: "high_watermark", -2: "log_start_offset", -4: "local_start"}
 
 # state, node, version, request -> response, or None for a request without a response
 Answer = Callable[[FakeCluster, int, int, Any], Any]

@@ -30,6 +30,7 @@ class FakePartition:
     isr: tuple[int, ...]
     leader_epoch: int = 0
     log_start_offset: int = 0
+    local_log_start_offset: int | None = None  # of a log whose begin is in remote storage
     high_watermark: int = 0
     last_stable_offset: int | None = None
     error_code: int = 0
@@ -45,6 +46,11 @@ class FakePartition:
     size: int = 0
     produce_errors: list[int] = field(default_factory=list)  # errors of the next Produce requests, which write nothing
     preferred: dict[str, int] = field(default_factory=dict)  # rack -> replica that the leader names for readers in it
+
+    @property
+    def local_start(self) -> int:
+        """The first offset on the leader's disk."""
+        return self.log_start_offset if self.local_log_start_offset is None else self.local_log_start_offset
 
     def append(self, *batches: FakeBatch) -> None:
         """Append batches to the log; they are replicated at once."""

@@ -1,10 +1,16 @@
 """Start and end of logs, and estimated sizes of ranges."""
 
+from dataclasses import replace
+
+import pytest
+
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds, range_bytes
 from kafka_lagoon.fetch.ranges import LogBounds, PlannedRange
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
-from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from kafka_lagoon.protocol.error_codes import UNKNOWN_SERVER_ERROR
+from kafka_lagoon.protocol.messages import list_offsets
+from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
@@ -79,4 +85,17 @@ def test_bytes_of_a_range(state: FakeCluster, connect: Connect) -> None:
     assert range_bytes(cluster, [planned(20, 22)], {PARTITION: empty}, soon()) == {PARTITION: 1_024}
     state.requests.clear()
     assert range_bytes(cluster, [], {}, soon()) == {}
-    assert not state.count(DESCRIBE_LOG_DIRS.key)
+    assert not state.requests
+
+
+@pytest.mark.parametrize(("newest", "size"), [(8, 400_000), (7, 40_000)])
+def test_bytes_of_a_range_in_remote_storage(state: FakeCluster, connect: Connect, newest: int, size: int) -> None:
+    """The leader's disk has the last tenth of the log: its bytes are those of as many offsets, if the leader says so."""
+    log = state.topics["t"].partitions[0]
+    log.size, log.log_start_offset, log.local_log_start_offset, log.high_watermark = 80_000, 0, 900, 1000
+    state.highest[LIST_OFFSETS.key] = newest
+    bounds = LogBounds(log_start_offset=0, high_watermark=1000, last_stable_offset=1000, end=1000)
+    wanted = replace(planned(0, 500), log_start_offset=0)
+    assert range_bytes(connect(), [wanted], {PARTITION: bounds}, soon()) == {PARTITION: size}
+    log.refused = {(list_offsets.EARLIEST_LOCAL, list_offsets.READ_UNCOMMITTED): UNKNOWN_SERVER_ERROR}
+    assert range_bytes(connect(), [wanted], {PARTITION: bounds}, soon()) == {PARTITION: 40_000}

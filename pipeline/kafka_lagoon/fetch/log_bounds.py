@@ -6,7 +6,15 @@ If a leader does not answer, its partitions are failures, or their sizes are gue
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafka_lagoon.admin.log_dirs import replica_sizes
-from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, OffsetColumns, columns_of, list_offsets
+from kafka_lagoon.admin.offsets import (
+    HIGH_WATERMARK,
+    LAST_STABLE,
+    LOCAL_START,
+    LOG_START,
+    OffsetColumns,
+    columns_of,
+    list_offsets,
+)
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
@@ -66,15 +74,25 @@ def ask_log_bounds(
 def range_bytes(
     cluster: Cluster, ranges: Iterable[PlannedRange], logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
 ) -> dict[TopicPartition, int]:
-    """About how many bytes each range has on its leader's disk: its share of the log, or a guess by its offsets."""
+    """About how many bytes each range has: its share of the log by what the leader's disk has of it, or a guess by its offsets.
+
+    Of a log in remote storage (KIP-405) the disk has the end only; leaders that cannot say where that begins have all of it.
+    """
     offsets = {
         TopicPartition(planned.topic, planned.partition): planned.to_offset - planned.first_readable
         for planned in ranges
     }
-    sizes = replica_sizes(cluster, list(offsets), deadline).answers if offsets else {}
-    return {partition: _share(sizes.get(partition), logs[partition], count) for partition, count in offsets.items()}
+    if not offsets:
+        return {}
+    sizes = replica_sizes(cluster, list(offsets), deadline).answers
+    local = list_offsets(cluster, list(offsets), (LOCAL_START,), deadline)[LOCAL_START]
+    local_starts = columns_of(local.answers, local.sources, list(offsets)).offsets
+    return {
+        partition: _share(sizes.get(partition), logs[partition], local_start, count)
+        for (partition, count), local_start in zip(offsets.items(), local_starts, strict=True)
+    }
 
 
-def _share(size: int | None, log: LogBounds, count: int) -> int:
-    length = log.high_watermark - log.log_start_offset
+def _share(size: int | None, log: LogBounds, local_start: int, count: int) -> int:
+    length = log.high_watermark - max(log.log_start_offset, local_start)
     return _GUESSED_BYTES * count if size is None or length <= 0 else size * count // length
