@@ -43,6 +43,8 @@ TOPICS = {
         NextOffsets(topics=TOPICS),
         NextOffsets(topics=TOPICS, last_run=RUN),
         NextOffsets(last_run=RUN, examined={"record_ranges": 3}),
+        NextOffsets(last_run=RUN, problems_run=0),
+        NextOffsets(last_run=RUN, problems_run=4),
     ],
 )
 def test_round_trip(offsets: NextOffsets):

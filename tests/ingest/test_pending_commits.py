@@ -12,12 +12,13 @@ from kafka_lagoon.delta.files import parquet_bytes
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.ingest import commit as ingest_commit
 from kafka_lagoon.ingest.archive_lock import archive_lock
-from kafka_lagoon.ingest.commit import commit
-from kafka_lagoon.ingest.next_offsets import PendingFile
+from kafka_lagoon.ingest.commit import commit, commit_examined
+from kafka_lagoon.ingest.next_offsets import NextOffsets, PendingFile
 from kafka_lagoon.ingest.pending_commits import commit_pending_of_all
 from kafka_lagoon.ingest.pending_files import PendingFiles
-from kafka_lagoon.tables.record_tables import RECORD_RANGES, RECORDS
+from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 from kafka_lagoon.tables.table import Table
 from tests.clock import CLOCK
 from tests.delta.record_samples import CLUSTER, DAY, run
@@ -105,14 +106,65 @@ def test_a_run_of_an_earlier_release(
     assert contents(warehouse)[:2] == (list(range(9)), [(0, 5), (5, 9)])
 
 
+def replace_table(warehouse: Warehouse, table: Table) -> None:
+    """Remove the folder of a table, and create the table again, as the next run does."""
+    warehouse.kernel.storage.delete(warehouse.locations[table.name])
+    warehouse.kernel.create(warehouse.locations[table.name], table.delta_schema(), table.partition_by, table.properties)
+
+
 def test_a_table_that_was_replaced(warehouse: Warehouse):
-    """With a new records table beside old ranges everything would be archived twice in the ranges: it is refused."""
+    """With a new records table beside old ones everything would be archived twice in these: it is refused."""
     with archive_lock(warehouse, CLUSTER, CLOCK) as lock:
-        commit(lock, run(lock, 1, 0, 5))
-    warehouse.kernel.storage.delete(warehouse.locations["records"])
-    table = RECORDS
-    warehouse.kernel.create(warehouse.locations["records"], table.delta_schema(), table.partition_by, table.properties)
+        commit(lock, run(lock, 1, 0, 5, problems=1))
+    replace_table(warehouse, RECORDS)
     with pytest.raises(TableError, match="record_ranges is not"), archive_lock(warehouse, CLUSTER, CLOCK):
+        pass
+    replace_table(warehouse, RECORD_RANGES)
+    with pytest.raises(TableError, match="record_problems is not"), archive_lock(warehouse, CLUSTER, CLOCK):
+        pass
+    replace_table(warehouse, RECORD_PROBLEMS)
+    with archive_lock(warehouse, CLUSTER, CLOCK) as lock:
+        commit(lock, run(lock, 2, 0, 5))
+
+
+@pytest.mark.parametrize("is_idle", [False, True])
+def test_problems_that_were_removed(by_kernel: Writer, warehouse: Warehouse, *, is_idle: bool):
+    """It is refused until the user allows it, also if the last run had no problems; pending rows are no sign of it."""
+    ingest(by_kernel, 1, 5)
+    with by_kernel.lock() as lock:
+        by_kernel.commit(lock, run(lock, 2, 5, 7))
+    with dies(Kernel, "append", 2), pytest.raises(Died):
+        ingest(by_kernel, 3, 8)
+    with by_kernel.lock() as lock:
+        by_kernel.commit(lock, run(lock, 4, 8, 9))
+    replace_table(warehouse, RECORD_PROBLEMS)
+    for _ in range(2):
+        with (
+            pytest.raises(TableError, match=r"^table record_problems .* run 3 .*--after-restore keep"),
+            by_kernel.lock(),
+        ):
+            pass
+    with archive_lock(warehouse, CLUSTER, CLOCK, after_restore="keep") as lock:
+        if is_idle:
+            commit_examined(lock)
+        else:
+            commit(lock, run(lock, 5, 9, 12))
+    with by_kernel.lock():
+        pass
+    ingest(by_kernel, 6, 14)
+    assert contents(warehouse)[2] == [9 if is_idle else 12]
+
+
+def test_problems_of_an_earlier_release(by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch):
+    """It stored no number of a run; from the next commit on a table that was removed is refused."""
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest_commit, "NextOffsets", lambda problems_run, **more: NextOffsets(**more))  # noqa: ARG005
+        ingest(by_kernel, 1, 5)
+    with by_kernel.lock() as lock:
+        assert lock.problems_run == 1
+        by_kernel.commit(lock, run(lock, 2, 5, 7))
+    replace_table(warehouse, RECORD_PROBLEMS)
+    with pytest.raises(TableError, match=r"^table record_problems .* run 1 "), by_kernel.lock():
         pass
 
 
@@ -120,9 +172,7 @@ def test_ranges_that_were_removed(by_kernel: Writer, warehouse: Warehouse):
     """A new record_ranges beside old records has a gap: it is refused until the user allows it."""
     ingest(by_kernel, 1, 5)
     ingest(by_kernel, 2, 9)
-    table = RECORD_RANGES
-    warehouse.kernel.storage.delete(warehouse.locations[table.name])
-    warehouse.kernel.create(warehouse.locations[table.name], table.delta_schema(), table.partition_by, table.properties)
+    replace_table(warehouse, RECORD_RANGES)
     with pytest.raises(TableError, match="--after-restore keep"), by_kernel.lock():
         pass
     with archive_lock(warehouse, CLUSTER, CLOCK, after_restore="keep") as lock:

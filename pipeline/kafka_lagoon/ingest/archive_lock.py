@@ -13,7 +13,7 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.after_restore import go_back, offsets_to_repeat
 from kafka_lagoon.ingest.examined_commits import are_worth_storing, commits_of, examine, notes_of
 from kafka_lagoon.ingest.next_offsets import NextOffsets, app_id, domain, from_json
-from kafka_lagoon.ingest.pending_commits import commit_pending, refuse_replaced_tables
+from kafka_lagoon.ingest.pending_commits import commit_pending, last_problems_run, refuse_replaced_tables
 from kafka_lagoon.ingest.pending_files import PendingFiles, Report
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 
@@ -27,7 +27,8 @@ class ArchiveLock:
     `reports` has what earlier runs had to report and did not live to, by URL of the file that keeps it. The holder reports
     that and its own losses, and then calls `remove_reports` before the lock is released. `versions` has the versions of tables
     up to which it was looked at what others have committed, and `notes` what is to be said of that. `unstored` are the next
-    offsets with these versions, if a run that archives nothing has to store them.
+    offsets with these versions, if a run that archives nothing has to store them. `problems_run` is the number of the last run
+    whose rows record_problems has.
     """
 
     warehouse: Warehouse
@@ -40,6 +41,7 @@ class ArchiveLock:
     reports: Mapping[str, Report]
     versions: Mapping[str, int]
     notes: Sequence[str] = ()
+    problems_run: int = 0
     unstored: NextOffsets | None = None
 
     def folder(self, day: date) -> str:
@@ -66,7 +68,8 @@ def archive_lock(
     with warehouse.exclusively(f"records-{cluster_id}", clock, wait_ms):
         state = warehouse.state(RECORDS.name)
         stored = from_json(warehouse.kernel.domain(state, domain(cluster_id)))
-        refuse_replaced_tables(warehouse, cluster_id, stored.last_run, after_restore)
+        problems_run = last_problems_run(warehouse, cluster_id)
+        refuse_replaced_tables(warehouse, cluster_id, stored, problems_run, after_restore)
         last_run = stored.last_run
         commits = commits_of(warehouse, RECORDS, stored.examined_records, state.version) if last_run else []
         repeated = offsets_to_repeat(warehouse, cluster_id, state, stored, commits, after_restore)
@@ -76,9 +79,11 @@ def archive_lock(
         if repeated:
             go_back(warehouse, cluster_id, stored, repeated, clock)
         versions = {RECORDS.name: state.version, **examined.versions}
-        is_unstored = (
-            last_run and not repeated and are_worth_storing([*commits, *examined.commits], cluster_id, clock.now_ms())
+        is_unstored = problems_run < (stored.problems_run or 0) or are_worth_storing(
+            [*commits, *examined.commits], cluster_id, clock.now_ms()
         )
+        if last_run and last_run.problems:
+            problems_run = max(problems_run, last_run.sequence)
         pending = PendingFiles(storage=warehouse.kernel.storage, root=state.location, cluster_id=cluster_id)
         yield ArchiveLock(
             warehouse=warehouse,
@@ -91,5 +96,8 @@ def archive_lock(
             reports=pending.reports(last_run),
             versions=versions,
             notes=[*notes_of(RECORDS, commits), *examined.notes],
-            unstored=replace(stored, examined=versions) if is_unstored else None,
+            problems_run=problems_run,
+            unstored=replace(stored, examined=versions, problems_run=problems_run)
+            if last_run and is_unstored and not repeated
+            else None,
         )

@@ -58,7 +58,12 @@ def commit(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LOCK_WAIT
             ranges=ranges,
             problems=problems,
         )
-        next_offsets = NextOffsets(topics=output.reconciled.topics, last_run=last_run, examined=_ranges_of(lock))
+        next_offsets = NextOffsets(
+            topics=output.reconciled.topics,
+            last_run=last_run,
+            examined=_ranges_of(lock),
+            problems_run=lock.problems_run,
+        )
         stored = to_json(next_offsets)
         _refuse_removed_files(lock, output.files)
         try:

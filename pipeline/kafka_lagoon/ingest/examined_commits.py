@@ -133,7 +133,9 @@ def examine(
 def _last_rows(table: Table, stored: NextOffsets) -> int | None:
     """The number of the last run that has added rows to a table, None if it is not known."""
     run = stored.last_run
-    return None if run is None or (table == RECORD_PROBLEMS and not run.problems) else run.sequence
+    if table == RECORD_PROBLEMS and run and not run.problems:
+        return stored.problems_run
+    return run.sequence if run else None
 
 
 def _reaches(

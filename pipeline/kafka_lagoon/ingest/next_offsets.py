@@ -71,12 +71,14 @@ class NextOffsets:
     """The archive of one cluster: the next offset of each partition, by topic, and the run that committed them.
 
     `examined` has the versions of record_ranges and record_problems up to which that run knew what others have committed. A
-    later run without new records may have gone on to later versions, and then it has that of `records`, too.
+    later run without new records may have gone on to later versions, and then it has that of `records`, too. `problems_run` is
+    the number of the last run whose rows record_problems had when that run began; 0 if none, None if an earlier release ran.
     """
 
     topics: Mapping[str, Archived] = field(default_factory=dict)
     last_run: LastRun | None = None
     examined: Mapping[str, int] = field(default_factory=dict)
+    problems_run: int | None = None
 
     @property
     def examined_records(self) -> int:
@@ -102,7 +104,8 @@ def to_json(offsets: NextOffsets) -> str:
         # Topic by topic: the lists and strings of a million partitions would take 300 MB.
         topics = {name: _compact(_spelled(topic)) for name, topic in sorted(offsets.topics.items())}
     stored = {"format": _compact(_FORMAT), "run": _compact(run), "topics": _object(topics)}
-    return _object({**stored, "examined": _compact(dict(offsets.examined))})
+    more = {"examined": dict(offsets.examined), "problems_run": offsets.problems_run}
+    return _object({**stored, **{name: _compact(value) for name, value in more.items() if value is not None}})
 
 
 def _compact(value: Any) -> str:
@@ -129,7 +132,12 @@ def _offsets(stored: dict[str, Any]) -> NextOffsets:
         )
     by_name = stored["topics"]
     topics = {name: _archived(by_name.pop(name)) for name in list(by_name)}  # each takes the memory of the one before
-    return NextOffsets(topics=topics, last_run=_last_run(stored["run"]), examined=stored.get("examined", {}))
+    return NextOffsets(
+        topics=topics,
+        last_run=_last_run(stored["run"]),
+        examined=stored.get("examined", {}),
+        problems_run=stored.get("problems_run"),
+    )
 
 
 def _archived(stored: Mapping[str, Any]) -> Archived:

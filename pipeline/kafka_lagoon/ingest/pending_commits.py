@@ -32,17 +32,33 @@ def is_added(warehouse: Warehouse, table: Table, cluster_id: str, sequence: int)
     return (warehouse.kernel.last_transaction(state, app_id(cluster_id)) or 0) >= sequence
 
 
-def refuse_replaced_tables(
-    warehouse: Warehouse, cluster_id: str, last_run: LastRun | None, after_restore: str | None
-) -> None:
-    """TableError if one of `records` and `record_ranges` was removed and re-created while the other has a history.
+def last_problems_run(warehouse: Warehouse, cluster_id: str) -> int:
+    """The number of the last run whose rows record_problems has, 0 if there is none."""
+    return warehouse.kernel.last_transaction(warehouse.state(RECORD_PROBLEMS.name), app_id(cluster_id)) or 0
 
-    Each run adds its ranges, and only those of the last one may be pending. KEEP goes on without the earlier ones.
+
+def refuse_replaced_tables(
+    warehouse: Warehouse, cluster_id: str, stored: NextOffsets, problems_run: int, after_restore: str | None
+) -> None:
+    """TableError if a table of the archive was removed and re-created while the others have a history.
+
+    Each run adds its ranges, and only those of the last one may be pending; `problems_run` is the last run whose problems the
+    table has, and only the last run may have added more. KEEP goes on without the earlier ones.
     """
-    if last_run is None and is_added(warehouse, RECORD_RANGES, cluster_id, 1):
+    last_run = stored.last_run
+    for table, is_old in (
+        (RECORD_RANGES, last_run is None and is_added(warehouse, RECORD_RANGES, cluster_id, 1)),
+        (RECORD_PROBLEMS, last_run is None and problems_run > 0),
+    ):
+        if is_old:
+            raise TableError(
+                f"table records is new and {table.name} is not: archiving again from the start would double its rows. "
+                "Put records back, or remove record_ranges and record_problems too"
+            )
+    if last_run and after_restore != KEEP and problems_run < (stored.problems_run or 0):
         raise TableError(
-            "table records is new and record_ranges is not: archiving again from the start would double ranges. "
-            "Put records back, or remove record_ranges and record_problems too"
+            f"table record_problems does not have the problems of run {stored.problems_run} of this cluster: it was removed "
+            "or replaced. Put it back, or give --after-restore keep to go on without them"
         )
     if last_run and after_restore != KEEP and not is_added(warehouse, RECORD_RANGES, cluster_id, last_run.sequence - 1):
         raise TableError(

@@ -33,7 +33,7 @@ from kafka_lagoon.ingest.archive_lock import ArchiveLock
 from kafka_lagoon.ingest.commit import RunOutput
 from kafka_lagoon.ingest.examined_commits import are_worth_storing, examine, refuse_after, refuse_before
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, app_id, from_json, to_json
-from kafka_lagoon.ingest.pending_commits import is_added, rebuild_rows, refuse_replaced_tables
+from kafka_lagoon.ingest.pending_commits import is_added, last_problems_run, rebuild_rows, refuse_replaced_tables
 from kafka_lagoon.ingest.pending_files import PendingFiles, Report
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORD_TABLES, RECORDS
 from kafka_lagoon.tables.table import Table
@@ -59,7 +59,7 @@ class _StagingFolder:
         return max(numbers, default=0)
 
     def next_offsets(self, number: int) -> NextOffsets:
-        """The next offsets that a run wrote, with the versions that a later run without new records has examined."""
+        """The next offsets that a run wrote, with what a later run without new records has examined."""
         if not number:
             return NextOffsets()
         stored = from_json(self.storage.read(self.url(number, _NEXT_OFFSETS)).decode())
@@ -67,13 +67,15 @@ class _StagingFolder:
         if not self.storage.size(url):
             return stored
         with reading(url):
-            return replace(stored, examined={**stored.examined, **json.loads(self.storage.read(url))})
+            later = json.loads(self.storage.read(url))
+            return replace(stored, examined=later["examined"], problems_run=later["problems_run"])
 
-    def write_examined(self, number: int, versions: Mapping[str, int]) -> None:
-        """Write the versions of tables that were examined after a run; if this process dies, they are examined again."""
+    def write_examined(self, number: int, offsets: NextOffsets) -> None:
+        """Write what was examined after a run; if this process dies, it is examined again."""
         url = self.url(number, _EXAMINED)
         self.storage.delete(url)
-        self.storage.write_whole(url, json.dumps(dict(versions)))
+        later = {"examined": dict(offsets.examined), "problems_run": offsets.problems_run}
+        self.storage.write_whole(url, json.dumps(later))
 
     def is_committed(self, number: int) -> bool:
         """True if all files of a run are in the tables."""
@@ -114,15 +116,20 @@ def staged_lock(
         folder = _staging_folder(warehouse, staging, cluster_id)
         number = folder.newest()
         stored = folder.next_offsets(number)
-        refuse_replaced_tables(warehouse, cluster_id, stored.last_run, after_restore)
+        problems_run = last_problems_run(warehouse, cluster_id)
+        refuse_replaced_tables(warehouse, cluster_id, stored, problems_run, after_restore)
         examined = examine(warehouse, cluster_id, RECORD_TABLES, stored, None, after_restore)
-        is_unstored = are_worth_storing(examined.commits, cluster_id, clock.now_ms())
+        is_unstored = problems_run < (stored.problems_run or 0) or are_worth_storing(
+            examined.commits, cluster_id, clock.now_ms()
+        )
         pending = PendingFiles(storage=folder.storage, root=folder.root, cluster_id=cluster_id)
         if stored.last_run and _is_lost(warehouse, folder, cluster_id, stored.last_run):
             pending.write_report(Report(stored.last_run.ingest_id, _READ_AGAIN, is_loss=False))
             number, stored = number - 1, folder.discard(number)
         if stored.last_run:
             _commit_files(warehouse, folder, pending, stored.last_run, stored.topics, clock)
+            if stored.last_run.problems:
+                problems_run = max(problems_run, stored.last_run.sequence)
         yield ArchiveLock(
             warehouse=warehouse,
             cluster_id=cluster_id,
@@ -134,7 +141,8 @@ def staged_lock(
             reports=pending.reports(stored.last_run),
             versions=examined.versions,
             notes=examined.notes,
-            unstored=replace(stored, examined=examined.versions) if is_unstored else None,
+            problems_run=problems_run,
+            unstored=replace(stored, examined=examined.versions, problems_run=problems_run) if is_unstored else None,
         )
 
 
@@ -158,7 +166,11 @@ def commit_staged(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LO
     lock.pending.write_losses(run.sequence, output.ingest_id, output.reconciled.ranges)
     if run.sequence > 1:
         refuse_before(lock.warehouse, lock.cluster_id, lock.versions, {})
-    next_offsets = to_json(NextOffsets(topics=output.reconciled.topics, last_run=run, examined=lock.versions))
+    next_offsets = to_json(
+        NextOffsets(
+            topics=output.reconciled.topics, last_run=run, examined=lock.versions, problems_run=lock.problems_run
+        )
+    )
     if folder.newest() >= run.sequence:
         raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime")
     # Whole, because it counts as soon as it is there.
@@ -170,7 +182,7 @@ def store_examined(lock: ArchiveLock) -> None:
     """Write what the lock's holder, which has archived nothing, has examined of others' commits, if that is to be stored."""
     if lock.unstored and lock.unstored.last_run:
         folder = _StagingFolder(storage=lock.warehouse.kernel.storage, root=lock.root)
-        folder.write_examined(lock.unstored.last_run.sequence, lock.unstored.examined)
+        folder.write_examined(lock.unstored.last_run.sequence, lock.unstored)
 
 
 def _staging_folder(warehouse: Warehouse, staging: str, cluster_id: str) -> _StagingFolder:
