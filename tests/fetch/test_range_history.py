@@ -49,6 +49,16 @@ def test_runs_without_a_number_came_first():
     assert [row["ingest_id"] for row in in_order_of_runs(rows)] == ["a", "b", "0"]
 
 
+def test_a_re_created_topic_that_is_still_empty_is_the_last_one():
+    """Its begin and the end of the topic before it are of one run and have no records; their offsets do not order them."""
+    rows = [
+        a_range("a", 0, 5_000, 1, topic_id="old"),
+        a_range("b", 0, 0, 2, topic_id="new"),
+        a_range("b", 5_000, 5_000, 2, "TOPIC_RECREATED", "old"),
+    ]
+    assert [row["topic_id"] for row in in_order_of_runs(rows)] == ["old", "old", "new"]
+
+
 def test_what_was_archived_again_is_a_copy():
     """One broker denied a topic for a moment, and it began again under the same id."""
     rows = [

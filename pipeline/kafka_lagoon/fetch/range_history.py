@@ -28,16 +28,18 @@ def in_order_of_runs(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any
     """Rows of record_ranges in the order in which they were written.
 
     Runs have a number since version 0.2.0. Runs without a number came before; their ids, which are times, order them.
-    Within a run, a truncation comes before the records that were read after it.
+    Within a run, the end of a topic comes before the next topic of its name begins, and a truncation before the records that
+    were read after it.
     """
     return sorted(rows, key=_place)
 
 
-def _place(row: Mapping[str, Any]) -> tuple[int, str, bool, int]:
+def _place(row: Mapping[str, Any]) -> tuple[int, str, bool, bool, int]:
     sequence = row["sequence"]
     return (
         -1 if sequence is None else sequence,
         row["ingest_id"],
+        row["problem"] not in (TOPIC_DELETED, TOPIC_RECREATED),
         row["to_offset"] > row["from_offset"],
         row["from_offset"],
     )
