@@ -398,7 +398,7 @@ class TestRunsWithoutRecords:
         with pytest.raises(TableError, match="restored to version 3"):
             idle(archived, cluster_id="other")
         foreign.restore(archived, "records", 1)
-        refused_then_repeated(archived, 12)
+        refused(archived, "--after-restore repeat")
 
     def test_another_run_commits_meanwhile(self, archived: Warehouse, monkeypatch: pytest.MonkeyPatch):
         """Where no lock keeps them apart, the next offsets of the run that has archived records stay."""
