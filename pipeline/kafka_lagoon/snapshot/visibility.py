@@ -30,9 +30,9 @@ _ALL_CLUSTER_OPERATIONS = (
 def visibility(cluster_operations: int) -> dict[str, str]:
     """Visibility of each list by API, from the operations that the principal may do on the cluster.
 
-    DESCRIBE on the cluster shows all groups. The permission for every operation proves that all topics are shown: a super user
-    has it, and everybody has where there is no authorizer. Without it ACLs may prove it (snapshot/acl_visibility.py). Nothing
-    proves that all delegation tokens are shown.
+    DESCRIBE on the cluster shows all groups. Whoever may do every operation on it is taken for a super user, to whom all topics
+    are shown; everybody may where there is no authorizer. docs/permissions.md names those of whom that is not true. For others
+    ACLs may prove it (snapshot/acl_visibility.py). Nothing proves that all delegation tokens are shown.
     """
     groups = {True: COMPLETE, False: FILTERED, None: UNKNOWN}[allows(cluster_operations, DESCRIBE)]
     topics = COMPLETE if all(allows(cluster_operations, one) for one in _ALL_CLUSTER_OPERATIONS) else UNKNOWN
