@@ -165,7 +165,7 @@ class _Replayed:
     """A transport that answers from a recording. The clock of its deadlines advances where a broker would be silent."""
 
     def __init__(self, run: "_Run", address: str) -> None:
-        self.address, self._run = address, run
+        self.address, self.ip_address, self._run = address, address, run
         self._received = bytearray()
 
     def exchange(self, outgoing: bytearray, room: memoryview, deadline: Deadline, phase: str) -> int:

@@ -76,19 +76,29 @@ def _moved(random_numbers: random.Random, ends: dict[str, int], name: str) -> st
 
 
 def expected(seen: Sequence[Seen]) -> Iterator[Change]:
-    """Yield the changes of each snapshot against the one before it."""
+    """Yield the changes of each snapshot against the one before it; ends of logs against the last known ones."""
     for number, (old, new) in enumerate(pairwise(seen), 2):
         for attribute in ("rack", "leader_id", "owner"):
             before, after = getattr(old, attribute), getattr(new, attribute)
             yield from _changes(
                 number, attribute, before, after, {name for name in after if before[name] != after[name]}
             )
-        ends = {name for name, end in new.high_watermark.items() if _went_back(old.high_watermark[name], end)}
-        yield from _changes(number, "high_watermark", old.high_watermark, new.high_watermark, ends)
+        known = _last_known_ends(seen, number - 1)
+        ends = {name for name, end in new.high_watermark.items() if _went_back(known[name], end)}
+        yield from _changes(number, "high_watermark", known, new.high_watermark, ends)
         before, after = old.committed_offset, new.committed_offset
         gone = {name for name in after if before[name] != UNKNOWN and after[name] == UNKNOWN}
         back = {name for name in after if _went_back(before[name], after[name])}
         yield from _changes(number, "committed_offset", before, after, gone | back)
+
+
+def _last_known_ends(seen: Sequence[Seen], place: int) -> dict[str, str]:
+    """Return the last known ends before a snapshot, among those of its UTC day and the last one before the day."""
+    begin = max(place * HOURS_APART // 24 * 24 // HOURS_APART - 1, 0)
+    known = dict.fromkeys(seen[place].high_watermark, UNKNOWN)
+    for state in seen[begin:place]:
+        known |= {name: end for name, end in state.high_watermark.items() if end != UNKNOWN}
+    return known
 
 
 def _went_back(old: str, new: str) -> bool:
