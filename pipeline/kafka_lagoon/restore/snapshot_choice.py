@@ -47,7 +47,7 @@ class ChosenSnapshot:
 
 @frozen(kw_only=False)
 class _State:
-    """How a table of a snapshot was collected."""
+    """The result of collecting a table of a snapshot."""
 
     problem: str | None
     visibility: str | None
@@ -146,7 +146,7 @@ class _Sought:
         return [f"{_WORDS[table]} ({reason})" for table, reason in reasons.items() if reason]
 
     def state(self, snapshot_id: str, table: str) -> _State:
-        """How a table of a snapshot was collected."""
+        """The result of collecting a table of a snapshot."""
         return self._states.get((snapshot_id, table), _UNKNOWN)
 
     def _reason(self, snapshot_id: str, table: str) -> str | None:
@@ -211,7 +211,7 @@ def _is_before(snapshot: ChosenSnapshot, at_ms: int | None) -> bool:
 
 
 def _states(ask: Ask, cluster_id: str) -> Mapping[tuple[str, str], _State]:
-    """How the tables of all snapshots of a cluster were collected; snapshots of version 0.1.0 have no outcome."""
+    """The results of collecting the tables of all snapshots of a cluster; snapshots of version 0.1.0 have no outcome."""
     statement = """
         SELECT table_coverage.snapshot_id, table_coverage.table_name, table_coverage.problem, table_coverage.visibility,
           table_states.outcome
