@@ -39,7 +39,7 @@ def _place(row: Mapping[str, Any]) -> tuple[int, str, bool, bool, int]:
     return (
         -1 if sequence is None else sequence,
         row["ingest_id"],
-        row["problem"] not in (TOPIC_DELETED, TOPIC_RECREATED),
+        row["problem"] not in _ENDS,
         row["to_offset"] > row["from_offset"],
         row["from_offset"],
     )
@@ -78,7 +78,7 @@ def incarnations(rows: Iterable[Mapping[str, Any]]) -> list[Incarnation]:
     A topic without an id goes on under the next id of its ranges, unless an event says that it had ended (fetch/plan.py).
     """
     ordered = in_order_of_runs(rows)
-    # The end of a topic may stand after the first row of the next topic: both are of one run.
+    # The end of a topic does not make it the newest one.
     newest = [row["topic_id"] for row in reversed(ordered) if row["problem"] not in _ENDS]
     by_id: dict[str | None, list[Mapping[str, Any]]] = {topic_id: [] for topic_id in newest}
     for row in ordered:
