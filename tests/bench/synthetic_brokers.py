@@ -16,6 +16,7 @@ from functools import cached_property
 from multiprocessing import Process, Queue
 from typing import Any
 
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages import (
     api_versions,
     describe_cluster,
@@ -125,7 +126,9 @@ class Answers:
         self.pages: dict[tuple[str, int], bytes] = {}
         self.dispatch: Mapping[int, Callable[[int, Any], bytes]] = {
             api_versions.API_VERSIONS.key: lambda _, __: self.versions,
-            metadata.METADATA.key: lambda _, request: self.everything if request.topics is None else self.brokers,
+            metadata.METADATA.key: lambda _, request: (
+                self.everything if request.topics is None else self._named(request)
+            ),
             list_offsets.LIST_OFFSETS.key: lambda node, _: self.ends[node],
             list_groups.LIST_GROUPS.key: lambda node, _: self.listed[node],
             describe_groups.DESCRIBE_GROUPS.key: lambda _, request: _many(
@@ -168,22 +171,30 @@ class Answers:
         return not self.size.groups or api is not offset_for_leader_epoch.OFFSET_FOR_LEADER_EPOCH
 
     @cached_property
-    def brokers(self) -> bytes:
-        """Metadata without topics."""
-        return self._metadata(())
-
-    @cached_property
     def everything(self) -> bytes:
         """Metadata of all topics."""
+        return self._metadata(tuple(self._topic(topic) for topic in range(self.size.topics)))
+
+    def _named(self, request: metadata.MetadataRequest) -> bytes:
+        """Metadata of the topics that a request names, with a broker's error for those that do not exist."""
         return self._metadata(
             tuple(
-                metadata.MetadataTopic(
-                    name=topic_name(topic),
-                    topic_id=(topic + 1).to_bytes(16, "big"),
-                    partitions=tuple(self._partition(topic, index) for index in range(self.size.partitions)),
-                )
-                for topic in range(self.size.topics)
+                self._topic(self._numbers[asked.name])
+                if asked.name in self._numbers
+                else metadata.MetadataTopic(error_code=UNKNOWN_TOPIC_OR_PARTITION, name=asked.name)
+                for asked in request.topics or ()
             )
+        )
+
+    @cached_property
+    def _numbers(self) -> Mapping[str | None, int]:
+        return {topic_name(topic): topic for topic in range(self.size.topics)}
+
+    def _topic(self, topic: int) -> metadata.MetadataTopic:
+        return metadata.MetadataTopic(
+            name=topic_name(topic),
+            topic_id=(topic + 1).to_bytes(16, "big"),
+            partitions=tuple(self._partition(topic, index) for index in range(self.size.partitions)),
         )
 
     def _partition(self, topic: int, index: int) -> metadata.MetadataPartition:

@@ -30,6 +30,8 @@ from kafka_lagoon.tables.group_rows import (
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot
 from kafka_lagoon.wire.primitives import uuid_text
 from kafka_lagoon.wire.schema import Api
+from tests.bench.large import snapshot_of
+from tests.bench.synthetic_brokers import Size, synthetic_brokers
 from tests.clock import CLOCK
 from tests.fake import acls as fake_acls
 from tests.fake.answers import SPOKEN, consumer_protocol
@@ -69,6 +71,12 @@ def lag_of(snapshot: Snapshot, group_id: str) -> dict[tuple[str, int], tuple[int
         for row in snapshot.of(ConsumerLagRow)
         if row.group_id == group_id
     }
+
+
+def test_benches_can_take_a_snapshot_of_synthetic_brokers() -> None:
+    """Their answers are complete, or each bench that takes snapshots would end before it measures."""
+    with synthetic_brokers(Size(topics=4, partitions=3, brokers=2, groups=3, committed_partitions=6)) as address:
+        assert snapshot_of(address)["rows"] == 3 * 6
 
 
 def test_a_healthy_cluster_is_complete() -> None:
