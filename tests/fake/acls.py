@@ -2,11 +2,22 @@
 
 from typing import Any
 
-from kafka_lagoon.protocol.acls import ANY, MATCH, WILDCARD
+from kafka_lagoon.protocol.acls import ALLOW, ANY, DESCRIBE, LITERAL, MATCH, TOPIC, WILDCARD
 from kafka_lagoon.protocol.messages import describe_acls
 from tests.fake.cluster import FakeCluster
 
 SECURITY_DISABLED = 54
+# Who this is shows in no setting: so it may be that we see all topics because of it, or only some because of another ACL.
+OF_SOMEBODY = describe_acls.DescribeAclsResource(
+    resource_type=TOPIC,
+    resource_name=WILDCARD,
+    pattern_type=LITERAL,
+    acls=(
+        describe_acls.AclDescription(
+            principal="User:somebody", host=WILDCARD, operation=DESCRIBE, permission_type=ALLOW
+        ),
+    ),
+)
 
 
 def _describe_acls(state: FakeCluster, _node: int, _version: int, request: Any) -> Any:

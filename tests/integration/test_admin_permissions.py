@@ -11,7 +11,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from kafka_lagoon.admin.acls import Acl, create_acls, delete_acls
+from kafka_lagoon.admin.acl_changes import create_acls, delete_acls
+from kafka_lagoon.admin.acls import Acl
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.topic_partition import TopicPartition

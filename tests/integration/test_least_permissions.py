@@ -258,6 +258,15 @@ def test_acls_prove_a_list_of_topics(place: Place) -> None:
     assert proven.shape == unproven.shape
 
 
+def test_who_may_do_all_on_the_cluster_may_not_see_all_topics(place: Place) -> None:
+    """An ACL allows every operation on the cluster, as super users may do them, and another one a single topic."""
+    with place.granted([Permission(acls.ALL, acls.CLUSTER, ""), Permission(acls.READ, acls.TOPIC, "")], topic=ORDERS):
+        shown, expected = place.as_user(["kafka", "offsets"]), place.as_super_user(["kafka", "offsets"])
+    assert (shown.code, shown.lines & UNPROVEN != set()) == (0, True)
+    assert shown.shape.total() < expected.shape.total()
+    assert expected.lines == set()  # the ACL on the cluster is not the super user's
+
+
 def test_what_fewer_permissions_still_show(place: Place) -> None:
     """DESCRIBE on some groups lists these, as a filtered list; classic groups are described without their topics."""
     groups, described = ["kafka", "groups"], ["kafka", "describe-group", READERS]

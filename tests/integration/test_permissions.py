@@ -39,12 +39,17 @@ def trusted(snapshot: Snapshot) -> dict[str, str | None]:
 
 @pytest.mark.proof
 def test_what_permissions_hide_is_not_taken_for_absent(guarded: LocalKafka) -> None:
-    """At first everything is proven complete. Then a topic is hidden and the cluster's description denied: the lists are
-    shorter without any error, and they are not called complete any more.
+    """At first everything is proven complete. Then a topic is hidden, once because only another user may read it, and once
+    with the cluster's description: the lists are shorter without any error, and they are not called complete any more.
     """
     before = snapshot_of(guarded)
     assert {row.topic for row in before.of(TopicRow)} >= {"seen", "hidden"}
     assert (trusted(before)["ListGroups"], trusted(before)["Metadata"]) == ("complete", "complete")
+
+    add_rules(guarded, allow(ResourceType.TOPIC, "hidden", AclOperation.READ, user="other"))
+    without = snapshot_of(guarded)
+    assert {row.topic for row in without.of(TopicRow)} & {"seen", "hidden"} == {"seen"}
+    assert (trusted(without)["ListGroups"], trusted(without)["Metadata"]) == ("complete", "unknown")
 
     us, deny = "ANONYMOUS", AclPermissionType.DENY
     needed = (AclOperation.CLUSTER_ACTION, AclOperation.ALTER, AclOperation.CREATE, AclOperation.ALTER_CONFIGS)

@@ -9,6 +9,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
 from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, AclDescription, DescribeAclsResource
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS
@@ -331,35 +332,40 @@ def test_a_broker_that_dies_in_the_middle_costs_rows_that_say_so() -> None:
     assert {(row.topic, row.partition) for row in led} == {("orders", 1), ("other", 1)}
 
 
+def rule(resource_type: int, name: str, operation: int, principal: str = "User:lagoon") -> DescribeAclsResource:
+    acl = AclDescription(principal=principal, host="*", operation=operation, permission_type=acls.ALLOW)
+    return DescribeAclsResource(resource_type=resource_type, resource_name=name, pattern_type=acls.LITERAL, acls=(acl,))
+
+
+ON_CLUSTER = rule(acls.CLUSTER, acls.CLUSTER_NAME, acls.ALL)
+
+
 @pytest.mark.parametrize(
-    ("operations", "groups", "topics"),
+    ("operations", "rules", "groups", "topics"),
     [
-        (8096, "complete", "complete"),
-        (1 << 8, "complete", "unknown"),
-        (0, "filtered", "unknown"),
-        (-(2**31), "unknown", "unknown"),
+        (8096, None, "complete", "complete"),
+        (8096, (), "complete", "complete"),
+        (8096, (ON_CLUSTER, rule(acls.TOPIC, "orders", acls.READ)), "complete", "unknown"),
+        (1 << 8, (ON_CLUSTER, rule(acls.TOPIC, "*", acls.READ)), "complete", "complete"),
+        (0, (ON_CLUSTER, rule(acls.TOPIC, "*", acls.WRITE, "User:other")), "filtered", "complete"),
+        (-(2**31), (rule(acls.TOPIC, "orders", acls.READ), rule(acls.TOPIC, "other", acls.READ)), "unknown", "unknown"),
     ],
 )
-def test_permissions_decide_how_far_lists_are_trusted(operations: int, groups: str, topics: str) -> None:
-    """Brokers leave names out without an error; the authorized operations show if a list may be incomplete."""
-    state = healthy()
-    state.cluster_operations = operations
-    trusted = {row.api: row.visibility for row in captured(state).of(CoverageRow)}
-    assert (trusted["ListGroups"], trusted["Metadata"], trusted["OffsetFetch"]) == (groups, topics, topics)
-    assert trusted["ListOffsets"] is None
-
-
-def test_acls_prove_that_all_topics_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An ACL of ours on every topic and no denial; transactional ids are other resources."""
+def test_permissions_decide_how_far_lists_are_trusted(
+    monkeypatch: pytest.MonkeyPatch,
+    operations: int,
+    rules: tuple[DescribeAclsResource, ...] | None,
+    groups: str,
+    topics: str,
+) -> None:
+    """Brokers leave names out without an error; the authorized operations and the ACLs show if a list may be incomplete."""
     monkeypatch.setattr(KafkaSettings, "principal", lambda _: "User:lagoon")
     monkeypatch.setitem(SPOKEN, DESCRIBE_ACLS.key, fake_acls.ANSWERS[0])
     state = healthy()
-    state.cluster_operations = 1 << 8
-    rule = AclDescription(principal="User:lagoon", host="*", operation=8, permission_type=3)
-    state.acls = (DescribeAclsResource(resource_type=2, resource_name="*", pattern_type=3, acls=(rule,)),)
+    state.cluster_operations, state.acls = operations, rules
     trusted = {row.api: row.visibility for row in captured(state).of(CoverageRow)}
-    assert (trusted["Metadata"], trusted["OffsetFetch"]) == ("complete", "complete")
-    assert trusted.get("ListTransactions") != "complete"
+    assert (trusted["ListGroups"], trusted["Metadata"], trusted["OffsetFetch"]) == (groups, topics, topics)
+    assert trusted["ListOffsets"] is None
 
 
 def test_old_brokers_leave_columns_null_and_nothing_failed() -> None:

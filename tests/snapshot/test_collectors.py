@@ -81,6 +81,11 @@ def captured(state: FakeCluster, *skipped: Collector, stored: Mapping[str, Store
             )
 
 
+def visibility_of_topics(taken: Snapshot) -> str | None:
+    (visibility,) = {row.visibility for row in taken.of(CoverageRow) if row.api == "Metadata"}
+    return visibility
+
+
 def everything() -> FakeCluster:
     """A cluster that fills every table."""
     state = every_shape()
@@ -220,6 +225,7 @@ def test_a_cluster_without_authorizer_is_a_fact_of_coverage(speak: Speak) -> Non
     taken = captured(state)
     reasons = {row.not_collected_because for row in taken.of(CoverageRow) if row.api == "DescribeAcls"}
     assert reasons == {"SECURITY_DISABLED"}
+    assert visibility_of_topics(taken) == "complete"
     assert (taken.published.status, taken.published.completeness) == ("complete", 1.0)
     assert not taken.of(CollectionFailureRow)
 
@@ -238,6 +244,7 @@ def test_a_failure_of_a_table_that_is_not_required(speak: Speak) -> None:
         "CLUSTER_AUTHORIZATION_FAILED",
     )
     assert (taken.published.status, taken.published.failures) == ("complete", 1)
+    assert visibility_of_topics(taken) == "unknown"
 
 
 def test_a_skipped_table_is_named(speak: Speak) -> None:
@@ -250,6 +257,7 @@ def test_a_skipped_table_is_named(speak: Speak) -> None:
     (row,) = (row for row in taken.of(CoverageRow) if row.api == "DescribeAcls")
     assert (row.skipped_table, row.not_collected_because, row.requests) == ("acls", SKIPPED, 0)
     assert unexplained_of(taken) == []
+    assert visibility_of_topics(taken) == "unknown"  # only the ACLs tell it
     assert state.count(DESCRIBE_ACLS.key) == 0
 
 

@@ -1,6 +1,6 @@
-"""A note says that a list may be short, unless permissions or ACLs prove that it is complete."""
+"""A note says that a list may be short, unless ACLs, and what we may do, prove that it is complete."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -37,13 +37,24 @@ def acl(
     host: str = "*",
     name: str = "*",
     kind: int = acls.TOPIC,
+    pattern: int = acls.LITERAL,
 ) -> DescribeAclsResource:
     rule = AclDescription(principal=principal, host=host, operation=operation, permission_type=permission)
-    return DescribeAclsResource(resource_type=kind, resource_name=name, pattern_type=acls.LITERAL, acls=(rule,))
+    return DescribeAclsResource(resource_type=kind, resource_name=name, pattern_type=pattern, acls=(rule,))
 
 
-def note(connect: Callable[..., Cluster], api: str = METADATA.name, operations: int | None = 0) -> str | None:
-    return list_note(connect(), api, "topics", Deadline.after(CLOCK, 5_000), operations)
+ALTER = 1 << acls.ALTER
+HIDDEN, OURS_ON_SEEN = acl(acls.READ, name="secret", principal=OTHER), acl(acls.READ, name="orders")
+
+
+def note(
+    connect: Callable[..., Cluster], api: str = METADATA.name, operations: int | None = 0, topics: Sequence[str] = ()
+) -> str | None:
+    """The note after brokers have described these topics."""
+    cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
+    if topics:
+        cluster.refresh(topics, deadline)
+    return list_note(cluster, api, "topics", deadline, operations)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +80,6 @@ def test_acls_on_all_topics_prove_it(
 @pytest.mark.parametrize(
     "rules",
     [
-        None,
         [],
         [acl(acls.DESCRIBE, name="orders")],
         [acl(acls.DESCRIBE_CONFIGS)],
@@ -82,28 +92,93 @@ def test_acls_on_all_topics_prove_it(
     ],
 )
 def test_other_acls_prove_nothing(
-    state: FakeCluster, connect: Callable[..., Cluster], rules: list[DescribeAclsResource] | None
+    state: FakeCluster, connect: Callable[..., Cluster], rules: list[DescribeAclsResource]
 ) -> None:
-    """A denial of one topic hides it, also if it is for a group that we may be in; without an authorizer nothing is known."""
-    state.acls = None if rules is None else tuple(rules)
+    """A denial of one topic hides it, also if it is for a group that we may be in. No topic was described to us here."""
+    state.acls = tuple(rules)
     assert note(connect) == PERHAPS
 
 
-def test_a_principal_that_is_not_known_proves_nothing(
+def test_without_an_authorizer_brokers_hide_nothing(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """Whatever the settings call us."""
+    state.acls = None
+    assert note(connect) is None
+    assert note(connect, LIST_TRANSACTIONS.name) is None
+
+
+ON_CLUSTER = {"kind": acls.CLUSTER, "name": acls.CLUSTER_NAME}
+SEEN = "orders"  # the topic that brokers describe to us
+
+
+@pytest.mark.parametrize(
+    ("operations", "rules", "is_proven"),
+    [
+        pytest.param(0, [acl(acls.READ, name=SEEN, principal=OTHER)], True, id="a topic that only others may read"),
+        pytest.param(0, [acl(acls.READ, name="*", principal=OTHER)], True, id="all topics are for others"),
+        pytest.param(
+            0, [acl(acls.READ, name="ord", pattern=acls.PREFIXED, principal=OTHER)], True, id="a prefix of it"
+        ),
+        pytest.param(0, [acl(acls.WRITE, acls.DENY, name=SEEN)], True, id="no ACL allows anything"),
+        pytest.param(0, [acl(acls.ALTER_CONFIGS, name=SEEN)], True, id="no ACL allows this"),
+        pytest.param(0, [acl(acls.READ, name=SEEN)], False, id="an ACL of ours"),
+        pytest.param(0, [acl(acls.READ, name="ord", pattern=acls.PREFIXED)], False, id="a prefix of ours"),
+        pytest.param(0, [acl(acls.READ, name=SEEN, principal="Group:staff")], False, id="perhaps our group"),
+        pytest.param(0, [acl(acls.READ, name="other", principal=OTHER)], False, id="without ACLs everybody may"),
+        pytest.param(
+            0, [acl(acls.READ, name="orders-", pattern=acls.PREFIXED, principal=OTHER)], False, id="no prefix"
+        ),
+        pytest.param(0, [], True, id="a topic without ACLs where no topic has any"),
+        pytest.param(
+            ALTER, [acl(acls.ALTER, principal=OTHER, **ON_CLUSTER), HIDDEN, OURS_ON_SEEN], True, id="super user"
+        ),
+        pytest.param(ALTER, [acl(acls.ALL, **ON_CLUSTER), HIDDEN, OURS_ON_SEEN], False, id="ALL on Cluster"),
+        pytest.param(ALTER, [HIDDEN, OURS_ON_SEEN], False, id="everybody may on Cluster, or a super user"),
+    ],
+)
+def test_what_no_acl_allows_proves_it(
+    state: FakeCluster,
+    connect: Callable[..., Cluster],
+    operations: int,
+    rules: list[DescribeAclsResource],
+    *,
+    is_proven: bool,
+) -> None:
+    """On a resource with ACLs only super users may do what none allows; without ACLs a setting may allow it to everybody."""
+    state.acls = tuple(rules)
+    assert note(connect, operations=operations, topics=[SEEN]) == (None if is_proven else PERHAPS)
+
+
+def test_an_acl_of_a_later_release_proves_nothing(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """It may be what allows us to see the topic."""
+    state.acls = (acl(99, name=SEEN),)
+    assert note(connect, topics=[SEEN]) == PERHAPS
+
+
+def test_resources_without_acls_are_seen_by_whoever_may_use_one(
+    state: FakeCluster, connect: Callable[..., Cluster]
+) -> None:
+    """A topic that we see without an ACL: no ACL at all is about transactional ids, so we see them all."""
+    state.acls = (acl(acls.READ, name="other"),)
+    assert note(connect, LIST_TRANSACTIONS.name, topics=[SEEN]) is None
+    assert note(connect, LIST_TRANSACTIONS.name, topics=["other"]) == PERHAPS
+
+
+def test_where_the_principal_is_not_known_each_acl_may_be_ours(
     state: FakeCluster, connect: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It comes from a certificate, a ticket or a token: ACLs are not read then."""
+    """It comes from a certificate, a ticket or a token."""
     monkeypatch.setattr(KafkaSettings, "principal", lambda _: None)
     state.acls = (acl(acls.DESCRIBE, principal=acls.EVERYBODY),)
-    assert note(connect) == PERHAPS
-    assert state.count(DESCRIBE_ACLS.key) == 0
+    assert note(connect, topics=[SEEN]) == PERHAPS
+    state.acls = (acl(acls.WRITE, acls.DENY, principal=OTHER),)
+    assert note(connect, topics=[SEEN]) is None
 
 
-def test_permissions_on_the_cluster_prove_it(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """The cluster is asked for them if they are not given; no ACL is read, and DESCRIBE shows all groups."""
-    assert note(connect, operations=None) is None
-    assert note(connect, LIST_GROUPS.name, 1 << acls.DESCRIBE) is None
-    short = "topics: not all of them: brokers leave out those that we may not describe"
+def test_groups_need_no_acls(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """DESCRIBE on the cluster shows all groups; the cluster is asked for the operations if they are not given."""
     state.acls = (acl(acls.DESCRIBE, kind=acls.GROUP),)
+    assert note(connect, LIST_GROUPS.name, 1 << acls.DESCRIBE) is None
+    assert note(connect, LIST_GROUPS.name, None) is None
+    short = "topics: not all of them: brokers leave out those that we may not describe"
     assert note(connect, LIST_GROUPS.name, 0) == short
     assert state.count(DESCRIBE_ACLS.key) == 0

@@ -12,11 +12,6 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol import acls
 
 ANY_HOST = "*"
-# Operations that Kafka's authorizers allow along with another one.
-_IMPLIED_BY: Mapping[int, frozenset[int]] = {
-    acls.DESCRIBE: frozenset({acls.READ, acls.WRITE, acls.DELETE, acls.ALTER}),
-    acls.DESCRIBE_CONFIGS: frozenset({acls.ALTER_CONFIGS}),
-}
 _OPTIONS: Mapping[int, str] = {
     acls.TOPIC: "--topic",
     acls.GROUP: "--group",
@@ -71,7 +66,7 @@ def grants(
             resource_type=resource_type,
             pattern_type=pattern_type,
             names=of_pattern,
-            operations=tuple(sorted(one for one in wanted if not _IMPLIED_BY.get(one, frozenset()) & wanted)),
+            operations=tuple(sorted(one for one in wanted if not acls.IMPLIED_BY.get(one, frozenset()) & wanted)),
         )
         for resource_type, wanted in sorted(operations.items())
         for pattern_type, of_pattern in _patterns(resource_type, names or {})
@@ -86,8 +81,3 @@ def _patterns(resource_type: int, names: Mapping[int, Sequence[str]]) -> Iterato
     prefixes = tuple(name[:-1] for name in given if name.endswith("*") and name != acls.WILDCARD)
     literal = tuple(name for name in given if name == acls.WILDCARD or not name.endswith("*"))
     yield from ((kind, chosen) for kind, chosen in ((acls.LITERAL, literal), (acls.PREFIXED, prefixes)) if chosen)
-
-
-def implied(operation: int) -> frozenset[int]:
-    """The operations whose ACLs allow an operation: itself, those that imply it, and ALL."""
-    return _IMPLIED_BY.get(operation, frozenset()) | {operation, acls.ALL}

@@ -85,6 +85,10 @@ class KnownTopics:
         """The last known leader epoch, of the last known topic id; -1 before Metadata v7."""
         return self._leader(partition)[1]
 
+    def names(self) -> list[str]:
+        """The names of the topics that brokers have described, in their order; some may be gone by now."""
+        return list(self._topics)
+
     def id_of(self, topic: str) -> str | None:
         """The last known id of the topic, None when brokers give none or were not asked yet."""
         return self._topics[topic].topic_id if topic in self._topics else None

@@ -6,7 +6,6 @@ out without an error, so only ACLs tell whether we may see them. Nothing is crea
 
 from collections.abc import Collection
 
-from kafka_lagoon.admin.acl_commands import implied
 from kafka_lagoon.admin.acls import Acl, AclFilter, acls_of, describe_acls
 from kafka_lagoon.admin.delegation_tokens import describe_delegation_tokens
 from kafka_lagoon.client.cluster import Cluster
@@ -16,6 +15,8 @@ from kafka_lagoon.errors import UnsupportedVersion
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import DELEGATION_TOKEN_AUTH_DISABLED, TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS, DescribeTransactionsRequest
+from kafka_lagoon.snapshot.acl_rows import acl_rows
+from kafka_lagoon.snapshot.acl_visibility import Permissions, types_shown
 
 _NOBODYS_ID = "lagoon-doctor"  # an id without a transaction: its description is refused or not found
 
@@ -49,17 +50,16 @@ def on_delegation_tokens(cluster: Cluster, of_cluster: int, deadline: Deadline) 
     on_tokens = [acl for acl in ours if acl.resource_type == acls.DELEGATION_TOKEN and _is_for_all(acl)]
     if any(acl.permission == acls.DENY and acl.operation in (acls.DESCRIBE, acls.ALL) for acl in on_tokens):
         return False, f"an ACL denies it to {principal or acls.EVERYBODY}"
-    if _are_allowed(on_tokens, implied(acls.DESCRIBE)):
+    if _are_allowed(on_tokens, acls.implied(acls.DESCRIBE)):
         return True, "an ACL allows it on all delegation tokens"
     if principal is None:
         return None, "which ACLs are ours is not known: settings do not name the principal of this connection"
-    may_all = acls.allows(of_cluster, acls.CLUSTER_ACTION) is True
-    if may_all and not _are_allowed([acl for acl in ours if acl.resource_type == acls.CLUSTER], _OF_BROKERS):
+    known = Permissions(
+        principal=principal, operations=of_cluster, topics=cluster.topics.names(), acls=list(acl_rows(answer))
+    )
+    if types_shown(known, [acls.DELEGATION_TOKEN]):
         return True, f"{principal} may do more than its ACLs allow, as super users may"
     return False, f"no ACL allows it to {principal} on all delegation tokens"
-
-
-_OF_BROKERS = implied(acls.CLUSTER_ACTION)
 
 
 def _is_for_all(acl: Acl) -> bool:

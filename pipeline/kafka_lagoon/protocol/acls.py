@@ -81,9 +81,20 @@ OPERATIONS: Mapping[int, str] = {
 }
 PERMISSION_TYPES: Mapping[int, str] = {UNKNOWN: "UNKNOWN", ANY: "ANY", DENY: "DENY", ALLOW: "ALLOW"}
 
+# Operations that Kafka's authorizers allow along with another one.
+IMPLIED_BY: Mapping[int, frozenset[int]] = {
+    DESCRIBE: frozenset({READ, WRITE, DELETE, ALTER}),
+    DESCRIBE_CONFIGS: frozenset({ALTER_CONFIGS}),
+}
+
 NOT_ASKED = -(2**31)  # also the answer of versions that lack the field
 
 
 def allows(operations: int, operation: int) -> bool | None:
     """True if the bit of `operation` is set in `operations`; None if the broker was not asked."""
     return None if operations == NOT_ASKED else bool(operations >> operation & 1)
+
+
+def implied(operation: int) -> frozenset[int]:
+    """The operations whose ACLs allow an operation: itself, those that imply it, and ALL."""
+    return IMPLIED_BY.get(operation, frozenset()) | {operation, ALL}

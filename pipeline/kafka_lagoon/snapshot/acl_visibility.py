@@ -1,57 +1,133 @@
-"""Decides by the ACLs of a cluster whether brokers may have left resources of a type out of their lists."""
+"""Decides by a cluster's ACLs, and by what we may do, whether brokers may have left resources out of their lists.
 
-from collections.abc import Collection
+Kafka's authorizers allow what ACLs allow, and everything to super users. With allow.everyone.if.no.acl.found they also allow
+everything on a resource without any ACL. Brokers tell neither who is a super user nor that setting. Both show in what we may do
+although no ACL allows it: on a resource with ACLs only a super user may, on one without ACLs everybody may or a super user.
+"""
 
-from kafka_lagoon.admin.acl_commands import implied
-from kafka_lagoon.admin.acls import AclFilter, describe_acls
+from collections.abc import Collection, Iterable, Sequence
+
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure
-from kafka_lagoon.clock import Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol import acls
-from kafka_lagoon.snapshot.acl_rows import acl_rows
+from kafka_lagoon.snapshot.visibility import LISTED_TYPES
 from kafka_lagoon.tables.security_rows import AclRow
 
-_LITERAL = acls.PATTERN_TYPES[acls.LITERAL]
+_LITERAL, _PREFIXED = acls.PATTERN_TYPES[acls.LITERAL], acls.PATTERN_TYPES[acls.PREFIXED]
 _ALLOW, _DENY = acls.PERMISSION_TYPES[acls.ALLOW], acls.PERMISSION_TYPES[acls.DENY]
-_DESCRIBING = frozenset(acls.OPERATIONS[one] for one in implied(acls.DESCRIBE))
 _DENYING = (acls.OPERATIONS[acls.DESCRIBE], acls.OPERATIONS[acls.ALL])
+_NAMELESS = acls.RESOURCE_TYPES[acls.UNKNOWN]  # how rows name numbers of later releases
 
 
-def may_describe_all(cluster: Cluster, resource_type: int, deadline: Deadline) -> bool:
-    """True if the ACLs of the cluster prove it for our principal; only ACLs of this type of resources are read."""
-    principal = cluster.settings.principal()
-    if principal is None:
-        return False
-    for_all = AclFilter(
-        resource_type=resource_type, resource_name=acls.WILDCARD, pattern_type=acls.LITERAL, permission=acls.ALLOW
+@frozen
+class Permissions:
+    """What tells a principal's permissions. The principal is None if settings do not name it."""
+
+    principal: str | None
+    operations: int  # that are allowed on the cluster, as bits
+    topics: Collection[str]  # that brokers describe
+    acls: Sequence[AclRow]  # all of the cluster
+
+    def on(self, resource_type: int) -> list[AclRow]:
+        """The ACLs on resources of a type."""
+        return [acl for acl in self.acls if acl.resource_type == acls.RESOURCE_TYPES[resource_type]]
+
+
+def complete_lists(cluster: Cluster, operations: int, described: Sequence[AclRow]) -> Sequence[str]:
+    """The APIs of `LISTED_TYPES` whose lists are proven to be complete by all ACLs of the cluster.
+
+    `operations` are those that we may do on the cluster, as bits.
+    """
+    known = Permissions(
+        principal=cluster.settings.principal(), operations=operations, topics=cluster.topics.names(), acls=described
     )
-    known: list[AclRow] = []
-    for acl_filter in (for_all, AclFilter(resource_type=resource_type, permission=acls.DENY)):
-        answer = describe_acls(cluster, acl_filter, deadline)
-        if isinstance(answer, Failure):
-            return False
-        known += acl_rows(answer)
-    return shows_all(known, resource_type, principal)
+    shown = types_shown(known, frozenset(LISTED_TYPES.values()))
+    return [api for api, resource_type in LISTED_TYPES.items() if resource_type in shown]
 
 
-def shows_all(known: Collection[AclRow], resource_type: int, principal: str | None) -> bool:
-    """True if the ACLs of a cluster prove that a principal may describe every resource of a type.
+def types_shown(known: Permissions, resource_types: Iterable[int]) -> frozenset[int]:
+    """Those of the types of which every resource is proven to be described to the principal."""
+    if any(_NAMELESS in text for acl in known.acls for text in _words(acl)):
+        not_by_acls: set[bool] = set()
+    else:
+        not_by_acls = _not_by_acls(known)
+    is_super_user, is_open = True in not_by_acls, False in not_by_acls
+    return frozenset(
+        one
+        for one in resource_types
+        if is_super_user or _allow_all(known.on(one), known.principal) or (is_open and not known.on(one))
+    )
+
+
+def _words(acl: AclRow) -> tuple[str, ...]:
+    return acl.resource_type, acl.pattern_type, acl.operation, acl.permission
+
+
+def _not_by_acls(known: Permissions) -> set[bool]:
+    """For resources that the principal may use although no ACL allows it: True if the resource has ACLs, else False."""
+    have_acls = set()
+    on_cluster, on_topics = known.on(acls.CLUSTER), known.on(acls.TOPIC)
+    if any(
+        acls.allows(known.operations, operation) and not _that_may_allow(on_cluster, operation, known.principal)
+        for operation in acls.OPERATIONS
+    ):
+        have_acls.add(bool(on_cluster))
+    of_any, of_ours = _Names.of(on_topics), _Names.of(_that_may_allow(on_topics, acls.DESCRIBE, known.principal))
+    return have_acls | {of_any.match(topic) for topic in known.topics if not of_ours.match(topic)}
+
+
+def _that_may_allow(some: Iterable[AclRow], operation: int, principal: str | None) -> list[AclRow]:
+    """The ACLs that may allow the principal an operation: from some host, or as a member of a group."""
+    names = {acls.OPERATIONS[one] for one in acls.implied(operation)}
+    return [
+        acl
+        for acl in some
+        if acl.permission == _ALLOW and acl.operation in names and not _is_of_another(acl, principal)
+    ]
+
+
+def _is_of_another(acl: AclRow, principal: str | None) -> bool:
+    return (
+        principal is not None and acl.principal.startswith("User:") and acl.principal not in (principal, acls.EVERYBODY)
+    )
+
+
+@frozen
+class _Names:
+    """The names of resources that some ACLs are about."""
+
+    literal: frozenset[str]
+    prefixes: frozenset[str]
+    lengths: tuple[int, ...]  # of the prefixes
+
+    @classmethod
+    def of(cls, some: Iterable[AclRow]) -> "_Names":
+        names = {(acl.pattern_type, acl.resource_name) for acl in some}
+        prefixes = frozenset(name for pattern, name in names if pattern == _PREFIXED)
+        return cls(
+            literal=frozenset(name for pattern, name in names if pattern == _LITERAL),
+            prefixes=prefixes,
+            lengths=tuple(sorted({len(prefix) for prefix in prefixes})),
+        )
+
+    def match(self, name: str) -> bool:
+        is_literal = acls.WILDCARD in self.literal or name in self.literal
+        return is_literal or any(name[:length] in self.prefixes for length in self.lengths)
+
+
+def _allow_all(of_type: Sequence[AclRow], principal: str | None) -> bool:
+    """True if the ACLs on a type allow the principal to describe all resources, from every host.
 
     Brokers may know the principal by a group, too: so a denial counts unless it is for another user.
     """
-    kind = acls.RESOURCE_TYPES[resource_type]
-    of_type = [acl for acl in known if acl.resource_type == kind]
     if principal is None or any(_may_deny(acl, principal) for acl in of_type):
         return False
-    return any(_allows_all(acl, principal) for acl in of_type)
+    return any(
+        (acl.resource_name, acl.pattern_type, acl.host) == (acls.WILDCARD, _LITERAL, acls.WILDCARD)
+        and acl.principal in (principal, acls.EVERYBODY)
+        for acl in _that_may_allow(of_type, acls.DESCRIBE, principal)
+    )
 
 
 def _may_deny(acl: AclRow, principal: str) -> bool:
-    is_of_another = acl.principal.startswith("User:") and acl.principal not in (principal, acls.EVERYBODY)
-    return acl.permission == _DENY and acl.operation in _DENYING and not is_of_another
-
-
-def _allows_all(acl: AclRow, principal: str) -> bool:
-    is_for_all = (acl.resource_name, acl.pattern_type, acl.host) == (acls.WILDCARD, _LITERAL, acls.WILDCARD)
-    is_ours = acl.principal in (principal, acls.EVERYBODY)
-    return is_for_all and is_ours and acl.permission == _ALLOW and acl.operation in _DESCRIBING
+    return acl.permission == _DENY and acl.operation in _DENYING and not _is_of_another(acl, principal)

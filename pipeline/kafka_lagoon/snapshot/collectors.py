@@ -1,11 +1,14 @@
 """Lists the collectors of all state tables, and defines those that need no module of their own."""
 
+from collections.abc import Collection as Names
+
 from kafka_lagoon import __version__
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.admin.releases import kafka_version_range
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.protocol.acls import CLUSTER, DESCRIBE, DESCRIBE_CONFIGS, GROUP, READ, TOPIC
 from kafka_lagoon.protocol.messages import consumer_group_describe, share_group_describe, streams_group_describe
+from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS as DESCRIBE_CONFIGS_API
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS
@@ -18,7 +21,7 @@ from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
-from kafka_lagoon.snapshot.acl_visibility import shows_all
+from kafka_lagoon.snapshot.acl_visibility import complete_lists
 from kafka_lagoon.snapshot.acls import ACLS
 from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
 from kafka_lagoon.snapshot.configs import CONFIGS
@@ -42,7 +45,7 @@ from kafka_lagoon.snapshot.time_lag import local_starts, with_time_lag
 from kafka_lagoon.snapshot.topology import broker_rows, partition_rows, topic_rows
 from kafka_lagoon.snapshot.transaction_tables import PRODUCERS, TRANSACTIONS
 from kafka_lagoon.snapshot.versions import API_VERSIONS_TABLE, FEATURES
-from kafka_lagoon.snapshot.visibility import COMPLETE, LISTED_TYPES, visibility
+from kafka_lagoon.snapshot.visibility import complete_without_acls, visibility
 from kafka_lagoon.tables import state_tables
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionOffsetsRow, PartitionRow, TopicRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow
@@ -144,12 +147,19 @@ CONSUMER_LAG = Collector(
 
 def _coverage(collection: Collection) -> Collected:
     skipped = {table.name: [api.name for api in table.apis] for table in collection.skipped}
-    principal, known = collection.cluster.settings.principal(), collection.of(AclRow)
-    proven = [api for api, resource_type in LISTED_TYPES.items() if shows_all(known, resource_type, principal)]
-    trusted = visibility(collection.identity.operations) | dict.fromkeys(proven, COMPLETE)
+    trusted = visibility(collection.identity.operations, _complete_lists(collection))
     left_out = {"Metadata": collection.topology.left_out, "ListGroups": collection.group_state.left_out}
     unoffered = not_offered(collection.failures)
     return Collected(list(coverage_rows(collection.cluster.request_stats, trusted, unoffered, skipped, left_out)))
+
+
+def _complete_lists(collection: Collection) -> Names[str]:
+    if ACLS in collection.skipped:
+        return ()
+    for failure in collection.failures:
+        if failure.api == DESCRIBE_ACLS.name:
+            return complete_without_acls(failure)
+    return complete_lists(collection.cluster, collection.identity.operations, collection.of(AclRow))
 
 
 COVERAGE = Collector(

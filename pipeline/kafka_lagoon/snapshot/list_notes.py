@@ -3,12 +3,14 @@
 What proves a list to be complete is in snapshot/visibility.py and snapshot/acl_visibility.py.
 """
 
+from collections.abc import Collection
+
 from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol import acls
-from kafka_lagoon.snapshot.visibility import COMPLETE, LISTED_TYPES, UNKNOWN, visibility
+from kafka_lagoon.snapshot.visibility import COMPLETE, LISTED_TYPES, UNKNOWN, complete_without_acls, visibility
 
 
 def list_note(cluster: Cluster, api: str, what: str, deadline: Deadline, operations: int | None = None) -> str | None:
@@ -16,8 +18,9 @@ def list_note(cluster: Cluster, api: str, what: str, deadline: Deadline, operati
 
     `operations` has the authorized operations on the cluster as bits; if it is missing, the cluster is asked for them.
     """
-    trusted = visibility(_operations(cluster, deadline) if operations is None else operations).get(api, UNKNOWN)
-    if trusted == COMPLETE or _is_proven_by_acls(cluster, api, deadline):
+    operations = _operations(cluster, deadline) if operations is None else operations
+    trusted = visibility(operations, _proven(cluster, api, operations, deadline)).get(api, UNKNOWN)
+    if trusted == COMPLETE:
         return None
     perhaps = "perhaps " if trusted == UNKNOWN else ""
     return f"{what}: {perhaps}not all of them: brokers leave out those that we may not describe"
@@ -28,9 +31,15 @@ def _operations(cluster: Cluster, deadline: Deadline) -> int:
     return acls.NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
 
 
-def _is_proven_by_acls(cluster: Cluster, api: str, deadline: Deadline) -> bool:
+def _proven(cluster: Cluster, api: str, operations: int, deadline: Deadline) -> Collection[str]:
     if api not in LISTED_TYPES:
-        return False
-    from kafka_lagoon.snapshot.acl_visibility import may_describe_all  # noqa: PLC0415  not needed by who may do all
+        return ()
+    from kafka_lagoon.admin.acls import AclFilter, describe_acls  # noqa: PLC0415  not needed for named items
 
-    return may_describe_all(cluster, LISTED_TYPES[api], deadline)
+    described = describe_acls(cluster, AclFilter(), deadline)
+    if isinstance(described, Failure):
+        return complete_without_acls(described)
+    from kafka_lagoon.snapshot.acl_rows import acl_rows  # noqa: PLC0415  not needed without an authorizer
+    from kafka_lagoon.snapshot.acl_visibility import complete_lists  # noqa: PLC0415
+
+    return complete_lists(cluster, operations, list(acl_rows(described)))

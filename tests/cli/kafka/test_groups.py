@@ -4,6 +4,7 @@ import pytest
 
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from tests.cli.kafka.conftest import Ask
+from tests.fake.acls import OF_SOMEBODY
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
 from tests.fake.faults import Close, Fault
 
@@ -54,7 +55,7 @@ def test_groups_are_chosen_by_filters(ask: Ask, filters: tuple[str, ...], left: 
 
 def test_groups_that_may_be_hidden_are_said(state: FakeCluster, ask: Ask) -> None:
     """Without DESCRIBE on the cluster the list of groups is marked as filtered; commits are always marked."""
-    state.cluster_operations = 0
+    state.cluster_operations, state.acls = 0, (OF_SOMEBODY,)
     line = "lagoon: groups: not all of them: brokers leave out those that we may not describe\n"
     assert ask("groups").err == line
     assert ask("describe-group", "reader").err == ""

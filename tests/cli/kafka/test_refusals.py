@@ -15,6 +15,7 @@ from kafka_lagoon.protocol.messages import (
     list_transactions,
 )
 from tests.cli.kafka.conftest import Ask
+from tests.fake.acls import OF_SOMEBODY
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault
@@ -207,7 +208,7 @@ def transactions(speak: Speak) -> None:
 @pytest.mark.usefixtures("transactions")
 def test_transactions_are_listed_of_every_broker(state: FakeCluster, ask: Ask) -> None:
     """Rows have coordinators; a note says that brokers leave out transactions without permission."""
-    state.cluster_operations = 0
+    state.cluster_operations, state.acls = 0, (OF_SOMEBODY,)
     shown = ask("transactions", "--json")
     assert [(one["transactional_id"], one["coordinator_id"]) for one in shown.rows("transaction")] == [
         ("pay\x1b", 1),

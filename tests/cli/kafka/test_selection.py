@@ -20,6 +20,7 @@ from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from kafka_lagoon.wire.schema import Api
 from tests.cli.kafka.conftest import Ask
 from tests.clock import CLOCK
+from tests.fake.acls import OF_SOMEBODY
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault
 from tests.short_timeouts import short_timeouts
@@ -61,7 +62,7 @@ def test_a_named_topic_that_does_not_exist_is_a_failure(select: Select) -> None:
 
 def test_a_list_that_may_be_short_has_a_note(state: FakeCluster, select: Select) -> None:
     """Without all permissions it is not known that the list is complete; the cluster is asked for them only if necessary."""
-    state.cluster_operations = 0
+    state.cluster_operations, state.acls = 0, (OF_SOMEBODY,)
     context = select()
     [note] = topic_notes(context)
     assert note.startswith("topics: perhaps not all of them")

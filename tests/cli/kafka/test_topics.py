@@ -6,6 +6,7 @@ from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from tests.cli.kafka.conftest import Ask
+from tests.fake.acls import OF_SOMEBODY
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault
 
@@ -25,7 +26,7 @@ def test_metadata_tells_brokers_topics_and_partitions(ask: Ask) -> None:
 
 def test_a_list_that_may_be_short_says_so(state: FakeCluster, ask: Ask) -> None:
     """Without all permissions the list of topics may be incomplete; named topics need no note."""
-    state.cluster_operations = 0
+    state.cluster_operations, state.acls = 0, (OF_SOMEBODY,)
     assert ask("metadata").err == NOT_ALL
     assert ask("metadata", "--topic", "orders").err == ""
 

@@ -8,7 +8,8 @@ goes from None to it, `delete_acl` back, which takes DELETIONS.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_lagoon.admin.acls import Acl, AclFilter, acls_of, create_acls, delete_acls, describe_acls
+from kafka_lagoon.admin.acl_changes import create_acls, delete_acls
+from kafka_lagoon.admin.acls import Acl, AclFilter, acls_of, describe_acls
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
 from kafka_lagoon.apply.kinds.names import quoted, words
 from kafka_lagoon.client.cluster import Cluster
