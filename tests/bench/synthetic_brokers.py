@@ -9,7 +9,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,7 +118,8 @@ class Answers:
 
     def __init__(self, size: Size, nodes: list[int], first_port: int) -> None:
         self.size, self.nodes, self.first_port = size, nodes, first_port
-        self.ends = {node: self._ends(node) for node in nodes}
+        self.ends = {node: self._ends(self._led(node)) for node in nodes}
+        self.partitions_led = {node: sum(len(led) for _, led in self._led(node)) for node in nodes}
         own = {node: [group for group in range(size.groups) if group % size.brokers + 1 == node] for node in nodes}
         self.listed = {node: self._listed(groups) for node, groups in own.items()}
         self.commits = {group_id(group): self._commits(group) for groups in own.values() for group in groups}
@@ -129,7 +130,7 @@ class Answers:
             metadata.METADATA.key: lambda _, request: (
                 self.everything if request.topics is None else self._named(request)
             ),
-            list_offsets.LIST_OFFSETS.key: lambda node, _: self.ends[node],
+            list_offsets.LIST_OFFSETS.key: self._asked_ends,
             list_groups.LIST_GROUPS.key: lambda node, _: self.listed[node],
             describe_groups.DESCRIBE_GROUPS.key: lambda _, request: _many(
                 self.described[one] for one in request.groups
@@ -214,7 +215,16 @@ class Answers:
     def _port(self, node: int) -> int:
         return self.first_port + node - 1
 
-    def _ends(self, node: int) -> bytes:
+    def _asked_ends(self, node: int, request: list_offsets.ListOffsetsRequest) -> bytes:
+        """The ends of the partitions that a request names; those of all that a broker leads are encoded already."""
+        if sum(len(topic.partitions) for topic in request.topics) == self.partitions_led[node]:
+            return self.ends[node]
+        return self._ends(
+            (self._numbers[topic.name], [partition.partition_index for partition in topic.partitions])
+            for topic in request.topics
+        )
+
+    def _ends(self, some: Iterable[tuple[int, Sequence[int]]]) -> bytes:
         topics = tuple(
             list_offsets.ListOffsetsResponseTopic(
                 name=topic_name(topic),
@@ -228,7 +238,7 @@ class Answers:
                     for index in led
                 ),
             )
-            for topic, led in self._led(node)
+            for topic, led in some
         )
         return _encoded(list_offsets.LIST_OFFSETS, list_offsets.ListOffsetsResponse(topics=topics))
 

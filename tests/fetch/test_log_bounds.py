@@ -99,3 +99,24 @@ def test_bytes_of_a_range_in_remote_storage(state: FakeCluster, connect: Connect
     assert range_bytes(connect(), [wanted], {PARTITION: bounds}, soon()) == {PARTITION: size}
     log.refused = {(list_offsets.EARLIEST_LOCAL, list_offsets.READ_UNCOMMITTED): UNKNOWN_SERVER_ERROR}
     assert range_bytes(connect(), [wanted], {PARTITION: bounds}, soon()) == {PARTITION: 40_000}
+
+
+@pytest.mark.parametrize(("first_on_disk", "requests"), [(0, 1), (900, 3)])
+def test_one_log_of_each_topic_is_asked_for_its_start_on_the_disk(
+    state: FakeCluster, connect: Connect, first_on_disk: int, requests: int
+) -> None:
+    """The highest one. The others are asked for if a part of that one is in remote storage: here of both leaders."""
+    state.add_topic("t", 2)
+    for log, end in zip(state.topics["t"].partitions, (500, 1000), strict=True):
+        log.size, log.log_start_offset, log.high_watermark = 80_000, 0, end
+        log.local_log_start_offset = first_on_disk * end // 1000
+    cluster = connect()
+    bounds, _ = ask_log_bounds(
+        cluster, partitions := [TopicPartition("t", 0), TopicPartition("t", 1)], READ_COMMITTED, soon()
+    )
+    ranges = [replace(planned(0, end), partition=number, log_start_offset=0) for number, end in enumerate((50, 1000))]
+    state.requests.clear()
+    sizes = range_bytes(cluster, ranges, bounds, soon())
+    on_disk = 1 - first_on_disk / 1000
+    assert sizes == {partitions[0]: round(8_000 / on_disk), partitions[1]: round(80_000 / on_disk)}
+    assert state.count(LIST_OFFSETS.key) == requests

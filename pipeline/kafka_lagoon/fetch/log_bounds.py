@@ -3,7 +3,7 @@
 If a leader does not answer, its partitions are failures, or their sizes are guessed and marked as guesses.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_lagoon.admin.log_dirs import replica_sizes
 from kafka_lagoon.admin.offsets import (
@@ -72,25 +72,50 @@ def ask_log_bounds(
 
 
 def range_bytes(
-    cluster: Cluster, ranges: Iterable[PlannedRange], logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
+    cluster: Cluster, ranges: Sequence[PlannedRange], logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
 ) -> dict[TopicPartition, int]:
     """About how many bytes each range has: its share of the log by what the leader's disk has of it, or a guess by its offsets.
 
     Of a log in remote storage (KIP-405) the disk has the end only; leaders that cannot say where that begins have all of it.
     """
-    offsets = {
-        TopicPartition(planned.topic, planned.partition): planned.to_offset - planned.first_readable
-        for planned in ranges
-    }
+    offsets = {_partition(planned): planned.to_offset - planned.first_readable for planned in ranges}
     if not offsets:
         return {}
     sizes = replica_sizes(cluster, list(offsets), deadline).answers
-    local = list_offsets(cluster, list(offsets), (LOCAL_START,), deadline)[LOCAL_START]
-    local_starts = columns_of(local.answers, local.sources, list(offsets)).offsets
+    local_starts = _local_starts(cluster, ranges, logs, deadline)
     return {
-        partition: _share(sizes.get(partition), logs[partition], local_start, count)
-        for (partition, count), local_start in zip(offsets.items(), local_starts, strict=True)
+        partition: _share(sizes.get(partition), logs[partition], local_starts.get(partition, -1), count)
+        for partition, count in offsets.items()
     }
+
+
+def _local_starts(
+    cluster: Cluster, ranges: Sequence[PlannedRange], logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
+) -> dict[TopicPartition, int]:
+    """Where logs begin on the disks of their leaders, of topics with a part of a log in remote storage.
+
+    The log with the highest offsets of a topic is asked for first. If none of it has left the disk, the others are not asked
+    for, which spares an item of a request for nearly every partition.
+    """
+    highest: dict[str, PlannedRange] = {}
+    for planned in ranges:
+        if planned.topic not in highest or planned.to_offset > highest[planned.topic].to_offset:
+            highest[planned.topic] = planned
+    starts = _ask_local_starts(cluster, [_partition(planned) for planned in highest.values()], deadline)
+    topics = {partition.topic for partition, start in starts.items() if start > logs[partition].log_start_offset}
+    others = [_partition(planned) for planned in ranges if planned.topic in topics]
+    return _ask_local_starts(cluster, others, deadline) if others else {}
+
+
+def _ask_local_starts(
+    cluster: Cluster, partitions: Sequence[TopicPartition], deadline: Deadline
+) -> dict[TopicPartition, int]:
+    gathered = list_offsets(cluster, partitions, (LOCAL_START,), deadline)[LOCAL_START]
+    return dict(zip(partitions, columns_of(gathered.answers, gathered.sources, partitions).offsets, strict=True))
+
+
+def _partition(planned: PlannedRange) -> TopicPartition:
+    return TopicPartition(planned.topic, planned.partition)
 
 
 def _share(size: int | None, log: LogBounds, local_start: int, count: int) -> int:
