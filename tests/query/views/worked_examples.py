@@ -7,9 +7,10 @@ view, then columns) and end with an empty line; the first cell of each row is th
     1         | 10:00       |
     2         | 10:10       | no
 
-Table `snapshots` comes first. `captured_at` is a time of 20 November 2026, or has a day of that month before it: `21 10:00`. A snapshot
-that is not published only has rows in the other tables. A view without snapshot_id has `.` for the number. An empty cell means that
-no value is given (null, or else empty, 0 or false), `-` is null, `''` is empty text; lists are JSON, assignments also `topic:0,1`.
+Table `snapshots` comes first. `captured_at` is a time of 20 November 2026, or has a day of that month before it: `21 10:00`. A
+column `cluster_id` is needed only where another cluster had the name. A snapshot that is not published only has rows in the other
+tables. A view without snapshot_id has `.` for the number. An empty cell means that no value is given (null, or else empty, 0 or
+false), `-` is null, `''` is empty text; lists are JSON, assignments also `topic:0,1`.
 Lines that begin with `#` say what the numbers show.
 """
 
@@ -47,6 +48,7 @@ class Example:
 
     name: str
     captured_at: dict[str, datetime] = field(default_factory=dict)  # by number of the snapshot
+    cluster_ids: dict[str, str] = field(default_factory=dict)  # by number of the snapshot
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # by table
     expected: list[Expected] = field(default_factory=list)
 
@@ -81,6 +83,7 @@ def _add(example: Example, lines: list[list[str]]) -> None:
         given = dict(zip(columns, cells, strict=True))
         if name == "snapshots":
             example.captured_at[number] = _time(given["captured_at"])
+            example.cluster_ids[number] = given.pop("cluster_id", f"id of {example.name}")
             if given.pop("published", "") == "no":
                 continue
         example.rows.setdefault(name, []).append(_row(TABLES[name], example, number, given))
@@ -91,7 +94,7 @@ def _row(table: Table, example: Example, number: str, given: dict[str, str]) -> 
     row = {
         "snapshot_id": example.snapshot_id(number),
         "cluster": example.name,
-        "cluster_id": f"id of {example.name}",
+        "cluster_id": example.cluster_ids[number],
         "captured_at": captured_at,
         SNAPSHOT_DATE: captured_at.date(),
     }

@@ -5,13 +5,13 @@ CREATE OR REPLACE VIEW consecutive_snapshots (
   snapshot_date COMMENT 'UTC day of captured_at.',
   captured_at COMMENT 'When it began to read the cluster.',
   status COMMENT 'complete or partial.',
-  previous_snapshot_id COMMENT 'The previous published snapshot of the cluster; null if there is none, as are the columns that follow.',
+  previous_snapshot_id COMMENT 'The previous published snapshot with the same cluster and cluster_id; null if there is none, as are the columns that follow.',
   previous_snapshot_date COMMENT 'UTC day of previous_captured_at.',
   previous_captured_at COMMENT 'When the previous snapshot began.',
   previous_status COMMENT 'Status of the previous snapshot.',
   seconds COMMENT 'Seconds from previous_captured_at to captured_at.'
 )
-COMMENT 'Published snapshots, each with the previous published snapshot of the cluster, by the times at which they began. Other views compare the two.'
+COMMENT 'Published snapshots, each with the previous published snapshot of the same cluster, by the times at which they began. Other views compare the two. A cluster with another id under the same name is another one.'
 AS
 WITH in_order AS (
   SELECT
@@ -26,7 +26,7 @@ WITH in_order AS (
     lag(captured_at) OVER earlier AS previous_captured_at,
     lag(status) OVER earlier AS previous_status
   FROM snapshots
-  WINDOW earlier AS (PARTITION BY cluster ORDER BY captured_at, snapshot_id)
+  WINDOW earlier AS (PARTITION BY cluster, cluster_id ORDER BY captured_at, snapshot_id)
 )
 SELECT
   in_order.*,
