@@ -154,6 +154,18 @@ def test_wrong_values_in_plain_words(tmp_path: Path, section: str, value: str) -
     assert {where for where in located if where.count(".")} <= {section, *(f"{section}.{name}" for name in keys)}
 
 
+@pytest.mark.parametrize(
+    ("in_file", "named"), [(["Prod"], "Prod"), (["prod", "Prod"], "prod"), ([], "prod"), (["other"], "prod")]
+)
+def test_a_variable_names_a_cluster_as_the_file_spells_it(tmp_path: Path, in_file: list[str], named: str) -> None:
+    """Names of variables have capitals only, those of clusters may have some."""
+    text = "".join(f'[clusters.{name}]\nbootstrap_servers = "k:9092"\n' for name in in_file)
+    environ = {"LAGOON_CLUSTERS__PROD__BOOTSTRAP_SERVERS": "other:9092"}
+    clusters = load(conf(tmp_path, f'warehouse = "w"\n{text}'), environ).named_clusters()
+    assert clusters.keys() == {*in_file, named}
+    assert clusters[named].bootstrap_servers == "other:9092"
+
+
 @pytest.mark.parametrize("value", WRONG)
 def test_sections_that_are_none(tmp_path: Path, value: str) -> None:
     """A value in place of a section is refused in plain words, from any source; a text in place of [owners] names a file."""

@@ -174,10 +174,11 @@ def load(
     `cluster_needed`, and a missing place of the tables if `tables_needed`.
     """
     problems: list[str] = []
+    of_file = _beside(conf, _toml(conf, f"{conf_named_by} {conf}", problems)) if conf else {}
     sources = [
-        _beside(conf, _toml(conf, f"{conf_named_by} {conf}", problems)) if conf else {},
+        of_file,
         _properties(kafka_properties, problems) if kafka_properties else {},
-        _nested(_environment(environ, problems), problems),
+        _nested(_environment(environ, of_file, problems), problems),
         _nested(_assignments(overrides, problems), problems),
     ]
 
@@ -254,16 +255,27 @@ def _properties(path: Path, problems: list[str]) -> dict[str, Any]:
     return {"kafka": kafka}
 
 
-def _environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[tuple[list[str], str]]:
+def _environment(
+    environ: Mapping[str, str], of_file: Mapping[str, Any], problems: list[str]
+) -> Iterator[tuple[list[str], str]]:
     known = _names()
     for name in sorted(environ):
         path = name.removeprefix(ENV_PREFIX).lower().split("__")
         if not is_setting(name):
             continue
         if path[0] in known:
-            yield path, environ[name]
+            yield _spelled(path, of_file), environ[name]
         else:
             problems.append(f"environment variable {name}: no such setting{did_you_mean(path[0], known)}")
+
+
+def _spelled(path: list[str], of_file: Mapping[str, Any]) -> list[str]:
+    """The path of a variable's setting, with the name of a cluster as the file spells it: variables have capitals only."""
+    clusters = of_file.get("clusters")
+    if path[0] != "clusters" or len(path) == 1 or not isinstance(clusters, dict) or path[1] in clusters:
+        return path
+    alike = [name for name in clusters if name.lower() == path[1]]
+    return [path[0], *alike, *path[2:]] if len(alike) == 1 else path
 
 
 def _assignments(overrides: Sequence[str], problems: list[str]) -> Iterator[tuple[list[str], str]]:
