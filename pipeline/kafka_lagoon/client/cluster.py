@@ -90,7 +90,9 @@ class Cluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        if error_type is KeyboardInterrupt:
+            self._interrupt()
         self.close()
 
     def close(self) -> None:
@@ -227,8 +229,13 @@ class Cluster:
         if len(calls) > 1:
             from kafka_lagoon.client.ordered_threads import in_order  # noqa: PLC0415  not needed to ask one broker
 
-            return in_order(self._pool(), ask, calls, _AT_ONCE)
+            return in_order(self._pool(), ask, calls, _AT_ONCE, self._interrupt)
         return ((node_id, ask(node_id)) for node_id in calls)
+
+    def _interrupt(self) -> None:
+        """End what threads wait for; `close` follows."""
+        for broker in list(self.brokers.values()):
+            broker.interrupt()
 
     def _pool(self) -> "ThreadPoolExecutor":
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  not needed to ask one broker

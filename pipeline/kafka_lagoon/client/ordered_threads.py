@@ -14,8 +14,16 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def in_order(threads: Executor, function: Callable[[T], R], items: Iterable[T], most: int) -> Iterator[tuple[T, R]]:
+def in_order(
+    threads: Executor,
+    function: Callable[[T], R],
+    items: Iterable[T],
+    most: int,
+    interrupt: Callable[[], None] = lambda: None,
+) -> Iterator[tuple[T, R]]:
     """Yield each item with its result; an exception is raised in its place, and nothing is begun after it.
+
+    What runs then is waited for; on Ctrl-C `interrupt` is called first, to end it.
 
     While the caller works, at most `most` items run, and so many results wait. While it waits for an item that takes long,
     those that end make room for others, so that one slow item does not hold up the rest.
@@ -44,5 +52,8 @@ def in_order(threads: Executor, function: Callable[[T], R], items: Iterable[T], 
                 yield item, future.result()
                 del future  # with its result
             replace({future for future in running if future.done()})
+    except KeyboardInterrupt:
+        interrupt()
+        raise
     finally:
         wait(running)

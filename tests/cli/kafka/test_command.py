@@ -17,6 +17,7 @@ from kafka_lagoon.cli.registry import names_of
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from tests.cli.kafka.conftest import Ask
 from tests.clock import CLOCK
 from tests.fake.broker import fake_cluster
@@ -178,6 +179,22 @@ def test_an_interrupt_ends_a_verb_with_one_line() -> None:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (128 + signal.SIGINT, "lagoon: interrupted\n")
+
+
+def test_an_interrupt_does_not_wait_for_brokers() -> None:
+    """Ctrl-C while several brokers are asked at the same time, and do not answer for minutes."""
+    state = FakeCluster(faults=[Fault(LIST_GROUPS.key, Hang(), times=1_000)])
+    slow = ("--timeout", "600", "--set", "kafka.request_timeout_ms=600000")
+    with fake_cluster(state, 3):
+        process = subprocess.Popen(_verb(state, "groups", *slow), stderr=subprocess.PIPE, text=True)
+        while state.count(LIST_GROUPS.key) < 3:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        try:
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert (process.returncode, errors) == (128 + signal.SIGINT, "lagoon: interrupted\n")
 
 
