@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from statistics import median
 
 import deltalake
 import duckdb
@@ -138,5 +137,6 @@ def test_thousands_of_runs_later(spark: SparkSession, tmp_path: Path) -> None:
         for _ in range(9):
             for name, warehouse in (("young", young), ("old", old)):
                 costs[name].append(cost(spark, lambda: run(warehouse)))  # noqa: B023  called at once
-        most = median(costs["young"]) + 0.2 if run is archive else 1.2 * median(costs["young"])
-        assert median(costs["old"]) < most, (run.__name__, costs)
+        least = {name: min(several) for name, several in costs.items()}  # other work of the machine only adds to it
+        most = least["young"] + 0.2 if run is archive else 1.2 * least["young"]
+        assert least["old"] < most, (run.__name__, costs)
