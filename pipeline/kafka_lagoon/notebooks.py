@@ -40,10 +40,12 @@ def register_duckdb(connection: "DuckDBPyConnection", warehouse: str) -> None:
 def register_source(spark: "SparkSession") -> None:
     """Register `spark.read.format("lagoon")` and `spark.readStream.format("lagoon")` with a session.
 
-    Filters are pushed down only with `spark.sql.python.filterPushdown.enabled`, which is set unless the session has a value.
+    Filters are pushed down to our Java class, and only with `spark.sql.python.filterPushdown.enabled`, which is set unless the
+    session has a value.
     """
-    from kafka_lagoon.source.columnar import source_for  # noqa: PLC0415  as above
+    from kafka_lagoon.source.columnar import SourceOfRows, source_for  # noqa: PLC0415  as above
 
-    if spark.conf.get(_PUSHDOWN, None) is None:
+    source = source_for(spark)
+    if source is SourceOfRows and spark.conf.get(_PUSHDOWN, None) is None:
         spark.conf.set(_PUSHDOWN, "true")
-    spark.dataSource.register(source_for(spark))
+    spark.dataSource.register(source)

@@ -132,6 +132,33 @@ def test_only_needed_columns_are_read(session: SparkSession, kafka: LocalKafka, 
     assert everything.where("offset >= 7").count() == RECORDS - 7
 
 
+@pytest.mark.parametrize("name", ["lagoon", "lagoon_by_rows"])
+def test_each_scan_has_its_own_filters(session: SparkSession, kafka: LocalKafka, mixed: str, name: str) -> None:
+    """One DataFrame in several queries, and several times in one. Spark keeps the plan of a Python source for all of them."""
+    frame = load(session, kafka, mixed, name)
+    everything = in_order(frame)
+    first = [row for row in everything if row.partition == 0]
+    assert 0 < len(first) < len(everything)
+    assert frame.where("partition = 0").count() == len(first)
+    assert frame.count() == len(everything)
+    for condition in ("partition = 0", "offset < 3", "timestamp < '2023-11-15'"):
+        halves = frame.where(condition).union(frame.where(f"NOT ({condition})"))
+        assert in_order(halves) == everything
+    frame.createOrReplaceTempView("of_one_frame")
+    counts = "(SELECT count(*) FROM of_one_frame WHERE partition = 0), (SELECT count(*) FROM of_one_frame)"
+    assert tuple(session.sql(f"SELECT {counts}").first() or ()) == (len(first), len(everything))
+
+
+def test_each_query_is_planned_anew(session: SparkSession, kafka: LocalKafka) -> None:
+    """Records that were written meanwhile are read by the next query of a DataFrame, as with Spark's connector."""
+    create(kafka, "columnar-growing", partitions=1)
+    produce(kafka, "columnar-growing", ["a", "b"])
+    frame = load(session, kafka, "columnar-growing")
+    assert frame.count() == 2
+    produce(kafka, "columnar-growing", ["c"])
+    assert (frame.count(), frame.where("offset >= 1").count()) == (3, 2)
+
+
 def test_arrow_functions_keep_their_rows(session: SparkSession, kafka: LocalKafka, long: str) -> None:
     """Spark keeps the batches of other sources while it reads on; ours are read into the same memory."""
 

@@ -15,7 +15,7 @@ from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.source import plan as source_plan
 from kafka_lagoon.source import read as source_read
-from kafka_lagoon.source.data_source import LagoonSource
+from kafka_lagoon.source.columnar import SourceOfRows
 from tests.source.source_topics import START_MS, add_partitions, create, delete_records, open_transaction, produce
 
 Reader = Callable[..., DataSourceReader]
@@ -33,11 +33,11 @@ def topic(kafka: LocalKafka) -> str:
 
 @pytest.fixture
 def reader(kafka: LocalKafka) -> Reader:
-    """Make readers as Spark does."""
+    """Make readers as Spark does for our Java class, which takes filters."""
 
     def make(schema: StructType | None = None, **options: Any) -> DataSourceReader:
         named = {name: one if isinstance(one, str) else json.dumps(one) for name, one in options.items()}
-        source = LagoonSource({"kafka.bootstrap.servers": kafka.bootstrap_servers, **named})
+        source = SourceOfRows({"kafka.bootstrap.servers": kafka.bootstrap_servers, **named})
         return source.reader(schema or source.schema())
 
     return make

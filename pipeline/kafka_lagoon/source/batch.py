@@ -1,6 +1,6 @@
 """Reads a batch of the data source: the records that exist when Spark plans the query.
 
-Filters that are taken from Spark are applied exactly, and what is planned is what is read.
+What is planned is what is read. Filters are taken only where each scan has a plan of its own, and are applied exactly.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,15 +17,13 @@ if TYPE_CHECKING:
 
 
 class LagoonReader(DataSourceReader):
-    """Reads the records that exist when the query is planned."""
+    """Reads the records that exist when the query is planned.
+
+    It takes no filters: Spark plans a Python source once for a DataFrame, and reads the same plan in scans with other filters.
+    """
 
     def __init__(self, query: Query) -> None:
         self._query, self._pushed = query, Pushed()
-
-    def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802  Spark's name
-        """Accept filters on topics, partitions, offsets and times; Spark evaluates the rest."""
-        self._pushed, rest = push(filters)
-        return rest
 
     def partitions(self) -> Sequence[InputPartition]:
         """The splits of the tasks."""
@@ -37,3 +35,12 @@ class LagoonReader(DataSourceReader):
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """The records of one task."""
         return self._query.read(partition)
+
+
+class FilteredReader(LagoonReader):
+    """Takes filters, of a scan for which our Java class has Spark plan the source anew."""
+
+    def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802  Spark's name
+        """Accept filters on topics, partitions, offsets and times; Spark evaluates the rest."""
+        self._pushed, rest = push(filters)
+        return rest

@@ -1,6 +1,7 @@
 """Makes Spark read the data source by columns: adds our Java class, java/ColumnarSource.java, to a session.
 
-It stands before the Python source (decision 206). Where it cannot be had, Spark reads the Python source by rows.
+It stands before the Python source (decisions 206 and 225). Where it cannot be had, Spark reads the Python source by rows, and
+evaluates all filters itself.
 """
 
 from pathlib import Path
@@ -12,6 +13,9 @@ from kafka_lagoon.source.data_source import LagoonSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+    from kafka_lagoon.source.batch import FilteredReader
 
 _RELEASE = "4.2."  # the class extends classes that are internal to Spark
 _JAR = Path(__file__).parent / "java" / "columnar-source.jar"
@@ -24,6 +28,12 @@ class SourceOfRows(LagoonSource):
     def name(cls) -> str:
         """A name of its own: Spark refuses a Python source with the name of a Java one."""
         return "lagoon_python"
+
+    def reader(self, schema: "StructType") -> "FilteredReader":
+        """A reader of batches that takes filters; ConfigError lists every fault of the options."""
+        from kafka_lagoon.source.batch import FilteredReader  # noqa: PLC0415  not to register the source
+
+        return FilteredReader(self.query_of_batch(schema))
 
 
 def source_for(spark: "SparkSession") -> type[LagoonSource]:

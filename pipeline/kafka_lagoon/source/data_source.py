@@ -14,6 +14,7 @@ from kafka_lagoon.source.options import parse
 
 if TYPE_CHECKING:
     from kafka_lagoon.source.batch import LagoonReader
+    from kafka_lagoon.source.query import Query
     from kafka_lagoon.source.stream import LagoonStream
     from kafka_lagoon.source.write_batch import LagoonWriter
     from kafka_lagoon.source.write_stream import LagoonStreamWriter
@@ -36,9 +37,14 @@ class LagoonSource(DataSource):
     def reader(self, schema: StructType) -> "LagoonReader":
         """A reader of batches; ConfigError lists every fault of the options."""
         from kafka_lagoon.source.batch import LagoonReader  # noqa: PLC0415
+
+        return LagoonReader(self.query_of_batch(schema))
+
+    def query_of_batch(self, schema: StructType) -> "Query":
+        """The query of a batch; ConfigError lists every fault of the options."""
         from kafka_lagoon.source.query import query  # noqa: PLC0415
 
-        return LagoonReader(query(parse(self.options).require_batch(), schema))
+        return query(parse(self.options).require_batch(), schema)
 
     def streamReader(self, schema: StructType) -> "LagoonStream":  # noqa: N802  Spark's name
         """A reader of streams; ConfigError lists every fault of the options."""

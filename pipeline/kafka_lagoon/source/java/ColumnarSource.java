@@ -26,6 +26,7 @@ import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonBatch;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonCustomMetric;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceCreationResult;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonInputPartition;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonPartitionReaderFactory;
@@ -52,6 +53,7 @@ import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.util.AccumulatorV2;
+import scala.Option;
 import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.collection.immutable.Map$;
@@ -69,6 +71,30 @@ import scala.jdk.javaapi.CollectionConverters;
 public class ColumnarSource extends PythonDataSourceV2 implements DataSourceRegister {
   private static final String NAME = "lagoon";
   private static final String IN_PYTHON = "lagoon_python";
+  private ColumnarSource table;
+
+  /**
+   * A source for one scan. Spark keeps the plan of a Python source, with its filters, in the source, and takes it for every scan of a
+   * DataFrame, whatever the filters of that scan are.
+   */
+  ColumnarSource ofOneScan() {
+    ColumnarSource one = new ColumnarSource();
+    one.setShortName(IN_PYTHON);
+    one.table = this;
+    return one;
+  }
+
+  public UserDefinedPythonDataSource source() {
+    return table == null ? super.source() : table.source();
+  }
+
+  /** The Python source of the DataFrame: making it starts a process. */
+  public PythonDataSourceCreationResult getOrCreateDataSourceInPython(
+      String name, CaseInsensitiveStringMap options, Option schema) {
+    return table == null
+        ? super.getOrCreateDataSourceInPython(name, options, schema)
+        : table.getOrCreateDataSourceInPython(name, options, schema);
+  }
 
   public String shortName() {
     return NAME;
@@ -99,7 +125,7 @@ public class ColumnarSource extends PythonDataSourceV2 implements DataSourceRegi
     }
 
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-      return new Builder(source, schema, options);
+      return new Builder(source.ofOneScan(), schema, options);
     }
   }
 
