@@ -1,5 +1,7 @@
 """One holder at a time, also after a holder died."""
 
+import errno
+import fcntl
 import os
 import stat
 import subprocess
@@ -55,6 +57,27 @@ def test_a_dead_holders_name_is_overwritten(tmp_path: Path) -> None:
     with locked(lock, CLOCK):
         assert lock.read_text().startswith(f"process {os.getpid()} on ")
         assert "xxx" not in lock.read_text()
+
+
+def _failing(code: int) -> Callable[..., None]:
+    def fail(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    return fail
+
+
+def test_a_full_disk_keeps_the_lock_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The holder's name is for people; the lock needs no space."""
+    monkeypatch.setattr(os, "pwrite", _failing(errno.ENOSPC))
+    with locked(tmp_path / "a.lock", CLOCK), pytest.raises(LockHeld), locked(tmp_path / "a.lock", CLOCK):
+        pass
+
+
+def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An NFS server without a lock manager, for one."""
+    monkeypatch.setattr(fcntl, "flock", _failing(errno.ENOLCK))
+    with pytest.raises(TableError, match=r"a\.lock cannot be locked: No locks available"):
+        locked(tmp_path / "a.lock", CLOCK).__enter__()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from kafka_lagoon.delta.jvm_start import started
 from kafka_lagoon.delta.plain_jvm import plain_kernel
 from kafka_lagoon.errors import TableError
 
@@ -23,3 +24,14 @@ def test_the_jvm_of_a_session_is_used(spark: SparkSession) -> None:
     with plain_kernel("/lake") as kernel:
         assert kernel.storage.jvm is spark.sparkContext._jvm
     assert spark.range(1).count() == 1
+
+
+def test_a_java_that_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line names it, and not what our code made of its silence."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\nexit 1\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(TableError, match=f"no JVM for Delta Kernel: {java} did not start"):
+        started(())

@@ -125,6 +125,16 @@ def test_spark_reads_what_rows_say(warehouse: Warehouse) -> None:
     )
 
 
+@pytest.mark.parametrize("end_of_line", ["\x85", "\u2028", "\u2029"])
+def test_names_with_ends_of_lines(warehouse: Warehouse, end_of_line: str) -> None:
+    """The log has them as they are, in the statistics: its lines end with a line feed only."""
+    groups = [row(group_rows.ConsumerGroupRow, group_id=name) for name in ("orders", f"{end_of_line}x")]
+    publish_once(warehouse, snapshot(1, *groups))
+    assert {one["group_id"] for one in rows_of(warehouse, "consumer_groups")} == {"orders", f"{end_of_line}x"}
+    foreign.overwrite(warehouse, "consumer_groups")
+    assert warehouse.kernel.removed_since(warehouse.locations["consumer_groups"], 0)
+
+
 def test_tables_stay_readable_for_all(warehouse: Warehouse) -> None:
     """Reader version 1, table and column comments in the log, partitions by day, no file for a table without rows."""
     taken = snapshot(1, *HOSTILE_FACTS)

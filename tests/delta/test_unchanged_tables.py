@@ -1,6 +1,8 @@
 """Unchanged rows are stored once a day, and every reader finds them for each snapshot."""
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +20,7 @@ from tests.delta import foreign
 from tests.delta.samples import HOUR_MS, NOON_MS, row, snapshot
 from tests.delta.test_publish import publish_once, rows_of
 from tests.query.test_views import check
+from tests.warehouses import open_at
 
 FIRST = "0192-0001-default"
 
@@ -108,6 +111,15 @@ def test_rows_that_others_took_away_are_stored_again(
     warehouse.opened.clear()
     with snapshot_lock(warehouse, "default", CLOCK) as lock:
         assert (set(stored_tables(lock, NOON_MS)) == {"acls"}) == is_there
+
+
+def test_a_table_that_was_made_again_has_no_stored_rows(warehouse: Warehouse) -> None:
+    """No commit of the new table contradicts the snapshot that refers to rows of the old one."""
+    publish_once(warehouse, attempt(1))
+    shutil.rmtree(urlsplit(warehouse.locations["acls"]).path)
+    again = open_at(warehouse.spark, Path(urlsplit(warehouse.locations["acls"]).path).parent)
+    with snapshot_lock(again, "default", CLOCK) as lock:
+        assert stored_tables(lock, NOON_MS) == {}
 
 
 def test_rows_that_go_while_a_snapshot_is_taken(warehouse: Warehouse) -> None:

@@ -149,7 +149,7 @@ def test_each_scan_has_its_own_filters(session: SparkSession, kafka: LocalKafka,
     assert tuple(session.sql(f"SELECT {counts}").first() or ()) == (len(first), len(everything))
 
 
-def test_each_query_is_planned_anew(session: SparkSession, kafka: LocalKafka) -> None:
+def test_each_query_has_a_plan_of_its_own(session: SparkSession, kafka: LocalKafka) -> None:
     """Records that were written meanwhile are read by the next query of a DataFrame, as with Spark's connector."""
     create(kafka, "columnar-growing", partitions=1)
     produce(kafka, "columnar-growing", ["a", "b"])

@@ -114,7 +114,7 @@ def started(options: Sequence[str], more: Sequence[Path] = ()) -> tuple[Any, Any
             # A process group of its own: Ctrl-C is for us, who may still have something to write. It ends with our pipe.
             process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, process_group=0)  # noqa: S603  Java's, and ours
             answers = cast("IO[bytes]", process.stdout)
-            port, token = int(answers.readline()), answers.readline().decode().strip()
+            port, token = _port(answers.readline(), command[0]), answers.readline().decode().strip()
         nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  the second consumer closes it
         OutputConsumer(nowhere, answers, daemon=True).start()
         ProcessConsumer(process, [nowhere], daemon=True).start()
@@ -122,6 +122,13 @@ def started(options: Sequence[str], more: Sequence[Path] = ()) -> tuple[Any, Any
         return JavaGateway(gateway_parameters=parameters), process
     except (JarsUnavailable, Py4JError, OSError, ValueError) as error:
         raise TableError(f"no JVM for Delta Kernel: {error}") from error
+
+
+def _port(line: bytes, java: str) -> int:
+    """The port that py4j prints first; ValueError if Java has ended without it."""
+    if not line.strip().isdigit():
+        raise ValueError(f"{java} did not start with this memory and these options: `{java} -version` may say why")
+    return int(line)
 
 
 def kernel_class_path(more: Sequence[Path] = ()) -> str:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from datetime import date, datetime
 from functools import reduce
+from itertools import chain
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -192,7 +193,7 @@ class Kernel:
         """URLs of the files that one version added, from its commit in the log; none if that is gone."""
         commit = f"{location}/_delta_log/{version:020d}.json"
         with reading(commit):
-            lines = self.storage.read(commit).decode("utf-8").splitlines() if self.storage.size(commit) else []
+            lines = self.storage.read(commit).splitlines() if self.storage.size(commit) else []
             adds = (action["add"] for line in lines if (action := json.loads(line)).get("add"))
             return [f"{location}/{unquote(add['path'])}" for add in adds]
 
@@ -258,12 +259,14 @@ class Kernel:
         """URLs of the files that versions removed since a time, as far as their commits are in the log."""
         log_files = [file for file in self.storage.listed(f"{location}/_delta_log") if file.modified_at_ms >= since_ms]
         commits = [file.url for file in log_files if re.search(r"/\d{20}\.json$", file.url)]
-        with ThreadPoolExecutor(_READ_AT_ONCE) as threads:
-            texts = list(threads.map(self.storage.read, commits))
-        with reading(f"a commit of {location}"):
-            lines = (line for text in texts for line in text.decode("utf-8").splitlines() if '"remove"' in line)
-            paths = (action["remove"]["path"] for line in lines if (action := json.loads(line)).get("remove"))
+        with reading(f"a commit of {location}"), ThreadPoolExecutor(_READ_AT_ONCE) as threads:
+            paths = chain.from_iterable(threads.map(self._removed, commits))
             return [f"{location}/{unquote(path)}" for path in paths]
+
+    def _removed(self, commit: str) -> list[str]:
+        """Paths of the files that a commit removed. Lines are split as bytes: text has more ends of lines, within values."""
+        lines = (line for line in self.storage.read(commit).splitlines() if b'"remove"' in line)
+        return [action["remove"]["path"] for line in lines if (action := json.loads(line)).get("remove")]
 
     def _actions(self, location: str, files: Sequence[DataFile], partition: tuple[str, date]) -> Any:
         """The files as actions of a commit.

@@ -14,7 +14,7 @@ import os
 import platform
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,11 +34,12 @@ def locked(path: Path, clock: Clock, wait_ms: int = 0) -> Iterator[None]:
     deadline = Deadline.after(clock, wait_ms)
     handle = _opened(path)
     try:
-        while not _taken(handle):
+        while not _taken(handle, path):
             if not deadline.pause(_POLL_SECONDS):
                 raise LockHeld(str(path), os.pread(handle, 200, 0).decode("utf-8", "replace").strip() or "unknown")
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, _holder(clock).encode(), 0)
+        with suppress(OSError):  # the disk is full: the holder's name is for people only
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, _holder(clock).encode(), 0)
         yield
     finally:
         os.close(handle)
@@ -78,11 +79,14 @@ def _make_private(handle: int) -> None:
         os.fchmod(handle, mode)
 
 
-def _taken(handle: int) -> bool:
+def _taken(handle: int, path: Path) -> bool:
+    """Try to take the lock; TableError if the file system has no locks."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        raise TableError(f"{path} cannot be locked: {error.strerror}") from error
     return True
 
 

@@ -8,7 +8,7 @@ fails. What a dead attempt has left stays invisible.
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -107,8 +107,13 @@ def stored_tables(lock: SnapshotLock, day_of_ms: int) -> Mapping[str, StoredTabl
         data = lock.warehouse.kernel.storage.read(url)
         arrow = _filtered(table_of(data, ["cluster", "captured_at", "tables"]), {"cluster": lock.cluster})
         if arrow.num_rows:
-            stored = _stored_tables(max(arrow.to_pylist(), key=lambda row: row["captured_at"]))
-            return {table: one for table, one in stored.items() if not _has_lost_rows(lock.warehouse, table, one)}
+            row = max(arrow.to_pylist(), key=lambda row: row["captured_at"])
+            filled = {one["table_name"] for one in row.get("tables") or () if one["row_count"]}
+            return {
+                table: one
+                for table, one in _stored_tables(row).items()
+                if not _has_lost_rows(lock.warehouse, table, one, day if table in filled else None)
+            }
     return {}
 
 
@@ -124,15 +129,19 @@ def _stored_tables(row: Mapping[str, Any]) -> Mapping[str, StoredTable]:
     }
 
 
-def _has_lost_rows(warehouse: Warehouse, table: str, stored: StoredTable) -> bool:
-    """Return true if a table was rolled back or its rows replaced since the last snapshot: then they are written again.
+def _has_lost_rows(warehouse: Warehouse, table: str, stored: StoredTable, day: date | None) -> bool:
+    """Return true if a table lacks rows that a snapshot has stored, of this `day` if it had some: they are written again.
 
-    The snapshot before has looked so, too. Commits tell their time by the writer's clock, so those of an hour more are read.
+    The table was removed and created again, or rolled back, or its rows were replaced since the last snapshot. The snapshot
+    before has looked so, too. Commits tell their time by the writer's clock, so those of an hour more are read.
     """
     location = warehouse.locations.get(table)
     if location is None:
         return False
-    commits, version = list[Commit](), warehouse.base(table).version
+    state = warehouse.base(table)
+    if day and not warehouse.kernel.files(state, {SNAPSHOT_DATE: day, "snapshot_id": stored.snapshot_id}):
+        return True
+    commits, version = list[Commit](), state.version
     while version > 0:
         (commit,) = commits_between(warehouse.kernel.storage, location, version - 1, version)
         if commit.at_ms < stored.captured_at_ms - _CLOCKS_DIFFER_MS:

@@ -38,7 +38,7 @@ class LagoonReader(DataSourceReader):
 
 
 class FilteredReader(LagoonReader):
-    """Takes filters, of a scan for which our Java class has Spark plan the source anew."""
+    """Takes filters, of a scan for which our Java class makes Spark plan the source again."""
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802  Spark's name
         """Accept filters on topics, partitions, offsets and times; Spark evaluates the rest."""
