@@ -36,8 +36,10 @@ RECORDS = MaintainOptions(tables=("records",))
 WEEK_S = 8 * 86_400
 
 
-def ingest(warehouse: Warehouse, day: date, run: int, topics: tuple[str, ...] = ("t", "u")) -> None:
-    """Add a run with ten records of each topic in a file of its own."""
+def ingest(
+    warehouse: Warehouse, day: date, run: int, topics: tuple[str, ...] = ("t", "u"), sizes: tuple[int, ...] = (100, 100)
+) -> None:
+    """Add a run with ten records of each topic in a file of its own; `sizes` are the bytes of their values."""
     state = warehouse.state("records")
     files = RecordFiles(
         folder_url=f"{state.location}/{INGEST_DATE}={day}",
@@ -47,8 +49,8 @@ def ingest(warehouse: Warehouse, day: date, run: int, topics: tuple[str, ...] = 
         target_bytes=1,
         compression="zstd-fast",
     )
-    for topic in topics:
-        records = [test_record_files.record(run * 10 + index, value=os.urandom(100)) for index in range(10)]
+    for topic, size in zip(topics, sizes, strict=True):
+        records = [test_record_files.record(run * 10 + index, value=os.urandom(size)) for index in range(10)]
         files.write(topic, None, run % 2, test_record_files.batch_of(*records))
     fence = Fence("app", run)
     warehouse.kernel.append(state, files.close(), (INGEST_DATE, day), fence=fence, domains={"lagoon.x": str(run)})
@@ -188,6 +190,32 @@ def test_files_are_kept_for_the_hours_that_are_given(warehouse: Warehouse, keep_
     assert needed < paths(warehouse)
     table = deltalake.DeltaTable(warehouse.locations["records"], version=2)
     assert table.to_pyarrow_dataset().count_rows() == 40
+
+
+def test_a_table_may_keep_removed_files_longer(warehouse: Warehouse) -> None:
+    """Spark's VACUUM obeys the same property; with --force it does not count, and two numbers are refused."""
+    ingest(warehouse, YESTERDAY, 1)
+    files = left_behind(warehouse, 200, 1_100)
+    kept = {"delta.logRetentionDuration": "interval 30 days", "delta.deletedFileRetentionDuration": "interval 30 days"}
+    warehouse.kernel.set_properties(warehouse.state("records"), kept)
+    maintain(warehouse, RECORDS, CLOCK)
+    assert [path.exists() for path in files.values()] == [True, False]
+    in_parts = {**kept, "delta.deletedFileRetentionDuration": "interval 1 day 12 hours"}
+    warehouse.kernel.set_properties(warehouse.state("records"), in_parts)
+    with pytest.raises(TableError, match="is interval 1 day 12 hours: write it as interval 30 days"):
+        maintain(warehouse, RECORDS, CLOCK)
+    maintain(warehouse, replace(RECORDS, keep_hours=100, force=True), CLOCK)
+    assert not files[200].exists()
+
+
+def test_files_in_order_are_not_rewritten_every_night(warehouse: Warehouse) -> None:
+    """Records of one topic are large, those of another small: Z-order leaves small files, until others arrive."""
+    options = replace(RECORDS, target_bytes=64 << 10)
+    for run in range(1, 5):
+        ingest(warehouse, YESTERDAY, 2 * run, ("large",), (10_000,))
+        ingest(warehouse, YESTERDAY, 2 * run + 1, ("small",), (1,))
+    nights = [maintain(warehouse, options, CLOCK)[0].days for _ in range(3)]
+    assert nights == [1, 0, 0]
 
 
 @pytest.mark.proof

@@ -5,6 +5,7 @@ need: files only when no version of the last week needs them. Small days are joi
 of table `records` by Delta's own OPTIMIZE.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import field
@@ -29,7 +30,7 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import RetentionSettings
 from kafka_lagoon.tables.record_tables import RECORD_TABLES, RECORDS
 from kafka_lagoon.tables.schema import STATE_TABLES, TABLES, WRITE_TABLES
-from kafka_lagoon.tables.table import Table
+from kafka_lagoon.tables.table import TOMBSTONE_RETENTION, Table
 
 # A week, as in Delta: longer than any run that reads an old version or has not committed its files yet.
 SAFE_HOURS = 168
@@ -37,6 +38,8 @@ TARGET_BYTES = 128 << 20
 # One process joins small files itself up to this size; larger amounts go to Spark, on all executors.
 ON_DRIVER_BYTES = 64 << 20
 _ROW_GROUP_BYTES = 32 << 20
+_INTERVAL = re.compile(r"(?:interval )?(\d+) (second|minute|hour|day|week)s?")  # of a property
+_SECONDS_OF = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 _TEMPORARY = (".tmp", ".tmp.crc")  # as log stores name files before they are commits, and Hadoop its checksums of them
 
 # Z-order by topic and partition, so that a file holds few of them; tests/bench/layout.py has the figures. Time is no third
@@ -140,7 +143,7 @@ def _maintained(
             declare_properties(warehouse, table, state)
     try:
         old, files = _without_old_rows(warehouse, table, warehouse.kernel.live_files(state), options, old_rows)
-        days = list(_scattered_days(files, options, clock))
+        days = list(_scattered_days(table, files, options, clock))
         before = sum((_sum(day.files) for day in days), Files())
         if options.dry_run:
             after = Files(
@@ -166,16 +169,19 @@ def _without_old_rows(
     return old, warehouse.kernel.live_files(warehouse.state(table.name)) if old.rows else files
 
 
-def _scattered_days(files: Sequence[LiveFile], options: MaintainOptions, clock: Clock) -> Iterator[_Day]:
+def _scattered_days(table: Table, files: Sequence[LiveFile], options: MaintainOptions, clock: Clock) -> Iterator[_Day]:
     """The days before today (UTC) that have more than one file of less than half the target size.
 
-    So rewritten days are left alone until more files arrive, and files of large runs are left alone, too.
+    So rewritten days are left alone until more files arrive, and files of large runs are left alone, too. Z-order makes files
+    of equal numbers of rows, some of them small where topics have records of different sizes: there the number of files counts.
     """
     today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
     for day, group in groupby(sorted(files, key=lambda file: file.day), key=lambda file: file.day):
         of_day = list(group)
         small = [file for file in of_day if file.size < options.target_bytes // 2]
-        if len(small) > 1 and day < today:
+        full = _sum(of_day).size // options.target_bytes
+        is_in_order = table.name in _ORDER and len(of_day) <= max(1, full + full // 4)
+        if len(small) > 1 and day < today and not is_in_order:
             yield _Day(day=day, files=of_day, small=small)
 
 
@@ -222,16 +228,26 @@ def _optimize(warehouse: Warehouse, table: Table, days: Sequence[_Day], clock: C
 
 
 def _vacuum(warehouse: Warehouse, table: Table, options: MaintainOptions, clock: Clock) -> Files:
-    """Remove files that no version of the last `keep_hours` needs, or only count them.
+    """Remove files that no version of the last `keep_hours` needs, or only count them; a table may say to keep them longer.
 
     Files of a version whose commit is no longer in the log are not kept for it: it cannot be read. Spark's VACUUM does the
     same for 4 s of CPU a table, in which this lists a hundred thousand files.
     """
-    unneeded = _unneeded(warehouse, table, clock.now_ms() - options.keep_hours * 3_600_000)
+    hours = options.keep_hours if options.force else max(options.keep_hours, _kept_by_property(warehouse, table))
+    unneeded = _unneeded(warehouse, table, clock.now_ms() - hours * 3_600_000)
     if not options.dry_run:
         for file in unneeded:
             warehouse.kernel.storage.delete(file.url)
     return Files(count=len(unneeded), size=sum(file.size for file in unneeded))
+
+
+def _kept_by_property(warehouse: Warehouse, table: Table) -> int:
+    """Hours for which the table's own property keeps removed files; TableError if that is not a single number."""
+    text = warehouse.kernel.table_property(warehouse.state(table.name), TOMBSTONE_RETENTION) or ""
+    interval = _INTERVAL.fullmatch(text.strip().lower())
+    if text and not interval:
+        raise TableError(f"table {table.name}: {TOMBSTONE_RETENTION} is {text}: write it as interval 30 days")
+    return ceil(int(interval[1]) * _SECONDS_OF[interval[2]] / 3600) if interval else 0
 
 
 def _unneeded(warehouse: Warehouse, table: Table, before_ms: int) -> list[Stored]:
