@@ -142,7 +142,7 @@ def test_replicas_move(administered: Administered, desired: Desired) -> None:
 def test_a_hanging_transaction(administered: Administered, desired: Desired) -> None:
     """It is found by its first offset, as Kafka's own tool shows it."""
     with unverified(administered.kafka), administered.cluster() as cluster:
-        hang(cluster, TopicPartition("once-a", 1), None, CLOCK.now_ms(), soon())
+        hang(cluster, TopicPartition("once-a", 1), None, CLOCK.now_ms() - 3_600_000, soon())
     shown = administered.tool(TRANSACTIONS, "describe-producers", "--topic", "once-a", "--partition", "1")
     start_offset = max(int(line.split()[-1]) for line in shown.splitlines() if line[:1].isdecimal() and "None" not in line.split()[-1])  # fmt: skip
     wrong = action("abort_transaction", partition='"once-a-1"', start_offset=start_offset + 1)

@@ -30,10 +30,10 @@ from kafka_lagoon.apply.kinds.cluster import add_voter, remove_voter, voters
 from kafka_lagoon.apply.kinds.groups import delete_group_action, group_state
 from kafka_lagoon.apply.kinds.moves import move_replica
 from kafka_lagoon.apply.kinds.partitions import delete_records_before, elect_leader
-from kafka_lagoon.apply.kinds.transactions import abort_transaction
 from kafka_lagoon.apply.live import Live
 from kafka_lagoon.apply.move_plan import may_touch
 from kafka_lagoon.apply.offset_resets import ShiftBy, reset_actions
+from kafka_lagoon.apply.transaction_aborts import abort_actions
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
@@ -239,10 +239,11 @@ def _abort(planner: _Planner, wanted: AbortTransaction) -> None:
         return
     producers = describe_producers(planner.cluster, [partition], planner.deadline)
     planner.plan.failures += producers.failures.values()
-    for answer in producers.answers.values():
-        for producer in answer.active_producers:
-            if producer.current_txn_start_offset == wanted.start_offset:
-                planner.add(abort_transaction(partition, producer, planner.place(wanted)))
+    place = planner.place(wanted)
+    aborts = abort_actions(planner.cluster, producers, wanted.start_offset, planner.deadline, source=place)
+    planner.plan.actions += aborts.actions
+    planner.plan.failures += aborts.failures
+    planner.plan.notes += (f"{place}: {note}" for note in aborts.notes)
 
 
 _PLANS: Mapping[type[OneOff], Callable[[_Planner, Any], None]] = {

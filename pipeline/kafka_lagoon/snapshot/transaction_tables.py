@@ -4,6 +4,7 @@ For transactions that may hang, coordinators are asked again after the leaders: 
 is then unknown to its coordinator was not completed in between.
 """
 
+from kafka_lagoon.admin.hanging_transactions import candidates
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.admin.transactions import (
     GONE,
@@ -17,7 +18,7 @@ from kafka_lagoon.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
-from kafka_lagoon.snapshot.producers import candidates, open_partitions, partition_producer_rows
+from kafka_lagoon.snapshot.producers import open_partitions, partition_producer_rows
 from kafka_lagoon.snapshot.transactions import listed_transaction_rows, transaction_rows, undescribed_rows
 from kafka_lagoon.tables import state_tables
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow

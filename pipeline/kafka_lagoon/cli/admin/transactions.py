@@ -1,12 +1,12 @@
 """Verbs of `lagoon admin` about transactions: abort hanging transactions, fence producers."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 
 from kafka_lagoon.admin.permissions import Permission
-from kafka_lagoon.admin.transactions import Producers, describe_producers, transactions_of_producers
+from kafka_lagoon.admin.transactions import Producers, describe_producers
 from kafka_lagoon.apply.kinds.names import parse_partition
-from kafka_lagoon.apply.kinds.transactions import abort_transaction, fence_producer, read_transactional_ids
+from kafka_lagoon.apply.kinds.transactions import fence_producer, read_transactional_ids
+from kafka_lagoon.apply.transaction_aborts import abort_actions
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
@@ -15,20 +15,7 @@ from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol import acls
-from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.protocol.messages.metadata import METADATA
-from kafka_lagoon.snapshot.producers import IN_TRANSACTION, NO_TRANSACTION, RECENT, Verdict, candidates, verdict
-from kafka_lagoon.topic_partition import TopicPartition
-
-_API = "abort-transaction"
-_REASONS = {
-    RECENT: "its last record is at most 15 minutes old, so its coordinator may still end it",
-    IN_TRANSACTION: "its coordinator knows it and ends it at its timeout; `lagoon admin fence-producer` ends it now",
-}
-_UNLISTED = (
-    "no coordinator lists this producer; coordinators leave out transactional ids without permission to describe them, "
-    "so make sure that this user may describe all"
-)
 
 
 def _declare_abort(parser: ArgumentParser) -> None:
@@ -52,22 +39,14 @@ def _check_abort(options: Namespace) -> list[str]:
 
 
 def _plan_abort(context: ClusterContext) -> PlannedActions:
-    """Plan to abort the transactions that no coordinator will end: kafka-transactions.sh find-hanging has the same rules."""
+    options = context.options
     producers, failures = _open_producers(context)
-    now_ms = context.cluster.clock.now_ms()
-    transactions = transactions_of_producers(context.cluster, candidates(producers, now_ms), context.deadline)
-    verdicts = [
-        (partition, producer, verdict(partition, producer, transactions, now_ms))
-        for partition, answer in sorted(producers.answers.items())
-        for producer in _chosen(answer.active_producers, context.options)
-    ]
-    refused = [*failures, *(_refusal(*one) for one in verdicts if not one[2].is_hanging)]
-    actions = [
-        abort_transaction(partition, producer) for partition, producer, decided in verdicts if decided.is_hanging
-    ]
-    notes = [_UNLISTED] if any(decided.evidence == NO_TRANSACTION for _, _, decided in verdicts) else []
-    nothing = [] if actions or refused else ["no transaction is open in it"]
-    return PlannedActions(actions=actions, failures=refused, notes=[*notes, *nothing])
+    aborts = abort_actions(
+        context.cluster, producers, options.start_offset, context.deadline, producer_id=options.producer_id
+    )
+    refused = [*failures, *aborts.failures]
+    nothing = [] if aborts.actions or refused else ["no transaction is open in it"]
+    return PlannedActions(actions=aborts.actions, failures=refused, notes=[*aborts.notes, *nothing])
 
 
 def _open_producers(context: ClusterContext) -> tuple[Producers, list[Failure]]:
@@ -79,23 +58,6 @@ def _open_producers(context: ClusterContext) -> tuple[Producers, list[Failure]]:
     there = [partition for partition in partitions if partition.topic not in missing]
     producers = describe_producers(context.cluster, there, context.deadline)
     return producers, [*failures, *producers.failures.values()]
-
-
-def _chosen(producers: Sequence[ProducerState], options: Namespace) -> list[ProducerState]:
-    return [
-        producer
-        for producer in producers
-        if producer.current_txn_start_offset >= 0
-        and options.producer_id in (None, producer.producer_id)
-        and options.start_offset in (None, producer.current_txn_start_offset)
-    ]
-
-
-def _refusal(partition: TopicPartition, producer: ProducerState, decided: Verdict) -> Failure:
-    scope = Scope.of_partition(*partition, f"producer {producer.producer_id}")
-    if decided.evidence is None:
-        return own_failure(_API, scope, decided.problem or "UNKNOWN", "it is not known to hang")
-    return own_failure(_API, scope, "NOT_HANGING", _REASONS[decided.evidence])
 
 
 def _declare_fence(parser: ArgumentParser) -> None:

@@ -1,0 +1,33 @@
+"""One-time actions are planned only where they may be done; the rest is told. More in tests/integration/test_one_offs.py."""
+
+import pytest
+
+from kafka_lagoon.apply.live import Wanted, read_live
+from kafka_lagoon.apply.one_off_plan import OneOffPlan, plan_one_offs
+from kafka_lagoon.client.cluster import Cluster
+from tests.admin.conftest import altering_apis, cluster, soon
+from tests.admin.test_transactions import transaction
+from tests.apply.lives import desired
+from tests.apply.test_transaction_aborts import producer
+from tests.fake.cluster import FakeCluster
+
+__all__ = ["altering_apis", "cluster"]  # fixtures of tests/admin
+pytestmark = pytest.mark.usefixtures("altering_apis")
+
+ABORT = '[[actions]]\naction = "abort_transaction"\npartition = "orders-0"\nstart_offset = 40\n'
+
+
+def planned(cluster: Cluster, text: str) -> OneOffPlan:
+    return plan_one_offs(cluster, desired(text), read_live(cluster, Wanted(), soon()), soon())
+
+
+def test_only_a_hanging_transaction_is_aborted(state: FakeCluster, cluster: Cluster) -> None:
+    """A live transaction would lose its records; its producer would not notice."""
+    state.producers["orders", 0] = (producer(40),)
+    plan = planned(cluster, ABORT)
+    assert [(one.kind, one.source) for one in plan.actions] == [("abort_transaction", "x.toml:2")]
+    assert [note.partition(":")[0] for note in plan.notes] == ["x.toml"]
+    state.transactions = {"a": transaction("a", 1)}
+    plan = planned(cluster, ABORT)
+    assert (plan.actions, [failure.name for failure in plan.failures]) == ([], ["NOT_HANGING"])
+    assert "fence-producer" in str(plan.failures[0].message)
