@@ -1,14 +1,17 @@
 """`lagoon plan` and `lagoon import`: output for people and scripts, and faults that are found before any request."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from kafka_lagoon.apply.plan import PlanResult
 from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.plan import plan_lines
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
 
@@ -72,6 +75,13 @@ def test_yaml_gives_the_same_plan(server: str, tmp_path: Path, capsys: pytest.Ca
         assert main(["plan", str(tmp_path / name), "-b", server, "--json"]) == 0
         ids.add(json.loads(capsys.readouterr().out.splitlines()[-1])["plan_id"])
     assert len(ids) == 1
+
+
+@pytest.mark.parametrize("failures", [(), (own_failure("x", Scope.cluster(), "REFUSED", "no"),)])
+def test_what_was_not_read_is_not_said_to_be_as_desired(failures: Sequence[Failure]) -> None:
+    """A cluster is as the file says only if all that the file is about was read."""
+    plan = PlanResult(cluster_id="c", actions=(), notes=(), failures=failures)
+    assert bool(list(plan_lines(plan))) is not bool(failures)
 
 
 def test_another_cluster_is_refused(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

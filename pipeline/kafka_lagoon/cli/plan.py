@@ -47,7 +47,8 @@ def _plan(call: Invocation) -> int:
 def plan_lines(plan: PlanResult) -> Iterator[str]:
     """Format a plan for people."""
     if not plan.actions:
-        yield f"nothing to do: cluster {plan.cluster_id} is as the file says"
+        if not plan.failures:  # what could not be read may differ
+            yield f"nothing to do: cluster {plan.cluster_id} is as the file says"
         return
     yield from render(plan.actions)
     guards = sorted({guard for action in plan.actions for guard in action.guards})
